@@ -1,0 +1,162 @@
+"""Labelled scores in, certificate out; and the check that a certificate belongs to given scores."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from math import isclose
+from typing import Any, Literal, TypedDict, Unpack
+
+from numpy.typing import ArrayLike
+
+from pac_wrap.certificate import Certificate, Evidence
+from pac_wrap.codec import flat
+from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.guarantee import Budget, Guarantee
+from pac_wrap.inputs import Scores, as_anomaly_mask, as_scores
+from pac_wrap.order import auc, digest
+from pac_wrap.relaxation import Outcome, Strategy, StrategyName, single_threshold
+from pac_wrap.thresholds import crossings, find_regime, find_thresholds
+
+
+class StrategyOptions(TypedDict, total=False):
+    """The options of `Strategy`, as keyword arguments."""
+
+    step: float
+    growth: Literal["linear", "double"]
+    ceilings: Literal["both", "fpr", "fnr"]
+    relax_delta: bool
+    correction: Literal["share"] | None
+    position: float
+
+
+def calibrate(
+    normal: ArrayLike,
+    anomalous: ArrayLike,
+    guarantee: Guarantee | None = None,
+    *,
+    abstain: bool = True,
+    strategy: StrategyName = "relax",
+    **options: Unpack[StrategyOptions],
+) -> Certificate:
+    """Return the certificate for the scores of labelled normal and labelled anomalous points.
+
+    Where abstaining is not allowed (`abstain=False`), `strategy` says how one threshold is reached; the
+    options are those of `Strategy`. Too few labels never raise: the certificate is vacuous and says so.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> normal, anomalous = rng.normal(0, 1, 2000), rng.normal(4, 1, 2000)
+    >>> certificate = calibrate(normal, anomalous, Guarantee(max_fpr=0.05, max_fnr=0.05))
+    >>> certificate.regime.value, certificate.normal.budget.errors
+    ('separated', 83)
+    >>> certificate.verdicts([-1.0, 2.0, 5.0])
+    array([ 0, -1,  1], dtype=int8)
+    """
+    normal, anomalous = as_scores(normal, "normal"), as_scores(anomalous, "anomalous")
+    if normal.size == anomalous.size == 0:
+        raise InputError("normal and anomalous are both empty; pass at least one labelled score")
+    guarantee = Guarantee() if guarantee is None else guarantee
+    chosen = None
+    if abstain or guarantee.max_fpr is None or guarantee.max_fnr is None:
+        outcome = _two_thresholds(normal, anomalous, guarantee)
+    else:
+        chosen = Strategy(strategy, **options)
+        outcome = single_threshold(normal, anomalous, guarantee, chosen)
+    _warn_if_upside_down(normal, anomalous)
+    high, low = crossings(normal, anomalous, outcome.thresholds)
+    return Certificate(
+        guarantee=guarantee,
+        certified=outcome.certified,
+        thresholds=outcome.thresholds,
+        regime=find_regime(outcome.thresholds, outcome.fpr, outcome.fnr),
+        normal=Evidence(normal.size, digest(normal), outcome.fpr, high),
+        anomalous=Evidence(anomalous.size, digest(anomalous), outcome.fnr, low),
+        strategy=chosen,
+        tau=outcome.tau,
+        levels=outcome.levels,
+        level=outcome.level,
+    )
+
+
+def calibrate_labelled(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    guarantee: Guarantee | None = None,
+    *,
+    anomaly_label: object = 1,
+    abstain: bool = True,
+    strategy: StrategyName = "relax",
+    **options: Unpack[StrategyOptions],
+) -> Certificate:
+    """Return the certificate for one array of scores and one of labels, 0 (normal) and 1 (anomalous).
+
+    >>> calibrate_labelled([0.1, 0.2, 0.9], [0, 0, 1]).regime.value
+    'vacuous'
+    """
+    scores, mask = as_scores(scores), as_anomaly_mask(labels, anomaly_label)
+    if scores.size != mask.size:
+        raise InputError(
+            f"scores and labels must have the same length, got {scores.size:,} and {mask.size:,}"
+        )
+    return calibrate(scores[~mask], scores[mask], guarantee, abstain=abstain, strategy=strategy, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Whether a certificate is what its scores give; true exactly if there is no difference."""
+
+    differences: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return not self.differences
+
+    def __str__(self) -> str:
+        return "verified" if self else "not verified: " + "; ".join(self.differences)
+
+
+def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) -> Verification:
+    """Recompute a certificate from the scores it was made of, and say where the two differ.
+
+    >>> certificate = calibrate([0.1, 0.2], [0.8, 0.9])
+    >>> bool(verify(certificate, [0.2, 0.1], [0.8, 0.9]))
+    True
+    >>> print(verify(certificate, [0.1, 0.3], [0.8, 0.9]))
+    not verified: normal.digest is '5feb01061b18f8cd' in the certificate, 'c91672cd805cb4fd' from the scores
+    """
+    strategy = certificate.strategy
+    options: dict[str, Any] = {}
+    if strategy is not None:
+        options = asdict(strategy)
+        options |= {"strategy": options.pop("name"), "abstain": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        again = calibrate(normal, anomalous, certificate.guarantee, **options)
+    return Verification(tuple(_differences(certificate, again)))
+
+
+def _two_thresholds(normal: Scores, anomalous: Scores, guarantee: Guarantee) -> Outcome:
+    fpr = None if guarantee.max_fpr is None else Budget.fpr(normal.size, guarantee)
+    fnr = None if guarantee.max_fnr is None else Budget.fnr(anomalous.size, guarantee)
+    return Outcome(fpr, fnr, find_thresholds(normal, anomalous, fpr, fnr), guarantee, None)
+
+
+def _warn_if_upside_down(normal: Scores, anomalous: Scores) -> None:
+    if normal.size and anomalous.size and (area := auc(normal, anomalous)) < 0.5:
+        warnings.warn(
+            f"anomalies score lower than normal points (AUC {area:.3f}); if the scores are upside down,"
+            ' negate them or pass polarity="lower"',
+            UpsideDownWarning,
+            stacklevel=3,
+        )
+
+
+def _differences(found: Certificate, expected: Certificate) -> Iterator[str]:
+    ours = flat(expected)
+    for name, value in flat(found).items():
+        other = ours.get(name)
+        if value == other or name.split(".")[0] in ("assumptions", "version"):
+            continue
+        # rates and confidences come from SciPy and may differ in the last digit; thresholds may not
+        rounded = isinstance(value, float) and isinstance(other, float) and isclose(value, other)
+        if not rounded or name == "tau" or name.startswith("thresholds."):
+            yield f"{name} is {value!r} in the certificate, {other!r} from the scores"

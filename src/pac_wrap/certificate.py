@@ -1,0 +1,207 @@
+"""The certificate: what was asked, found and assumed, the rule it carries, and its JSON file."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.binomial import confidence, error_budget
+from pac_wrap.codec import decode, encode
+from pac_wrap.errors import CertificateError
+from pac_wrap.files import write_whole
+from pac_wrap.guarantee import Budget, Guarantee
+from pac_wrap.relaxation import Strategy
+from pac_wrap.thresholds import Regime, Thresholds, find_regime
+from pac_wrap.version import __version__
+
+_HEADER: Final = {"format": "pac-wrap certificate", "schema": 1}
+
+ASSUMPTIONS: Final = (
+    "within each class, calibration points and future points are independent draws from one distribution",
+    "the detector was trained without the calibration points and stays the same",
+    "the distribution of each class does not shift",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the calibration points of one class contributed.
+
+    `crossing` counts the points beyond the other class's threshold; the classes are separated exactly if it
+    is within the budget: eq. (13).
+    """
+
+    n: int
+    digest: str
+    budget: Budget | None
+    crossing: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Thresholds with the promise they keep; made by `calibrate`, never by hand.
+
+    `guarantee` is what was asked, `certified` what is promised (None: no single threshold could be
+    certified, and everything is abstained). `thresholds`, `regime` and evidence belong to what is promised.
+    """
+
+    guarantee: Guarantee
+    certified: Guarantee | None
+    thresholds: Thresholds
+    regime: Regime
+    normal: Evidence
+    anomalous: Evidence
+    strategy: Strategy | None = None
+    tau: float | None = None
+    levels: int | None = None
+    level: int | None = None
+    assumptions: tuple[str, ...] = ASSUMPTIONS
+    version: str = __version__
+
+    @property
+    def rule(self) -> Thresholds:
+        """What `verdicts` follows: the two thresholds, or twice the same where abstaining is not allowed."""
+        if self.strategy is None:
+            return self.thresholds
+        if self.tau is None:
+            return Thresholds(alarm_from=inf, clear_below=-inf)
+        return Thresholds(alarm_from=self.tau, clear_below=None if self.tau == inf else self.tau)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing useful is promised: too few labels, or no single threshold could be certified."""
+        return self.regime is Regime.VACUOUS or self.certified is None
+
+    def verdicts(self, scores: ArrayLike) -> NDArray[np.int8]:
+        """Return 1 (anomaly), 0 (normal) or -1 (abstain) for each score, following the rule."""
+        return self.rule.verdicts(scores)
+
+    def prediction_sets(self, scores: ArrayLike) -> NDArray[np.bool_]:
+        """Return an (n, 2) array: is label 0, is label 1 still possible?"""
+        return self.rule.prediction_sets(scores)
+
+    def ambiguity(self, scores: ArrayLike) -> float:
+        """Return the share of scores that the rule abstains on."""
+        return self.rule.ambiguity(scores)
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text."""
+        return encode(self, _HEADER)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Certificate":
+        """Return the certificate in a JSON text, after checking that it is whole and consistent."""
+        certificate = decode(cls, text, _HEADER)
+        for problem in _inconsistencies(certificate):
+            raise CertificateError(f"the certificate contradicts itself: {problem}; calibrate again")
+        return certificate
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate as a JSON file that appears whole or not at all."""
+        write_whole(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Certificate":
+        """Read a certificate; loading never runs code."""
+        return cls.from_json(Path(path).read_bytes())
+
+    @property
+    def diagnosis(self) -> tuple[str, ...]:
+        """Sentences that say why the thresholds lie as they do, and which labels are missing."""
+        sentences = [
+            f"{evidence.n:,} {name} scores cannot certify {rate} <= {evidence.budget.rate:.4g} at delta ="
+            f" {evidence.budget.delta:.4g}; at least {evidence.n + evidence.budget.missing:,} are needed"
+            for name, rate, evidence in self._sides()
+            if evidence.budget is not None and evidence.budget.errors is None
+        ]
+        for (name, _, evidence), threshold, beyond in zip(
+            self._sides(), ("clear_below", "alarm_from"), ("at or above", "below"), strict=True
+        ):
+            if self.regime is not Regime.VACUOUS and evidence.crossing is not None and evidence.budget:
+                sentences.append(
+                    f"{evidence.crossing:,} of {evidence.n:,} {name} scores lie {beyond} {threshold};"
+                    f" the budget is {evidence.budget.errors:,}"
+                )
+        return tuple(sentences)
+
+    def _sides(self) -> tuple[tuple[str, str, Evidence], ...]:
+        return ("normal", "FPR", self.normal), ("anomalous", "FNR", self.anomalous)
+
+    def __str__(self) -> str:
+        lines = [
+            ("asked", str(self.guarantee)),
+            ("promised", _promise(self)),
+            ("rule", _rule(self)),
+        ]
+        lines += [("regime", f"{self.regime.value}: {self.regime.explanation}")]
+        lines += [("", sentence) for sentence in self.diagnosis]
+        lines += [(name, _evidence(evidence)) for name, _, evidence in self._sides()]
+        if self.strategy is not None:
+            lines += [("strategy", _strategy(self.strategy, self.levels, self.level))]
+        lines += [("assumes" if i == 0 else "", text) for i, text in enumerate(self.assumptions)]
+        return "\n".join(f"{name:<10} {text}" for name, text in lines)
+
+
+def _promise(certificate: Certificate) -> str:
+    certified = certificate.certified
+    if certified is None:
+        return "nothing: no single threshold can be certified below a rate of 1; every point is abstained"
+    joint = f"; jointly {1 - certified.joint_delta:.4g}"
+    return f"{certified}{joint if None not in (certified.max_fpr, certified.max_fnr) else ''}"
+
+
+def _rule(certificate: Certificate) -> str:
+    rule = certificate.rule
+    if rule.single:
+        tau = rule.clear_below if rule.alarm_from is None else rule.alarm_from
+        return "never an alarm" if tau == inf else f"anomaly from {tau!r} on, normal below"
+    low, high = rule.ambiguity_region or (0.0, 0.0)
+    alarm = "never an alarm" if rule.alarm_from == inf else f"anomaly from {high!r} on"
+    clear = "never cleared" if low == -inf else f"normal below {low!r}"
+    return f"{clear}, {alarm}, abstain between"
+
+
+def _evidence(evidence: Evidence) -> str:
+    text = f"{evidence.n:,} scores"
+    if evidence.budget is None:
+        return f"{text}, nothing promised"
+    if evidence.budget.errors is None:
+        return f"{text}, too few for any error budget"
+    return (
+        f"{text}, error budget {evidence.budget.errors:,}, exact confidence {evidence.budget.confidence:.6g}"
+    )
+
+
+def _strategy(strategy: Strategy, levels: int | None, level: int | None) -> str:
+    if levels is None:
+        held = "FNR" if strategy.name == "hold_fnr" else "FPR"
+        return f"{strategy.name}: the {held} ceiling is kept, the other rate certified from counted errors"
+    reached = "none reached" if level is None else f"level {level + 1} reached"
+    text = f"relax: {reached} of {levels} fixed beforehand; "
+    if strategy.correction is None:
+        return text + "delta not corrected for the choice of level, so the confidence is not proved"
+    return text + "delta shared equally among them, so the confidence survives the choice"
+
+
+def _inconsistencies(certificate: Certificate) -> Iterator[str]:
+    budgets = (certificate.normal.budget, certificate.anomalous.budget)
+    for name, rate, evidence in certificate._sides():
+        if (budget := evidence.budget) is None:
+            continue
+        if budget.n != evidence.n:
+            yield f"the {rate} budget is for {budget.n:,} {name} scores, not {evidence.n:,}"
+        elif budget.errors != (errors := error_budget(budget.n, budget.rate, budget.delta)):
+            yield f"the {rate} budget is {errors}, not {budget.errors}"
+        elif abs(confidence(budget.n, budget.rate, budget.errors) - budget.confidence) > 1e-9:
+            yield f"the exact confidence of the {rate} is not {budget.confidence}"
+    if certificate.regime is not (regime := find_regime(certificate.thresholds, *budgets)):
+        yield f"the regime is {regime.value}, not {certificate.regime.value}"
+    low, high = certificate.thresholds.alarm_from, certificate.thresholds.clear_below
+    tau = certificate.tau
+    if tau is not None and not (-inf if low is None else low) <= tau <= (inf if high is None else high):
+        yield f"tau = {tau!r} does not lie between alarm_from and clear_below"

@@ -1,0 +1,137 @@
+"""Frozen dataclasses to JSON and back: floats exact, infinities as text, and nothing unknown let in."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from math import inf, isinf
+from types import NoneType, UnionType
+from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from pac_wrap.errors import CertificateError
+
+T = TypeVar("T")
+_INFINITIES = {"inf": inf, "-inf": -inf}
+
+
+def encode(value: Any, header: dict[str, Any]) -> str:
+    """Return value as readable JSON text, with the header in front and a checksum behind."""
+    content = header | _plain(value)
+    return json.dumps(content | {"checksum": _checksum(content)}, indent=2, allow_nan=False) + "\n"
+
+
+def decode(kind: type[T], text: str | bytes, header: dict[str, Any]) -> T:
+    """Return the value that `encode` wrote, or raise a CertificateError that says what is wrong."""
+    try:
+        content = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_no_twins)
+    except (ValueError, RecursionError) as error:
+        raise CertificateError(f"the certificate is not valid JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise CertificateError("the certificate is not a JSON object; was another file given?")
+    for name, expected in header.items():
+        if content.get(name) != expected:
+            _refuse_header(name, content.get(name), expected)
+    checksum = content.pop("checksum", None)
+    if checksum != _checksum(content):
+        raise CertificateError(
+            "the certificate was changed after it was written (its checksum differs); calibrate again"
+        )
+    body = {name: value for name, value in content.items() if name not in header}
+    value: T = _typed(kind, body, "certificate")
+    return value
+
+
+def flat(value: Any) -> dict[str, Any]:
+    """Return the leaves of a dataclass by their dotted names, as they stand in the JSON text."""
+
+    def walk(name: str, node: Any) -> Iterator[tuple[str, Any]]:
+        if isinstance(node, dict):
+            for key, item in node.items():
+                yield from walk(f"{name}.{key}" if name else key, item)
+        else:
+            yield name, node
+
+    return dict(walk("", _plain(value)))
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _refuse_header(name: str, found: Any, expected: Any) -> NoReturn:
+    if isinstance(expected, int) and type(found) is int and found > expected:
+        raise CertificateError(
+            f"the certificate has {name} {found}, this version reads {expected}; update pac-wrap-ad"
+        )
+    raise CertificateError(
+        f"the certificate has {name} {found!r} where {expected!r} is expected; was another file given?"
+    )
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return content
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return value
+
+
+def _typed(kind: Any, value: Any, where: str) -> Any:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (UnionType, Union):
+        if value is None:
+            return _require(NoneType in arguments, None, where, "a value", value)
+        return _typed(next(option for option in arguments if option is not NoneType), value, where)
+    if origin is Literal:
+        return _require(value in arguments, value, where, f"one of {arguments}", value)
+    if origin is tuple:
+        items = _require(isinstance(value, list), value, where, "a list", value)
+        return tuple(_typed(arguments[0], item, where) for item in items)
+    if is_dataclass(kind):
+        return _fill(kind, _require(isinstance(value, dict), value, where, "an object", value), where)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        _require(value in [member.value for member in kind], value, where, "a known name", value)
+        return kind(value)
+    if kind is float:
+        if type(value) is str:
+            _require(value in _INFINITIES, value, where, "a number, 'inf' or '-inf'", value)
+            return _INFINITIES[value]
+        _require(type(value) in (int, float), value, where, "a number", value)
+        return float(value)
+    return _require(type(value) is kind, value, where, f"of type {kind.__name__}", value)
+
+
+def _fill(kind: Any, content: dict[str, Any], where: str) -> Any:
+    hints = get_type_hints(kind)
+    names = [field.name for field in fields(kind)]
+    for name in names:
+        _require(name in content, None, f"{where}.{name}", "there", "nothing")
+    for name in content:
+        _require(name in names, None, f"{where}.{name}", "absent: it is unknown", content[name])
+    try:
+        return kind(**{name: _typed(hints[name], content[name], f"{where}.{name}") for name in names})
+    except ValueError as error:
+        if isinstance(error, CertificateError):
+            raise
+        raise CertificateError(f"{where} is not possible: {error}") from error
+
+
+def _require(condition: bool, result: Any, where: str, rule: str, found: Any) -> Any:
+    if not condition:
+        raise CertificateError(f"{where} must be {rule}, got {found!r}")
+    return result

@@ -1,0 +1,45 @@
+"""Every exception and warning PAC-Wrap raises on purpose.
+
+PACWrapError
+├── InputError           (ValueError)   scores, labels, rates or rows that break a rule
+├── DetectorError        (TypeError)    a detector whose scores, or their direction, cannot be known
+├── UnfittedError        (also scikit-learn's NotFittedError, so it lives in `scores.py`)
+└── CertificateError     (ValueError)   a certificate file that is damaged, edited or unknown
+
+PACWrapWarning           (UserWarning)
+├── UpsideDownWarning    anomalies score lower than normals
+├── LabelWarning         labels that had to be interpreted
+└── OverlapWarning       calibration rows that the detector was trained on
+"""
+
+
+class PACWrapError(Exception):
+    """Any error PAC-Wrap raises on purpose; its text says what, why and what to do."""
+
+
+class InputError(PACWrapError, ValueError):
+    """An argument breaks a rule; the text names the argument, the rule, the value and the remedy."""
+
+
+class DetectorError(PACWrapError, TypeError):
+    """The scores of a detector, or the direction they point in, cannot be known."""
+
+
+class CertificateError(PACWrapError, ValueError):
+    """A certificate cannot be trusted: damaged, edited, inconsistent or of an unknown version."""
+
+
+class PACWrapWarning(UserWarning):
+    """Something that keeps the promise formally true but probably not what you want."""
+
+
+class UpsideDownWarning(PACWrapWarning):
+    """Anomalies score lower than normals in the calibration data: the scores look upside down."""
+
+
+class LabelWarning(PACWrapWarning):
+    """Labels are neither 0 and 1 nor declared, but could be read in scikit-learn's order of classes."""
+
+
+class OverlapWarning(PACWrapWarning):
+    """Calibration rows also stand in the training data, so the promise may not hold."""

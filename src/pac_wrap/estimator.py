@@ -1,0 +1,295 @@
+"""PACWrap: the scikit-learn face. It gets scores out of a detector; no statistics inside."""
+
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import ClassifierTags, Tags, check_random_state, get_tags, indexable
+from sklearn.utils.validation import validate_data
+
+from pac_wrap.calibration import StrategyOptions, calibrate
+from pac_wrap.certificate import Certificate
+from pac_wrap.errors import InputError, LabelWarning, OverlapWarning
+from pac_wrap.guarantee import Guarantee
+from pac_wrap.inputs import Scores, as_anomaly_mask, check_choice, check_rate
+from pac_wrap.relaxation import Strategy, StrategyName
+from pac_wrap.rows import row_digests, split_rows, take_rows
+from pac_wrap.scores import Polarity, UnfittedError, anomaly_scores, is_estimator, takes_labels
+
+TrainOn = Literal["auto", "normal", "unlabelled", "labelled"]
+
+
+class PACWrap(MetaEstimatorMixin, BaseEstimator):
+    """Verdicts whose error rates are certified, around any anomaly detector.
+
+    `predict` gives 1 (anomaly), 0 (normal) or -1 (abstains). With the chosen confidence, at most `max_fpr` of
+    future normal points are called anomalies and at most `max_fnr` of future anomalies are called normal.
+
+    Parameters
+    ----------
+    detector : scikit-learn or PyOD detector, classifier, torch module, function, or "precomputed"
+        What gives the scores; see `anomaly_scores`. A detector that cannot be trained (a function, a torch
+        module, a FrozenEstimator, "precomputed") is taken as it is, and `fit` only calibrates.
+    max_fpr, max_fnr : float or None
+        The promised ceilings; None promises nothing on that side.
+    delta_fpr, delta_fnr : float
+        The chance, over calibration draws, that the ceiling does not hold.
+    abstain : bool
+        Whether points may be left undecided. If not, `strategy` finds one threshold.
+    strategy, step, growth, ceilings, relax_delta, correction, position
+        How that one threshold is reached; see `Strategy`.
+    train_on : {"auto", "normal", "unlabelled", "labelled"}
+        What `fit` trains the detector on: normal rows only, all rows without labels, or all rows with labels.
+        "auto" is "labelled" for classifiers and detectors whose `fit` demands y, else "normal". Under
+        "normal" the detector needs no anomalies, so all of them calibrate.
+    calibration_size : float
+        The share of each class that `fit` sets aside to calibrate.
+    anomaly_label : object
+        The label of anomalies: 1 (against 0), -1 (against 1, as scikit-learn has it), or a name.
+    polarity : {"auto", "higher", "lower"}
+        Whether anomalies score higher or lower; "auto" knows scikit-learn, PyOD, classifiers and functions.
+    random_state : int, RandomState or None
+        Fixes the split. The detector has its own.
+
+    Attributes
+    ----------
+    detector_ : the fitted detector
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.ensemble import IsolationForest
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.r_[rng.normal(0, 1, (2000, 3)), rng.normal(4, 1, (300, 3))]
+    >>> y = np.r_[np.zeros(2000), np.ones(300)]
+    >>> wrap = PACWrap(IsolationForest(random_state=0), random_state=0).fit(X, y)
+    >>> wrap.predict([[0.0, 0.0, 0.0], [5.0, 5.0, 5.0]])
+    array([0, 1], dtype=int8)
+    """
+
+    detector_: Any
+    certificate_: Certificate
+
+    def __init__(
+        self,
+        detector: Any,
+        *,
+        max_fpr: float | None = 0.05,
+        max_fnr: float | None = 0.05,
+        delta_fpr: float = 0.05,
+        delta_fnr: float = 0.05,
+        abstain: bool = True,
+        strategy: StrategyName = "relax",
+        step: float = 0.1,
+        growth: Literal["linear", "double"] = "linear",
+        ceilings: Literal["both", "fpr", "fnr"] = "both",
+        relax_delta: bool = False,
+        correction: Literal["share"] | None = "share",
+        position: float = 0.5,
+        train_on: TrainOn = "auto",
+        calibration_size: float = 0.5,
+        anomaly_label: object = 1,
+        polarity: Polarity = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.detector = detector
+        self.max_fpr = max_fpr
+        self.max_fnr = max_fnr
+        self.delta_fpr = delta_fpr
+        self.delta_fnr = delta_fnr
+        self.abstain = abstain
+        self.strategy = strategy
+        self.step = step
+        self.growth = growth
+        self.ceilings = ceilings
+        self.relax_delta = relax_delta
+        self.correction = correction
+        self.position = position
+        self.train_on = train_on
+        self.calibration_size = calibration_size
+        self.anomaly_label = anomaly_label
+        self.polarity = polarity
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Split the rows by class, train the detector on one part and calibrate on the other."""
+        self._check_parameters()
+        if y is None:
+            raise InputError(
+                "PACWrap requires y to be passed, but the target y is None; labels are what it calibrates on"
+            )
+        X, y = self._indexable(X, y)
+        anomalous = self._mask(y)
+        self._check_features(X, reset=True)
+        self.__dict__.pop("_training_rows", None)
+        if not self._trainable():
+            return self._calibrate(self.detector, X, anomalous)
+        train_on = self.train_on
+        if train_on == "auto":
+            train_on = "labelled" if takes_labels(self.detector) else "normal"
+        random = check_random_state(self.random_state)
+        train, held_out = split_rows(
+            anomalous, self.calibration_size, random, keep_anomalies=train_on == "normal"
+        )
+        if train.size == 0 or held_out.size == 0:
+            raise InputError(
+                f"fit needs rows to train on ({'normal ones' if train_on == 'normal' else 'of both classes'})"
+                f" and rows to calibrate on, got n_samples = {anomalous.size},"
+                f" {np.count_nonzero(anomalous)} of them anomalous; add rows or change calibration_size"
+            )
+        X_train = take_rows(X, train)
+        detector = self._fresh_detector(random)
+        if train_on == "labelled":
+            detector.fit(X_train, anomalous[train].astype(int))
+        else:
+            detector.fit(X_train)
+        self._training_rows = np.unique(row_digests(X_train))
+        return self._calibrate(detector, take_rows(X, held_out), anomalous[held_out])
+
+    def calibrate(self, X: Any, y: ArrayLike) -> Self:
+        """Keep the trained detector and certify it on labelled rows it has not been trained on."""
+        self._check_parameters()
+        X, y = self._indexable(X, y)
+        trained = hasattr(self, "_training_rows")
+        self._check_features(X, reset=not trained)
+        return self._calibrate(self.detector_ if trained else self.detector, X, self._mask(y))
+
+    def predict(self, X: Any) -> NDArray[np.int8]:
+        """Return 1 (anomaly), 0 (normal) or -1 (abstains) for each row."""
+        scores = self.decision_function(X)
+        return self.certificate_.verdicts(scores)
+
+    def predict_set(self, X: Any) -> NDArray[np.bool_]:
+        """Return an (n, 2) array: is label 0 (normal), is label 1 (anomalous) still possible?"""
+        scores = self.decision_function(X)
+        return self.certificate_.prediction_sets(scores)
+
+    def decision_function(self, X: Any) -> Scores:
+        """Return the detector's score of each row, higher for what is more anomalous."""
+        if not hasattr(self, "certificate_"):
+            raise UnfittedError(
+                "this PACWrap is not calibrated yet; call fit(X, y), or calibrate(X, y) with a fitted detector"
+            )
+        self._check_features(X, reset=False)
+        return self._scores(self.detector_, X)
+
+    def score_samples(self, X: Any) -> Scores:
+        """Return the score in scikit-learn's direction, lower for what is more anomalous."""
+        return -self.decision_function(X)
+
+    def score(self, X: Any, y: ArrayLike) -> float:
+        """Return the share of rows that are decided, and decided rightly."""
+        X, y = self._indexable(X, y)
+        return float(np.mean(self.predict(X) == self._mask(y)))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # labels have two values
+        if is_estimator(self.detector):
+            tags.input_tags = get_tags(self.detector).input_tags
+        return tags
+
+    def _check_parameters(self) -> None:
+        """Refuse bad parameters before any time is spent on training."""
+        self._guarantee()
+        Strategy(self.strategy, **self._options())
+        check_choice("abstain", self.abstain, (True, False))
+        check_choice("train_on", self.train_on, ("auto", "normal", "unlabelled", "labelled"))
+        check_choice("polarity", self.polarity, ("auto", "higher", "lower"))
+        check_rate("calibration_size", self.calibration_size)
+
+    def _guarantee(self) -> Guarantee:
+        return Guarantee(self.max_fpr, self.max_fnr, self.delta_fpr, self.delta_fnr)
+
+    def _options(self) -> StrategyOptions:
+        return {
+            "step": self.step,
+            "growth": self.growth,
+            "ceilings": self.ceilings,
+            "relax_delta": self.relax_delta,
+            "correction": self.correction,
+            "position": self.position,
+        }
+
+    def _trainable(self) -> bool:
+        return hasattr(self.detector, "fit") and not isinstance(self.detector, FrozenEstimator)
+
+    def _fresh_detector(self, random: np.random.RandomState) -> Any:
+        """Return an untrained copy; a given random_state also seeds what has none of its own."""
+        detector = clone(self.detector, safe=False)
+        if self.random_state is not None and hasattr(detector, "get_params"):
+            for name, value in sorted(detector.get_params(deep=True).items()):
+                if value is None and name.split("__")[-1] == "random_state":
+                    detector.set_params(**{name: random.randint(np.iinfo(np.int32).max)})
+        return detector
+
+    def _calibrate(self, detector: Any, X: Any, anomalous: NDArray[np.bool_]) -> Self:
+        scores = self._scores(detector, X)
+        self._warn_of_overlap(X)
+        certificate = calibrate(
+            scores[~anomalous],
+            scores[anomalous],
+            self._guarantee(),
+            abstain=self.abstain,
+            strategy=self.strategy,
+            **self._options(),
+        )
+        self.detector_, self.certificate_ = detector, certificate
+        return self
+
+    def _scores(self, detector: Any, X: Any) -> Scores:
+        # a detector trained here was given the labels 0 and 1, whatever the caller's are
+        label = 1 if hasattr(self, "_training_rows") else self.anomaly_label
+        return anomaly_scores(detector, X, self.polarity, anomaly_label=label)
+
+    def _mask(self, y: ArrayLike) -> NDArray[np.bool_]:
+        """Return where y marks an anomaly; two consecutive whole numbers pass with a warning."""
+        try:
+            return as_anomaly_mask(y, self.anomaly_label, "y")
+        except InputError:
+            array = np.asarray(y)
+            if self.anomaly_label != 1 or array.dtype.kind not in "iu" or array.ndim != 1:
+                raise
+            values = np.unique(array)
+            if values.size != 2 or values[1] - values[0] != 1 or -1 in values:
+                raise
+        warnings.warn(
+            f"y holds {values[0]} and {values[1]}; {values[1]} is taken for the anomalies, as scikit-learn"
+            f" orders classes; say so with anomaly_label={values[1]}, or recode y as 0 and 1",
+            LabelWarning,
+            stacklevel=3,
+        )
+        return as_anomaly_mask(y, values[1], "y")
+
+    def _warn_of_overlap(self, X: Any) -> None:
+        if not hasattr(self, "_training_rows"):
+            return
+        repeated = int(np.count_nonzero(np.isin(row_digests(X), self._training_rows)))
+        if repeated:
+            warnings.warn(
+                f"{repeated:,} calibration rows also stand in the training data; if they are the same records"
+                " the promise does not hold for them: calibrate on rows the detector has not seen",
+                OverlapWarning,
+                stacklevel=4,
+            )
+
+    def _indexable(self, X: Any, y: ArrayLike) -> tuple[Any, ArrayLike]:
+        try:
+            X, y = indexable(X, y)
+        except ValueError as error:
+            raise InputError(f"X and y do not fit together: {error}") from error
+        return X, y
+
+    def _check_features(self, X: Any, *, reset: bool) -> None:
+        """Keep, or compare with, the number and names of the features."""
+        if not is_estimator(self.detector) or len(getattr(X, "shape", (0, 0))) < 2:
+            return  # what is not a table has no features; the detector itself judges it
+        try:
+            validate_data(self, X, skip_check_array=True, reset=reset)
+        except ValueError as error:
+            raise InputError(str(error)) from error

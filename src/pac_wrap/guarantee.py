@@ -1,0 +1,95 @@
+"""What is asked for or certified: two ceilings with their deltas, and the error budget each one allows."""
+
+from dataclasses import dataclass
+
+from pac_wrap.binomial import confidence, error_budget, min_samples, upper_bound
+from pac_wrap.errors import InputError
+from pac_wrap.inputs import check_rate
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """Ceilings of the two error rates on future data, each with its own delta.
+
+    A ceiling of None promises nothing on that side; the other threshold then decides alone.
+
+    >>> Guarantee(max_fpr=0.01, max_fnr=0.1).joint_delta
+    0.1
+    >>> Guarantee(max_fpr=0.01, max_fnr=None).joint_delta
+    0.05
+    """
+
+    max_fpr: float | None = 0.05
+    max_fnr: float | None = 0.05
+    delta_fpr: float = 0.05
+    delta_fnr: float = 0.05
+
+    def __post_init__(self) -> None:
+        if self.max_fpr is None and self.max_fnr is None:
+            raise InputError("max_fpr and max_fnr are both None; promise at least one of them")
+        for name in ("max_fpr", "max_fnr", "delta_fpr", "delta_fnr"):
+            value = getattr(self, name)
+            if value is not None or name.startswith("delta"):
+                object.__setattr__(self, name, check_rate(name, value))
+
+    @property
+    def joint_delta(self) -> float:
+        """Chance that some promised ceiling does not hold, at most: eq. (12)."""
+        promised = ((self.max_fpr, self.delta_fpr), (self.max_fnr, self.delta_fnr))
+        return sum(delta for ceiling, delta in promised if ceiling is not None)
+
+    def __str__(self) -> str:
+        sides = (("FPR", self.max_fpr, self.delta_fpr), ("FNR", self.max_fnr, self.delta_fnr))
+        return ", ".join(
+            f"{name} <= {ceiling:.4g} (confidence {1 - delta:.4g})"
+            for name, ceiling, delta in sides
+            if ceiling is not None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most errors that n points of one class may show under a ceiling, F(errors; n, rate) <= delta.
+
+    `errors` is None where n is too small; `confidence` is the exact one, 1 - F(errors; n, rate).
+
+    >>> Budget.of(2000, 0.05, 0.05).errors
+    83
+    >>> Budget.of(35, 0.05, 0.05).missing
+    24
+    """
+
+    n: int
+    rate: float
+    delta: float
+    errors: int | None
+    confidence: float
+
+    @classmethod
+    def of(cls, n: int, rate: float, delta: float) -> "Budget":
+        """Return the budget of n points: eq. (2)."""
+        errors = error_budget(n, rate, delta)
+        return cls(n, rate, delta, errors, confidence(n, rate, errors))
+
+    @classmethod
+    def fpr(cls, n: int, guarantee: Guarantee, shares: int = 1) -> "Budget":
+        """Return the budget of n normal points; `shares` divides delta among that many promises."""
+        assert guarantee.max_fpr is not None
+        return cls.of(n, guarantee.max_fpr, guarantee.delta_fpr / shares)
+
+    @classmethod
+    def fnr(cls, n: int, guarantee: Guarantee, shares: int = 1) -> "Budget":
+        """Return the budget of n anomalous points; `shares` divides delta among that many promises."""
+        assert guarantee.max_fnr is not None
+        return cls.of(n, guarantee.max_fnr, guarantee.delta_fnr / shares)
+
+    @classmethod
+    def spent(cls, errors: int, n: int, delta: float) -> "Budget | None":
+        """Return the smallest rate for which `errors` is within budget, or None if that is no less than 1."""
+        rate = upper_bound(errors, n, delta)
+        return None if rate >= 1.0 else cls(n, rate, delta, errors, confidence(n, rate, errors))
+
+    @property
+    def missing(self) -> int:
+        """How many more labels the ceiling needs before anything can be declared."""
+        return max(0, min_samples(self.rate, self.delta) - self.n)

@@ -1,0 +1,125 @@
+"""What counts as scores, labels, a rate or a count; everything else is refused with one sentence."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.errors import InputError
+
+Scores = NDArray[np.float64]
+
+
+def check_rate(name: str, value: float) -> float:
+    """Return value as a float if it lies strictly between 0 and 1."""
+    try:
+        rate = float(value)
+    except (TypeError, ValueError):
+        rate = float("nan")
+    if isinstance(value, (bool, str)) or not 0.0 < rate < 1.0:
+        raise InputError(
+            f"{name} must lie strictly between 0 and 1, got {value!r}; write five percent as 0.05"
+        )
+    return rate
+
+
+def check_count(name: str, value: int) -> int:
+    """Return value as an int if it is a whole number that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise InputError(f"{name} must be a whole number, 0 or more, got {value!r}")
+    return int(value)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Refuse value unless it is one of the choices."""
+    if not any(value is choice or (type(value) is str and value == choice) for choice in choices):
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise InputError(f"{name} must be one of {listed}; got {value!r}")
+
+
+def as_scores(values: ArrayLike, name: str = "scores") -> Scores:
+    """Return values as a one-dimensional float64 array, sharing memory where it can.
+
+    Integers and smaller floats are widened; infinities are legal; NaN is refused.
+    """
+    array = _as_array(values, name)
+    if array.ndim != 1:
+        raise InputError(
+            f"{name} must be one-dimensional, one score per point, got shape {array.shape};"
+            " pass a single column, for example scores.ravel()"
+        )
+    if array.size == 0:
+        return np.empty(0)
+    if array.dtype.kind not in "biuf":
+        raise InputError(
+            f"{name} must be real numbers, got dtype {array.dtype}{_example(array)};"
+            " convert them first, for example with .astype(float)"
+        )
+    scores = array.astype(np.float64, copy=False)
+    missing = np.isnan(scores)
+    if missing.any():
+        raise InputError(
+            f"{name} must not contain NaN, got {int(missing.sum()):,} of {scores.size:,}, the first at"
+            f" position {int(missing.argmax())}; drop those points or make the detector score them"
+        )
+    return scores
+
+
+def as_anomaly_mask(labels: ArrayLike, anomaly_label: object = 1, name: str = "labels") -> NDArray[np.bool_]:
+    """Return True where a label marks an anomaly.
+
+    Labels are 0 (normal) and 1 (anomalous). With `anomaly_label=-1` they are scikit-learn's +1 and -1; with
+    any other value they are that value for anomalies and a single other one for normal points.
+    """
+    array = _as_array(labels, name)
+    if array.ndim != 1:
+        raise InputError(
+            f"{name} must be one-dimensional, one label per point, got shape {array.shape};"
+            " pass a single column, for example labels.ravel()"
+        )
+    mask = np.asarray(array == anomaly_label, dtype=bool)
+    if mask.shape != array.shape:  # numpy answers a comparison of unlike types with one False
+        mask = np.zeros(array.shape, dtype=bool)
+    others = array[~mask]
+    if others.size == 0:
+        return mask
+    if anomaly_label == 1 or anomaly_label == -1:
+        normal_label = 0 if anomaly_label == 1 else 1
+        strangers = others[np.asarray(others != normal_label, dtype=bool)]
+        rule = f"must be {normal_label} (normal) or {anomaly_label} (anomalous)"
+    else:
+        normal_label = others[0]
+        strangers = others[np.asarray(others != normal_label, dtype=bool)]
+        rule = f"must be {anomaly_label!r} (anomalous) or one other value (normal)"
+    if strangers.size:
+        raise InputError(
+            f"{name} {rule}, got {_plain(strangers[0])!r};"
+            " recode them, or name the label of anomalies with anomaly_label (-1 for scikit-learn's +1/-1)"
+        )
+    return mask
+
+
+def _as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        raise InputError(
+            f"{name} must not contain masked values, got {int(np.ma.getmaskarray(values).sum()):,};"
+            " drop them, for example with .compressed()"
+        )
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"{name} must be an array of numbers, got {type(values).__name__}: {error}"
+        ) from error
+    if array.dtype.kind == "c":
+        raise InputError(f"Complex data not supported: {name} must be real; take the real part first")
+    return array
+
+
+def _example(array: NDArray[Any]) -> str:
+    return f" (for example {_plain(array.flat[0])!r})"
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,140 @@
+"""One single threshold where abstaining is not allowed: Algorithm 1, corrected, or one side held."""
+
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Final, Literal
+
+import numpy as np
+
+from pac_wrap.errors import InputError
+from pac_wrap.guarantee import Budget, Guarantee
+from pac_wrap.inputs import Scores, check_choice, check_rate
+from pac_wrap.thresholds import Thresholds, alarm_from, clear_below, find_thresholds
+
+StrategyName = Literal["relax", "hold_fnr", "hold_fpr"]
+_LARGEST: Final = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How one single threshold is reached, and where it is put.
+
+    `relax` raises the ceilings level by level until one threshold can keep both (Algorithm 1):
+    `growth` is "linear" (by `step`) or "double"; `ceilings` says which are raised ("both", "fpr", "fnr");
+    `relax_delta` raises their deltas instead. `correction="share"` divides delta among the levels, which
+    makes the result a theorem; None is the paper's version, which is not one.
+    `hold_fnr` keeps the FNR ceiling and certifies the smallest FPR that goes with it; `hold_fpr` mirrors it.
+    `position` puts a relaxed threshold between alarm_from (0) and clear_below (1).
+    """
+
+    name: StrategyName = "relax"
+    step: float = 0.1
+    growth: Literal["linear", "double"] = "linear"
+    ceilings: Literal["both", "fpr", "fnr"] = "both"
+    relax_delta: bool = False
+    correction: Literal["share"] | None = "share"
+    position: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_choice("strategy", self.name, ("relax", "hold_fnr", "hold_fpr"))
+        check_choice("growth", self.growth, ("linear", "double"))
+        check_choice("ceilings", self.ceilings, ("both", "fpr", "fnr"))
+        check_choice("relax_delta", self.relax_delta, (True, False))
+        check_choice("correction", self.correction, ("share", None))
+        object.__setattr__(self, "step", check_rate("step", self.step))
+        if isinstance(self.position, (bool, str)) or not 0.0 <= self.position <= 1.0:
+            raise InputError(
+                f"position must lie between 0 (alarm_from) and 1 (clear_below), got {self.position!r}"
+            )
+        object.__setattr__(self, "position", float(self.position))
+
+    def levels(self, guarantee: Guarantee) -> list[Guarantee]:
+        """Return the promises that are tried, in order; each stays below 1. Fixed before any score is seen.
+
+        >>> [level.max_fpr for level in Strategy(growth="double").levels(Guarantee())]
+        [0.05, 0.1, 0.2, 0.4, 0.8]
+        """
+        sides = ("fpr", "fnr") if self.ceilings == "both" else (self.ceilings,)
+        names = [f"{'delta' if self.relax_delta else 'max'}_{side}" for side in sides]
+        levels = [guarantee]
+        while max(raised := self._raise(guarantee, names, len(levels))) < 1.0:
+            levels.append(replace(guarantee, **dict(zip(names, raised, strict=True))))
+        return levels
+
+    def _raise(self, guarantee: Guarantee, names: list[str], times: int) -> list[float]:
+        starts = [getattr(guarantee, name) for name in names]
+        if self.growth == "double":
+            return [start * 2.0**times for start in starts]
+        return [round(start + times * self.step, 12) for start in starts]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a strategy found: the budgets and thresholds it ended with, and tau if it was certified."""
+
+    fpr: Budget | None
+    fnr: Budget | None
+    thresholds: Thresholds
+    certified: Guarantee | None
+    tau: float | None
+    levels: int | None = None
+    level: int | None = None
+
+
+def single_threshold(normal: Scores, anomalous: Scores, guarantee: Guarantee, strategy: Strategy) -> Outcome:
+    """Return one threshold that keeps a promise on both sides, or an outcome without a tau."""
+    if strategy.name == "relax":
+        return _relax(normal, anomalous, guarantee, strategy)
+    return (_hold_fnr if strategy.name == "hold_fnr" else _hold_fpr)(normal, anomalous, guarantee)
+
+
+def _relax(normal: Scores, anomalous: Scores, guarantee: Guarantee, strategy: Strategy) -> Outcome:
+    levels = strategy.levels(guarantee)
+    shares = len(levels) if strategy.correction == "share" else 1
+
+    def attempt(level: int) -> tuple[Budget, Budget, Thresholds]:
+        fpr = Budget.fpr(normal.size, levels[level], shares)
+        fnr = Budget.fnr(anomalous.size, levels[level], shares)
+        return fpr, fnr, find_thresholds(normal, anomalous, fpr, fnr)
+
+    # budgets, and with them the thresholds, are monotone in the level, so the first success can be bisected
+    reached = bisect_left(range(len(levels)), True, key=lambda level: attempt(level)[2].separated)
+    fpr, fnr, thresholds = attempt(min(reached, len(levels) - 1))
+    if reached == len(levels):
+        return Outcome(fpr, fnr, thresholds, None, None, len(levels))
+    tau = _place(thresholds, strategy.position)
+    certified = levels[reached]
+    if strategy.relax_delta and shares > 1:
+        # the ceilings are fixed, so violations are nested: the chosen level fails only where the last fails
+        last = levels[-1]
+        certified = replace(certified, delta_fpr=last.delta_fpr / shares, delta_fnr=last.delta_fnr / shares)
+    return Outcome(fpr, fnr, thresholds, certified, tau, len(levels), reached)
+
+
+def _hold_fnr(normal: Scores, anomalous: Scores, guarantee: Guarantee) -> Outcome:
+    fnr = Budget.fnr(anomalous.size, guarantee)
+    tau = min(clear_below(anomalous, fnr.errors), _LARGEST)
+    errors = int(np.count_nonzero(normal >= tau))
+    fpr = Budget.spent(errors, normal.size, guarantee.delta_fpr)
+    thresholds = Thresholds(alarm_from(normal, errors) if fpr else None, tau)
+    certified = replace(guarantee, max_fpr=fpr.rate if fpr else None)
+    return Outcome(fpr, fnr, thresholds, certified, tau)
+
+
+def _hold_fpr(normal: Scores, anomalous: Scores, guarantee: Guarantee) -> Outcome:
+    fpr = Budget.fpr(normal.size, guarantee)
+    tau = alarm_from(normal, fpr.errors)
+    errors = anomalous.size if tau == inf else int(np.count_nonzero(anomalous < tau))
+    fnr = Budget.spent(errors, anomalous.size, guarantee.delta_fnr)
+    thresholds = Thresholds(tau, clear_below(anomalous, errors) if fnr else None)
+    certified = replace(guarantee, max_fnr=fnr.rate if fnr else None)
+    return Outcome(fpr, fnr, thresholds, certified, tau)
+
+
+def _place(thresholds: Thresholds, position: float) -> float:
+    """Return a finite point of [alarm_from, clear_below]."""
+    assert thresholds.alarm_from is not None
+    assert thresholds.clear_below is not None
+    low, high = thresholds.alarm_from, min(thresholds.clear_below, _LARGEST)
+    return min(max(low * (1.0 - position) + high * position, low), high)

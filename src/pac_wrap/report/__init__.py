@@ -1,0 +1,1 @@
+"""A result in, a string or a rich renderable out."""

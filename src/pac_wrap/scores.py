@@ -1,0 +1,151 @@
+"""anomaly_scores(detector, X): the only place that knows in which direction a library's scores point."""
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
+
+from pac_wrap.errors import DetectorError, PACWrapError
+from pac_wrap.inputs import Scores, as_scores, check_choice
+
+Polarity = Literal["auto", "higher", "lower"]
+
+
+class UnfittedError(PACWrapError, NotFittedError):
+    """The detector, or the wrapper, has to be fitted or calibrated first."""
+
+
+def anomaly_scores(
+    detector: Any, X: Any, polarity: Polarity = "auto", *, anomaly_label: object = 1
+) -> Scores:
+    """Return one score per row of X, higher for what is more anomalous.
+
+    `detector` is a fitted scikit-learn outlier detector, density estimator or classifier, a PyOD detector, a
+    torch module or function that returns one score per row (higher is more anomalous), or "precomputed" if X
+    holds the scores themselves. With any other object say where its scores point: polarity="higher" if
+    anomalies score higher, "lower" if they score lower.
+
+    >>> anomaly_scores(lambda X: X[:, 0], np.array([[1.0, 5.0], [2.0, 6.0]]))
+    array([1., 2.])
+    >>> anomaly_scores("precomputed", [0.1, 0.7])
+    array([0.1, 0.7])
+    """
+    check_choice("polarity", polarity, ("auto", "higher", "lower"))
+    raw, flip = _scorer(detector, anomaly_label, known=polarity != "auto")
+    try:
+        values = raw(X)
+    except NotFittedError as error:
+        raise UnfittedError(
+            f"the detector {_name(detector)} is not fitted; fit it first, or call PACWrap.fit(X, y)"
+        ) from error
+    scores = as_scores(values, f"the scores of {_name(detector)}")
+    if polarity != "auto":
+        flip = polarity == "lower"
+    return -scores if flip else scores
+
+
+def takes_labels(detector: Any) -> bool:
+    """Return whether a detector is trained with labels: a classifier, or one whose `fit` demands y."""
+    if is_estimator(detector) and (is_classifier(detector) or get_tags(detector).target_tags.required):
+        return True
+    parameter = signature(detector.fit).parameters.get("y")
+    return parameter is not None and parameter.default is parameter.empty
+
+
+def is_estimator(detector: Any) -> bool:
+    """Return whether a detector speaks scikit-learn's protocol of tags and parameters."""
+    return hasattr(detector, "__sklearn_tags__") and not isinstance(detector, type)
+
+
+def _scorer(detector: Any, anomaly_label: object, *, known: bool) -> tuple[Callable[[Any], Any], bool]:
+    """Return what computes a detector's raw scores, and whether they point down for anomalies."""
+    if isinstance(detector, str) and detector == "precomputed":
+        return lambda X: X, False
+    if isinstance(detector, type):
+        raise DetectorError(
+            f"the detector is the class {detector.__name__}, not an object; write {detector.__name__}(...)"
+        )
+    if _is_a(detector, "torch.nn"):
+        return _torch_scores(detector), False
+    if _is_a(detector, "pyod."):
+        return detector.decision_function, False
+    if is_estimator(detector):
+        if is_classifier(detector):
+            return _classifier_scores(detector, anomaly_label), False
+        if is_outlier_detector(detector) or get_tags(detector).estimator_type == "density_estimator":
+            return _method(detector, "score_samples", "decision_function"), True
+    if not hasattr(detector, "fit") and callable(detector):
+        return detector, False
+    if known:
+        return _method(detector, "decision_function", "score_samples", "__call__"), False
+    _method(detector, "decision_function", "score_samples")
+    raise DetectorError(
+        f"it is unknown whether anomalies score higher or lower with {_name(detector)};"
+        ' pass polarity="higher" or polarity="lower"'
+    )
+
+
+def _method(detector: Any, *names: str) -> Callable[[Any], Any]:
+    for name in names:
+        if hasattr(detector, name):
+            method: Callable[[Any], Any] = getattr(detector, name)
+            return method
+    remedy = (
+        "fit LocalOutlierFactor with novelty=True"
+        if hasattr(detector, "novelty")
+        else "pass a function that returns one score per row instead"
+    )
+    raise DetectorError(f"{_name(detector)} gives no scores: it has no {' or '.join(names)}; {remedy}")
+
+
+def _classifier_scores(classifier: Any, anomaly_label: object) -> Callable[[Any], Any]:
+    # the decision function comes first: probabilities are squashed, and saturated ones lose their order
+    method = _method(classifier, "decision_function", "predict_proba")
+
+    def scores(X: Any) -> Any:
+        raw = np.asarray(method(X))
+        classes = list(classifier.classes_)
+        if len(classes) != 2 or anomaly_label not in classes:
+            raise DetectorError(
+                f"{_name(classifier)} knows the classes {classes}, but two are needed, one of them the"
+                f" anomaly label {anomaly_label!r}; train it on normal and anomalous points"
+            )
+        anomalous = classes.index(anomaly_label)
+        if raw.ndim == 2:
+            return raw[:, anomalous]
+        return raw if anomalous == 1 else -raw
+
+    return scores
+
+
+def _torch_scores(module: Any) -> Callable[[Any], Any]:
+    def scores(X: Any) -> Any:
+        import torch
+
+        example = next(module.parameters(), torch.empty(0))
+        dtype = example.dtype if example.is_floating_point() else torch.get_default_dtype()
+        rows = X if isinstance(X, torch.Tensor) else torch.as_tensor(np.asarray(X), dtype=dtype)
+        was_training = module.training
+        module.eval()
+        try:
+            with torch.no_grad():
+                output = module(rows.to(example.device))
+        finally:
+            module.train(was_training)
+        values = output.detach().cpu().to(torch.float64).numpy()
+        return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+
+    return scores
+
+
+def _is_a(detector: Any, package: str) -> bool:
+    """Return whether a class of the object comes from a package, without importing that package."""
+    return any(f"{base.__module__}.".startswith(package) for base in type(detector).__mro__)
+
+
+def _name(detector: Any) -> str:
+    return detector.__name__ if hasattr(detector, "__name__") else type(detector).__name__

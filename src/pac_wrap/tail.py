@@ -1,0 +1,83 @@
+"""The binomial tail F(k; n, p) = P(X <= k), and whether it is at most delta, decided exactly."""
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from math import factorial
+from typing import Final
+
+from scipy.special import betainc, betaincc
+
+# SciPy's tail is good to about 1e-14 relative; what lies closer to delta than this is decided with 60 digits.
+_DOUBT: Final = 1e-11
+_DIGITS: Final = 60
+_EQUAL: Final = Decimal("1e-40")
+_FIXED_POINT: Final = 10**50
+_PI: Final = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
+# coefficients of 1/m, 1/m^3, ... in Stirling's series of ln m!; from m = 1000 on, ten give 60 digits
+_STIRLING: Final = tuple(
+    Fraction(*pair)
+    for pair in (
+        (1, 12),
+        (-1, 360),
+        (1, 1260),
+        (-1, 1680),
+        (1, 1188),
+        (-691, 360360),
+        (1, 156),
+        (-3617, 122400),
+        (43867, 244188),
+        (-174611, 125400),
+    )
+)
+
+
+def cdf(k: int, n: int, p: float) -> float:
+    """Probability of at most k errors among n when each occurs with probability p: eq. (1)."""
+    return 1.0 if k >= n else float(betaincc(k + 1, n - k, p))
+
+
+def survival(k: int, n: int, p: float) -> float:
+    """Probability of more than k errors among n, 1 - F(k; n, p), without cancellation."""
+    return 0.0 if k >= n else float(betainc(k + 1, n - k, p))
+
+
+def cdf_at_most(k: int, n: int, p: float, delta: float) -> bool:
+    """Whether F(k; n, p) <= delta, taking p and delta as the exact values of their doubles.
+
+    Values that agree with delta to 40 digits count as equal.
+    """
+    approximate = cdf(k, n, p)
+    if abs(approximate - delta) > _DOUBT * delta and delta > 1e-290:
+        return approximate <= delta
+    with localcontext(prec=_DIGITS):
+        bound = Decimal(delta)
+        return _cdf_to_40_digits(k, n, p) <= bound + bound * _EQUAL
+
+
+def _cdf_to_40_digits(k: int, n: int, p: float) -> Decimal:
+    if k >= n:
+        return Decimal(1)
+    hit = Decimal(p)
+    log_pmf = _log_factorial(n) - _log_factorial(k) - _log_factorial(n - k)
+    log_pmf += k * hit.ln() + (n - k) * (1 - hit).ln()
+    # pmf(i - 1) / pmf(i) = i (1 - p) / ((n - i + 1) p), summed downwards from i = k in units of pmf(k)
+    numerator, denominator = p.as_integer_ratio()
+    miss = denominator - numerator
+    term = total = _FIXED_POINT
+    for i in range(k, 0, -1):
+        term = term * i * miss // ((n - i + 1) * numerator)
+        if not term:
+            break
+        total += term
+    return log_pmf.exp() * total / _FIXED_POINT
+
+
+def _log_factorial(m: int) -> Decimal:
+    if m < 1000:
+        return Decimal(factorial(m)).ln()
+    x = Decimal(m)
+    series = sum(
+        (Decimal(c.numerator) / (c.denominator * x ** (2 * j + 1)) for j, c in enumerate(_STIRLING)),
+        Decimal(0),
+    )
+    return (x + Decimal("0.5")) * x.ln() - x + (2 * _PI).ln() / 2 + series
