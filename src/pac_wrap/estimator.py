@@ -172,7 +172,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         """Return the detector's score of each row, higher for what is more anomalous."""
         if not hasattr(self, "certificate_"):
             raise UnfittedError(
-                "this PACWrap is not calibrated yet; call fit(X, y), or calibrate(X, y) with a fitted detector"
+                "this PACWrap is not calibrated yet; call fit(X, y), or calibrate(X, y) on a fitted detector"
             )
         self._check_features(X, reset=False)
         return self._scores(self.detector_, X)

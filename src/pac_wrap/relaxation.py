@@ -49,24 +49,28 @@ class Strategy:
             )
         object.__setattr__(self, "position", float(self.position))
 
+    @property
+    def relaxed_sides(self) -> tuple[str, ...]:
+        """The sides whose ceiling (or delta) is raised: "fpr", "fnr" or both."""
+        return ("fpr", "fnr") if self.ceilings == "both" else (self.ceilings,)
+
     def levels(self, guarantee: Guarantee) -> list[Guarantee]:
         """Return the promises that are tried, in order; each stays below 1. Fixed before any score is seen.
 
         >>> [level.max_fpr for level in Strategy(growth="double").levels(Guarantee())]
         [0.05, 0.1, 0.2, 0.4, 0.8]
         """
-        sides = ("fpr", "fnr") if self.ceilings == "both" else (self.ceilings,)
-        names = [f"{'delta' if self.relax_delta else 'max'}_{side}" for side in sides]
+        prefix = "delta" if self.relax_delta else "max"
+        starts = {f"{prefix}_{side}": getattr(guarantee, f"{prefix}_{side}") for side in self.relaxed_sides}
         levels = [guarantee]
-        while max(raised := self._raise(guarantee, names, len(levels))) < 1.0:
-            levels.append(replace(guarantee, **dict(zip(names, raised, strict=True))))
+        while max((raised := self._raise(starts, len(levels))).values()) < 1.0:
+            levels.append(replace(guarantee, **raised))
         return levels
 
-    def _raise(self, guarantee: Guarantee, names: list[str], times: int) -> list[float]:
-        starts = [getattr(guarantee, name) for name in names]
+    def _raise(self, starts: dict[str, float], times: int) -> dict[str, float]:
         if self.growth == "double":
-            return [start * 2.0**times for start in starts]
-        return [round(start + times * self.step, 12) for start in starts]
+            return {name: start * 2.0**times for name, start in starts.items()}
+        return {name: round(start + times * self.step, 12) for name, start in starts.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +95,14 @@ def single_threshold(normal: Scores, anomalous: Scores, guarantee: Guarantee, st
 
 def _relax(normal: Scores, anomalous: Scores, guarantee: Guarantee, strategy: Strategy) -> Outcome:
     levels = strategy.levels(guarantee)
-    shares = len(levels) if strategy.correction == "share" else 1
+    shares = {"fpr": 1, "fnr": 1}
+    if strategy.correction == "share":
+        # a side that is not raised has one and the same threshold at every level: nothing is chosen there
+        shares |= dict.fromkeys(strategy.relaxed_sides, len(levels))
 
     def attempt(level: int) -> tuple[Budget, Budget, Thresholds]:
-        fpr = Budget.fpr(normal.size, levels[level], shares)
-        fnr = Budget.fnr(anomalous.size, levels[level], shares)
+        fpr = Budget.fpr(normal.size, levels[level], shares["fpr"])
+        fnr = Budget.fnr(anomalous.size, levels[level], shares["fnr"])
         return fpr, fnr, find_thresholds(normal, anomalous, fpr, fnr)
 
     # budgets, and with them the thresholds, are monotone in the level, so the first success can be bisected
@@ -105,10 +112,13 @@ def _relax(normal: Scores, anomalous: Scores, guarantee: Guarantee, strategy: St
         return Outcome(fpr, fnr, thresholds, None, None, len(levels))
     tau = _place(thresholds, strategy.position)
     certified = levels[reached]
-    if strategy.relax_delta and shares > 1:
+    if strategy.relax_delta and strategy.correction == "share":
         # the ceilings are fixed, so violations are nested: the chosen level fails only where the last fails
-        last = levels[-1]
-        certified = replace(certified, delta_fpr=last.delta_fpr / shares, delta_fnr=last.delta_fnr / shares)
+        survives = {
+            f"delta_{side}": getattr(levels[-1], f"delta_{side}") / len(levels)
+            for side in strategy.relaxed_sides
+        }
+        certified = replace(certified, **survives)
     return Outcome(fpr, fnr, thresholds, certified, tau, len(levels), reached)
 
 
