@@ -13,6 +13,7 @@ from pac_wrap.inputs import Scores, check_choice, check_rate
 from pac_wrap.thresholds import Thresholds, alarm_from, clear_below, find_thresholds
 
 StrategyName = Literal["relax", "hold_fnr", "hold_fpr"]
+_SMALLEST_STEP: Final = 0.0001
 _LARGEST: Final = float(np.finfo(np.float64).max)
 
 
@@ -43,6 +44,10 @@ class Strategy:
         check_choice("relax_delta", self.relax_delta, (True, False))
         check_choice("correction", self.correction, ("share", None))
         object.__setattr__(self, "step", check_rate("step", self.step))
+        if self.step < _SMALLEST_STEP:
+            raise InputError(
+                f"step must be at least {_SMALLEST_STEP}, got {self.step!r}; every level costs part of delta"
+            )
         if isinstance(self.position, (bool, str)) or not 0.0 <= self.position <= 1.0:
             raise InputError(
                 f"position must lie between 0 (alarm_from) and 1 (clear_below), got {self.position!r}"
