@@ -1,0 +1,151 @@
+"""Results for the terminal: rich renderables, nothing printed here."""
+
+import re
+from io import StringIO
+from math import inf
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.terminal_theme import DIMMED_MONOKAI
+from rich.text import Text
+
+from pac_wrap.binomial import achievable_rate, min_samples
+from pac_wrap.certificate import Certificate
+from pac_wrap.demo import Demo
+from pac_wrap.guarantee import Guarantee
+from pac_wrap.inputs import Scores
+from pac_wrap.metrics import Metrics
+from pac_wrap.thresholds import Thresholds
+
+_TOLERATED = (0, 1, 2, 5, 10)
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+_FULL = len(_BLOCKS) - 1
+_BINS = 64
+# Okabe and Ito's blue and vermilion stay apart for every kind of colour vision
+_BLUE, _RED = "#0072B2", "#D55E00"
+
+
+def show_demo(demo: Demo) -> RenderableType:
+    """Return the demo on one screen: the promise, the picture, and what fresh points say."""
+    return Group(
+        Panel(_promise(demo.abstaining.guarantee), title="the promise", border_style=_BLUE),
+        Text(
+            f"Isolation forest, trained on {demo.trained_on:,} normal points; two Gaussian clusters in six"
+            f" dimensions, {demo.margin:g} standard deviations apart.\n"
+            f"Calibrated on {demo.abstaining.normal.n:,} normal and {demo.abstaining.anomalous.n:,} anomalous"
+            " points the forest has not seen."
+        ),
+        Text(),
+        _histogram(demo.normal, demo.anomalous, demo.abstaining.rule),
+        Text(),
+        _checked(demo),
+        Text(),
+        Text(f"{demo.abstaining.regime.value}: {demo.abstaining.regime.explanation}"),
+        *(Text(f"  {sentence}") for sentence in demo.abstaining.diagnosis),
+    )
+
+
+def show_plan(guarantee: Guarantee) -> RenderableType:
+    """Return the labels of each class that a promise needs, for a few numbers of tolerated errors."""
+    table = Table(title="labels needed", title_justify="left")
+    table.add_column("errors tolerated\namong them", justify="right")
+    promised = []
+    for name, kind, rate, delta in (
+        ("FPR", "normal", guarantee.max_fpr, guarantee.delta_fpr),
+        ("FNR", "anomalous", guarantee.max_fnr, guarantee.delta_fnr),
+    ):
+        if rate is not None:
+            promised.append((rate, delta))
+            table.add_column(f"{kind} labels for\n{name} <= {rate:g}, delta = {delta:g}", justify="right")
+    for errors in _TOLERATED:
+        needed = [min_samples(rate, delta, errors) for rate, delta in promised]
+        table.add_row(str(errors), *(f"{count:,}" for count in needed))
+    return table
+
+
+def show_promises(labels: int, delta: float) -> RenderableType:
+    """Return the smallest rate that a number of labels of one class can certify."""
+    table = Table(title="what can be promised", title_justify="left")
+    table.add_column(f"errors tolerated\namong {labels:,} labels", justify="right")
+    table.add_column(f"smallest rate\nat delta = {delta:g}", justify="right")
+    for errors in (count for count in _TOLERATED if count <= labels):
+        table.add_row(str(errors), f"{achievable_rate(labels, delta, errors):.4g}")
+    return table
+
+
+def picture(shown: RenderableType, title: str) -> str:
+    """Return what the terminal shows as an SVG picture that loads nothing from the network."""
+    console = Console(record=True, width=84, file=StringIO(), force_terminal=True, color_system="truecolor")
+    console.print(shown, Text())  # the last line would lose its descenders
+    svg = console.export_svg(title=title, theme=DIMMED_MONOKAI)
+    return re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)
+
+
+def _promise(guarantee: Guarantee) -> Text:
+    text = Text("On future points drawn like the calibration points, with any detector:\n")
+    for ceiling, delta, mistake in (
+        (guarantee.max_fpr, guarantee.delta_fpr, "normal points are called anomalies"),
+        (guarantee.max_fnr, guarantee.delta_fnr, "anomalies are called normal"),
+    ):
+        if ceiling is not None:
+            text.append(f"at most {_percent(ceiling)} of {mistake} (confidence {_percent(1 - delta)}),\n")
+    return text.append(f"all of it at once with confidence {_percent(1 - guarantee.joint_delta)}.")
+
+
+def _histogram(normal: Scores, anomalous: Scores, rule: Thresholds) -> RenderableType:
+    both = np.r_[normal, anomalous]
+    edges = np.linspace(both.min(), both.max(), _BINS + 1)
+    lines = Text()
+    for name, scores, colour in (("normal", normal, _BLUE), ("anomalous", anomalous, _RED)):
+        counts, _ = np.histogram(scores, edges)
+        heights = np.ceil(counts / counts.max() * 2 * _FULL).astype(int)
+        for label, floor in (("", _FULL), (name, 0)):
+            cells = np.clip(heights - floor, 0, _FULL)
+            lines.append(f"{label:>10} ").append(
+                "".join(_BLOCKS[cell] for cell in cells) + "\n", style=colour
+            )
+    low, high = rule.ambiguity_region or (inf, inf)
+    middles = (edges[:-1] + edges[1:]) / 2
+    marks = np.where(middles < low, "0", np.where(middles < high, "?", "1"))
+    lines.append(f"{'verdict':>10} ").append("".join(marks), style="bold")
+    lines.append(f"\n{'':>10} score {edges[0]:.3g} to {edges[-1]:.3g}; 0 normal, ? abstains, 1 anomaly")
+    return lines
+
+
+def _checked(demo: Demo) -> Table:
+    fresh = demo.normal.size + demo.anomalous.size
+    title = f"measured on {fresh:,} fresh points, with exact 95 % intervals"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in ("", "max", "may abstain", "max", "one threshold"):
+        table.add_column(name, justify="left" if name == "" else "right")
+    columns = [
+        _measured(demo.abstaining, demo.abstaining_metrics),
+        _measured(demo.single, demo.single_metrics),
+    ]
+    for name, *pairs in zip(("FPR", "FNR", "abstained", "alarm from", "clear below"), *columns, strict=True):
+        table.add_row(name, *(cell for pair in pairs for cell in pair))
+    return table
+
+
+def _measured(certificate: Certificate, metrics: Metrics) -> list[tuple[str, str]]:
+    """Return ceiling and measured rate of FPR, FNR and abstention, and the two thresholds."""
+    promised, rule = certificate.certified, certificate.rule
+    ceilings = (None, None) if promised is None else (promised.max_fpr, promised.max_fnr)
+    return [
+        (_ceiling(ceilings[0]), str(metrics.fpr)),
+        (_ceiling(ceilings[1]), str(metrics.fnr)),
+        ("", str(metrics.ambiguity)),
+        ("", f"{rule.alarm_from:.4f}"),
+        ("", f"{rule.clear_below:.4f}"),
+    ]
+
+
+def _ceiling(value: float | None) -> str:
+    return "none" if value is None else f"{value:g}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
