@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pac_wrap.errors import DetectorError as DetectorError
     from pac_wrap.errors import InputError as InputError
     from pac_wrap.errors import LabelWarning as LabelWarning
+    from pac_wrap.errors import OutputError as OutputError
     from pac_wrap.errors import OverlapWarning as OverlapWarning
     from pac_wrap.errors import PACWrapError as PACWrapError
     from pac_wrap.errors import PACWrapWarning as PACWrapWarning
@@ -45,7 +46,7 @@ _HOME = {
     "binomial": "achievable_rate confidence error_budget interval lower_bound min_samples upper_bound",
     "calibration": "Verification calibrate calibrate_labelled verify",
     "certificate": "Certificate Evidence",
-    "errors": "CertificateError DetectorError InputError LabelWarning OverlapWarning PACWrapError"
+    "errors": "CertificateError DetectorError InputError LabelWarning OutputError OverlapWarning PACWrapError"
     " PACWrapWarning UpsideDownWarning",
     "estimator": "PACWrap",
     "guarantee": "Budget Guarantee",

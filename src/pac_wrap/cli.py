@@ -73,7 +73,7 @@ def plan(
     max_fnr: Annotated[float | None, typer.Option(help="Ceiling of the false negative rate.")] = None,
     delta: Annotated[float, typer.Option(help="Chance that a ceiling does not hold.")] = 0.05,
     labels: Annotated[
-        int | None, typer.Option(help="Instead: what this many labels of one class can promise.")
+        int | None, typer.Option(min=0, help="Instead: what this many labels of one class can promise.")
     ] = None,
 ) -> None:
     """Say how many labels a promise needs, or what promise given labels can keep.

@@ -4,7 +4,8 @@ PACWrapError
 ├── InputError           (ValueError)   scores, labels, rates or rows that break a rule
 ├── DetectorError        (TypeError)    a detector whose scores, or their direction, cannot be known
 ├── UnfittedError        (also scikit-learn's NotFittedError, so it lives in `scores.py`)
-└── CertificateError     (ValueError)   a certificate file that is damaged, edited or unknown
+├── CertificateError     (ValueError)   a certificate file that is damaged, edited or unknown
+└── OutputError          (OSError)      a file could not be written; nothing was left behind
 
 PACWrapWarning           (UserWarning)
 ├── UpsideDownWarning    anomalies score lower than normals
@@ -27,6 +28,10 @@ class DetectorError(PACWrapError, TypeError):
 
 class CertificateError(PACWrapError, ValueError):
     """A certificate cannot be trusted: damaged, edited, inconsistent or of an unknown version."""
+
+
+class OutputError(PACWrapError, OSError):
+    """A file could not be written; nothing was left behind, and an older file is as it was."""
 
 
 class PACWrapWarning(UserWarning):

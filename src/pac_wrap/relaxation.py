@@ -24,8 +24,9 @@ class Strategy:
     `relax` raises the ceilings level by level until one threshold can keep both (Algorithm 1):
     `growth` is "linear" (by `step`) or "double"; `ceilings` says which are raised ("both", "fpr", "fnr");
     `relax_delta` raises their deltas instead. `correction="share"` divides delta among the levels, which
-    makes the result a theorem; None is the paper's version, which is not one.
-    `hold_fnr` keeps the FNR ceiling and certifies the smallest FPR that goes with it; `hold_fpr` mirrors it.
+    makes the result a theorem, eq. (15); None is the paper's version, which is not one.
+    `hold_fnr` keeps the FNR ceiling and certifies the smallest FPR that goes with it, eq. (16); `hold_fpr`
+    mirrors it.
     `position` puts a relaxed threshold between alarm_from (0) and clear_below (1).
     """
 

@@ -138,13 +138,17 @@ def _measured(certificate: Certificate, metrics: Metrics) -> list[tuple[str, str
         (_ceiling(ceilings[0]), str(metrics.fpr)),
         (_ceiling(ceilings[1]), str(metrics.fnr)),
         ("", str(metrics.ambiguity)),
-        ("", f"{rule.alarm_from:.4f}"),
-        ("", f"{rule.clear_below:.4f}"),
+        ("", _threshold(rule.alarm_from)),
+        ("", _threshold(rule.clear_below)),
     ]
 
 
 def _ceiling(value: float | None) -> str:
     return "none" if value is None else f"{value:g}"
+
+
+def _threshold(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
 
 
 def _percent(share: float) -> str:

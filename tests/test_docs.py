@@ -1,0 +1,69 @@
+import re
+from pathlib import Path
+
+import pytest
+
+import pac_wrap
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted(Path(pac_wrap.__file__).parent.rglob("*.py"))
+RECORDS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+
+
+def python_blocks(path: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_readme_examples_run_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second = python_blocks(ROOT / "README.md")
+    assert len(first.strip().splitlines()) <= 11
+    names: dict[str, object] = {}
+    exec(first, names)
+    wrap, X, y = names["wrap"], names["X"], names["y"]
+    assert isinstance(wrap, pac_wrap.PACWrap)
+    scores = wrap.decision_function(X)
+    names |= {"normal_scores": scores[y == 0], "anomalous_scores": scores[y == 1], "new_scores": scores}
+    exec(second, names)
+    assert (tmp_path / "certificate.json").exists()
+
+
+def test_readme_opens_with_the_two_commands_that_the_makefile_has() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in ("demo", "test"):
+        assert f"make {target} " in readme[:1200]
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE)
+
+
+def test_readme_names_the_labels_that_a_promise_needs() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    least, ten = pac_wrap.min_samples(0.05, 0.05), pac_wrap.min_samples(0.05, 0.05, errors=10)
+    assert f"{least} of the class in question if none of them may be an error, {ten}" in " ".join(
+        readme.split()
+    )
+
+
+def test_every_equation_that_the_code_cites_is_in_the_theory_and_back() -> None:
+    theory = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+    numbered = {int(number) for number in re.findall(r"\((\d+)\)\n", theory)}
+    cited = set()
+    for source in SOURCES:
+        for start, end in re.findall(r"[Ee]qs?\. \((\d+)\)(?: to \((\d+)\))?", source.read_text("utf-8")):
+            cited |= set(range(int(start), int(end or start) + 1))
+    assert numbered == set(range(1, max(numbered) + 1))
+    assert cited == numbered
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda path: path.stem)
+def test_decision_records_are_short_and_decide(record: Path) -> None:
+    text = record.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 30
+    assert "**Decision.**" in text or "**Exception.**" in text
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/theory.md"])
+def test_links_between_pages_lead_somewhere(page: str) -> None:
+    path = ROOT / page
+    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), target

@@ -1,0 +1,34 @@
+import io
+
+from rich.console import Console, RenderableType
+
+from pac_wrap import Guarantee
+from pac_wrap.demo import run_demo
+from pac_wrap.report.terminal import show_demo
+
+
+def text_of(shown: RenderableType, width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    console.print(shown)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_one_sided_promise_abstains_nowhere() -> None:
+    demo = run_demo(
+        guarantee=Guarantee(max_fpr=0.1, max_fnr=None), n_train=500, n_calibration=100, n_test=200
+    )
+    shown = text_of(show_demo(demo))
+    assert "at most 10 % of normal points" in shown
+    assert "anomalies are called normal" not in shown
+    assert "?" not in shown.split("verdict")[1].split("\n")[0]
+    assert "none" in shown
+
+
+def test_promise_that_nothing_can_keep_is_shown_as_such() -> None:
+    demo = run_demo(n_train=500, n_calibration=1, n_test=200)
+    assert demo.single.certified is None
+    shown = text_of(show_demo(demo))
+    assert "1 normal scores cannot certify FPR <= 0.05" in shown
+    assert "none" in shown
+    assert "inf" in shown
