@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pac_wrap.errors import DetectorError as DetectorError
     from pac_wrap.errors import InputError as InputError
     from pac_wrap.errors import LabelWarning as LabelWarning
+    from pac_wrap.errors import MissingExtraError as MissingExtraError
     from pac_wrap.errors import OutputError as OutputError
     from pac_wrap.errors import OverlapWarning as OverlapWarning
     from pac_wrap.errors import PACWrapError as PACWrapError
@@ -46,8 +47,8 @@ _HOME = {
     "binomial": "achievable_rate confidence error_budget interval lower_bound min_samples upper_bound",
     "calibration": "Verification calibrate calibrate_labelled verify",
     "certificate": "Certificate Evidence",
-    "errors": "CertificateError DetectorError InputError LabelWarning OutputError OverlapWarning PACWrapError"
-    " PACWrapWarning UpsideDownWarning",
+    "errors": "CertificateError DetectorError InputError LabelWarning MissingExtraError OutputError"
+    " OverlapWarning PACWrapError PACWrapWarning UpsideDownWarning",
     "estimator": "PACWrap",
     "guarantee": "Budget Guarantee",
     "metrics": "Metrics Rate evaluate",

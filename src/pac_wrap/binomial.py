@@ -7,7 +7,7 @@ from scipy.special import betainccinv, betaincinv, gammainccinv, ndtri
 
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import check_count, check_rate
-from pac_wrap.tail import cdf_at_most, survival
+from pac_wrap.tail import cdf, cdf_at_most
 
 
 def error_budget(n: int, rate: float, delta: float) -> int | None:
@@ -41,7 +41,7 @@ def confidence(n: int, rate: float, errors: int | None) -> float:
     n, rate = check_count("n", n), check_rate("rate", rate)
     if errors is None:
         return 1.0
-    return survival(_check_errors(errors, n), n, rate)
+    return 1.0 - cdf(_check_errors(errors, n), n, rate)
 
 
 def min_samples(rate: float, delta: float, errors: int = 0) -> int:

@@ -5,7 +5,8 @@ PACWrapError
 ├── DetectorError        (TypeError)    a detector whose scores, or their direction, cannot be known
 ├── UnfittedError        (also scikit-learn's NotFittedError, so it lives in `scores.py`)
 ├── CertificateError     (ValueError)   a certificate file that is damaged, edited or unknown
-└── OutputError          (OSError)      a file could not be written; nothing was left behind
+├── OutputError          (OSError)      a file could not be written; nothing was left behind
+└── MissingExtraError    (ImportError)  an optional package is not installed; the text says what to install
 
 PACWrapWarning           (UserWarning)
 ├── UpsideDownWarning    anomalies score lower than normals
@@ -32,6 +33,10 @@ class CertificateError(PACWrapError, ValueError):
 
 class OutputError(PACWrapError, OSError):
     """A file could not be written; nothing was left behind, and an older file is as it was."""
+
+
+class MissingExtraError(PACWrapError, ImportError):
+    """An optional package is not installed; the text says what to install."""
 
 
 class PACWrapWarning(UserWarning):
