@@ -1,13 +1,17 @@
 """How many errors, labels or which rate: the questions an exact binomial tail answers. Knows no scores."""
 
 from collections.abc import Callable
-from math import inf, isfinite, nextafter, sqrt
+from math import isfinite, sqrt
+from typing import Final
 
 from scipy.special import betainccinv, betaincinv, gammainccinv, ndtri
 
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import check_count, check_rate
 from pac_wrap.tail import cdf, cdf_at_most
+
+# a bound counts as the least one if it cannot be lowered by this much, relative
+_TIGHT: Final = 2.0**-46
 
 
 def error_budget(n: int, rate: float, delta: float) -> int | None:
@@ -82,11 +86,15 @@ def upper_bound(errors: int, n: int, delta: float = 0.05) -> float:
     errors = _check_errors(errors, n)
     if errors == n:
         return 1.0
-    rate = max(float(betainccinv(errors + 1, n - errors, delta)), nextafter(0.0, 1.0))
-    ulp = nextafter(rate, inf) - rate
-    while rate < 1.0 and not cdf_at_most(errors, n, rate, delta):
-        rate, ulp = rate + ulp, 2.0 * ulp
-    return min(rate, 1.0)
+
+    def holds(rate: float) -> bool:
+        return cdf_at_most(errors, n, rate, delta)
+
+    guess = float(betainccinv(errors + 1, n - errors, delta))
+    low, high = _bracket(holds, guess) if 0.0 < guess < 1.0 else (0.0, 1.0)
+    while high - low > _TIGHT * high and low < (middle := (low + high) / 2.0) < high:
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def lower_bound(errors: int, n: int, delta: float = 0.05) -> float:
@@ -115,6 +123,18 @@ def _check_errors(errors: int, n: int) -> int:
     if errors > n:
         raise InputError(f"errors must not exceed n, got {errors:,} errors among {n:,} points")
     return errors
+
+
+def _bracket(holds: Callable[[float], bool], guess: float) -> tuple[float, float]:
+    """Return a rate for which `holds` is false and one for which it is true, as close to guess as they go."""
+    width = _TIGHT
+    if holds(guess):
+        while holds(guess * (1.0 - width)):
+            width = min(64.0 * width, 1.0)
+        return guess * (1.0 - width), guess
+    while not holds(min(guess * (1.0 + width), 1.0)):
+        width *= 64.0
+    return guess, min(guess * (1.0 + width), 1.0)
 
 
 def _last(holds: Callable[[int], bool], low: int, high: int | None, guess: float) -> int:

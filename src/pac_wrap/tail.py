@@ -1,7 +1,8 @@
 """The binomial tail F(k; n, p) = P(X <= k), and whether it is at most delta, decided exactly."""
 
-from decimal import Decimal, localcontext
+from decimal import Decimal, getcontext, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from math import factorial
 from typing import Final
 
@@ -11,6 +12,7 @@ from scipy.special import betaincc
 # closer to delta than this, 1e-11 + 1e-18 n, is decided with 60 digits.
 _DOUBT: Final = 1e-11
 _DOUBT_PER_POINT: Final = 1e-18
+_SUBNORMAL: Final = 1e-305
 _DIGITS: Final = 60
 _EQUAL: Final = Decimal("1e-40")
 _FIXED_POINT: Final = 10**50
@@ -44,32 +46,35 @@ def cdf_at_most(k: int, n: int, p: float, delta: float) -> bool:
     Values that agree with delta to 40 digits count as equal.
     """
     approximate = cdf(k, n, p)
-    if abs(approximate - delta) > (_DOUBT + _DOUBT_PER_POINT * n) * delta and delta > 1e-290:
+    if abs(approximate - delta) > (_DOUBT + _DOUBT_PER_POINT * n) * delta and delta > _SUBNORMAL:
         return approximate <= delta
-    with localcontext(prec=_DIGITS):
+    with localcontext(prec=_DIGITS + len(str(n))):
         bound = Decimal(delta)
-        return _cdf_to_40_digits(k, n, p) <= bound + bound * _EQUAL
+        return _cdf_to_40_digits(k, n, Fraction(p)) <= bound + bound * _EQUAL
 
 
-def _cdf_to_40_digits(k: int, n: int, p: float) -> Decimal:
-    if k >= n:
+def _cdf_to_40_digits(k: int, n: int, p: Fraction) -> Decimal:
+    if k >= n or p == 0:
         return Decimal(1)
-    hit = Decimal(p)
-    log_pmf = _log_factorial(n) - _log_factorial(k) - _log_factorial(n - k)
+    if k > n * p:  # the other tail has fewer terms that matter
+        return 1 - _cdf_to_40_digits(n - k - 1, n, 1 - p)
+    hit, digits = Decimal(p.numerator) / p.denominator, getcontext().prec
+    log_pmf = _log_factorial(n, digits) - _log_factorial(k, digits) - _log_factorial(n - k, digits)
     log_pmf += k * hit.ln() + (n - k) * (1 - hit).ln()
     # pmf(i - 1) / pmf(i) = i (1 - p) / ((n - i + 1) p), summed downwards from i = k in units of pmf(k)
-    numerator, denominator = p.as_integer_ratio()
-    miss = denominator - numerator
+    miss = p.denominator - p.numerator
     term = total = _FIXED_POINT
     for i in range(k, 0, -1):
-        term = term * i * miss // ((n - i + 1) * numerator)
+        term = term * i * miss // ((n - i + 1) * p.numerator)
         if not term:
             break
         total += term
     return log_pmf.exp() * total / _FIXED_POINT
 
 
-def _log_factorial(m: int) -> Decimal:
+@lru_cache(maxsize=64)
+def _log_factorial(m: int, digits: int) -> Decimal:
+    """Return ln m! in the current context, whose precision is `digits`: it keys the cache."""
     if m < 1000:
         return Decimal(factorial(m)).ln()
     x = Decimal(m)
