@@ -151,9 +151,9 @@ def _warn_if_upside_down(normal: Scores, anomalous: Scores) -> None:
 
 
 def _differences(found: Certificate, expected: Certificate) -> Iterator[str]:
-    ours = flat(expected)
-    for name, value in flat(found).items():
-        other = ours.get(name)
+    ours, theirs = flat(expected), flat(found)
+    for name in theirs | ours:
+        value, other = theirs.get(name, "absent"), ours.get(name, "absent")
         if value == other or name.split(".")[0] in ("assumptions", "version"):
             continue
         # rates and confidences come from SciPy and may differ in the last digit; thresholds may not

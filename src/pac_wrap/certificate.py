@@ -205,3 +205,20 @@ def _inconsistencies(certificate: Certificate) -> Iterator[str]:
     tau = certificate.tau
     if tau is not None and not (-inf if low is None else low) <= tau <= (inf if high is None else high):
         yield f"tau = {tau!r} does not lie between alarm_from and clear_below"
+    certified = certificate.certified
+    if certified is None and certificate.strategy is None:
+        yield "nothing is certified, though no single threshold was asked for"
+    ceilings = (None, None) if certified is None else (certified.max_fpr, certified.max_fnr)
+    for (name, rate, evidence), ceiling, threshold in zip(
+        certificate._sides(), ceilings, (low, high), strict=True
+    ):
+        budget, crossing = evidence.budget, evidence.crossing
+        if certified is not None and ceiling != (budget and budget.rate):
+            yield f"the {rate} is certified at {ceiling}, but its budget is for {budget and budget.rate}"
+        if (threshold is None) != (budget is None) and tau is None:
+            yield f"the {rate} has a budget or a threshold, but not both"
+        if crossing is not None and not 0 <= crossing <= evidence.n:
+            yield f"{crossing:,} of {evidence.n:,} {name} scores cannot cross"
+        beyond = crossing is not None and budget is not None and crossing > (budget.errors or 0)
+        if certificate.regime is Regime.SEPARATED and beyond:
+            yield f"{crossing:,} crossing {name} scores are beyond the budget"

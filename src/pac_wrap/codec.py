@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -9,9 +10,10 @@ from math import inf, isinf
 from types import NoneType, UnionType
 from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from pac_wrap.errors import CertificateError
+from pac_wrap.errors import CertificateError, InputError
 
 T = TypeVar("T")
+_LARGEST = sys.float_info.max
 _INFINITIES = {"inf": inf, "-inf": -inf}
 
 
@@ -25,15 +27,16 @@ def decode(kind: type[T], text: str | bytes, header: dict[str, Any]) -> T:
     """Return the value that `encode` wrote, or raise a CertificateError that says what is wrong."""
     try:
         content = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_no_twins)
+        written = content.pop("checksum", None) if isinstance(content, dict) else None
+        checksum = _checksum(content)
     except (ValueError, RecursionError) as error:
         raise CertificateError(f"the certificate is not valid JSON: {error}") from error
     if not isinstance(content, dict):
         raise CertificateError("the certificate is not a JSON object; was another file given?")
     for name, expected in header.items():
-        if content.get(name) != expected:
+        if type(content.get(name)) is not type(expected) or content[name] != expected:
             _refuse_header(name, content.get(name), expected)
-    checksum = content.pop("checksum", None)
-    if checksum != _checksum(content):
+    if checksum != written:
         raise CertificateError(
             "the certificate was changed after it was written (its checksum differs); calibrate again"
         )
@@ -55,7 +58,7 @@ def flat(value: Any) -> dict[str, Any]:
     return dict(walk("", _plain(value)))
 
 
-def _checksum(content: dict[str, Any]) -> str:
+def _checksum(content: Any) -> str:
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -112,7 +115,7 @@ def _typed(kind: Any, value: Any, where: str) -> Any:
             _require(value in _INFINITIES, value, where, "a number, 'inf' or '-inf'", value)
             return _INFINITIES[value]
         _require(type(value) in (int, float), value, where, "a number", value)
-        return float(value)
+        return float(_require(abs(value) <= _LARGEST, value, where, "a number that fits a double", "more"))
     return _require(type(value) is kind, value, where, f"of type {kind.__name__}", value)
 
 
@@ -125,9 +128,7 @@ def _fill(kind: Any, content: dict[str, Any], where: str) -> Any:
         _require(name in names, None, f"{where}.{name}", "absent: it is unknown", content[name])
     try:
         return kind(**{name: _typed(hints[name], content[name], f"{where}.{name}") for name in names})
-    except ValueError as error:
-        if isinstance(error, CertificateError):
-            raise
+    except InputError as error:
         raise CertificateError(f"{where} is not possible: {error}") from error
 
 

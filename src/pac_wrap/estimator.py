@@ -1,23 +1,25 @@
 """PACWrap: the scikit-learn face. It gets scores out of a detector; no statistics inside."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import ClassifierTags, Tags, check_random_state, get_tags, indexable
 from sklearn.utils.validation import validate_data
 
 from pac_wrap.calibration import StrategyOptions, calibrate
 from pac_wrap.certificate import Certificate
-from pac_wrap.errors import InputError, LabelWarning, OverlapWarning
+from pac_wrap.errors import InputError, OverlapWarning
 from pac_wrap.guarantee import Guarantee
-from pac_wrap.inputs import Scores, as_anomaly_mask, check_choice, check_rate
+from pac_wrap.inputs import Scores, as_class_mask, check_choice, check_rate
 from pac_wrap.relaxation import Strategy, StrategyName
 from pac_wrap.rows import row_digests, split_rows, take_rows
-from pac_wrap.scores import Polarity, UnfittedError, anomaly_scores, is_estimator, takes_labels
+from pac_wrap.scores import Polarity, UnfittedError, anomaly_scores, is_estimator, takes_labels, untrained
 
 TrainOn = Literal["auto", "normal", "unlabelled", "labelled"]
 
@@ -117,6 +119,10 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Split the rows by class, train the detector on one part and calibrate on the other."""
+        with _all_or_nothing(self):
+            return self._fit(X, y)
+
+    def _fit(self, X: Any, y: ArrayLike) -> Self:
         self._check_parameters()
         if y is None:
             raise InputError(
@@ -142,7 +148,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
                 f" {np.count_nonzero(anomalous)} of them anomalous; add rows or change calibration_size"
             )
         X_train = take_rows(X, train)
-        detector = self._fresh_detector(random)
+        detector = untrained(self.detector, None if self.random_state is None else random)
         if train_on == "labelled":
             detector.fit(X_train, anomalous[train].astype(int))
         else:
@@ -155,8 +161,9 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         self._check_parameters()
         X, y = self._indexable(X, y)
         trained = hasattr(self, "_training_rows")
-        self._check_features(X, reset=not trained)
-        return self._calibrate(self.detector_ if trained else self.detector, X, self._mask(y))
+        with _all_or_nothing(self):
+            self._check_features(X, reset=not trained)
+            return self._calibrate(self.detector_ if trained else self.detector, X, self._mask(y))
 
     def predict(self, X: Any) -> NDArray[np.int8]:
         """Return 1 (anomaly), 0 (normal) or -1 (abstains) for each row."""
@@ -217,19 +224,14 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         }
 
     def _trainable(self) -> bool:
-        return hasattr(self.detector, "fit") and not isinstance(self.detector, FrozenEstimator)
-
-    def _fresh_detector(self, random: np.random.RandomState) -> Any:
-        """Return an untrained copy; a given random_state also seeds what has none of its own."""
-        detector = clone(self.detector, safe=False)
-        if self.random_state is not None and hasattr(detector, "get_params"):
-            for name, value in sorted(detector.get_params(deep=True).items()):
-                if value is None and name.split("__")[-1] == "random_state":
-                    detector.set_params(**{name: random.randint(np.iinfo(np.int32).max)})
-        return detector
+        return hasattr(self.detector, "fit") and not isinstance(self.detector, (FrozenEstimator, type))
 
     def _calibrate(self, detector: Any, X: Any, anomalous: NDArray[np.bool_]) -> Self:
         scores = self._scores(detector, X)
+        if scores.size != anomalous.size:
+            raise InputError(
+                f"the detector gave {scores.size:,} scores for {anomalous.size:,} rows; one per row is needed"
+            )
         self._warn_of_overlap(X)
         certificate = calibrate(
             scores[~anomalous],
@@ -248,23 +250,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         return anomaly_scores(detector, X, self.polarity, anomaly_label=label)
 
     def _mask(self, y: ArrayLike) -> NDArray[np.bool_]:
-        """Return where y marks an anomaly; two consecutive whole numbers pass with a warning."""
-        try:
-            return as_anomaly_mask(y, self.anomaly_label, "y")
-        except InputError:
-            array = np.asarray(y)
-            if self.anomaly_label != 1 or array.dtype.kind not in "iu" or array.ndim != 1:
-                raise
-            values = np.unique(array)
-            if values.size != 2 or values[1] - values[0] != 1 or -1 in values:
-                raise
-        warnings.warn(
-            f"y holds {values[0]} and {values[1]}; {values[1]} is taken for the anomalies, as scikit-learn"
-            f" orders classes; say so with anomaly_label={values[1]}, or recode y as 0 and 1",
-            LabelWarning,
-            stacklevel=3,
-        )
-        return as_anomaly_mask(y, values[1], "y")
+        return as_class_mask(y, self.anomaly_label)
 
     def _warn_of_overlap(self, X: Any) -> None:
         if not hasattr(self, "_training_rows"):
@@ -293,3 +279,15 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
             validate_data(self, X, skip_check_array=True, reset=reset)
         except ValueError as error:
             raise InputError(str(error)) from error
+
+
+@contextmanager
+def _all_or_nothing(estimator: PACWrap) -> Iterator[None]:
+    """Leave an estimator as it was if fitting or calibrating fails."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise

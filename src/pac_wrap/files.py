@@ -12,7 +12,7 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
     """Write text to path through a temporary file beside it; on any failure the old file stays as it was."""
     target = Path(os.path.realpath(path))
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name[:200]}.", dir=target.parent)
+        handle, name = tempfile.mkstemp(prefix=".pac-wrap.", dir=target.parent)
         try:
             with open(handle, "w", encoding="utf-8", newline="\n") as file:
                 file.write(text)
@@ -25,7 +25,9 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
                 os.unlink(name)
             raise
     except OSError as error:
-        raise OutputError(f"cannot write {os.fspath(path)}: {error.strerror}; nothing was written") from error
+        raise OutputError(
+            f"cannot write {os.fspath(path)}: {error.strerror or error}; nothing was written"
+        ) from error
 
 
 def _mode(target: Path) -> int:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pac_wrap.binomial import confidence, error_budget, min_samples, upper_bound
 from pac_wrap.errors import InputError
-from pac_wrap.inputs import check_rate
+from pac_wrap.inputs import check_count, check_rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,11 @@ class Budget:
     delta: float
     errors: int | None
     confidence: float
+
+    def __post_init__(self) -> None:
+        check_count("n", self.n)
+        check_rate("rate", self.rate)
+        check_rate("delta", self.delta)
 
     @classmethod
     def of(cls, n: int, rate: float, delta: float) -> "Budget":

@@ -1,33 +1,39 @@
 """What counts as scores, labels, a rate or a count; everything else is refused with one sentence."""
 
+import warnings
 from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.errors import InputError
+from pac_wrap.errors import InputError, LabelWarning
 
 Scores = NDArray[np.float64]
 
 
 def check_rate(name: str, value: float) -> float:
     """Return value as a float if it lies strictly between 0 and 1."""
-    try:
-        rate = float(value)
-    except (TypeError, ValueError):
-        rate = float("nan")
-    if isinstance(value, (bool, str)) or not 0.0 < rate < 1.0:
+    if not is_number(value) or not 0 < value < 1:
         raise InputError(
             f"{name} must lie strictly between 0 and 1, got {value!r}; write five percent as 0.05"
         )
-    return rate
+    return float(value)
+
+
+def is_number(value: object) -> bool:
+    """Return whether value is a real number; a bool is not."""
+    return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
 
 
 def check_count(name: str, value: int) -> int:
     """Return value as an int if it is a whole number that is not negative."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
         raise InputError(f"{name} must be a whole number, 0 or more, got {value!r}")
+    if value >= 2**63:
+        raise InputError(f"{name} must be less than 2^63, got {value!r}")
     return int(value)
 
 
@@ -78,9 +84,14 @@ def as_anomaly_mask(labels: ArrayLike, anomaly_label: object = 1, name: str = "l
             f"{name} must be one-dimensional, one label per point, got shape {array.shape};"
             " pass a single column, for example labels.ravel()"
         )
+    try:
+        return _anomaly_mask(array, anomaly_label, name)
+    except TypeError as error:  # pandas' NA compares to neither true nor false
+        raise InputError(f"{name} must not be missing anywhere: {error}; drop those points") from error
+
+
+def _anomaly_mask(array: NDArray[Any], anomaly_label: object, name: str) -> NDArray[np.bool_]:
     mask = np.asarray(array == anomaly_label, dtype=bool)
-    if mask.shape != array.shape:  # numpy answers a comparison of unlike types with one False
-        mask = np.zeros(array.shape, dtype=bool)
     others = array[~mask]
     if others.size == 0:
         return mask
@@ -98,6 +109,29 @@ def as_anomaly_mask(labels: ArrayLike, anomaly_label: object = 1, name: str = "l
             " recode them, or name the label of anomalies with anomaly_label (-1 for scikit-learn's +1/-1)"
         )
     return mask
+
+
+def as_class_mask(y: ArrayLike, anomaly_label: object = 1) -> NDArray[np.bool_]:
+    """Return where y marks an anomaly, in a scikit-learn setting: two consecutive whole numbers are read too.
+
+    scikit-learn orders classes, so the greater one is taken for the anomalies, with a `LabelWarning`.
+    """
+    try:
+        return as_anomaly_mask(y, anomaly_label, "y")
+    except InputError:
+        array = np.asarray(y)
+        if anomaly_label != 1 or array.dtype.kind not in "iu" or array.ndim != 1:
+            raise
+        values = np.unique(array)
+        if values.size != 2 or values[1] - values[0] != 1 or -1 in values:
+            raise
+    warnings.warn(
+        f"y holds {values[0]} and {values[1]}; {values[1]} is taken for the anomalies, as scikit-learn"
+        f" orders classes; say so with anomaly_label={values[1]}, or recode y as 0 and 1",
+        LabelWarning,
+        stacklevel=4,
+    )
+    return as_anomaly_mask(y, values[1], "y")
 
 
 def _as_array(values: ArrayLike, name: str) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Budget, Guarantee
-from pac_wrap.inputs import Scores, check_choice, check_rate
+from pac_wrap.inputs import Scores, check_choice, check_rate, is_number
 from pac_wrap.thresholds import Thresholds, alarm_from, clear_below, find_thresholds
 
 StrategyName = Literal["relax", "hold_fnr", "hold_fpr"]
@@ -49,7 +49,7 @@ class Strategy:
             raise InputError(
                 f"step must be at least {_SMALLEST_STEP}, got {self.step!r}; every level costs part of delta"
             )
-        if isinstance(self.position, (bool, str)) or not 0.0 <= self.position <= 1.0:
+        if not is_number(self.position) or not 0 <= self.position <= 1:
             raise InputError(
                 f"position must lie between 0 (alarm_from) and 1 (clear_below), got {self.position!r}"
             )

@@ -1,6 +1,7 @@
 """Rows of X, whatever holds them: taking some, splitting them by class, telling whether two are the same."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import reduce
 from hashlib import blake2b
 from typing import Any, Final
@@ -43,7 +44,8 @@ def split_rows(
 def row_digests(X: Any) -> NDArray[np.uint64]:
     """Return a number per row, the same for equal rows: the sum over columns of a hash that is 0 for 0."""
     if hasattr(X, "tocoo"):
-        entries = X.tocoo()
+        entries = X.tocoo(copy=True)
+        entries.sum_duplicates()
         digests = np.zeros(X.shape[0], dtype=np.uint64)
         np.add.at(digests, entries.coords[0], _mix(entries.data, entries.coords[1]))
         return digests
@@ -53,22 +55,27 @@ def row_digests(X: Any) -> NDArray[np.uint64]:
 
 def _columns(X: Any) -> Iterator[NDArray[Any]]:
     if hasattr(X, "columns"):
-        for name in X.columns:
-            yield np.asarray(X[name])
+        for position in range(X.shape[1]):
+            yield np.asarray(X.iloc[:, position] if hasattr(X, "iloc") else X[:, position])
     else:
         array = np.asarray(X)
         yield from array.reshape(array.shape[0], -1).T
 
 
 def _mix(column: NDArray[Any], position: NDArray[Any]) -> NDArray[np.uint64]:
+    if column.dtype.kind == "O":
+        with suppress(TypeError, ValueError):
+            column = column.astype(np.float64)
     if column.dtype.kind in "biuf":
         bits = (column.astype(np.float64) + 0.0).view(np.uint64)
     else:
         bits = _text_bits(column)
-    salt = (position.astype(np.uint64) * np.uint64(2) + np.uint64(1)) * _ODD
-    mixed = bits * salt
+    salt: NDArray[np.uint64] = (position.astype(np.uint64) * np.uint64(2) + np.uint64(1)) * _ODD
+    mixed: NDArray[np.uint64] = (bits ^ (bits >> np.uint64(32))) * salt
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(32)
-    mixed *= salt
+    mixed *= np.uint64(0x94D049BB133111EB)
     mixed ^= mixed >> np.uint64(29)
     return mixed
 

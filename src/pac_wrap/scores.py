@@ -5,9 +5,10 @@ from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import is_classifier, is_outlier_detector
+from sklearn.base import clone, is_classifier, is_outlier_detector
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from pac_wrap.errors import DetectorError, PACWrapError
 from pac_wrap.inputs import Scores, as_scores, check_choice
@@ -37,6 +38,8 @@ def anomaly_scores(
     check_choice("polarity", polarity, ("auto", "higher", "lower"))
     raw, flip = _scorer(detector, anomaly_label, known=polarity != "auto")
     try:
+        if _is_a(detector, "pyod."):
+            check_is_fitted(detector, "decision_scores_")
         values = raw(X)
     except NotFittedError as error:
         raise UnfittedError(
@@ -56,6 +59,16 @@ def takes_labels(detector: Any) -> bool:
     return parameter is not None and parameter.default is parameter.empty
 
 
+def untrained(detector: Any, random: np.random.RandomState | None) -> Any:
+    """Return an untrained copy; `random` seeds whatever in it has no random_state of its own."""
+    copy = clone(detector, safe=False)
+    if random is not None and hasattr(copy, "get_params"):
+        for name, value in sorted(copy.get_params(deep=True).items()):
+            if value is None and name.split("__")[-1] == "random_state":
+                copy.set_params(**{name: random.randint(np.iinfo(np.int32).max)})
+    return copy
+
+
 def is_estimator(detector: Any) -> bool:
     """Return whether a detector speaks scikit-learn's protocol of tags and parameters."""
     return hasattr(detector, "__sklearn_tags__") and not isinstance(detector, type)
@@ -71,12 +84,12 @@ def _scorer(detector: Any, anomaly_label: object, *, known: bool) -> tuple[Calla
         )
     if _is_a(detector, "torch.nn"):
         return _torch_scores(detector), False
-    if _is_a(detector, "pyod."):
-        return detector.decision_function, False
+    if _is_a(_core(detector), "pyod."):
+        return _method(detector, "decision_function"), False
     if is_estimator(detector):
         if is_classifier(detector):
             return _classifier_scores(detector, anomaly_label), False
-        if is_outlier_detector(detector) or get_tags(detector).estimator_type == "density_estimator":
+        if is_outlier_detector(detector) or _is_density(detector):
             return _method(detector, "score_samples", "decision_function"), True
     if not hasattr(detector, "fit") and callable(detector):
         return detector, False
@@ -129,17 +142,35 @@ def _torch_scores(module: Any) -> Callable[[Any], Any]:
         example = next(module.parameters(), torch.empty(0))
         dtype = example.dtype if example.is_floating_point() else torch.get_default_dtype()
         rows = X if isinstance(X, torch.Tensor) else torch.as_tensor(np.asarray(X), dtype=dtype)
-        was_training = module.training
+        modes = [(part, part.training) for part in module.modules()]
         module.eval()
         try:
             with torch.no_grad():
                 output = module(rows.to(example.device))
         finally:
-            module.train(was_training)
+            for part, training in modes:
+                part.training = training
         values = output.detach().cpu().to(torch.float64).numpy()
         return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
     return scores
+
+
+def _is_density(detector: Any) -> bool:
+    # KernelDensity does not carry the tag of a density estimator
+    tagged = get_tags(detector).estimator_type == "density_estimator"
+    return tagged or type(_core(detector)).__name__ == "KernelDensity"
+
+
+def _core(detector: Any) -> Any:
+    """Return what gives the scores inside pipelines, searches and frozen estimators."""
+    while True:
+        if hasattr(detector, "steps"):
+            detector = detector.steps[-1][1]
+        elif hasattr(detector, "estimator"):
+            detector = detector.estimator
+        else:
+            return detector
 
 
 def _is_a(detector: Any, package: str) -> bool:

@@ -1,0 +1,37 @@
+"""Figures of certificates and results: each function returns the matplotlib Axes it drew on.
+
+Nothing here touches pyplot: a new figure belongs to the caller alone and needs no display.
+"""
+
+from pac_wrap.errors import MissingExtraError
+
+try:
+    import matplotlib as _matplotlib  # noqa: F401  (asked for first, so that its absence is one sentence)
+except ImportError as error:
+    raise MissingExtraError(
+        'figures need matplotlib, which is not installed: pip install "pac-wrap-ad[plot]"'
+    ) from error
+
+from pac_wrap.report.figures.ambiguity import plot_ambiguity
+from pac_wrap.report.figures.boxes import plot_boxes
+from pac_wrap.report.figures.display import CertificateDisplay
+from pac_wrap.report.figures.held_out import plot_held_out
+from pac_wrap.report.figures.look import Style, new_axes, style
+from pac_wrap.report.figures.plan import plot_plan
+from pac_wrap.report.figures.rates import plot_rates
+from pac_wrap.report.figures.scores import plot_scores
+from pac_wrap.report.figures.svg import to_svg
+
+__all__ = [
+    "CertificateDisplay",
+    "Style",
+    "new_axes",
+    "plot_ambiguity",
+    "plot_boxes",
+    "plot_held_out",
+    "plot_plan",
+    "plot_rates",
+    "plot_scores",
+    "style",
+    "to_svg",
+]

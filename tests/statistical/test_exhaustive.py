@@ -1,0 +1,149 @@
+"""No randomness: every sample of every small population, so the violation probabilities are exact."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pac_wrap import Guarantee
+from statistical import formulas
+from statistical.enumeration import (
+    PARTS,
+    POPULATIONS,
+    SUPPORT,
+    Answers,
+    Flags,
+    answers,
+    compositions,
+    weights,
+)
+
+# no population meets the first ceilings exactly and some the second; the tails at 0.499 come closest to delta
+JUST_MISSED = (0.499, 0.499, 0.32, 0.32)
+MET = (0.5, 0.5, 0.32, 0.32)
+UNEVEN = (0.249, 0.624, 0.35, 0.2)
+
+promises = pytest.mark.parametrize("promise", [JUST_MISSED, MET, UNEVEN])
+# of one normal point nothing can be certified
+sizes = pytest.mark.parametrize(("n", "m"), [(4, 3), (5, 2), (2, 5), (1, 4)])
+
+Promise = tuple[float, float, float, float]
+
+
+def assert_kept(answer: Answers, promise: Promise, alarms: Flags, misses: Flags) -> None:
+    delta_fpr, delta_fnr = map(Fraction, promise[2:])
+    assert answer.worst(answer.count_alarms(alarms)) <= delta_fpr
+    assert answer.worst(answer.count_misses(misses)) <= delta_fnr
+    assert answer.worst(answer.count_either(alarms, misses)) <= delta_fpr + delta_fnr
+
+
+def label_ruled_out(answer: Answers, label: int) -> Flags:
+    sets = answer.read(lambda certificate: certificate.thresholds.prediction_sets(SUPPORT)[:, label])
+    return np.asarray(~sets)
+
+
+def test_the_weights_of_all_samples_add_up() -> None:
+    assert POPULATIONS.shape == (165, len(SUPPORT))
+    assert set(POPULATIONS.sum(axis=1)) == {PARTS}
+    assert set(weights(5).sum(axis=1)) == {PARTS**5}
+    assert list(compositions(2, 2)) == [(0, 2), (1, 1), (2, 0)]
+
+
+@promises
+@sizes
+def test_each_threshold_is_wrong_exactly_as_often_as_its_tail_says(promise: Promise, n: int, m: int) -> None:
+    max_fpr, max_fnr, delta_fpr, delta_fnr = promise
+    answer = answers(n, m, Guarantee(*promise), abstain=True)
+    alarms = answer.exceeds(label_ruled_out(answer, 0), "max_fpr")
+    misses = answer.exceeds(label_ruled_out(answer, 1), "max_fnr")
+    fpr = formulas.fpr_broken(formulas.budget(n, max_fpr, delta_fpr), n, max_fpr)[:, None]
+    fnr = formulas.fnr_broken(formulas.budget(m, max_fnr, delta_fnr), m, max_fnr)[None, :]
+    assert (answer.count_alarms(alarms) == fpr * PARTS**m).all()
+    assert (answer.count_misses(misses) == fnr * PARTS**n).all()
+    # the classes are independent: 1 - (1 - a)(1 - b)
+    kept = (PARTS**n - fpr) * (PARTS**m - fnr)
+    assert (answer.count_either(alarms, misses) == answer.draws - kept).all()
+    assert_kept(answer, promise, alarms, misses)
+
+
+def test_delta_is_nearly_used_up() -> None:
+    answer = answers(4, 4, Guarantee(*JUST_MISSED), abstain=True)
+    tail = Fraction(5, 16)  # F(1; 4, 1/2)
+    alarms = answer.exceeds(label_ruled_out(answer, 0), "max_fpr")
+    misses = answer.exceeds(label_ruled_out(answer, 1), "max_fnr")
+    assert answer.worst(answer.count_alarms(alarms)) == tail
+    assert answer.worst(answer.count_misses(misses)) == tail
+    assert answer.worst(answer.count_either(alarms, misses)) == 1 - (1 - tail) ** 2
+
+
+@promises
+@sizes
+def test_the_abstaining_rule_is_wrong_exactly_where_both_thresholds_are(
+    promise: Promise, n: int, m: int
+) -> None:
+    max_fpr, max_fnr, delta_fpr, delta_fnr = promise
+    answer = answers(n, m, Guarantee(*promise), abstain=True)
+    k_fpr, k_fnr = formulas.budget(n, max_fpr, delta_fpr), formulas.budget(m, max_fnr, delta_fnr)
+    alarms, misses = answer.too_many_alarms(), answer.too_many_misses()
+    # too many alarms: neither threshold is above the last score from which they are too many
+    last = formulas.highest(formulas.too_low(max_fpr))
+    not_beyond = PARTS**m - formulas.clear_beyond(k_fnr, m)[:, last].T
+    expected = formulas.fpr_broken(k_fpr, n, max_fpr)[:, None] * not_beyond
+    assert (answer.count_alarms(alarms) == expected).all()
+    # too many misses: both thresholds are above the first score up to which they are too many
+    first = formulas.lowest(formulas.too_high(max_fnr))
+    beyond = PARTS**n - formulas.alarms_at(k_fpr, n)[:, first]
+    expected = beyond * formulas.fnr_broken(k_fnr, m, max_fnr)[None, :]
+    assert (answer.count_misses(misses) == expected).all()
+    assert_kept(answer, promise, alarms, misses)
+
+
+@sizes
+@pytest.mark.parametrize("ceiling", [0.499, 0.5])
+def test_a_promise_on_one_side_needs_nothing_of_the_other(ceiling: float, n: int, m: int) -> None:
+    fpr_only = answers(n, m, Guarantee(ceiling, None, delta_fpr=0.32), abstain=True)
+    expected = formulas.fpr_broken(formulas.budget(n, ceiling, 0.32), n, ceiling)[:, None] * PARTS**m
+    assert (fpr_only.count_alarms(fpr_only.too_many_alarms()) == expected).all()
+    assert not fpr_only.too_many_misses().any()
+    fnr_only = answers(n, m, Guarantee(None, ceiling, delta_fnr=0.32), abstain=True)
+    expected = formulas.fnr_broken(formulas.budget(m, ceiling, 0.32), m, ceiling)[None, :] * PARTS**n
+    assert (fnr_only.count_misses(fnr_only.too_many_misses()) == expected).all()
+    assert not fnr_only.too_many_alarms().any()
+
+
+@promises
+@sizes
+def test_hold_fnr_is_wrong_exactly_as_often_as_predicted(promise: Promise, n: int, m: int) -> None:
+    _, max_fnr, delta_fpr, delta_fnr = promise
+    answer = answers(n, m, Guarantee(*promise), strategy="hold_fnr")
+    alarms, misses = answer.too_many_alarms(), answer.too_many_misses()
+    k = formulas.budget(m, max_fnr, delta_fnr)
+    held = formulas.fnr_broken(k, m, max_fnr)[None, :] * PARTS**n
+    assert (answer.count_misses(misses) == held).all()
+    # tau looks at anomalies only, so given tau the normal scores that reach it are binomial
+    beyond = formulas.clear_beyond(k, m)
+    tau = -np.diff(beyond, axis=1, prepend=PARTS**m)
+    bound = formulas.bound_broken(n, delta_fpr)[formulas.REACHING]
+    assert (answer.count_alarms(alarms) == bound @ tau.T).all()
+    # tau keeps the FNR up to the first score at which clearing all would break it
+    keeps = np.array(SUPPORT) <= np.array(SUPPORT)[formulas.lowest(formulas.too_high(max_fnr))][:, None]
+    assert (answer.count_either(alarms, misses) == bound @ (tau * keeps).T + held).all()
+    assert_kept(answer, promise, alarms, misses)
+
+
+@promises
+@sizes
+def test_hold_fpr_is_wrong_exactly_as_often_as_predicted(promise: Promise, n: int, m: int) -> None:
+    max_fpr, _, delta_fpr, delta_fnr = promise
+    answer = answers(n, m, Guarantee(*promise), strategy="hold_fpr")
+    alarms, misses = answer.too_many_alarms(), answer.too_many_misses()
+    k = formulas.budget(n, max_fpr, delta_fpr)
+    held = formulas.fpr_broken(k, n, max_fpr)[:, None] * PARTS**m
+    assert (answer.count_alarms(alarms) == held).all()
+    # tau lies just above a normal score, so it clears all anomalies up to that score
+    just_below_tau = np.diff(formulas.alarms_at(k, n), axis=1, append=PARTS**n)
+    bound = formulas.bound_broken(m, delta_fnr)[formulas.UP_TO]
+    assert (answer.count_misses(misses) == just_below_tau @ bound.T).all()
+    keeps = np.array(SUPPORT) >= np.array(SUPPORT)[formulas.highest(formulas.too_low(max_fpr))][:, None]
+    assert (answer.count_either(alarms, misses) == (just_below_tau * keeps) @ bound.T + held).all()
+    assert_kept(answer, promise, alarms, misses)

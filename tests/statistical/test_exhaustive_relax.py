@@ -1,0 +1,184 @@
+"""Algorithm 1 on every sample of every small population: what survives the choice of a level, exactly."""
+
+from fractions import Fraction
+from itertools import product
+from typing import Literal, get_args
+
+import numpy as np
+import pytest
+
+from pac_wrap import Guarantee
+from pac_wrap.relaxation import Strategy
+from statistical import formulas
+from statistical.enumeration import PARTS, SUPPORT, Answers, Flags, Whole, answers, compositions
+
+Growth = Literal["linear", "double"]
+Ceilings = Literal["both", "fpr", "fnr"]
+Correction = Literal["share"] | None
+Budgets = list[int | None]
+
+# every level of a ceiling lies just below a multiple of 1/8, where its violation comes closest to its tail
+LOW_CEILINGS = Guarantee(0.249, 0.374, 0.32, 0.32)
+LOW_DELTAS = Guarantee(0.749, 0.749, 0.07, 0.07)
+
+
+def every_strategy(correction: Correction, *positions: float) -> list[Strategy]:
+    growths: tuple[Growth, ...] = get_args(Growth)
+    ceilings: tuple[Ceilings, ...] = get_args(Ceilings)
+    return [
+        Strategy("relax", 0.125, growth, raised, relax_delta, correction, position)
+        for growth, raised, relax_delta, position in product(growths, ceilings, (False, True), positions)
+    ]
+
+
+def name(strategy: Strategy) -> str:
+    raised = "delta" if strategy.relax_delta else "ceiling"
+    return f"{strategy.growth}-{strategy.ceilings}-{raised}-{strategy.position}-{strategy.correction}"
+
+
+def start(strategy: Strategy) -> Guarantee:
+    return LOW_DELTAS if strategy.relax_delta else LOW_CEILINGS
+
+
+def answers_to(strategy: Strategy, guarantee: Guarantee | None = None, n: int = 4, m: int = 3) -> Answers:
+    return answers(
+        n,
+        m,
+        guarantee or start(strategy),
+        step=strategy.step,
+        growth=strategy.growth,
+        ceilings=strategy.ceilings,
+        relax_delta=strategy.relax_delta,
+        correction=strategy.correction,
+        position=strategy.position,
+    )
+
+
+def level_budgets(strategy: Strategy, n: int, m: int) -> tuple[Budgets, Budgets]:
+    """Return the error budgets of both sides at every level, by definition."""
+    levels = strategy.levels(start(strategy))
+    shared = len(levels) if strategy.correction else 1
+    share = {side: shared if side in strategy.relaxed_sides else 1 for side in ("fpr", "fnr")}
+    return (
+        [formulas.budget(n, level.max_fpr or 0, level.delta_fpr / share["fpr"]) for level in levels],
+        [formulas.budget(m, level.max_fnr or 0, level.delta_fnr / share["fnr"]) for level in levels],
+    )
+
+
+def union_bounds(strategy: Strategy, n: int, m: int) -> tuple[Whole, Whole]:
+    """Return in how many draws some level's threshold breaks its ceiling, at most, per population.
+
+    Only thresholds that differ are added up: a side that is not raised has one, and where the deltas are
+    raised the last threshold is the loosest under one and the same ceiling.
+    """
+    levels, (k_fpr, k_fnr) = strategy.levels(start(strategy)), level_budgets(strategy, n, m)
+    fpr = [formulas.fpr_broken(k, n, level.max_fpr or 0) for k, level in zip(k_fpr, levels, strict=True)]
+    fnr = [formulas.fnr_broken(k, m, level.max_fnr or 0) for k, level in zip(k_fnr, levels, strict=True)]
+    added = [] if strategy.relax_delta else strategy.relaxed_sides
+    return (
+        np.sum(fpr, axis=0) if "fpr" in added else fpr[-1],
+        np.sum(fnr, axis=0) if "fnr" in added else fnr[-1],
+    )
+
+
+def surviving_delta(strategy: Strategy, side: str) -> float:
+    levels = strategy.levels(start(strategy))
+    last = float(getattr(levels[-1], f"delta_{side}"))
+    return last / len(levels) if strategy.relax_delta and side in strategy.relaxed_sides else last
+
+
+@pytest.mark.parametrize("strategy", every_strategy("share", 0.0, 0.5, 1.0), ids=name)
+def test_a_shared_delta_survives_the_choice_of_a_level(strategy: Strategy) -> None:
+    answer = answers_to(strategy)
+    delta_fpr, delta_fnr = surviving_delta(strategy, "fpr"), surviving_delta(strategy, "fnr")
+    assert answer.deltas("fpr") == {delta_fpr}
+    assert answer.deltas("fnr") == {delta_fnr}
+    alarms, misses = answer.too_many_alarms(), answer.too_many_misses()
+    assert answer.worst(answer.count_alarms(alarms)) <= Fraction(delta_fpr)
+    assert answer.worst(answer.count_misses(misses)) <= Fraction(delta_fnr)
+    assert 0 < answer.worst(answer.count_either(alarms, misses)) <= Fraction(delta_fpr) + Fraction(delta_fnr)
+    assert_within_union(strategy, answer, alarms, misses)
+
+
+@pytest.mark.parametrize("strategy", every_strategy(None, 0.5), ids=name)
+def test_without_a_correction_only_the_union_of_the_levels_bounds_the_violations(strategy: Strategy) -> None:
+    answer = answers_to(strategy)
+    assert_within_union(strategy, answer, answer.too_many_alarms(), answer.too_many_misses())
+
+
+def assert_within_union(strategy: Strategy, answer: Answers, alarms: Flags, misses: Flags) -> None:
+    fpr, fnr = union_bounds(strategy, answer.n, answer.m)
+    assert (answer.count_alarms(alarms) <= fpr[:, None] * PARTS**answer.m).all()
+    assert (answer.count_misses(misses) <= fnr[None, :] * PARTS**answer.n).all()
+
+
+def test_without_a_correction_one_side_does_exceed_its_delta() -> None:
+    """Why sharing is the default: the uncorrected algorithm breaks a delta of 0.32 with probability 0.46."""
+    guarantee = Guarantee(0.124, 0.124, 0.32, 0.32)
+    uncorrected = answers_to(Strategy(step=0.125, correction=None, position=0.0), guarantee, 4, 4)
+    assert uncorrected.deltas("fpr") == {0.32}
+    alarms = uncorrected.count_alarms(uncorrected.too_many_alarms())
+    assert uncorrected.worst(alarms) == Fraction(119, 256)
+    shared = answers_to(Strategy(step=0.125, position=0.0), guarantee, 4, 4)
+    assert shared.worst(shared.count_alarms(shared.too_many_alarms())) == Fraction(101, 4096)
+
+
+def test_without_a_correction_the_joint_promise_breaks_too() -> None:
+    guarantee = Guarantee(0.124, 0.124, 0.32, 0.1)
+    answer = answers_to(Strategy(step=0.125, correction=None, position=0.0), guarantee, 4, 4)
+    either = answer.count_either(answer.too_many_alarms(), answer.too_many_misses())
+    assert answer.worst(either) == Fraction(227, 512) > Fraction(guarantee.joint_delta)
+
+
+def test_the_confidence_of_the_reached_level_alone_does_not_survive() -> None:
+    """Why a relaxed certificate promises delta, although the budget of its level has a higher confidence."""
+    guarantee = Guarantee(0.499, 0.499, 0.32, 0.32)
+    answer = answers_to(Strategy(step=0.125, position=0.0), guarantee, 4, 4)
+    budgets = [certificate.normal.budget for row in answer.grid for certificate in row]
+    doubt = 1 - min(budget.confidence for budget in budgets if budget is not None)
+    violated = answer.worst(answer.count_alarms(answer.too_many_alarms()))
+    assert doubt < 0.0631
+    assert violated == Fraction(3, 32)
+    assert violated <= Fraction(0.32)
+
+
+@pytest.mark.parametrize("correction", ["share", None])
+@pytest.mark.parametrize("growth", ["linear", "double"])
+@pytest.mark.parametrize("ceilings", ["both", "fpr", "fnr"])
+def test_raised_deltas_hold_up_to_every_level(
+    correction: Correction, growth: Growth, ceilings: Ceilings
+) -> None:
+    """P(violated, and level j or less was needed) is at most the tail of level j: the events are nested."""
+    strategy = Strategy("relax", 0.125, growth, ceilings, True, correction)
+    answer = answers_to(strategy)
+    n, m = answer.n, answer.m
+    alarms, misses = answer.too_many_alarms(), answer.too_many_misses()
+    needed = reached(answer)
+    for level, (k_fpr, k_fnr) in enumerate(zip(*level_budgets(strategy, n, m), strict=True)):
+        fpr = formulas.fpr_broken(k_fpr, n, 0.749)[:, None] * PARTS**m
+        fnr = formulas.fnr_broken(k_fnr, m, 0.749)[None, :] * PARTS**n
+        assert (answer.count_alarms(alarms & (needed <= level)) <= fpr).all()
+        assert (answer.count_misses(misses & (needed <= level)) <= fnr).all()
+
+
+@pytest.mark.parametrize("strategy", every_strategy("share", 0.5) + every_strategy(None, 0.5), ids=name)
+def test_no_level_is_raised_in_vain(strategy: Strategy) -> None:
+    """The level reached is the first at which some cut between two scores is within both budgets."""
+    answer = answers_to(strategy)
+    n, m = answer.n, answer.m
+    cuts = range(1, len(SUPPORT))
+    high = np.array([[sum(sample[cut:]) for cut in cuts] for sample in compositions(n, len(SUPPORT))])
+    low = np.array([[sum(sample[:cut]) for cut in cuts] for sample in compositions(m, len(SUPPORT))])
+    expected = np.full((len(high), len(low)), len(strategy.levels(start(strategy))))
+    budgets = list(zip(*level_budgets(strategy, n, m), strict=True))
+    for level, (k_fpr, k_fnr) in reversed(list(enumerate(budgets))):
+        if k_fpr is not None and k_fnr is not None:
+            expected[((high <= k_fpr)[:, None, :] & (low <= k_fnr)[None, :, :]).any(axis=2)] = level
+    assert (reached(answer) == expected).all()
+
+
+def reached(answer: Answers) -> Whole:
+    """Return the level of each certificate; where none was reached, the number of levels."""
+    return answer.read(
+        lambda certificate: certificate.levels if certificate.level is None else certificate.level
+    )

@@ -1,0 +1,178 @@
+"""The public address: what it names, that each name is documented, and what importing it costs."""
+
+import ast
+import doctest
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pac_wrap
+
+SURFACE = [
+    "__version__",
+    "Budget",
+    "Certificate",
+    "CertificateError",
+    "DetectorError",
+    "Evidence",
+    "Guarantee",
+    "InputError",
+    "LabelWarning",
+    "Metrics",
+    "MissingExtraError",
+    "OutputError",
+    "OverlapWarning",
+    "PACWrap",
+    "PACWrapError",
+    "PACWrapWarning",
+    "Rate",
+    "Regime",
+    "Strategy",
+    "Thresholds",
+    "UnfittedError",
+    "UpsideDownWarning",
+    "Verdict",
+    "Verification",
+    "achievable_rate",
+    "anomaly_scores",
+    "calibrate",
+    "calibrate_labelled",
+    "confidence",
+    "error_budget",
+    "evaluate",
+    "interval",
+    "lower_bound",
+    "min_samples",
+    "upper_bound",
+    "verify",
+]
+# the others are results, enumerations and errors, which a user meets but does not make
+MADE_BY_USERS = ["Budget", "Guarantee", "PACWrap", "Strategy", "Thresholds"]
+OBJECTS = {name: getattr(pac_wrap, name) for name in SURFACE if name != "__version__"}
+SOURCE = ast.parse(Path(pac_wrap.__file__).read_text(encoding="utf-8"))
+
+
+def test_the_public_names_are_these() -> None:
+    assert pac_wrap.__all__ == SURFACE
+
+
+def test_a_star_import_gives_all_of_them() -> None:
+    names: dict[str, object] = {}
+    exec("from pac_wrap import *", names)
+    assert set(SURFACE) <= set(names)
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_every_name_is_documented_and_lives_in_this_package(name: str) -> None:
+    thing = OBJECTS[name]
+    assert thing.__name__ == name
+    assert thing.__module__.startswith("pac_wrap.")
+    # a dataclass without a docstring is given its signature for one
+    assert thing.__doc__
+    assert not thing.__doc__.startswith(f"{name}(")
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_every_public_method_is_documented(name: str) -> None:
+    thing = OBJECTS[name]
+    if inspect.isclass(thing):
+        for attribute, value in vars(thing).items():
+            if not attribute.startswith("_") and (inspect.isroutine(value) or isinstance(value, property)):
+                assert inspect.getdoc(getattr(thing, attribute)), attribute
+
+
+@pytest.mark.parametrize("name", [*MADE_BY_USERS, *(n for n, o in OBJECTS.items() if inspect.isfunction(o))])
+def test_functions_and_what_users_make_have_a_runnable_example(name: str) -> None:
+    found = doctest.DocTestFinder().find(OBJECTS[name], name)
+    assert any(test.examples for test in found)
+
+
+def lazy_table() -> dict[str, str]:
+    (table,) = (
+        node.value
+        for node in SOURCE.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_HOME"
+    )
+    homes: dict[str, str] = ast.literal_eval(table)
+    pairs = [(name, f"pac_wrap.{module}") for module, names in homes.items() for name in names.split()]
+    assert len({name for name, _ in pairs}) == len(pairs)
+    return dict(pairs)
+
+
+def typed_imports() -> dict[str, str]:
+    (block,) = (
+        node for node in SOURCE.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
+    found = {}
+    for node in block.body:
+        assert isinstance(node, ast.ImportFrom)
+        for alias in node.names:
+            assert alias.asname == alias.name, "only `import name as name` is a re-export"
+            found[alias.name] = node.module or ""
+    return found
+
+
+def test_what_type_checkers_see_is_what_loads() -> None:
+    assert typed_imports() == lazy_table()
+    assert set(lazy_table()) == set(OBJECTS)
+    for name, module in lazy_table().items():
+        assert OBJECTS[name].__module__ == module
+
+
+def test_a_loaded_name_is_kept() -> None:
+    assert pac_wrap.calibrate is pac_wrap.calibrate
+    assert vars(pac_wrap)["calibrate"] is pac_wrap.calibrate
+
+
+@pytest.mark.parametrize("name", ["Calibrate", "utils", "_private", ""])
+def test_an_unknown_name_is_an_attribute_error(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"module 'pac_wrap' has no attribute '{name}'"):
+        getattr(pac_wrap, name)
+    assert not hasattr(pac_wrap, name)
+
+
+def test_dir_lists_all_names_once_and_in_order() -> None:
+    listed = dir(pac_wrap)
+    assert set(SURFACE) <= set(listed)
+    assert listed == sorted(set(listed))
+
+
+def test_the_version_is_the_one_that_is_installed() -> None:
+    from importlib.metadata import version
+
+    assert pac_wrap.__version__ == version("pac-wrap-ad")
+
+
+def loaded_after(statement: str) -> set[str]:
+    """Return every module a fresh interpreter has loaded after a statement."""
+    code = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize(
+    ("statement", "heavy"),
+    [
+        ("import pac_wrap", {"sklearn", "scipy", "pandas", "polars", "torch", "matplotlib", "typer", "rich"}),
+        ("import pac_wrap; dir(pac_wrap)", {"sklearn", "scipy", "pandas", "matplotlib", "typer"}),
+        ("from pac_wrap import PACWrapError, OverlapWarning", {"sklearn", "scipy", "pandas", "numpy"}),
+        ("import pac_wrap.calibration", {"sklearn", "scipy.stats", "pandas", "matplotlib", "typer"}),
+        ("from pac_wrap import calibrate, Certificate", {"sklearn", "scipy.stats", "pandas", "matplotlib"}),
+        ("import pac_wrap.metrics, pac_wrap.files", {"sklearn", "scipy.stats", "pandas", "matplotlib"}),
+        ("from pac_wrap import PACWrap", {"polars", "matplotlib", "torch", "pyod", "typer"}),
+    ],
+)
+def test_an_import_loads_nothing_heavy(statement: str, heavy: set[str]) -> None:
+    loaded = loaded_after(statement)
+    assert "pac_wrap" in loaded
+    assert not heavy & loaded
+
+
+def test_the_check_above_would_see_a_heavy_import() -> None:
+    assert {"sklearn", "scipy.stats"} <= loaded_after("import pac_wrap.estimator, scipy.stats")
