@@ -126,7 +126,7 @@ def test_a_relaxed_certificate_names_its_level_and_what_was_promised_instead() -
     reached = f"relax: level {certificate.level + 1} reached of 10 fixed beforehand; delta "
     assert text["strategy"] == f"{reached}shared equally among them, so the confidence survives the choice"
     uncorrected = calibrate(NORMAL, NEAR, abstain=False, correction=None)
-    assert lines(uncorrected)["strategy"].endswith("so the confidence is not proved")
+    assert lines(uncorrected)["strategy"].endswith("so the confidence is not guaranteed")
 
 
 @pytest.mark.parametrize(("strategy", "held"), [("hold_fnr", "FNR"), ("hold_fpr", "FPR")])

@@ -104,3 +104,16 @@ def test_spent_errors_buy_the_smallest_rate(n: int, delta: float, data: st.DataO
 @pytest.mark.parametrize("n", [0, 1, 40])
 def test_nothing_but_errors_certifies_nothing(n: int) -> None:
     assert Budget.spent(n, n, 0.05) is None
+
+
+@pytest.mark.parametrize(
+    ("n", "rate", "delta", "words"),
+    [
+        (-1, 0.05, 0.05, "n must be a whole number"),
+        (59, 1.0, 0.05, "rate must lie strictly"),
+        (59, 0.05, 0.0, "delta must lie strictly"),
+    ],
+)
+def test_an_impossible_budget_is_refused(n: int, rate: float, delta: float, words: str) -> None:
+    assert words in refusal(lambda: Budget(n, rate, delta, 0, 1.0))
+    assert words in refusal(lambda: Budget.of(n, rate, delta))

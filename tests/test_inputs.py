@@ -7,8 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pac_wrap.errors import InputError, PACWrapError
-from pac_wrap.inputs import as_anomaly_mask, as_scores, check_choice, check_count, check_rate
+from pac_wrap.errors import InputError, LabelWarning, PACWrapError
+from pac_wrap.inputs import (
+    as_anomaly_mask,
+    as_class_mask,
+    as_scores,
+    check_choice,
+    check_count,
+    check_rate,
+)
 from strategies import refusal
 
 NAN = float("nan")
@@ -44,6 +51,12 @@ def test_any_real_number_between_0_and_1_is_a_rate(value: Any) -> None:
 def test_what_is_not_a_count_is_refused(value: Any) -> None:
     message = refusal(lambda: check_count("n", value))
     assert message == f"n must be a whole number, 0 or more, got {value!r}"
+
+
+@pytest.mark.parametrize("value", [2**63, np.uint64(2**63), 10**400])
+def test_a_count_too_large_for_an_engine_is_refused(value: Any) -> None:
+    assert refusal(lambda: check_count("n", value)).startswith("n must be less than 2^63, got ")
+    assert check_count("n", 2**63 - 1) == 2**63 - 1
 
 
 @pytest.mark.parametrize("value", [3, np.int8(3), np.uint64(3)])
@@ -213,8 +226,8 @@ def test_strange_labels_are_refused(labels: Any, anomaly_label: object, words: t
         ([0.0, NAN], ("0 (normal) or 1 (anomalous)", "got nan")),
         (["0", "1"], ("0 (normal) or 1 (anomalous)", "got '0'")),
         (pd.Series([0, 1, None], dtype="Int64"), ("0 (normal) or 1 (anomalous)",)),
-        (np.array([0, 1, pd.NA], dtype=object), ("0 (normal) or 1 (anomalous)", "NA")),
-        (pd.Series([True, None], dtype="boolean"), ("0 (normal) or 1 (anomalous)", "NA")),
+        (np.array([0, 1, pd.NA], dtype=object), ("missing", "NA", "drop")),
+        (pd.Series([True, None], dtype="boolean"), ("missing", "NA", "drop")),
     ],
 )
 def test_what_is_not_a_list_of_labels_is_refused(labels: Any, words: tuple[str, ...]) -> None:
@@ -233,3 +246,37 @@ def test_what_cannot_become_an_array_is_refused_by_its_name(check: Callable[...,
     message = refusal(lambda: check(Sealed(), name="column"))
     assert message.startswith("column must be an array of numbers, got Sealed")
     assert "needs its gradient" in message
+
+
+@pytest.mark.parametrize("classes", [(1, 2), (4, 5), (2**62, 2**62 + 1)])
+def test_two_consecutive_classes_are_read_in_scikit_learns_order_with_a_warning(
+    classes: tuple[int, int],
+) -> None:
+    low, high = classes
+    with pytest.warns(LabelWarning, match=f"{high} is taken for the anomalies.*anomaly_label={high}"):
+        assert as_class_mask([high, low, low, high]).tolist() == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("y", "anomaly_label", "mask"),
+    [
+        ([0, 1, 0], 1, [False, True, False]),
+        ([1, 2, 2], 2, [False, True, True]),
+        ([1, -1, 1], -1, [False, True, False]),
+        (["ok", "attack"], "attack", [False, True]),
+    ],
+)
+def test_declared_classes_are_read_without_a_warning(y: Any, anomaly_label: object, mask: list[bool]) -> None:
+    assert as_class_mask(y, anomaly_label).tolist() == mask
+
+
+@pytest.mark.parametrize(
+    "y", [[0, 2], [2, 2], [-1, 0], [1, -1], [1, 2, 3], [1.0, 2.0], ["a", "b"], [[1], [2]]]
+)
+def test_other_classes_are_refused(y: Any) -> None:
+    message = refusal(lambda: as_class_mask(y))
+    assert message.startswith("y must be")
+
+
+def test_a_wrong_anomaly_label_is_not_overruled() -> None:
+    assert "got 2" in refusal(lambda: as_class_mask([1, 2, 3], 3))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pac_wrap.binomial import error_budget, upper_bound
 from pac_wrap.guarantee import Guarantee
-from pac_wrap.relaxation import Outcome, Strategy, single_threshold
+from pac_wrap.relaxation import Outcome, Strategy, feasible_levels, single_threshold
 from pac_wrap.thresholds import Regime, Thresholds, Verdict
 from strategies import LARGEST, Floats, calibrate_quietly, guarantee, refusal, scores
 
@@ -103,12 +103,33 @@ def first_separated(
     return None
 
 
+@given(st.integers(0, 400), st.integers(0, 400), guarantee, relaxing)
+def test_levels_without_a_budget_are_left_out_and_no_others(
+    n: int, m: int, guarantee: Guarantee, strategy: Strategy
+) -> None:
+    every, kept = strategy.levels(guarantee), feasible_levels(strategy, guarantee, n, m)
+
+    def feasible(first: int) -> bool:
+        """Whether level `first` has budgets when it shares delta with the levels above it only."""
+        count = len(every) - first if strategy.correction == "share" else 1
+        shares = {side: count if side in strategy.relaxed_sides else 1 for side in SIDES}
+        level = every[first]
+        assert level.max_fpr is not None
+        assert level.max_fnr is not None
+        fp = error_budget(n, level.max_fpr, level.delta_fpr / shares["fpr"])
+        fn = error_budget(m, level.max_fnr, level.delta_fnr / shares["fnr"])
+        return fp is not None and fn is not None
+
+    first = next((number for number in range(len(every)) if feasible(number)), 0)
+    assert kept == every[first:]
+
+
 @settings(max_examples=300)
 @given(tied | scores(1), shifted | scores(1), guarantee, relaxing)
 def test_the_first_level_that_separates_is_chosen(
     normal: Floats, anomalous: Floats, guarantee: Guarantee, strategy: Strategy
 ) -> None:
-    levels = strategy.levels(guarantee)
+    levels = feasible_levels(strategy, guarantee, len(normal), len(anomalous))
     shared = len(levels) if strategy.correction == "share" else 1
     shares = {side: shared if side in strategy.relaxed_sides else 1 for side in SIDES}
     expected = first_separated(normal, anomalous, levels, shares)
@@ -239,12 +260,13 @@ def test_where_nothing_can_be_certified_everything_is_abstained(normal: Floats, 
     assert certificate.certified is None
     assert certificate.tau is None
     assert certificate.empty
-    assert (certificate.levels, certificate.level) == (10, None)
+    count = len(feasible_levels(Strategy(), Guarantee(), len(normal), len(anomalous)))
+    assert (certificate.levels, certificate.level) == (count, None)
     assert certificate.verdicts(ENDS).tolist() == [Verdict.ABSTAIN] * 5
     text = str(certificate)
     assert "nothing: no single threshold can be certified" in text
     assert "every point is abstained" in text
-    assert "none reached of 10" in text
+    assert f"none reached of {count}" in text
 
 
 def held(normal: Floats, anomalous: Floats, guarantee: Guarantee, name: Any) -> Outcome:

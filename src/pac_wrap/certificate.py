@@ -132,19 +132,18 @@ class Certificate:
     def _sides(self) -> tuple[tuple[str, str, Evidence], ...]:
         return ("normal", "FPR", self.normal), ("anomalous", "FNR", self.anomalous)
 
-    def __str__(self) -> str:
-        lines = [
-            ("asked", str(self.guarantee)),
-            ("promised", _promise(self)),
-            ("rule", _rule(self)),
-        ]
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what the certificate says, as pairs of a heading and a text; a heading may be empty."""
+        lines = [("asked", str(self.guarantee)), ("promised", _promise(self)), ("rule", _rule(self))]
         lines += [("regime", f"{self.regime.value}: {self.regime.explanation}")]
         lines += [("", sentence) for sentence in self.diagnosis]
-        lines += [(name, _evidence(evidence)) for name, _, evidence in self._sides()]
+        lines += [(name, _evidence(one, self.levels is not None)) for name, _, one in self._sides()]
         if self.strategy is not None:
             lines += [("strategy", _strategy(self.strategy, self.levels, self.level))]
-        lines += [("assumes" if i == 0 else "", text) for i, text in enumerate(self.assumptions)]
-        return "\n".join(f"{name:<10} {text}" for name, text in lines)
+        return lines + [("" if i else "assumes", text) for i, text in enumerate(self.assumptions)]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<10} {text}" for name, text in self.lines())
 
 
 def _promise(certificate: Certificate) -> str:
@@ -166,15 +165,14 @@ def _rule(certificate: Certificate) -> str:
     return f"{clear}, {alarm}, abstain between"
 
 
-def _evidence(evidence: Evidence) -> str:
+def _evidence(evidence: Evidence, chosen: bool) -> str:
     text = f"{evidence.n:,} scores"
     if evidence.budget is None:
         return f"{text}, nothing promised"
     if evidence.budget.errors is None:
         return f"{text}, too few for any error budget"
-    return (
-        f"{text}, error budget {evidence.budget.errors:,}, exact confidence {evidence.budget.confidence:.6g}"
-    )
+    of = "confidence of this level alone" if chosen else "exact confidence"
+    return f"{text}, error budget {evidence.budget.errors:,}, {of} {evidence.budget.confidence:.6g}"
 
 
 def _strategy(strategy: Strategy, levels: int | None, level: int | None) -> str:
@@ -184,7 +182,9 @@ def _strategy(strategy: Strategy, levels: int | None, level: int | None) -> str:
     reached = "none reached" if level is None else f"level {level + 1} reached"
     text = f"relax: {reached} of {levels} fixed beforehand; "
     if strategy.correction is None:
-        return text + "delta not corrected for the choice of level, so the confidence is not proved"
+        return text + "delta is not corrected for the choice of level, so the confidence is not guaranteed"
+    if strategy.relax_delta:
+        return text + "the delta of the last one, divided by their number, survives the choice"
     return text + "delta shared equally among them, so the confidence survives the choice"
 
 

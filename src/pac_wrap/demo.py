@@ -21,6 +21,8 @@ class Demo:
 
     margin: float
     trained_on: int
+    calibration_normal: Scores
+    calibration_anomalous: Scores
     normal: Scores
     anomalous: Scores
     abstaining: Certificate
@@ -52,15 +54,17 @@ def run_demo(
     X_train, _ = two_gaussians(n_train, 0, random, sigma=sigma, margin=margin)
     detector = IsolationForest(random_state=seed).fit(X_train)
     progress(f"calibrating on {n_calibration:,} labelled points of each class")
-    normal, anomalous = draw(n_calibration, n_calibration)
-    abstaining = calibrate(normal, anomalous, guarantee)
-    single = calibrate(normal, anomalous, guarantee, abstain=False)
+    calibration = draw(n_calibration, n_calibration)
+    abstaining = calibrate(*calibration, guarantee)
+    single = calibrate(*calibration, guarantee, abstain=False)
     progress(f"checking on {n_test:,} fresh points of each class")
     normal, anomalous = draw(n_test, n_test)
     scores, labels = np.r_[normal, anomalous], np.repeat([0, 1], [n_test, n_test])
     return Demo(
         margin=margin,
         trained_on=n_train,
+        calibration_normal=calibration[0],
+        calibration_anomalous=calibration[1],
         normal=normal,
         anomalous=anomalous,
         abstaining=abstaining,

@@ -2,22 +2,30 @@
 
 import os
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pac_wrap.errors import OutputError
 
 
 def write_whole(path: str | os.PathLike[str], text: str) -> None:
-    """Write text to path through a temporary file beside it; on any failure the old file stays as it was."""
+    """Write text to path; on any failure the old file stays as it was."""
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary file beside path that takes its place at the end, and vanishes on any failure."""
     target = Path(os.path.realpath(path))
     try:
-        handle, name = tempfile.mkstemp(prefix=".pac-wrap.", dir=target.parent)
+        handle, name = tempfile.mkstemp(prefix=".pac-wrap.", suffix=target.suffix[:9], dir=target.parent)
+        os.close(handle)
         try:
-            with open(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
+            yield Path(name)
+            with open(name, "rb") as finished:
+                os.fsync(finished.fileno())
             os.chmod(name, _mode(target))
             os.replace(name, target)
         except BaseException:
@@ -25,9 +33,15 @@ def write_whole(path: str | os.PathLike[str], text: str) -> None:
                 os.unlink(name)
             raise
     except OSError as error:
-        raise OutputError(
-            f"cannot write {os.fspath(path)}: {error.strerror or error}; nothing was written"
-        ) from error
+        reason = error.strerror or error
+        raise OutputError(f"cannot write {os.fspath(path)}: {reason}; nothing was written") from error
+
+
+@contextmanager
+def scratch_file() -> Iterator[Path]:
+    """Yield a temporary file that vanishes at the end."""
+    with tempfile.TemporaryDirectory(prefix="pac-wrap-") as folder:
+        yield Path(folder) / "scratch"
 
 
 def _mode(target: Path) -> int:

@@ -49,7 +49,7 @@ def as_scores(values: ArrayLike, name: str = "scores") -> Scores:
 
     Integers and smaller floats are widened; infinities are legal; NaN is refused.
     """
-    array = _as_array(values, name)
+    array = as_array(values, name)
     if array.ndim != 1:
         raise InputError(
             f"{name} must be one-dimensional, one score per point, got shape {array.shape};"
@@ -78,7 +78,7 @@ def as_anomaly_mask(labels: ArrayLike, anomaly_label: object = 1, name: str = "l
     Labels are 0 (normal) and 1 (anomalous). With `anomaly_label=-1` they are scikit-learn's +1 and -1; with
     any other value they are that value for anomalies and a single other one for normal points.
     """
-    array = _as_array(labels, name)
+    array = as_array(labels, name)
     if array.ndim != 1:
         raise InputError(
             f"{name} must be one-dimensional, one label per point, got shape {array.shape};"
@@ -134,7 +134,8 @@ def as_class_mask(y: ArrayLike, anomaly_label: object = 1) -> NDArray[np.bool_]:
     return as_anomaly_mask(y, values[1], "y")
 
 
-def _as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return values as an array; ragged, masked and complex ones are refused."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         raise InputError(
             f"{name} must not contain masked values, got {int(np.ma.getmaskarray(values).sum()):,};"

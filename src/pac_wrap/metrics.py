@@ -6,9 +6,10 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.binomial import interval
+from pac_wrap.binomial import interval, lower_bound
 from pac_wrap.errors import InputError
-from pac_wrap.inputs import as_anomaly_mask, check_rate
+from pac_wrap.guarantee import Guarantee
+from pac_wrap.inputs import as_anomaly_mask, as_array, check_rate
 from pac_wrap.thresholds import Verdict
 
 
@@ -87,10 +88,26 @@ def evaluate(
     )
 
 
+def exceeded(metrics: Metrics, promised: Guarantee, delta: float = 0.05) -> tuple[str, ...]:
+    """Return the rates, FPR or FNR, that are significantly above their ceilings.
+
+    Significant means that the exact lower bound at confidence 1 - delta lies above the ceiling.
+
+    >>> exceeded(evaluate([1] * 10, [0] * 10), Guarantee(max_fpr=0.05))
+    ('FPR',)
+    """
+    sides = (("FPR", metrics.fpr, promised.max_fpr), ("FNR", metrics.fnr, promised.max_fnr))
+    return tuple(
+        name
+        for name, rate, ceiling in sides
+        if ceiling is not None and lower_bound(rate.count, rate.n, delta) > ceiling
+    )
+
+
 def _as_verdicts(verdicts: ArrayLike) -> NDArray[np.int8]:
-    array = np.asarray(verdicts)
+    array = as_array(verdicts, "verdicts")
     known = np.isin(array, [int(verdict) for verdict in Verdict])
     if array.ndim != 1 or not known.all():
-        found = repr(array[~known][0].item()) if array.ndim == 1 else f"shape {array.shape}"
+        found = repr(array[~known].tolist()[0]) if array.ndim == 1 else f"shape {array.shape}"
         raise InputError(f"verdicts must be a list of 1, 0 and -1 (abstained), got {found}")
     return array.astype(np.int8)

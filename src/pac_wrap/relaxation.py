@@ -23,8 +23,9 @@ class Strategy:
 
     `relax` raises the ceilings level by level until one threshold can keep both (Algorithm 1):
     `growth` is "linear" (by `step`) or "double"; `ceilings` says which are raised ("both", "fpr", "fnr");
-    `relax_delta` raises their deltas instead. `correction="share"` divides delta among the levels, which
-    makes the result a theorem, eq. (15); None is the paper's version, which is not one.
+    `relax_delta` raises their deltas instead, and certifies that of the last level divided by their number.
+    `correction="share"` divides delta among the levels, which makes the result a theorem, eq. (15); None is
+    the paper's version, which is false in general.
     `hold_fnr` keeps the FNR ceiling and certifies the smallest FPR that goes with it, eq. (16); `hold_fpr`
     mirrors it.
     `position` puts a relaxed threshold between alarm_from (0) and clear_below (1).
@@ -99,16 +100,42 @@ def single_threshold(normal: Scores, anomalous: Scores, guarantee: Guarantee, st
     return (_hold_fnr if strategy.name == "hold_fnr" else _hold_fpr)(normal, anomalous, guarantee)
 
 
-def _relax(normal: Scores, anomalous: Scores, guarantee: Guarantee, strategy: Strategy) -> Outcome:
+def feasible_levels(
+    strategy: Strategy, guarantee: Guarantee, n_normal: int, n_anomalous: int
+) -> list[Guarantee]:
+    """Return the levels that so many labels can reach at all, or every level if they can reach none.
+
+    Which ones they are is known before any score is seen, so the others take no share of delta.
+
+    >>> [level.max_fpr for level in feasible_levels(Strategy(), Guarantee(), 2000, 30)]
+    [0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
+    """
     levels = strategy.levels(guarantee)
-    shares = {"fpr": 1, "fnr": 1}
-    if strategy.correction == "share":
-        # a side that is not raised has one and the same threshold at every level: nothing is chosen there
-        shares |= dict.fromkeys(strategy.relaxed_sides, len(levels))
+
+    def feasible(skipped: int) -> bool:
+        pair = _budgets(strategy, levels[skipped], len(levels) - skipped, n_normal, n_anomalous)
+        return all(budget.errors is not None for budget in pair)
+
+    # a higher level with fewer others to share delta with has the larger budget
+    return levels[bisect_left(range(len(levels)), True, key=feasible) :] or levels
+
+
+def _budgets(
+    strategy: Strategy, level: Guarantee, count: int, n_normal: int, n_anomalous: int
+) -> tuple[Budget, Budget]:
+    # a side that is not raised has one and the same threshold at every level: nothing is chosen there
+    raised = strategy.relaxed_sides if strategy.correction == "share" else ()
+    return (
+        Budget.fpr(n_normal, level, count if "fpr" in raised else 1),
+        Budget.fnr(n_anomalous, level, count if "fnr" in raised else 1),
+    )
+
+
+def _relax(normal: Scores, anomalous: Scores, guarantee: Guarantee, strategy: Strategy) -> Outcome:
+    levels = feasible_levels(strategy, guarantee, normal.size, anomalous.size)
 
     def attempt(level: int) -> tuple[Budget, Budget, Thresholds]:
-        fpr = Budget.fpr(normal.size, levels[level], shares["fpr"])
-        fnr = Budget.fnr(anomalous.size, levels[level], shares["fnr"])
+        fpr, fnr = _budgets(strategy, levels[level], len(levels), normal.size, anomalous.size)
         return fpr, fnr, find_thresholds(normal, anomalous, fpr, fnr)
 
     # budgets, and with them the thresholds, are monotone in the level, so the first success can be bisected

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binom
 
 from pac_wrap import Certificate, Guarantee
-from pac_wrap.relaxation import Strategy
+from pac_wrap.relaxation import Strategy, feasible_levels
 from statistical.claims import assert_at_most, assert_power, assert_rate
 from statistical.populations import Values, normal_scores
 from statistical.trials import Classes, budget, repeat, tail
@@ -115,9 +115,7 @@ def test_relaxing_what_is_separated_uses_exactly_its_share_of_delta(position: fl
 
 @pytest.mark.parametrize("relax_delta", [False, True], ids=["ceiling", "delta"])
 # the side that is raised comes closest to its ceiling where tau sits on its threshold
-@pytest.mark.parametrize(
-    ("ceilings", "position"), [("both", 0.0), ("both", 0.5), ("both", 1.0), ("fpr", 0.0), ("fnr", 1.0)]
-)
+@pytest.mark.parametrize(("ceilings", "position"), [("both", 0.5), ("fpr", 0.0), ("fnr", 1.0)])
 @pytest.mark.parametrize("growth", ["linear", "double"])
 def test_relaxing_with_a_shared_delta_keeps_the_promise(
     growth: Growth, ceilings: Ceilings, relax_delta: bool, position: float
@@ -125,7 +123,7 @@ def test_relaxing_with_a_shared_delta_keeps_the_promise(
     trials = 1_200
     guarantee = Guarantee(0.3, 0.3, 0.1, 0.1) if relax_delta else TENTH
     strategy = Strategy("relax", 0.1, growth, ceilings, relax_delta, "share", position)
-    levels = strategy.levels(guarantee)
+    levels = feasible_levels(strategy, guarantee, 60, 60)
     tau, max_fpr, max_fnr, delta_fpr, delta_fnr, level = repeat(
         OVERLAPPING,
         (60, 60),

@@ -14,10 +14,11 @@ from rich.text import Text
 
 from pac_wrap.binomial import achievable_rate, min_samples
 from pac_wrap.certificate import Certificate
+from pac_wrap.comparison import Contender
 from pac_wrap.demo import Demo
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import Scores
-from pac_wrap.metrics import Metrics
+from pac_wrap.metrics import Metrics, exceeded
 from pac_wrap.thresholds import Thresholds
 
 _TOLERATED = (0, 1, 2, 5, 10)
@@ -73,6 +74,50 @@ def show_promises(labels: int, delta: float) -> RenderableType:
     table.add_column(f"smallest rate\nat delta = {delta:g}", justify="right")
     for errors in (count for count in _TOLERATED if count <= labels):
         table.add_row(str(errors), f"{achievable_rate(labels, delta, errors):.4g}")
+    return table
+
+
+def show_evaluation(certificate: Certificate, metrics: Metrics) -> RenderableType:
+    """Return the measured rates with their intervals next to the promised ceilings."""
+    table = Table(title="measured, with exact 95 % intervals", title_justify="left", box=SIMPLE_HEAD)
+    for name in ("", "max", "measured", "errors", "verdict"):
+        table.add_column(name, justify="left" if name in ("", "verdict") else "right")
+    promised = certificate.certified
+    over = () if promised is None else exceeded(metrics, promised)
+    ceilings = _ceilings(certificate)
+    for name, rate, ceiling in (("FPR", metrics.fpr, ceilings[0]), ("FNR", metrics.fnr, ceilings[1])):
+        kept = "nothing promised"
+        if ceiling is not None:
+            within = "within" if rate.n == 0 or rate.value <= ceiling else "above, not significantly"
+            kept = "significantly above" if name in over else within
+        table.add_row(name, _ceiling(ceiling), str(rate), f"{rate.count:,} of {rate.n:,}", kept)
+    for name, rate in (
+        ("ERR", metrics.err),
+        ("abstained", metrics.ambiguity),
+        ("  normal", metrics.abstained_normal),
+        ("  anomalous", metrics.abstained_anomalous),
+    ):
+        table.add_row(name, "", str(rate), f"{rate.count:,} of {rate.n:,}", "")
+    return table
+
+
+def show_comparison(contenders: list[Contender]) -> RenderableType:
+    """Return the detectors side by side, the best in each respect marked with a star."""
+    shared = contenders[0].abstaining.guarantee
+    table = Table(title=f"each with {shared}", title_justify="left", box=SIMPLE_HEAD)
+    for name in ("score", "AUC", "abstained", "regime", "one threshold keeps"):
+        table.add_column(name, justify="left" if name in ("score", "regime") else "right")
+    least = min(one.abstained for one in contenders)
+    lowest = min(one.common_ceiling for one in contenders)
+    for one in contenders:
+        ceiling = "nothing" if one.single.certified is None else f"{one.common_ceiling:g}"
+        table.add_row(
+            Text(one.name),
+            f"{one.auc:.4f}",
+            f"{one.abstained:.4f}{' *' if one.abstained == least else '  '}",
+            one.abstaining.regime.value,
+            f"{ceiling}{' *' if one.common_ceiling == lowest < 1 else '  '}",
+        )
     return table
 
 
@@ -132,8 +177,7 @@ def _checked(demo: Demo) -> Table:
 
 def _measured(certificate: Certificate, metrics: Metrics) -> list[tuple[str, str]]:
     """Return ceiling and measured rate of FPR, FNR and abstention, and the two thresholds."""
-    promised, rule = certificate.certified, certificate.rule
-    ceilings = (None, None) if promised is None else (promised.max_fpr, promised.max_fnr)
+    rule, ceilings = certificate.rule, _ceilings(certificate)
     return [
         (_ceiling(ceilings[0]), str(metrics.fpr)),
         (_ceiling(ceilings[1]), str(metrics.fnr)),
@@ -141,6 +185,11 @@ def _measured(certificate: Certificate, metrics: Metrics) -> list[tuple[str, str
         ("", _threshold(rule.alarm_from)),
         ("", _threshold(rule.clear_below)),
     ]
+
+
+def _ceilings(certificate: Certificate) -> tuple[float | None, float | None]:
+    promised = certificate.certified
+    return (None, None) if promised is None else (promised.max_fpr, promised.max_fnr)
 
 
 def _ceiling(value: float | None) -> str:

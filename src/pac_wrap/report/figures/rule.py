@@ -81,7 +81,7 @@ def shade(ax: Axes, look: Style, rule: Thresholds) -> list[Artist]:
             float(high),
             facecolor=look.faint,
             edgecolor=look.muted,
-            hatch="....",
+            hatch="---",
             linewidth=0.0,
             alpha=0.6,
             zorder=0.5,

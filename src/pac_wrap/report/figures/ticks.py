@@ -27,7 +27,7 @@ class PlainTicks(Formatter):
         ticks = [float(value) for value in values]
         if not ticks:
             return []
-        step = min((b - a for a, b in pairwise(ticks)), default=abs(ticks[0]))
+        step = min((b - a for a, b in pairwise(ticks)), default=1e-6 * abs(ticks[0]))
         ticks = [0.0 if abs(tick) < 1e-6 * step else tick for tick in ticks]
         largest = max(abs(tick) for tick in ticks)
         fixed = largest == 0.0 or 1e-3 <= largest < 1e6
@@ -41,7 +41,7 @@ class PlainTicks(Formatter):
 
 def round_ticks(most: int) -> MaxNLocator:
     """Return a locator of at most so many intervals between round numbers."""
-    return MaxNLocator(most, steps=[1, 2, 5, 10])
+    return MaxNLocator(most, steps=[1, 2, 5, 10], min_n_ticks=1)
 
 
 def log_ticks(axis: Axis) -> None:

@@ -1,0 +1,120 @@
+"""pac-wrap calibrate and pac-wrap compare: labelled scores in, certificates out."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from pac_wrap.cli.options import (
+    AnomalyLabel,
+    DeltaFnr,
+    DeltaFpr,
+    Label,
+    MaxFnr,
+    MaxFpr,
+    Score,
+    Step,
+    Tables,
+    guarantee_of,
+)
+from pac_wrap.cli.run import progress_bar
+
+NOT_CERTIFIED = 1
+
+
+def calibrate(
+    tables: Tables,
+    score: Score,
+    label: Label,
+    max_fpr: MaxFpr = "0.05",
+    max_fnr: MaxFnr = "0.05",
+    delta_fpr: DeltaFpr = 0.05,
+    delta_fnr: DeltaFnr = 0.05,
+    anomaly_label: AnomalyLabel = None,
+    abstain: Annotated[bool, typer.Option(help="Whether points may be left undecided.")] = True,
+    strategy: Annotated[
+        Literal["relax", "hold_fnr", "hold_fpr"], typer.Option(help="How one threshold is reached.")
+    ] = "relax",
+    step: Step = 0.1,
+    growth: Annotated[
+        Literal["linear", "double"], typer.Option(help="Strategy relax: how the levels grow.")
+    ] = "linear",
+    ceilings: Annotated[
+        Literal["both", "fpr", "fnr"], typer.Option(help="Strategy relax: which ceilings are raised.")
+    ] = "both",
+    relax_delta: Annotated[bool, typer.Option(help="Strategy relax: raise the deltas instead.")] = False,
+    correction: Annotated[
+        Literal["share", "none"], typer.Option(help="Strategy relax: share delta among the levels.")
+    ] = "share",
+    position: Annotated[
+        float, typer.Option(help="Strategy relax: where tau lies, 0 (alarm_from) to 1 (clear_below).")
+    ] = 0.5,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to save the certificate.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write a report: .html, .md or .json.")] = None,
+) -> None:
+    """Certify thresholds from a table of scores and labels.
+
+    Exit code 0 if something is certified, 1 if there are too few labels or no threshold is possible.
+
+    Example: [bold]pac-wrap calibrate scores.csv --score score --label label -o certificate.json[/bold]
+    """
+    from pac_wrap.calibration import calibrate as certify
+    from pac_wrap.report.result import Report, Source
+    from pac_wrap.report.write import check_suffix, write_report
+    from pac_wrap.tables import open_table
+
+    guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr)
+    if report is not None:
+        check_suffix(report)
+    with progress_bar("reading") as progress, open_table(tables, score, label, progress=progress) as table:
+        scores, anomalous = table.labelled(score, label, anomaly_label)
+    normal, strange = scores[~anomalous], scores[anomalous]
+    certificate = certify(
+        normal,
+        strange,
+        guarantee,
+        abstain=abstain,
+        strategy=strategy,
+        step=step,
+        growth=growth,
+        ceilings=ceilings,
+        relax_delta=relax_delta,
+        correction=None if correction == "none" else correction,
+        position=position,
+    )
+    typer.echo(str(certificate))
+    if output is not None:
+        certificate.save(output)
+    if report is not None:
+        write_report(Report(certificate, normal, strange, Source(tuple(tables), score, label)), report)
+    if certificate.empty:
+        raise typer.Exit(NOT_CERTIFIED)
+
+
+def compare(
+    tables: Tables,
+    score: Annotated[list[str], typer.Option("--score", help="A column of scores; give it several times.")],
+    label: Label,
+    max_fpr: MaxFpr = "0.05",
+    max_fnr: MaxFnr = "0.05",
+    delta_fpr: DeltaFpr = 0.05,
+    delta_fnr: DeltaFnr = 0.05,
+    anomaly_label: AnomalyLabel = None,
+    step: Step = 0.1,
+) -> None:
+    """Compare several detectors on the same labels by what each can certify; delta is shared among them.
+
+    Example: [bold]pac-wrap compare scores.csv --score forest --score lof --label label[/bold]
+    """
+    from rich.console import Console
+
+    from pac_wrap.comparison import compare_scores
+    from pac_wrap.report.terminal import show_comparison
+    from pac_wrap.tables import open_table
+
+    guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr)
+    with progress_bar("reading") as progress, open_table(tables, score[0], label, progress=progress) as table:
+        columns = {name: table.labelled(name, label, anomaly_label) for name in score}
+    Console().print(show_comparison(compare_scores(columns, guarantee, step=step)))

@@ -1,0 +1,86 @@
+"""pac-wrap evaluate, verify and show: what a certificate is worth."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from pac_wrap.cli.options import AnomalyLabel, CertificateFile, Label, Score, Tables
+from pac_wrap.cli.run import progress_bar
+
+FAILED = 1
+
+
+def evaluate(
+    certificate: CertificateFile,
+    tables: Tables,
+    score: Score,
+    label: Label,
+    anomaly_label: AnomalyLabel = None,
+) -> None:
+    """Measure the error rates on labelled points that were not used to calibrate.
+
+    Exit code 1 if a promised ceiling is significantly exceeded (one-sided exact test at 5 %).
+
+    Example: [bold]pac-wrap evaluate certificate.json test.csv --score score --label label[/bold]
+    """
+    from rich.console import Console
+
+    from pac_wrap.certificate import Certificate
+    from pac_wrap.metrics import evaluate as measure
+    from pac_wrap.metrics import exceeded
+    from pac_wrap.report.terminal import show_evaluation
+    from pac_wrap.tables import open_table
+
+    loaded = Certificate.load(certificate)
+    with progress_bar("reading") as progress, open_table(tables, score, label, progress=progress) as table:
+        scores, anomalous = table.labelled(score, label, anomaly_label)
+    metrics = measure(loaded.verdicts(scores), anomalous)
+    Console().print(show_evaluation(loaded, metrics))
+    if loaded.certified is not None and exceeded(metrics, loaded.certified):
+        raise typer.Exit(FAILED)
+
+
+def verify(
+    certificate: CertificateFile,
+    tables: Tables,
+    score: Score,
+    label: Label,
+    anomaly_label: AnomalyLabel = None,
+) -> None:
+    """Recompute a certificate from the scores it was made of; exit code 1 if it differs.
+
+    Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
+    """
+    from pac_wrap.calibration import verify as recompute
+    from pac_wrap.certificate import Certificate
+    from pac_wrap.tables import open_table
+
+    loaded = Certificate.load(certificate)
+    with progress_bar("reading") as progress, open_table(tables, score, label, progress=progress) as table:
+        scores, anomalous = table.labelled(score, label, anomaly_label)
+    verification = recompute(loaded, scores[~anomalous], scores[anomalous])
+    typer.echo(str(verification))
+    if not verification:
+        raise typer.Exit(FAILED)
+
+
+def show(
+    certificate: CertificateFile,
+    form: Annotated[
+        Literal["text", "markdown", "json"], typer.Option("--format", help="How to show it.")
+    ] = "text",
+) -> None:
+    """Show what a certificate promises.
+
+    Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
+    """
+    from pac_wrap.certificate import Certificate
+
+    loaded = Certificate.load(certificate)
+    if form == "json":
+        typer.echo(loaded.to_json(), nl=False)
+    elif form == "markdown":
+        rows = (f"| {name} | {text.replace('|', chr(92) + '|')} |" for name, text in loaded.lines())
+        typer.echo("\n".join(["| certificate | |", "|---|---|", *rows]))
+    else:
+        typer.echo(str(loaded))

@@ -1,0 +1,42 @@
+"""The options that several commands share, and what they mean together."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pac_wrap.errors import InputError
+
+if TYPE_CHECKING:
+    from pac_wrap.guarantee import Guarantee
+
+Tables = Annotated[
+    list[str], typer.Argument(help="Files or patterns: CSV, Parquet, JSON lines, NumPy; - is standard input.")
+]
+CertificateFile = Annotated[Path, typer.Argument(help="A certificate made by pac-wrap calibrate.")]
+Score = Annotated[str, typer.Option("--score", help="The column of scores, higher for anomalies.")]
+Label = Annotated[str, typer.Option("--label", help="The column of labels: 0/1 or true/false.")]
+AnomalyLabel = Annotated[
+    str | None, typer.Option("--anomaly-label", help="The label that marks an anomaly, if it is another.")
+]
+MaxFpr = Annotated[str, typer.Option(help="Ceiling of the false positive rate, or none.")]
+MaxFnr = Annotated[str, typer.Option(help="Ceiling of the false negative rate, or none.")]
+DeltaFpr = Annotated[float, typer.Option(help="Chance that the FPR ceiling does not hold.")]
+DeltaFnr = Annotated[float, typer.Option(help="Chance that the FNR ceiling does not hold.")]
+Step = Annotated[float, typer.Option(help="Strategy relax: how much a level raises the ceilings.")]
+
+
+def guarantee_of(max_fpr: str, max_fnr: str, delta_fpr: float, delta_fnr: float) -> "Guarantee":
+    """Return the guarantee that the options ask for."""
+    from pac_wrap.guarantee import Guarantee
+
+    return Guarantee(_ceiling("--max-fpr", max_fpr), _ceiling("--max-fnr", max_fnr), delta_fpr, delta_fnr)
+
+
+def _ceiling(option: str, text: str) -> float | None:
+    if text.lower() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{option} must be a number between 0 and 1, or none; got {text!r}") from None

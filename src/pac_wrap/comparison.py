@@ -1,0 +1,62 @@
+"""Several detectors on the same labels, compared by what each can certify with its share of delta."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from numpy import bool_
+from numpy.typing import NDArray
+
+from pac_wrap.calibration import calibrate
+from pac_wrap.certificate import Certificate
+from pac_wrap.guarantee import Guarantee
+from pac_wrap.inputs import Scores
+from pac_wrap.order import auc
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One detector: its AUC, what it certifies with abstention, and with one threshold.
+
+    `abstained` is the mean of the two classes' shares of abstained calibration points.
+    """
+
+    name: str
+    auc: float
+    abstaining: Certificate
+    abstained: float
+    single: Certificate
+
+    @property
+    def common_ceiling(self) -> float:
+        """The larger of the two ceilings that one threshold keeps; 1 if none is certified."""
+        certified = self.single.certified
+        if certified is None:
+            return 1.0
+        return max(1.0 if rate is None else rate for rate in (certified.max_fpr, certified.max_fnr))
+
+
+def compare_scores(
+    columns: Mapping[str, tuple[Scores, NDArray[bool_]]], guarantee: Guarantee, *, step: float = 0.1
+) -> list[Contender]:
+    """Return the detectors, the one that abstains least first; every promise holds for all of them at once.
+
+    Each column is the scores and where the labels mark an anomaly. Delta is divided among the columns, so
+    picking the best afterwards costs nothing more.
+    """
+    count = len(columns)
+    share = replace(guarantee, delta_fpr=guarantee.delta_fpr / count, delta_fnr=guarantee.delta_fnr / count)
+    contenders = []
+    for name, (scores, anomalous) in columns.items():
+        normal, strange = scores[~anomalous], scores[anomalous]
+        abstaining = calibrate(normal, strange, share)
+        classes = [values for values in (normal, strange) if values.size]
+        contenders.append(
+            Contender(
+                name,
+                auc(normal, strange) if len(classes) == 2 else float("nan"),
+                abstaining,
+                sum(abstaining.ambiguity(values) for values in classes) / len(classes),
+                calibrate(normal, strange, share, abstain=False, step=step),
+            )
+        )
+    return sorted(contenders, key=lambda one: (one.abstained, one.common_ceiling, one.name))

@@ -1,0 +1,146 @@
+"""The promise of a certificate in one sentence that needs no statistics, and what has to be said beside it."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pac_wrap.certificate import Certificate
+from pac_wrap.order import auc
+from pac_wrap.report.ranges import ranges, verdict_rows
+from pac_wrap.report.result import Report
+from pac_wrap.report.sides import sides
+from pac_wrap.report.wording import ceiling, confidence, percent
+from pac_wrap.thresholds import Regime, Verdict
+
+_CONSEQUENCES: Final = {
+    frozenset({Verdict.NORMAL}): "every point is called normal",
+    frozenset({Verdict.ANOMALY}): "every point is called an anomaly",
+    frozenset({Verdict.ABSTAIN}): "every point is left undecided",
+    frozenset({Verdict.NORMAL, Verdict.ABSTAIN}): "no anomaly is ever declared",
+    frozenset({Verdict.ABSTAIN, Verdict.ANOMALY}): "no point is ever called normal",
+}
+
+
+def status(certificate: Certificate) -> str:
+    """Return in a few words whether something is certified."""
+    if certificate.certified is None:
+        return "nothing certified"
+    if certificate.regime is Regime.VACUOUS:
+        return "too few labels"
+    if not proved(certificate):
+        return "certified, confidence not proved"
+    if any(_raises(certificate)):
+        return "certified, but less than was asked for"
+    return "certified"
+
+
+def proved(certificate: Certificate) -> bool:
+    """Return whether the confidence is a theorem; the paper's uncorrected relaxation is not one."""
+    strategy = certificate.strategy
+    return strategy is None or strategy.name != "relax" or strategy.correction is not None
+
+
+def promise(certificate: Certificate) -> str:
+    """Return the promise in one sentence.
+
+    >>> from pac_wrap import Guarantee, calibrate
+    >>> promise(calibrate(range(100), range(200, 300), Guarantee(max_fpr=0.1, max_fnr=None)))
+    'At most 10 % of future normal points will be called anomalies, with confidence 95 %; nothing is \
+promised about missed anomalies.'
+    """
+    if certificate.certified is None:
+        tried = certificate.levels or 1
+        return (
+            f"Nothing is promised: one threshold keeps none of the {tried:,} promises that were tried,"
+            " so every point is left undecided."
+        )
+    both = sides(certificate)
+    kept = [side for side in both if side.certified is not None and not side.short]
+    short = [side for side in both if side.short]
+    parts = []
+    if short:
+        counts = " and ".join(
+            f"{side.evidence.n:,} {side.kind} (at least {side.needed:,} are needed)" for side in short
+        )
+        parts.append(f"{consequence(certificate)}, because too few points are labelled: {counts}")
+    if len(kept) == 2:
+        joint = certificate.certified.joint_delta
+        together = f"both together with confidence {confidence(delta=joint)}"
+        alone = ", ".join(f"{side.errors} with confidence {confidence(delta=side.delta)}" for side in kept)
+        parts.append(f"{kept[0].sentence}, and {kept[1].sentence}: {together if joint < 1 else alone}")
+    elif kept:
+        parts.append(f"{kept[0].sentence}, with confidence {confidence(delta=kept[0].delta)}")
+    parts += [
+        f"nothing is promised about {side.errors}" for side in both if side not in kept and not side.short
+    ]
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def consequence(certificate: Certificate) -> str:
+    """Return what a rule that lacks a verdict does with every point, in words."""
+    return _CONSEQUENCES[frozenset(ranges(certificate.rule))]
+
+
+def notes(report: Report) -> Iterator[str]:
+    """Return what a reader of the promise has to know: confidence, abstention, ceilings that were raised."""
+    certificate = report.certificate
+    kept = [side for side in sides(certificate) if side.certified is not None and not side.short]
+    if certificate.certified is not None and kept:
+        joint = certificate.certified.joint_delta if len(kept) == 2 else kept[0].delta
+        if joint < 1:
+            yield (
+                f"Confidence {confidence(delta=joint)} means: if the calibration were repeated with fresh"
+                f" labelled points, at least {confidence(delta=joint)} of the certificates made in this way"
+                " would be true."
+            )
+        if len(kept) == 2 and joint < 1:
+            alone = [f"{side.errors} {confidence(delta=side.delta)}" for side in kept]
+            yield f"Each part on its own holds with more confidence: {alone[0]}, {alone[1]}."
+    for row in verdict_rows(report):
+        if row.verdict is Verdict.ABSTAIN:
+            yield (
+                "Points that cannot be decided are left to you, and do not count as errors: among the"
+                f" calibration points {row.normal_share} of the normal and {row.anomalous_share} of the"
+                " anomalous ones."
+            )
+    yield from _raises(certificate)
+
+
+def warnings_of(report: Report) -> Iterator[str]:
+    """Return reasons not to rely on the promise yet."""
+    certificate = report.certificate
+    if not proved(certificate) and certificate.certified is not None:
+        yield (
+            "The confidence is not proved: the ceilings were chosen on the points that certify them, and delta"
+            ' was not shared among the levels. Use correction="share" or a strategy that holds one side.'
+        )
+    for side in sides(certificate, report.metrics):
+        rate = side.measured
+        if rate is not None and rate.n and side.certified is not None and rate.low > side.certified:
+            yield (
+                f"On held-out points the {side.rate} was {percent(rate.value)}, beyond chance above its ceiling"
+                f" of {ceiling(side.certified)}: do not rely on the promise before the reason is known."
+            )
+    if report.normal.size and report.anomalous.size and auc(report.normal, report.anomalous) < 0.5:
+        yield (
+            "Anomalies score lower than normal points. If low scores mean anomalous, negate the scores and"
+            " calibrate again."
+        )
+
+
+def _raises(certificate: Certificate) -> Iterator[str]:
+    if certificate.certified is None:
+        return
+    both = sides(certificate)
+    for side in both:
+        if side.raised:
+            now = "no ceiling" if side.certified is None else ceiling(side.certified)
+            yield (
+                f"One threshold could not keep what was asked for: the ceiling of {side.errors} went from"
+                f" {ceiling(side.asked or 1.0)} to {now}."
+            )
+        if side.certified is not None and side.delta > side.asked_delta:
+            yield (
+                f"One threshold could not keep what was asked for: the confidence on {side.errors} went from"
+                f" {confidence(delta=side.asked_delta)} to {confidence(delta=side.delta)}."
+            )

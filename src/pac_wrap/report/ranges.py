@@ -1,0 +1,136 @@
+"""Which scores get which verdict: the rows of the verdict table."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Final
+
+import numpy as np
+
+from pac_wrap.guarantee import Guarantee
+from pac_wrap.inputs import Scores
+from pac_wrap.report.result import Report
+from pac_wrap.report.wording import ceiling, numbers, share
+from pac_wrap.thresholds import Thresholds, Verdict
+
+# [low, high), None where it is unbounded: infinite scores are then included
+Range = tuple[float | None, float | None]
+
+_UNDECIDED: Final = "Undecided: neither an alarm nor an all-clear. Have these points looked at."
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRow:
+    """One verdict: the scores that get it, what it means, and the calibration points it fell on.
+
+    `scores` is the range in words, `range` in numbers; it is None where no score gets the verdict.
+    """
+
+    verdict: Verdict
+    range: Range | None
+    scores: str
+    meaning: str
+    normal: int
+    n_normal: int
+    anomalous: int
+    n_anomalous: int
+
+    @property
+    def name(self) -> str:
+        """The verdict in the word that the table shows."""
+        return self.verdict.name.lower()
+
+    @property
+    def normal_share(self) -> str:
+        """The share of calibration normals that got this verdict."""
+        return share(self.normal, self.n_normal)
+
+    @property
+    def anomalous_share(self) -> str:
+        """The share of calibration anomalies that got this verdict."""
+        return share(self.anomalous, self.n_anomalous)
+
+
+def ranges(rule: Thresholds) -> dict[Verdict, Range]:
+    """Return the scores that get each verdict, in ascending order; a verdict that none gets is left out.
+
+    >>> ranges(Thresholds(alarm_from=0.7, clear_below=0.3))[Verdict.ABSTAIN]
+    (0.3, 0.7)
+    >>> ranges(Thresholds(alarm_from=0.7, clear_below=None))
+    {<Verdict.NORMAL: 0>: (None, 0.7), <Verdict.ANOMALY: 1>: (0.7, None)}
+    """
+    low, high = rule.ambiguity_region or _twice(rule)
+    start, stop = None if low == -inf else low, None if rule.alarm_from == inf else high
+    found: dict[Verdict, Range] = {}
+    if low > -inf:
+        found[Verdict.NORMAL] = (None, stop if rule.single else low)
+    if not rule.single:
+        found[Verdict.ABSTAIN] = (start, stop)
+    if stop is not None:
+        found[Verdict.ANOMALY] = (start if rule.single else stop, None)
+    return found
+
+
+def verdict_rows(report: Report) -> tuple[VerdictRow, ...]:
+    """Return a row for each verdict; without abstention that row is left out, the others never are."""
+    certificate = report.certificate
+    rule = certificate.rule
+    found = ranges(rule)
+    words = range_words(found)
+    normal, anomalous = _counts(rule, report.normal), _counts(rule, report.anomalous)
+    return tuple(
+        VerdictRow(
+            verdict,
+            found.get(verdict),
+            words.get(verdict, "never"),
+            _meaning(certificate.certified, verdict, verdict in found),
+            normal[verdict],
+            report.normal.size,
+            anomalous[verdict],
+            report.anomalous.size,
+        )
+        for verdict in (Verdict.NORMAL, Verdict.ABSTAIN, Verdict.ANOMALY)
+        if verdict in found or verdict is not Verdict.ABSTAIN
+    )
+
+
+def range_words(found: dict[Verdict, Range]) -> dict[Verdict, str]:
+    """Return each range in words.
+
+    >>> range_words({Verdict.NORMAL: (None, 0.3)})[Verdict.NORMAL]
+    'below 0.3'
+    """
+    ends = sorted({end for ends in found.values() for end in ends if end is not None})
+    text = dict(zip(ends, numbers(ends), strict=True))
+
+    def words(low: float | None, high: float | None) -> str:
+        parts = [f"{text[low]} or above"] if low is not None else []
+        parts += [f"below {text[high]}"] if high is not None else []
+        return ", ".join(parts) or "every score"
+
+    return {verdict: words(*ends) for verdict, ends in found.items()}
+
+
+def _twice(rule: Thresholds) -> tuple[float, float]:
+    tau = rule.clear_below if rule.alarm_from is None else rule.alarm_from
+    assert tau is not None
+    return tau, tau
+
+
+def _meaning(kept: Guarantee | None, verdict: Verdict, declared: bool) -> str:
+    if not declared:
+        return "No score gets this verdict."
+    if verdict is Verdict.ABSTAIN or kept is None:
+        return _UNDECIDED
+    said, rate, others = (
+        ("No alarm.", kept.max_fnr, "anomalies")
+        if verdict is Verdict.NORMAL
+        else ("Alarm.", kept.max_fpr, "normal points")
+    )
+    if rate is None:
+        return f"{said} How many {others} get this verdict is not promised."
+    return f"{said} At most {ceiling(rate)} of future {others} get this verdict."
+
+
+def _counts(rule: Thresholds, scores: Scores) -> dict[Verdict, int]:
+    verdicts = rule.verdicts(scores)
+    return {verdict: int(np.count_nonzero(verdicts == verdict)) for verdict in Verdict}

@@ -1,0 +1,87 @@
+"""How a report writes numbers and foreign text: no promise is rounded in its own favour, no name runs."""
+
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from math import isinf
+from typing import Final
+
+_DIGITS: Final = 4
+_LONGEST: Final = 300
+
+
+def ceiling(rate: float) -> str:
+    """Return a promised rate in percent, rounded up.
+
+    >>> ceiling(0.05), ceiling(0.0431201)
+    ('5 %', '4.313 %')
+    """
+    return _percent(Decimal(repr(rate)), ROUND_CEILING)
+
+
+def confidence(value: float | None = None, *, delta: float = 0.0) -> str:
+    """Return a confidence, or 1 - delta, in percent and rounded down.
+
+    >>> confidence(delta=0.05), confidence(0.999999)
+    ('95 %', '99.99 %')
+    """
+    return _percent(1 - Decimal(repr(delta)) if value is None else Decimal(repr(value)), ROUND_FLOOR)
+
+
+def share(count: int, n: int) -> str:
+    """Return a counted share in percent, with its counts; it is 100 % or 0 % only where it is exactly that.
+
+    >>> share(1884, 2000), share(999_999, 1_000_000), share(0, 0)
+    ('94.2 % (1,884 of 2,000)', '99.99 % (999,999 of 1,000,000)', 'no points')
+    """
+    return f"{percent(count / n)} ({count:,} of {n:,})" if n else "no points"
+
+
+def percent(value: float) -> str:
+    """Return a measured share in percent, to the nearest of four digits.
+
+    >>> percent(1 / 3), percent(2.5e-7)
+    ('33.33 %', '0.000025 %')
+    """
+    text = _percent(Decimal(repr(value)), ROUND_HALF_EVEN)
+    return _percent(Decimal(repr(value)), ROUND_FLOOR) if text == "100 %" else text
+
+
+def numbers(values: Sequence[float]) -> list[str]:
+    """Return scores with six digits, or as many as tell them apart.
+
+    >>> numbers([0.1234567, 12.0]), numbers([1.00000001, 1.00000002])
+    (['0.123457', '12'], ['1.00000001', '1.00000002'])
+    """
+    texts: list[str] = []
+    for digits in range(6, 18):
+        texts = [f"{value:.{digits}g}" for value in values]
+        if len(set(texts)) == len(set(values)):
+            break
+    return [text.replace("-", "\N{MINUS SIGN}").replace("inf", "\N{INFINITY}") for text in texts]
+
+
+def exact(value: float | None) -> str:
+    """Return a threshold with all its digits.
+
+    >>> exact(0.1), exact(None)
+    ('0.1', 'none')
+    """
+    if value is None:
+        return "none"
+    return repr(value).replace("inf", "\N{INFINITY}") if isinf(value) else repr(value)
+
+
+def foreign(text: str) -> str:
+    """Return text from outside on one line, with what cannot be seen written out, and not too long.
+
+    >>> foreign("a\\tb\\u202e\\udcff")
+    'a\\\\tb\\\\u202e\\\\udcff'
+    """
+    seen = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    return seen if len(seen) <= _LONGEST else f"{seen[:_LONGEST]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def _percent(value: Decimal, rounding: str) -> str:
+    rounded = Context(prec=_DIGITS, rounding=rounding).multiply(value, Decimal(100))
+    text = f"{rounded:f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"

@@ -1,0 +1,111 @@
+"""Finding files of scores: paths, patterns, standard input; which reader fits; NumPy files as columns."""
+
+import re
+import sys
+from difflib import get_close_matches
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.errors import InputError
+
+_READERS: Final = {
+    ".csv": "read_csv",
+    ".tsv": "read_csv",
+    ".txt": "read_csv",
+    ".parquet": "read_parquet",
+    ".pq": "read_parquet",
+    ".json": "read_json",
+    ".jsonl": "read_json",
+    ".ndjson": "read_json",
+    ".npy": "numpy",
+    ".npz": "numpy",
+}
+_PACKED: Final = (".gz", ".zst")
+
+
+def find_files(path: str, scratch: Path) -> list[Path]:
+    """Return the files that a path, a pattern or "-" (standard input) stands for."""
+    if path == "-":
+        return [_spooled(scratch)]
+    file = Path(path)
+    if file.is_dir():
+        raise InputError(
+            f"{path} is a folder; name the files in it, for example {path.rstrip('/')}/*.parquet"
+        )
+    if not file.exists() and has_magic(path):
+        found = sorted(Path(name) for name in glob(path, recursive=True))
+        if not found:
+            raise InputError(f"no file matches {path}")
+        return found
+    if not file.exists():
+        near = get_close_matches(file.name, [other.name for other in file.parent.glob("*")], 1)
+        hint = f"; did you mean {file.parent / near[0]}?" if near else "; check the path"
+        raise InputError(f"there is no file {path}{hint}")
+    if file.stat().st_size == 0:
+        raise InputError(f"{path} is empty; it needs a header and rows")
+    return [file]
+
+
+def _spooled(scratch: Path) -> Path:
+    """Return a file with what stands on standard input, named after its format."""
+    target = scratch / "standard-input"
+    with target.open("wb") as copy:
+        while chunk := sys.stdin.buffer.read(1 << 20):
+            copy.write(chunk)
+    with target.open("rb") as copy:
+        start = copy.read(4)
+    if not start:
+        raise InputError("standard input is empty; it needs a header and rows")
+    suffix = ".parquet" if start == b"PAR1" else ".jsonl" if start[:1] in b"{[" else ".csv"
+    return target.rename(target.with_suffix(suffix))
+
+
+def reader_of(files: list[Path]) -> str:
+    """Return the DuckDB function that reads files of this format, or "numpy"."""
+    readers = set()
+    for file in files:
+        suffixes = [suffix.lower() for suffix in file.suffixes]
+        if suffixes and suffixes[-1] in _PACKED:
+            suffixes.pop()
+        if not suffixes or suffixes[-1] not in _READERS:
+            raise InputError(f"{file} has no known format; the endings are {', '.join(_READERS)} (and .gz)")
+        readers.add(_READERS[suffixes[-1]])
+    if len(readers) > 1:
+        raise InputError("the tables have different formats; pass files of one format at a time")
+    return readers.pop()
+
+
+def literal_path(path: str) -> str:
+    """Return a path that DuckDB does not take for a pattern."""
+    return re.sub(r"([*?\[])", r"[\1]", path)
+
+
+def numpy_columns(files: list[Path]) -> dict[str, NDArray[Any]]:
+    """Return the columns of NumPy files, one after the other."""
+    tables = [_numpy_table(file) for file in files]
+    names = list(tables[0])
+    for file, table in zip(files, tables, strict=True):
+        lengths = {column.shape for column in table.values()}
+        if set(table) != set(names) or len(lengths) != 1 or len(next(iter(lengths))) != 1:
+            raise InputError(
+                f"{file} must hold columns of one length, the same in every file: {', '.join(names)}"
+            )
+    return {name: np.concatenate([table[name] for table in tables]) for name in names}
+
+
+def _numpy_table(file: Path) -> dict[str, NDArray[Any]]:
+    try:
+        loaded = np.load(file, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise InputError(f"{file} is not a whole NumPy file: {error}") from error
+    if file.suffix == ".npz":
+        return dict(loaded)
+    if loaded.dtype.names:
+        return {name: loaded[name] for name in loaded.dtype.names}
+    if loaded.ndim == 1:
+        return {"score": loaded}
+    return {str(position): column for position, column in enumerate(np.atleast_2d(loaded.T))}

@@ -1,0 +1,285 @@
+"""Tables of scores in files, read by DuckDB; several files are one table."""
+
+import re
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeVar
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.errors import InputError
+from pac_wrap.inputs import Scores
+from pac_wrap.sources import find_files, literal_path, numpy_columns, reader_of
+from pac_wrap.sql import quote_name, quote_text
+
+Progress = Callable[[float], None]
+T = TypeVar("T")
+
+_WRITERS: Final = {
+    ".parquet": "FORMAT parquet",
+    ".csv": "FORMAT csv, HEADER",
+    ".jsonl": "FORMAT json",
+    ".ndjson": "FORMAT json",
+}
+_TRUE: Final = ("1", "1.0", "true")
+_FALSE: Final = ("0", "0.0", "false")
+
+
+class Table:
+    """Several files as one table; `open_table` makes it."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, names: list[str], progress: Progress) -> None:
+        self._connection = connection
+        self._progress = progress
+        self.names = names
+        described = self._rows("DESCRIBE source")
+        self.types: dict[str, str] = {name: kind for name, kind, *_ in described}
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.types)
+
+    def scores(self, score: str) -> Scores:
+        """Return one column as float64; text, NULL and NaN are refused with the row they stand in."""
+        self._require_numbers(score)
+        return self._whole(self._arrays(f"SELECT {self._score(score)} AS score FROM source")["score"], score)
+
+    def labelled(self, score: str, label: str, anomaly_label: str | None) -> tuple[Scores, NDArray[np.bool_]]:
+        """Return the scores, and where the label marks an anomaly."""
+        self._require_numbers(score)
+        anomalous = self._anomalous(label, anomaly_label)
+        arrays = self._arrays(f"SELECT {self._score(score)} AS score, {anomalous} AS anomalous FROM source")
+        return self._whole(arrays["score"], score), np.asarray(arrays["anomalous"], dtype=bool)
+
+    def check_scores(self, score: str) -> None:
+        """Refuse a score column with text, NULL or NaN, without reading it into memory."""
+        self._require_numbers(score)
+        missing = f"{self._score(score)} IS NULL OR isnan({self._score(score)})"
+        count, rows = self._rows(f"SELECT count(*) FILTER ({missing}), count(*) FROM source")[0]
+        if count:
+            numbered = f"SELECT row_number() OVER () AS row, {missing} AS missing FROM source"
+            self._refuse_missing(
+                score, count, rows, self._rows(f"SELECT min(row) FROM ({numbered}) WHERE missing")[0][0]
+            )
+
+    def copy(self, added: dict[str, str], target: str, options: str) -> None:
+        """Write all columns and the added expressions to a file."""
+        for name in added:
+            if name in self.types:
+                raise InputError(f"the table already has a column {name!r}; rename it before deciding")
+        extra = ", ".join(f"{expression} AS {quote_name(name)}" for name, expression in added.items())
+        self._rows(f"COPY (SELECT *, {extra} FROM source) TO {quote_text(target)} ({options})")
+
+    def _score(self, score: str) -> str:
+        return f"CAST({quote_name(score)} AS DOUBLE)"
+
+    def _require(self, column: str) -> None:
+        if column not in self.types:
+            near = get_close_matches(column, self.columns, 1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise InputError(
+                f"there is no column {column!r}; {hint}the columns are {', '.join(self.columns)}"
+            )
+
+    def _require_numbers(self, score: str) -> None:
+        """Refuse a score column that does not exist or holds anything but numbers."""
+        self._require(score)
+        kind = self.types[score]
+        if kind == "VARCHAR":
+            self._refuse_text(score)
+        if not re.match(r"(U?(TINY|SMALL|BIG|HUGE)?INT|INTEGER|UINTEGER|FLOAT|DOUBLE|DECIMAL|BOOLEAN)", kind):
+            raise InputError(
+                f"column {score!r} must hold numbers, but its type is {kind}; pick the score column"
+            )
+
+    def _refuse_text(self, score: str) -> None:
+        name = quote_name(score)
+        numbered = f"SELECT row_number() OVER () AS row, {name} AS text FROM source"
+        bad = self._rows(
+            f"SELECT row, text FROM ({numbered}) WHERE text IS NOT NULL AND TRY_CAST(text AS DOUBLE) IS NULL"
+            " ORDER BY row LIMIT 1"
+        )
+        for row, text in bad:
+            raise InputError(
+                f"column {score!r} must hold numbers, got {text!r} in row {row:,}; mend that row"
+            )
+        if not self._rows("SELECT 1 FROM source LIMIT 1"):
+            self._refuse_nothing()
+        raise InputError(
+            f"column {score!r} holds its numbers as text; store them as numbers, or save it as CSV"
+        )
+
+    def _refuse_missing(self, score: str, count: int, rows: int, first: int) -> NoReturn:
+        raise InputError(
+            f"column {score!r} must not be empty or NaN, got {count:,} of {rows:,}, the first in row"
+            f" {first:,}; drop those rows or make the detector score them"
+        )
+
+    def _refuse_nothing(self) -> NoReturn:
+        raise InputError(f"the table {', '.join(self.names)} has no rows; pass one with scores")
+
+    def _whole(self, values: Any, score: str) -> Scores:
+        missing = np.isnan(np.ma.filled(values.astype(np.float64), np.nan))
+        if missing.any():
+            self._refuse_missing(score, int(missing.sum()), missing.size, int(missing.argmax()) + 1)
+        if missing.size == 0:
+            self._refuse_nothing()
+        return np.asarray(values, dtype=np.float64)
+
+    def _anomalous(self, label: str, anomaly_label: str | None) -> str:
+        """Return the expression that is true for anomalies, after looking at what the labels are."""
+        self._require(label)
+        text = f"lower(CAST({quote_name(label)} AS VARCHAR))"
+        counted = self._rows(f"SELECT {text}, count(*) FROM source GROUP BY 1 ORDER BY 1 LIMIT 9")
+        values = [value for value, _ in counted]
+        if None in values:
+            raise InputError(f"column {label!r} has {counted[values.index(None)][1]:,} rows without a label")
+        if anomaly_label is None:
+            strange = [value for value in values if value not in _TRUE + _FALSE]
+            if strange:
+                raise InputError(
+                    f"column {label!r} must be 0/1 or true/false, got {strange[0]!r};"
+                    " name the label of anomalies with --anomaly-label"
+                )
+            marks: tuple[str, ...] = _TRUE
+        else:
+            marks = self._spellings(anomaly_label)
+            others = [value for value in values if value not in marks]
+            if len(others) > 1 or len(others) == len(values):
+                raise InputError(
+                    f"column {label!r} must hold {anomaly_label!r} and one other value,"
+                    f" got {', '.join(values)}"
+                )
+        return f"{text} IN ({', '.join(map(quote_text, marks))})"
+
+    def _spellings(self, label: str) -> tuple[str, ...]:
+        text = label.lower()
+        return (text, f"{text}.0") if re.fullmatch(r"[+-]?\d+", text) else (text,)
+
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self._fetch(query, duckdb.DuckDBPyConnection.fetchall)
+
+    def _arrays(self, query: str) -> dict[str, Any]:
+        return self._fetch(query, duckdb.DuckDBPyConnection.fetchnumpy)
+
+    def _fetch(self, query: str, fetch: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+        try:
+            with _watched(self._connection, self._progress):
+                return fetch(self._connection.execute(query))
+        except duckdb.Error as error:
+            raise InputError(_sentence(error, self.names)) from error
+
+
+@contextmanager
+def open_table(
+    paths: Sequence[str],
+    score: str,
+    label: str | None = None,
+    *,
+    whole: bool = False,
+    progress: Progress = lambda share: None,
+) -> Iterator[Table]:
+    """Open files, patterns or "-" (standard input) as one table.
+
+    The types of a CSV's columns are guessed from its first rows, except that of the score and the label;
+    `whole` looks at all rows, for when every column is to be kept.
+    """
+    with tempfile.TemporaryDirectory(prefix="pac-wrap-") as scratch, duckdb.connect() as connection:
+        connection.execute(f"SET temp_directory = {quote_text(scratch)}")
+        files = [file for path in paths for file in find_files(path, Path(scratch))]
+        reader = reader_of(files)
+        try:
+            if reader == "numpy":
+                connection.register("source", numpy_columns(files))
+            else:
+                options = ["union_by_name = true"] if len(files) > 1 else []
+                if reader == "read_csv":
+                    _refuse_twins(connection, files[0])
+                    options += ["sample_size = -1"] if whole else []
+                    options += _typed(_view(connection, reader, files, options), score, label)
+                _view(connection, reader, files, options)
+            table = Table(connection, list(paths), progress)
+        except duckdb.Error as error:
+            raise InputError(_sentence(error, list(paths))) from error
+        yield table
+
+
+def output_options(name: str) -> str:
+    """Return what DuckDB's COPY needs for a file name: Parquet, CSV or JSON lines, perhaps packed."""
+    packed = name.lower().endswith(".gz")
+    suffix = Path(name.lower().removesuffix(".gz")).suffix or name.lower()
+    if suffix not in _WRITERS or (packed and suffix == ".parquet"):
+        raise InputError(f"the output {name} has no known format; the endings are {', '.join(_WRITERS)}")
+    return _WRITERS[suffix] + (", COMPRESSION gzip" if packed else "")
+
+
+def _view(
+    connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path], options: list[str]
+) -> dict[str, str]:
+    """Make the files a view called source, and return the types of its columns."""
+    listed = "[" + ", ".join(quote_text(literal_path(str(file))) for file in files) + "]"
+    arguments = ", ".join([listed, *options])
+    connection.execute(f"CREATE OR REPLACE VIEW source AS SELECT * FROM {reader}({arguments})")
+    return {name: kind for name, kind, *_ in connection.execute("DESCRIBE source").fetchall()}
+
+
+def _typed(types: dict[str, str], score: str, label: str | None) -> list[str]:
+    wanted = {score: "DOUBLE"} | ({} if label is None else {label: "VARCHAR"})
+    given = [
+        f"{quote_text(name)}: '{kind}'"
+        for name, kind in wanted.items()
+        if types.get(name, "VARCHAR") != "VARCHAR"
+    ]
+    return [f"types = {{{', '.join(given)}}}"] if given else []
+
+
+def _refuse_twins(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
+    """Refuse a CSV whose header names a column twice; DuckDB would rename the second silently."""
+    path = quote_text(literal_path(str(file)))
+    found = connection.execute(
+        f"SELECT * FROM read_csv({path}, header = false, all_varchar = true) LIMIT 1"
+    ).fetchone()
+    header = [name for name in found or () if name is not None]
+    for name in header:
+        if header.count(name) > 1:
+            raise InputError(f"{file} has two columns named {name!r}; rename one of them")
+
+
+def _sentence(error: duckdb.Error, names: list[str]) -> str:
+    """Return what is wrong with the files, out of DuckDB's longer message."""
+    message = str(error)
+    line = re.search(r"CSV Error on Line: (\d+)", message)
+    value = re.search(r'converting column "(.*)"\. Could not convert string "(.*)" to', message)
+    if line and value:
+        return (
+            f"cannot read {', '.join(names)}: column {value[1]!r} must hold numbers, got {value[2]!r} in line"
+            f" {int(line[1]):,}; mend that line"
+        )
+    lines = [text.strip() for text in message.splitlines() if text.strip()]
+    wanted = [text for text in lines if not text.startswith(("Original Line", "Possible", "LINE ", "^"))][:2]
+    return f"cannot read {', '.join(names)}: {'; '.join(wanted)}"
+
+
+@contextmanager
+def _watched(connection: duckdb.DuckDBPyConnection, progress: Progress) -> Iterator[None]:
+    """Report the share done, a few times a second, while a query runs."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.2):
+            progress(max(0.0, connection.query_progress()))
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
