@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TORCH := torch==2.13.0
 PYTEST_ARGS ?=
 
-.PHONY: demo test check format lint types deep picture clean
+.PHONY: demo test check format lint types deep system picture clean
 
 demo: $(VENV)/.base
 	$(BIN)/pac-wrap demo
@@ -30,6 +30,10 @@ format: $(VENV)/.dev
 
 # optional: lets the tests wrap a real torch module instead of skipping
 deep: $(VENV)/.deep
+
+# optional: a real browser, database and PDF reader for the tests that use them (Debian's packages, as root)
+system:
+	apt-get update -qq && apt-get install -y -qq chromium chromium-driver postgresql poppler-utils
 
 picture: $(VENV)/.base
 	$(BIN)/pac-wrap demo --svg docs/images/demo.svg

@@ -31,6 +31,10 @@ def test_an_input_error_is_a_value_error_and_one_of_ours() -> None:
     [
         *(0, 1, -1, 0.0, 1.0, 1.5, NAN, float("inf"), float("-inf"), True, False, np.True_, np.float64(1.0)),
         *("0.05", b"0.05", None, [0.05], np.array([0.05, 0.1]), 0.05j, pytest.param(10**400, id="huge")),
+        Decimal("nan"),
+        # as doubles these two are 1 and 0
+        pytest.param(Fraction(10**30 - 1, 10**30), id="nearly 1"),
+        pytest.param(Fraction(1, 10**400), id="nearly 0"),
     ],
 )
 def test_a_rate_outside_0_and_1_is_refused(value: Any) -> None:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap.binomial import interval
-from pac_wrap.metrics import Metrics, Rate, evaluate
+from pac_wrap.binomial import interval, lower_bound
+from pac_wrap.guarantee import Guarantee
+from pac_wrap.metrics import Metrics, Rate, evaluate, exceeded
 from strategies import refusal
 
 
@@ -115,3 +116,14 @@ def test_lengths_must_agree() -> None:
 def test_labels_and_confidence_are_checked() -> None:
     assert "labels must be 0 (normal) or 1 (anomalous), got 2" in refusal(lambda: evaluate([0, 1], [0, 2]))
     assert "confidence must lie strictly" in refusal(lambda: evaluate([0, 1], [0, 1], confidence=95))
+
+
+def test_a_ceiling_is_exceeded_only_where_chance_is_no_excuse() -> None:
+    # 10 errors of 100 against 0.05: the lower bound at 95 % is 0.055, at 99 % it is 0.042
+    metrics = evaluate([1] * 10 + [0] * 90 + [1] * 90 + [0] * 10, [0] * 100 + [1] * 100)
+    assert lower_bound(10, 100, 0.05) > 0.05 > lower_bound(10, 100, 0.01)
+    assert exceeded(metrics, Guarantee()) == ("FPR", "FNR")
+    assert exceeded(metrics, Guarantee(), delta=0.01) == ()
+    assert exceeded(metrics, Guarantee(max_fpr=0.06)) == ("FNR",)
+    assert exceeded(metrics, Guarantee(max_fnr=None)) == ("FPR",)
+    assert exceeded(evaluate([], []), Guarantee()) == ()

@@ -1,13 +1,13 @@
-"""The promise of a certificate in one sentence that needs no statistics, and what has to be said beside it."""
+"""The promise of a certificate in one sentence that needs no statistics, and what belongs beside it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pac_wrap.certificate import Certificate
 from pac_wrap.order import auc
 from pac_wrap.report.ranges import ranges, verdict_rows
 from pac_wrap.report.result import Report
-from pac_wrap.report.sides import sides
+from pac_wrap.report.sides import Side, sides
 from pac_wrap.report.wording import ceiling, confidence, percent
 from pac_wrap.thresholds import Regime, Verdict
 
@@ -63,12 +63,12 @@ promised about missed anomalies.'
         )
         parts.append(f"{consequence(certificate)}, because too few points are labelled: {counts}")
     if len(kept) == 2:
-        joint = certificate.certified.joint_delta
-        together = f"both together with confidence {confidence(delta=joint)}"
-        alone = ", ".join(f"{side.errors} with confidence {confidence(delta=side.delta)}" for side in kept)
-        parts.append(f"{kept[0].sentence}, and {kept[1].sentence}: {together if joint < 1 else alone}")
+        surely = f"both together with confidence {_joint(kept)}"
+        if certificate.certified.joint_delta >= 1:
+            surely = ", ".join(f"{side.errors} with confidence {confidence(side.delta)}" for side in kept)
+        parts.append(f"{kept[0].sentence}, and {kept[1].sentence}: {surely}")
     elif kept:
-        parts.append(f"{kept[0].sentence}, with confidence {confidence(delta=kept[0].delta)}")
+        parts.append(f"{kept[0].sentence}, with confidence {confidence(kept[0].delta)}")
     parts += [
         f"nothing is promised about {side.errors}" for side in both if side not in kept and not side.short
     ]
@@ -85,16 +85,13 @@ def notes(report: Report) -> Iterator[str]:
     """Return what a reader of the promise has to know: confidence, abstention, ceilings that were raised."""
     certificate = report.certificate
     kept = [side for side in sides(certificate) if side.certified is not None and not side.short]
-    if certificate.certified is not None and kept:
-        joint = certificate.certified.joint_delta if len(kept) == 2 else kept[0].delta
-        if joint < 1:
-            yield (
-                f"Confidence {confidence(delta=joint)} means: if the calibration were repeated with fresh"
-                f" labelled points, at least {confidence(delta=joint)} of the certificates made in this way"
-                " would be true."
-            )
-        if len(kept) == 2 and joint < 1:
-            alone = [f"{side.errors} {confidence(delta=side.delta)}" for side in kept]
+    if kept and sum(side.delta for side in kept) < 1:
+        yield (
+            f"Confidence {_joint(kept)} means: if the calibration were repeated with fresh labelled points,"
+            f" at least {_joint(kept)} of the certificates made in this way would be true."
+        )
+        if len(kept) == 2:
+            alone = [f"{side.errors} {confidence(side.delta)}" for side in kept]
             yield f"Each part on its own holds with more confidence: {alone[0]}, {alone[1]}."
     for row in verdict_rows(report):
         if row.verdict is Verdict.ABSTAIN:
@@ -111,15 +108,15 @@ def warnings_of(report: Report) -> Iterator[str]:
     certificate = report.certificate
     if not proved(certificate) and certificate.certified is not None:
         yield (
-            "The confidence is not proved: the ceilings were chosen on the points that certify them, and delta"
-            ' was not shared among the levels. Use correction="share" or a strategy that holds one side.'
+            "The confidence is not proved: the promise was chosen on the points that certify it, and delta was"
+            ' not shared among the levels. Use correction="share" or a strategy that holds one side.'
         )
     for side in sides(certificate, report.metrics):
         rate = side.measured
         if rate is not None and rate.n and side.certified is not None and rate.low > side.certified:
             yield (
-                f"On held-out points the {side.rate} was {percent(rate.value)}, beyond chance above its ceiling"
-                f" of {ceiling(side.certified)}: do not rely on the promise before the reason is known."
+                f"On held-out points the {side.rate} was {percent(rate.value)}, beyond chance above its"
+                f" ceiling of {ceiling(side.certified)}: do not rely on the promise before the reason is known."
             )
     if report.normal.size and report.anomalous.size and auc(report.normal, report.anomalous) < 0.5:
         yield (
@@ -128,11 +125,14 @@ def warnings_of(report: Report) -> Iterator[str]:
         )
 
 
+def _joint(kept: Sequence[Side]) -> str:
+    return confidence(*(side.delta for side in kept))
+
+
 def _raises(certificate: Certificate) -> Iterator[str]:
     if certificate.certified is None:
         return
-    both = sides(certificate)
-    for side in both:
+    for side in sides(certificate):
         if side.raised:
             now = "no ceiling" if side.certified is None else ceiling(side.certified)
             yield (
@@ -142,5 +142,5 @@ def _raises(certificate: Certificate) -> Iterator[str]:
         if side.certified is not None and side.delta > side.asked_delta:
             yield (
                 f"One threshold could not keep what was asked for: the confidence on {side.errors} went from"
-                f" {confidence(delta=side.asked_delta)} to {confidence(delta=side.delta)}."
+                f" {confidence(side.asked_delta)} to {confidence(side.delta)}."
             )

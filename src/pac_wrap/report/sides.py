@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from pac_wrap.certificate import Certificate, Evidence
-from pac_wrap.guarantee import Guarantee
 from pac_wrap.metrics import Metrics, Rate
 from pac_wrap.report.wording import ceiling
 
@@ -54,7 +53,7 @@ def sides(certificate: Certificate, metrics: Metrics | None = None) -> tuple[Sid
     """
     asked = certificate.guarantee
     kept = certificate.certified
-    promised: Guarantee = kept or asked
+    promised = asked if kept is None else kept
     return (
         Side(
             "FPR",
@@ -62,12 +61,12 @@ def sides(certificate: Certificate, metrics: Metrics | None = None) -> tuple[Sid
             "false alarms",
             "future normal points will be called anomalies",
             asked.max_fpr,
-            kept and kept.max_fpr,
+            None if kept is None else kept.max_fpr,
             promised.delta_fpr,
             asked.delta_fpr,
             certificate.normal,
             certificate.thresholds.alarm_from,
-            metrics and metrics.fpr,
+            None if metrics is None else metrics.fpr,
         ),
         Side(
             "FNR",
@@ -75,11 +74,11 @@ def sides(certificate: Certificate, metrics: Metrics | None = None) -> tuple[Sid
             "missed anomalies",
             "future anomalies will be called normal",
             asked.max_fnr,
-            kept and kept.max_fnr,
+            None if kept is None else kept.max_fnr,
             promised.delta_fnr,
             asked.delta_fnr,
             certificate.anomalous,
             certificate.thresholds.clear_below,
-            metrics and metrics.fnr,
+            None if metrics is None else metrics.fnr,
         ),
     )

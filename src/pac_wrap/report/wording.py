@@ -18,13 +18,22 @@ def ceiling(rate: float) -> str:
     return _percent(Decimal(repr(rate)), ROUND_CEILING)
 
 
-def confidence(value: float | None = None, *, delta: float = 0.0) -> str:
-    """Return a confidence, or 1 - delta, in percent and rounded down.
+def confidence(*deltas: float) -> str:
+    """Return the confidence that is left after some deltas, in percent and rounded down.
 
-    >>> confidence(delta=0.05), confidence(0.999999)
-    ('95 %', '99.99 %')
+    >>> confidence(0.05), confidence(0.1, 0.2), confidence(0.0000123)
+    ('95 %', '70 %', '99.99 %')
     """
-    return _percent(1 - Decimal(repr(delta)) if value is None else Decimal(repr(value)), ROUND_FLOOR)
+    return _percent(1 - sum((Decimal(repr(delta)) for delta in deltas), Decimal(0)), ROUND_FLOOR)
+
+
+def floored(value: float) -> str:
+    """Return an exact confidence in percent, rounded down.
+
+    >>> floored(0.95774)
+    '95.77 %'
+    """
+    return _percent(Decimal(repr(value)), ROUND_FLOOR)
 
 
 def share(count: int, n: int) -> str:
@@ -43,7 +52,7 @@ def percent(value: float) -> str:
     ('33.33 %', '0.000025 %')
     """
     text = _percent(Decimal(repr(value)), ROUND_HALF_EVEN)
-    return _percent(Decimal(repr(value)), ROUND_FLOOR) if text == "100 %" else text
+    return floored(value) if text == "100 %" else text
 
 
 def numbers(values: Sequence[float]) -> list[str]:

@@ -1,0 +1,142 @@
+"""What to do next: which labels are missing, what a tighter promise needs, what helps against overlap."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pac_wrap.binomial import achievable_rate, min_samples
+from pac_wrap.certificate import Certificate
+from pac_wrap.report.ranges import range_words, ranges
+from pac_wrap.report.result import Report
+from pac_wrap.report.sides import Side, sides
+from pac_wrap.report.wording import ceiling, confidence
+from pac_wrap.thresholds import Regime, Verdict
+
+_TIGHTER: Final = (1, 2, 5, 10)
+TOLERATED: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """Labels that one ceiling needs: if none of them may be an error, and if `TOLERATED` of them may."""
+
+    side: str
+    kind: str
+    ceiling: float
+    delta: float
+    none_tolerated: int
+    some_tolerated: int
+    at_hand: int
+
+    @property
+    def promise(self) -> str:
+        """The promise in short."""
+        return f"{self.side} at most {ceiling(self.ceiling)}, confidence {confidence(self.delta)}"
+
+    @property
+    def state(self) -> str:
+        """How the labels at hand compare."""
+        missing = self.none_tolerated - self.at_hand
+        return f"{self.at_hand:,}, enough" if missing <= 0 else f"{self.at_hand:,}, {missing:,} missing"
+
+
+def plan(certificate: Certificate) -> tuple[PlanRow, ...]:
+    """Return the labels that the ceilings asked for need, and those of tighter ones: eq. (4).
+
+    >>> from pac_wrap import calibrate
+    >>> [(row.ceiling, row.none_tolerated) for row in plan(calibrate([0.1], [0.8]))[:2]]
+    [(0.05, 59), (0.025, 119)]
+    """
+    return tuple(
+        PlanRow(
+            side.rate,
+            side.kind,
+            rate := side.asked / divisor,
+            side.asked_delta,
+            min_samples(rate, side.asked_delta),
+            min_samples(rate, side.asked_delta, TOLERATED),
+            side.evidence.n,
+        )
+        for side in sides(certificate)
+        if side.asked is not None
+        for divisor in _TIGHTER
+    )
+
+
+def next_steps(report: Report) -> tuple[str, ...]:
+    """Return what to do next, most urgent first."""
+    certificate = report.certificate
+    both = sides(certificate)
+    steps = [step for side in both if side.short for step in _label_more(side)]
+    steps += _decide(certificate)
+    steps += [step for side, other in (both, both[::-1]) for step in _tighten(certificate, side, other)]
+    if report.metrics is None:
+        steps.append("As a check, measure the rates on labelled points that were not used here.")
+    steps.append("Calibrate again, on fresh points, when the detector is retrained or the data change.")
+    return tuple(steps)
+
+
+def _label_more(side: Side) -> Iterator[str]:
+    budget, n = side.evidence.budget, side.evidence.n
+    assert budget is not None
+    yield (
+        f"Label at least {budget.missing:,} more {side.kind} points, {side.needed:,} in all. With fewer,"
+        f" nothing can be promised about {side.errors} at a ceiling of {ceiling(budget.rate)} and delta ="
+        f" {budget.delta:.4g}."
+    )
+    if n:
+        yield (
+            f"Or ask for less: the {n:,} {side.kind} labels at hand can certify a ceiling of"
+            f" {ceiling(achievable_rate(n, budget.delta))} at best."
+        )
+
+
+def _decide(certificate: Certificate) -> Iterator[str]:
+    """Return what helps to decide more points, or to get back what was given up for one threshold."""
+    found = ranges(certificate.rule)
+    if certificate.certified is None:
+        yield (
+            "Allow abstention: two thresholds keep the promise that was asked for, as far as the labels"
+            " suffice, and leave the points between them undecided."
+        )
+        yield "Or hold one side (strategy hold_fnr or hold_fpr) and accept the other rate as it comes."
+    elif certificate.regime is Regime.VACUOUS:
+        return
+    elif certificate.regime is Regime.OVERLAPPING:
+        yield "Settle who looks at the undecided points, and how soon."
+        yield "To have fewer of them, improve the detector so that the classes overlap less."
+        yield (
+            "To decide every point, calibrate with one threshold that holds the side that matters more"
+            " (strategy hold_fnr or hold_fpr). Choose it before looking, or share delta with this certificate."
+        )
+    elif Verdict.ABSTAIN in found:
+        yield (
+            "No point has to be left undecided: any single threshold among the undecided scores"
+            f" ({range_words(found)[Verdict.ABSTAIN]}) keeps both ceilings with the same confidence."
+        )
+    elif any(side.raised for side in sides(certificate)):
+        yield (
+            "To get back the ceiling that was asked for, allow abstention, or improve the detector so that"
+            " the classes overlap less."
+        )
+
+
+def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]:
+    """Return how far a ceiling can be lowered with the labels at hand."""
+    n, strategy = side.evidence.n, certificate.strategy
+    if side.short or not n or (strategy is not None and strategy.name != f"hold_{side.rate.lower()}"):
+        return
+    least = ceiling(achievable_rate(n, side.asked_delta))
+    if side.asked is None:
+        yield (
+            f"Nothing is promised about {side.errors}. If they matter, set max_{side.rate.lower()}: the {n:,}"
+            f" {side.kind} labels at hand suffice for ceilings down to {least}."
+        )
+    else:
+        price = (
+            "more undecided points" if Verdict.ABSTAIN in ranges(certificate.rule) else f"more {other.errors}"
+        )
+        yield (
+            f"The {n:,} {side.kind} labels at hand suffice for {side.rate} ceilings down to {least}, at the"
+            f" price of {price}; lower ones need more labels."
+        )
