@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pac_wrap import InputError
 from pac_wrap.binomial import (
     achievable_rate,
     confidence,
@@ -180,12 +181,18 @@ def test_min_samples_at_the_extremes(rate: float, delta: float) -> None:
         assert as_number(error_budget(n - 1, rate, delta)) < errors
 
 
-@pytest.mark.parametrize("rate", [1e-15, 1e-30, 1e-100])
+@pytest.mark.parametrize("rate", [1e-12, 1e-15])
 @pytest.mark.parametrize("delta", [0.05, 1e-300])
 def test_min_samples_follows_the_logarithm_for_tiny_rates(rate: float, delta: float) -> None:
     with mpmath.workdps(400):
         least = mpmath.ceil(mpmath.log(delta) / mpmath.log1p(-mpmath.mpf(rate)))
         assert abs(min_samples(rate, delta) / least - 1) < 1e-9
+
+
+@pytest.mark.parametrize("rate", [5e-324, 1e-100, 1e-30])
+def test_rates_that_need_more_labels_than_can_be_counted_are_refused(rate: float) -> None:
+    with pytest.raises(InputError, match="needs more than 2\\^62 labels"):
+        min_samples(rate, 0.05)
 
 
 @given(st.integers(1, 10**6), st.floats(1e-9, 0.999), st.data())

@@ -59,6 +59,8 @@ def min_samples(rate: float, delta: float, errors: int = 0) -> int:
     rate, delta = check_rate("rate", rate), check_rate("delta", delta)
     errors = check_count("errors", errors)
     guess = float(gammainccinv(errors + 1, delta)) / rate
+    if guess >= 2.0**62:
+        raise InputError(f"rate = {rate!r} needs more than 2^62 labels; ask for a larger rate")
     return 1 + _last(lambda n: not cdf_at_most(errors, n, rate, delta), errors, None, guess)
 
 

@@ -56,12 +56,14 @@ def calibrate(
     if normal.size == anomalous.size == 0:
         raise InputError("normal and anomalous are both empty; pass at least one labelled score")
     guarantee = Guarantee() if guarantee is None else guarantee
-    chosen = None
-    if abstain or guarantee.max_fpr is None or guarantee.max_fnr is None:
-        outcome = _two_thresholds(normal, anomalous, guarantee)
-    else:
-        chosen = Strategy(strategy, **options)
+    if not isinstance(guarantee, Guarantee):
+        raise InputError(f"guarantee must be a Guarantee, got {guarantee!r}; write Guarantee(max_fpr=0.05)")
+    chosen = Strategy(strategy, **options)
+    single = not abstain and None not in (guarantee.max_fpr, guarantee.max_fnr)
+    if single:
         outcome = single_threshold(normal, anomalous, guarantee, chosen)
+    else:
+        outcome = _two_thresholds(normal, anomalous, guarantee)
     _warn_if_upside_down(normal, anomalous)
     high, low = crossings(normal, anomalous, outcome.thresholds)
     return Certificate(
@@ -71,7 +73,7 @@ def calibrate(
         regime=find_regime(outcome.thresholds, outcome.fpr, outcome.fnr),
         normal=Evidence(normal.size, digest(normal), outcome.fpr, high),
         anomalous=Evidence(anomalous.size, digest(anomalous), outcome.fnr, low),
-        strategy=chosen,
+        strategy=chosen if single else None,
         tau=outcome.tau,
         levels=outcome.levels,
         level=outcome.level,

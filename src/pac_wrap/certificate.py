@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from math import inf
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,7 @@ from pac_wrap.binomial import confidence, error_budget
 from pac_wrap.codec import decode, encode
 from pac_wrap.errors import CertificateError
 from pac_wrap.files import write_whole
-from pac_wrap.guarantee import Budget, Guarantee
+from pac_wrap.guarantee import Budget, Guarantee, rounded_down, rounded_up
 from pac_wrap.relaxation import Strategy
 from pac_wrap.thresholds import Regime, Thresholds, find_regime
 from pac_wrap.version import __version__
@@ -114,8 +115,8 @@ class Certificate:
     def diagnosis(self) -> tuple[str, ...]:
         """Sentences that say why the thresholds lie as they do, and which labels are missing."""
         sentences = [
-            f"{evidence.n:,} {name} scores cannot certify {rate} <= {evidence.budget.rate:.4g} at delta ="
-            f" {evidence.budget.delta:.4g}; at least {evidence.n + evidence.budget.missing:,} are needed"
+            f"{evidence.n:,} {name} scores cannot certify {rate} <= {rounded_up(evidence.budget.rate)} at"
+            f" delta = {evidence.budget.delta:.4g}; at least {evidence.n + evidence.budget.missing:,} are needed"
             for name, rate, evidence in self._sides()
             if evidence.budget is not None and evidence.budget.errors is None
         ]
@@ -150,7 +151,7 @@ def _promise(certificate: Certificate) -> str:
     certified = certificate.certified
     if certified is None:
         return "nothing: no single threshold can be certified below a rate of 1; every point is abstained"
-    joint = f"; jointly {1 - certified.joint_delta:.4g}"
+    joint = f"; jointly {rounded_down(1 - Decimal(repr(certified.joint_delta)))}"
     return f"{certified}{joint if None not in (certified.max_fpr, certified.max_fnr) else ''}"
 
 

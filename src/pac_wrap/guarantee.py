@@ -1,6 +1,7 @@
 """What is asked for or certified: two ceilings with their deltas, and the error budget each one allows."""
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from pac_wrap.binomial import confidence, error_budget, min_samples, upper_bound
 from pac_wrap.errors import InputError
@@ -41,10 +42,29 @@ class Guarantee:
     def __str__(self) -> str:
         sides = (("FPR", self.max_fpr, self.delta_fpr), ("FNR", self.max_fnr, self.delta_fnr))
         return ", ".join(
-            f"{name} <= {ceiling:.4g} (confidence {1 - delta:.4g})"
+            f"{name} <= {rounded_up(ceiling)} (confidence {rounded_down(1 - Decimal(repr(delta)))})"
             for name, ceiling, delta in sides
             if ceiling is not None
         )
+
+
+def rounded_up(rate: float) -> str:
+    """Return a ceiling with four digits that is never below the true one.
+
+    >>> rounded_up(0.758641), rounded_up(0.05)
+    ('0.7587', '0.05')
+    """
+    digits = Context(prec=4, rounding=ROUND_CEILING).create_decimal(repr(rate))
+    return f"{digits.normalize():f}"
+
+
+def rounded_down(share: Decimal) -> str:
+    """Return a confidence with six digits that is never above the true one.
+
+    >>> rounded_down(Decimal("0.95")), rounded_down(1 - Decimal("1e-9"))
+    ('0.95', '0.999999')
+    """
+    return f"{Context(prec=6, rounding=ROUND_FLOOR).create_decimal(share).normalize():f}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from decimal import Decimal
+from math import nan
 from numbers import Real
 from typing import Any
 
@@ -16,11 +17,15 @@ Scores = NDArray[np.float64]
 
 def check_rate(name: str, value: float) -> float:
     """Return value as a float if it lies strictly between 0 and 1."""
-    if not is_number(value) or not 0 < value < 1:
+    try:
+        rate = float(value) if is_number(value) else nan
+    except (OverflowError, ValueError):
+        rate = nan
+    if not 0.0 < rate < 1.0:
         raise InputError(
             f"{name} must lie strictly between 0 and 1, got {value!r}; write five percent as 0.05"
         )
-    return float(value)
+    return rate
 
 
 def is_number(value: object) -> bool:
@@ -84,6 +89,8 @@ def as_anomaly_mask(labels: ArrayLike, anomaly_label: object = 1, name: str = "l
             f"{name} must be one-dimensional, one label per point, got shape {array.shape};"
             " pass a single column, for example labels.ravel()"
         )
+    if np.ndim(anomaly_label) != 0:  # type: ignore[arg-type]  # any object has a number of dimensions
+        raise InputError(f"anomaly_label must be one value, got {anomaly_label!r}")
     try:
         return _anomaly_mask(array, anomaly_label, name)
     except TypeError as error:  # pandas' NA compares to neither true nor false

@@ -32,9 +32,8 @@ class Regime(StrEnum):
     def explanation(self) -> str:
         """The regime in one sentence."""
         return {
-            Regime.SEPARATED: "the classes overlap so little that one threshold can keep the promise",
-            Regime.OVERLAPPING: "the classes overlap too much for one threshold; "
-            "with abstention the promise still holds",
+            Regime.SEPARATED: "one threshold can keep what is promised",
+            Regime.OVERLAPPING: "the classes overlap too much for one threshold to keep the promise",
             Regime.VACUOUS: "there are too few labels on a promised side; the promise is true but empty",
         }[self]
 

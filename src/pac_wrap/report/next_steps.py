@@ -107,7 +107,7 @@ def _decide(certificate: Certificate) -> Iterator[str]:
         yield "To have fewer of them, improve the detector so that the classes overlap less."
         yield (
             "To decide every point, calibrate with one threshold that holds the side that matters more"
-            " (strategy hold_fnr or hold_fpr). Choose it before looking, or share delta with this certificate."
+            " (strategy hold_fnr or hold_fpr). Choose before looking, or share delta with this certificate."
         )
     elif Verdict.ABSTAIN in found:
         yield (

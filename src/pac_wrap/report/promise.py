@@ -108,15 +108,16 @@ def warnings_of(report: Report) -> Iterator[str]:
     certificate = report.certificate
     if not proved(certificate) and certificate.certified is not None:
         yield (
-            "The confidence is not proved: the promise was chosen on the points that certify it, and delta was"
-            ' not shared among the levels. Use correction="share" or a strategy that holds one side.'
+            "The confidence is not proved: the promise was chosen on the points that certify it, and delta"
+            ' was not shared among the levels. Use correction="share" or a strategy that holds one side.'
         )
     for side in sides(certificate, report.metrics):
         rate = side.measured
         if rate is not None and rate.n and side.certified is not None and rate.low > side.certified:
             yield (
                 f"On held-out points the {side.rate} was {percent(rate.value)}, beyond chance above its"
-                f" ceiling of {ceiling(side.certified)}: do not rely on the promise before the reason is known."
+                f" ceiling of {ceiling(side.certified)}. Do not rely on the promise before the reason is"
+                " known."
             )
     if report.normal.size and report.anomalous.size and auc(report.normal, report.anomalous) < 0.5:
         yield (

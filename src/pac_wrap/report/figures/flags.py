@@ -19,29 +19,40 @@ class Flag:
     linewidth: float = 1.2
 
 
-def arrange(places: Sequence[float], lengths: Sequence[float], width: float) -> list[tuple[int, Side]]:
-    """Return the row of each flag and the side its label runs to: no line through a label, if it can be.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The row of a label, the side of its line it stands on, and whether it fits between line and edge."""
 
-    Next best is what keeps the labels above the axes.
+    row: int
+    side: Side
+    fits: bool = True
+
+
+def arrange(lines: Sequence[float], lengths: Sequence[float], width: float) -> list[Place]:
+    """Return where the labels go so that the fewest lines run through a label, each in a row of its own.
+
+    A label that does not fit between its line and the edge is put at the edge, on top of its line.
 
     >>> arrange([10.0, 20.0], [50.0, 50.0], 100.0)
-    [(1, 'right'), (0, 'right')]
+    [Place(row=1, side='right', fits=True), Place(row=0, side='right', fits=True)]
     """
     sides: tuple[Side, ...] = ("right", "left")
-    best: list[tuple[int, Side]] = []
+    best: list[Place] = []
     least = (inf, inf)
-    for chosen in product(sides, repeat=len(places)):
-        spans = [
-            (x, x + length) if side == "right" else (x - length, x)
-            for x, length, side in zip(places, lengths, chosen, strict=True)
+    for chosen in product(sides, repeat=len(lines)):
+        starts = [
+            x if side == "right" else x - length
+            for x, length, side in zip(lines, lengths, chosen, strict=True)
         ]
-        outside = sum(max(0.0, -start) + max(0.0, end - width) for start, end in spans)
-        for rows in permutations(range(len(places))):
+        fits = [0.0 <= start <= width - length for start, length in zip(starts, lengths, strict=True)]
+        starts = [max(0.0, min(start, width - length)) for start, length in zip(starts, lengths, strict=True)]
+        for rows in permutations(range(len(lines))):
             crossed = sum(
-                rows[other] > rows[i] and start < x < end
-                for i, (start, end) in enumerate(spans)
-                for other, x in enumerate(places)
+                rows[other] > rows[i] and start < x < start + lengths[i]
+                for i, start in enumerate(starts)
+                for other, x in enumerate(lines)
             )
-            if (crossed, outside) < least:
-                least, best = (crossed, outside), list(zip(rows, chosen, strict=True))
+            if (crossed, fits.count(False)) < least:
+                least = (crossed, fits.count(False))
+                best = [Place(*place) for place in zip(rows, chosen, fits, strict=True)]
     return best

@@ -31,21 +31,25 @@ class Strip:
         """Draw each line up to a row of its own, where its label stands."""
         low, high = self._ax.get_xlim()
         width = room(self._ax)
-        places = [(flag.x - low) / (high - low) * width for flag in flags]
+        lines = [(flag.x - low) / (high - low) * width for flag in flags]
         lengths = [text_width(flag.text, self._look.size) + _GAP for flag in flags]
         above = blended_transform_factory(self._ax.transData, self._above())
-        for flag, (row, side) in zip(flags, arrange(places, lengths, width), strict=True):
-            base = self._height + row * self._row
+        bottom = self._height
+        for flag, place in zip(flags, arrange(lines, lengths, width), strict=True):
+            self._height = bottom + place.row * self._row
             line: dict[str, Any] = {
                 "color": self._look.text,
                 "linestyle": flag.linestyle,
                 "linewidth": flag.linewidth,
             }
             self._ax.axvline(flag.x, gid="threshold", **line)
-            top = (base + self._look.size) / 72.0
+            top = (self._height + (self._look.size if place.fits else 0.0)) / 72.0
             self._ax.add_line(Line2D([flag.x] * 2, [0.0, top], transform=above, clip_on=False, **line))
-            self._text(flag.text, (flag.x, base / 72.0), above, side)
-        self._height += len(flags) * self._row
+            if place.fits:
+                self._text(flag.text, (flag.x, self._height / 72.0), above, place.side)
+            else:
+                self._at_edge(flag.text, place.side)
+        self._height = bottom + len(flags) * self._row
 
     def note(self, text: str, edge: Side = "left") -> None:
         """Write a text at one edge of the axes, in as many rows as it needs."""
