@@ -114,12 +114,14 @@ class Certificate:
     @property
     def diagnosis(self) -> tuple[str, ...]:
         """Sentences that say why the thresholds lie as they do, and which labels are missing."""
-        sentences = [
-            f"{evidence.n:,} {name} scores cannot certify {rate} <= {rounded_up(evidence.budget.rate)} at"
-            f" delta = {evidence.budget.delta:.4g}; at least {evidence.n + evidence.budget.missing:,} are needed"
-            for name, rate, evidence in self._sides()
-            if evidence.budget is not None and evidence.budget.errors is None
-        ]
+        sentences = []
+        for name, rate, evidence in self._sides():
+            budget = evidence.budget
+            if budget is not None and budget.errors is None:
+                sentences.append(
+                    f"{evidence.n:,} {name} scores cannot certify {rate} <= {rounded_up(budget.rate)} at"
+                    f" delta = {budget.delta:.4g}; at least {evidence.n + budget.missing:,} are needed"
+                )
         for (name, _, evidence), threshold, beyond in zip(
             self._sides(), ("clear_below", "alarm_from"), ("at or above", "below"), strict=True
         ):

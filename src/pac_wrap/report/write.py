@@ -24,10 +24,14 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> None:
     pac_wrap.errors.InputError: a report is written as .html, .md or .json, got 'report.pdf'; print the HTML \
 file to get a PDF
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in _RENDERERS:
+    check_suffix(path)
+    write_whole(path, _RENDERERS[Path(path).suffix.lower()](report))
+
+
+def check_suffix(path: str | os.PathLike[str]) -> None:
+    """Refuse a name whose format no report has, before any work is done."""
+    if Path(path).suffix.lower() not in _RENDERERS:
         raise InputError(
             f"a report is written as .html, .md or .json, got {Path(path).name!r};"
             " print the HTML file to get a PDF"
         )
-    write_whole(path, _RENDERERS[suffix](report))
