@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TORCH := torch==2.13.0
 PYTEST_ARGS ?=
 
-.PHONY: demo test check format lint types deep system picture clean
+.PHONY: demo test check format lint types deep system picture guide clean
 
 demo: $(VENV)/.base
 	$(BIN)/pac-wrap demo
@@ -35,8 +35,13 @@ deep: $(VENV)/.deep
 system:
 	apt-get update -qq && apt-get install -y -qq chromium chromium-driver postgresql poppler-utils
 
-picture: $(VENV)/.base
+# the pictures and outputs in the documents, all drawn from real runs; needs PAC_WRAP_DATA and chromium
+picture: $(VENV)/.dev
 	$(BIN)/pac-wrap demo --svg docs/images/demo.svg
+	$(BIN)/python docs/guide/pictures.py
+
+guide: $(VENV)/.dev
+	$(BIN)/python docs/guide/run.py
 
 clean:
 	rm -rf $(VENV)

@@ -28,5 +28,5 @@ for number, name in ((1, "scores.parquet"), (2, "new.parquet")):
         "boosting": anomaly_scores(boosting, X[rows]),
         "sick": y[rows],
     }
-    duckdb.sql("SELECT * FROM columns").write_parquet(name)
+    duckdb.execute("COPY (SELECT * FROM columns) TO $file", {"file": name})
     sys.stdout.write(f"{name}: {rows.sum()} rows, {y[rows].sum()} of them sick\n")

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from pac_wrap.certificate import Certificate
-from pac_wrap.report.next_steps import PlanRow, next_steps, plan
+from pac_wrap.report.next_steps import PlanRow, next_steps, plan, plan_caption
 from pac_wrap.report.promise import notes, promise, status, warnings_of
 from pac_wrap.report.ranges import VerdictRow, verdict_rows
 from pac_wrap.report.reached import ReachedRow, explanations, reached_rows
@@ -66,6 +66,7 @@ class Content:
     not_promised: tuple[str, ...]
     next_steps: tuple[str, ...]
     plan: tuple[PlanRow, ...]
+    plan_caption: str
     origin: tuple[tuple[str, str], ...]
     versions: tuple[tuple[str, str], ...]
     digests: tuple[tuple[str, str], ...]
@@ -95,6 +96,7 @@ def content_of(report: Report) -> Content:
         not_promised=NOT_PROMISED,
         next_steps=next_steps(report),
         plan=plan(certificate),
+        plan_caption=plan_caption(certificate),
         origin=tuple(_origin(report)),
         versions=_versions(certificate),
         digests=_digests(certificate),

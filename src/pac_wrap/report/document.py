@@ -36,7 +36,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Where the figures stand, in formats that have them."""
+    """Where some figures stand, by their names, in formats that have them."""
+
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def sections(content: Content) -> tuple[Section, ...]:
     return (
         Section("promise", "The promise", _promise(content)),
         Section("verdicts", "Verdicts", (_verdicts(content),)),
-        Section("figures", "What the scores show", (Figures(), *_held_out(content))),
+        Section("figures", "What the scores show", _figures(content)),
         Section("reached", "How it was reached", _reached(content)),
         Section(
             "assumptions",
@@ -109,19 +111,17 @@ def _verdicts(content: Content) -> Table:
     )
 
 
-def _held_out(content: Content) -> tuple[Block, ...]:
-    if not content.held_out:
-        return ()
-    return (
-        Table(
-            "Rates measured on labelled points that were not used to calibrate, with exact intervals.",
-            ("Rate", "Measured", "Interval", "Points", "Ceiling", "Finding"),
-            [
-                (row.name, row.measured, row.interval, row.points, row.ceiling, row.finding)
-                for row in content.held_out
-            ],
-        ),
+def _figures(content: Content) -> tuple[Block, ...]:
+    held_out = Table(
+        "Rates measured on labelled points that were not used to calibrate, with exact intervals.",
+        ("Rate", "Measured", "Interval", "Points", "Ceiling", "Finding"),
+        [
+            (row.name, row.measured, row.interval, row.points, row.ceiling, row.finding)
+            for row in content.held_out
+        ],
     )
+    before, after = Figures(("scores", "log", "boxes", "rates", "held-out")), Figures(("plan",))
+    return (before, held_out, after) if content.held_out else (before, after)
 
 
 def _reached(content: Content) -> tuple[Block, ...]:
@@ -129,7 +129,7 @@ def _reached(content: Content) -> tuple[Block, ...]:
         Table(
             "FPR: the share of normal points that are called anomalies. FNR: the share of anomalous points"
             " that are called normal. k* is the most errors that n points may show.",
-            ("", "Normal points, FPR", "Anomalous points, FNR"),
+            ("What", "Normal points, FPR", "Anomalous points, FNR"),
             [(row.name, row.normal, row.anomalous) for row in content.reached],
         ),
         Points("", content.explanations),
@@ -138,10 +138,10 @@ def _reached(content: Content) -> tuple[Block, ...]:
 
 def _plan(content: Content) -> Table:
     return Table(
-        "Labels that the ceilings asked for need, and tighter ones, with two thresholds or a held side.",
-        ("Promise", "Class", "Labels, no error tolerated", f"Labels, {TOLERATED} tolerated", "At hand"),
+        content.plan_caption,
+        ("Promise", "Needed, none misjudged", f"Needed, {TOLERATED} misjudged", "At hand"),
         [
-            (row.promise, row.kind, f"{row.none_tolerated:,}", f"{row.some_tolerated:,}", row.state)
+            (row.promise, f"{row.none_tolerated:,}", f"{row.some_tolerated:,}", row.state)
             for row in content.plan
         ],
     )

@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Final
@@ -59,8 +59,8 @@ def _block(block: Block, report: Report, content: Content) -> Iterator[str]:
             yield f"<ul>\n{listed}\n</ul>"
         case Table():
             yield _table(block)
-        case Figures():
-            yield from _figures(report, content)
+        case Figures(names):
+            yield from _figures(names, report, content)
         case File(name, text):
             data = b64encode(text.encode()).decode()
             yield (
@@ -84,20 +84,22 @@ def _table(table: Table) -> str:
         )
         head = f'<th scope="row" role="rowheader">{_cell(first, table.verbatim)}</th>'
         rows.append(f'<tr role="row">{head}{cells}</tr>')
-    caption = _set(table.caption)
+    caption, kind = _set(table.caption), "verbatim" if table.verbatim else "told"
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.caption)}">\n'
-        f'<table role="table">\n<caption>{caption}</caption>\n'
+        f'<table role="table" class="{kind}">\n<caption>{caption}</caption>\n'
         f'<thead role="rowgroup"><tr role="row">{heads}</tr></thead>\n'
         f'<tbody role="rowgroup">\n{chr(10).join(rows)}\n</tbody>\n</table>\n</div>'
     )
 
 
-def _figures(report: Report, content: Content) -> Iterator[str]:
+def _figures(names: Sequence[str], report: Report, content: Content) -> Iterator[str]:
     # matplotlib is an extra: only here is it needed, and its absence is one sentence
     from pac_wrap.report.pictures import pictures
 
     for picture in pictures(report, content):
+        if picture.name not in names:
+            continue
         drawings = "\n".join(
             f'<div class="{width} {scheme}">{svg}</div>' for width, scheme, svg in picture.variants()
         )

@@ -31,13 +31,13 @@ class PlanRow:
     @property
     def promise(self) -> str:
         """The promise in short."""
-        return f"{self.side} at most {ceiling(self.ceiling)}, confidence {confidence(self.delta)}"
+        return f"{self.side} at most {ceiling(self.ceiling)}"
 
     @property
     def state(self) -> str:
         """How the labels at hand compare."""
         missing = self.none_tolerated - self.at_hand
-        return f"{self.at_hand:,}, enough" if missing <= 0 else f"{self.at_hand:,}, {missing:,} missing"
+        return f"{self.at_hand:,} {self.kind}, {'enough' if missing <= 0 else f'{missing:,} missing'}"
 
 
 def plan(certificate: Certificate) -> tuple[PlanRow, ...]:
@@ -61,6 +61,18 @@ def plan(certificate: Certificate) -> tuple[PlanRow, ...]:
         if side.asked is not None
         for divisor in _TIGHTER
     )
+
+
+def plan_caption(certificate: Certificate) -> str:
+    """Return what the numbers of the plan are for."""
+    asked = [side for side in sides(certificate) if side.asked is not None]
+    listed = ", ".join(f"{side.rate} {confidence(side.asked_delta)}" for side in asked)
+    text = (
+        "Labels needed for the ceilings that were asked for and for lower ones, at the confidence asked for"
+        f" ({listed}): if none of the labelled points may be misjudged, and if {TOLERATED} may."
+    )
+    relaxed = certificate.strategy is not None and certificate.strategy.name == "relax"
+    return f"{text} The strategy relax shares delta among its levels, and needs more." if relaxed else text
 
 
 def next_steps(report: Report) -> tuple[str, ...]:
@@ -114,6 +126,7 @@ def _decide(certificate: Certificate) -> Iterator[str]:
             "No point has to be left undecided: any single threshold among the undecided scores"
             f" ({range_words(found)[Verdict.ABSTAIN]}) keeps both ceilings with the same confidence."
         )
+        yield "The classes lie apart: lower ceilings leave fewer points undecided, until the thresholds meet."
     elif any(side.raised for side in sides(certificate)):
         yield (
             "To get back the ceiling that was asked for, allow abstention, or improve the detector so that"
@@ -133,10 +146,12 @@ def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]
             f" {side.kind} labels at hand suffice for ceilings down to {least}."
         )
     else:
-        price = (
-            "more undecided points" if Verdict.ABSTAIN in ranges(certificate.rule) else f"more {other.errors}"
-        )
+        costs = ""
+        if certificate.regime is Regime.OVERLAPPING:
+            costs = ", at the price of more undecided points"
+        elif certificate.rule.single:
+            costs = f", at the price of more {other.errors}"
         yield (
-            f"The {n:,} {side.kind} labels at hand suffice for {side.rate} ceilings down to {least}, at the"
-            f" price of {price}; lower ones need more labels."
+            f"The {n:,} {side.kind} labels at hand suffice for {side.rate} ceilings down to {least}{costs};"
+            " lower ones need more labels."
         )

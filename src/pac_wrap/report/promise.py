@@ -72,6 +72,8 @@ promised about missed anomalies.'
     parts += [
         f"nothing is promised about {side.errors}" for side in both if side not in kept and not side.short
     ]
+    if not proved(certificate):
+        parts.append("this confidence is not proved")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 
@@ -94,13 +96,14 @@ def notes(report: Report) -> Iterator[str]:
             alone = [f"{side.errors} {confidence(side.delta)}" for side in kept]
             yield f"Each part on its own holds with more confidence: {alone[0]}, {alone[1]}."
     for row in verdict_rows(report):
-        if row.verdict is Verdict.ABSTAIN:
+        if row.verdict is Verdict.ABSTAIN and certificate.certified is not None:
             yield (
                 "Points that cannot be decided are left to you, and do not count as errors: among the"
                 f" calibration points {row.normal_share} of the normal and {row.anomalous_share} of the"
                 " anomalous ones."
             )
-    yield from _raises(certificate)
+    if changes := list(_raises(certificate)):
+        yield f"One threshold could not keep what was asked for: {'; '.join(changes)}."
 
 
 def warnings_of(report: Report) -> Iterator[str]:
@@ -136,12 +139,9 @@ def _raises(certificate: Certificate) -> Iterator[str]:
     for side in sides(certificate):
         if side.raised:
             now = "no ceiling" if side.certified is None else ceiling(side.certified)
-            yield (
-                f"One threshold could not keep what was asked for: the ceiling of {side.errors} went from"
-                f" {ceiling(side.asked or 1.0)} to {now}."
-            )
+            yield f"the ceiling of {side.errors} went from {ceiling(side.asked or 1.0)} to {now}"
         if side.certified is not None and side.delta > side.asked_delta:
             yield (
-                f"One threshold could not keep what was asked for: the confidence on {side.errors} went from"
-                f" {confidence(side.asked_delta)} to {confidence(side.delta)}."
+                f"the confidence on {side.errors} went from {confidence(side.asked_delta)} to"
+                f" {confidence(side.delta)}"
             )

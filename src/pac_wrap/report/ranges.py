@@ -103,9 +103,9 @@ def range_words(found: dict[Verdict, Range]) -> dict[Verdict, str]:
     text = dict(zip(ends, numbers(ends), strict=True))
 
     def words(low: float | None, high: float | None) -> str:
-        parts = [f"{text[low]} or above"] if low is not None else []
-        parts += [f"below {text[high]}"] if high is not None else []
-        return ", ".join(parts) or "every score"
+        if low is None:
+            return "every score" if high is None else f"below {text[high]}"
+        return f"from {text[low]} on" if high is None else f"from {text[low]} to below {text[high]}"
 
     return {verdict: words(*ends) for verdict, ends in found.items()}
 

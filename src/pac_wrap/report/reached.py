@@ -46,21 +46,25 @@ def explanations(certificate: Certificate) -> Iterator[str]:
 
 def _column(side: Side) -> dict[str, str]:
     budget = side.evidence.budget
+    kept = side.certified is not None and not side.short
+    none = "none yet, too few points" if side.short else _NOTHING
     return {
         "Ceiling asked for": _NOTHING if side.asked is None else ceiling(side.asked),
-        "Ceiling certified": _NOTHING if side.certified is None else ceiling(side.certified),
-        "Confidence promised": _NOTHING if side.certified is None else confidence(side.delta),
+        "Ceiling certified": ceiling(side.certified or 1.0) if kept else none,
+        "Confidence promised": confidence(side.delta) if kept else none,
         "Labelled points n": f"{side.evidence.n:,}",
         "Error budget k*": _NOTHING if budget is None else _errors(budget.errors),
         "Delta of that budget": _NOTHING if budget is None else f"{budget.delta:.6g}",
-        "Exact confidence of that budget": _NOTHING if budget is None else floored(budget.confidence),
+        "Exact confidence of that budget": none
+        if budget is None or side.short
+        else floored(budget.confidence),
         "Points beyond the other threshold": _crossing(side.evidence.crossing),
         "Threshold": f"{'alarm_from' if side.rate == 'FPR' else 'clear_below'} = {exact(side.threshold)}",
     }
 
 
 def _errors(errors: int | None) -> str:
-    return "none, too few points" if errors is None else f"{errors:,}"
+    return "none yet, too few points" if errors is None else f"{errors:,}"
 
 
 def _crossing(crossing: int | None) -> str:

@@ -116,7 +116,7 @@ def _hatch(ax: Axes, regimes: list[list[Regime]], regime: Regime, heights: NDArr
             edgecolor="#FFFFFF" if heights[here].mean() < _DIM else "#000000",
             linewidth=0,
             hatch=_HATCHES[regime],
-            gid=regime.value,
+            label=f"_{regime.value}",
         )
     )
 

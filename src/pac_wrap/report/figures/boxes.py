@@ -57,7 +57,7 @@ def plot_boxes(
                 patch_artist=True,
                 manage_ticks=False,
                 boxprops={
-                    "facecolor": (colour, 0.55 if name == "normal" else 0.15),
+                    "facecolor": (colour, 0.55) if name == "normal" else "none",
                     "edgecolor": colour,
                     "hatch": None if name == "normal" else "////",
                 },
@@ -66,7 +66,7 @@ def plot_boxes(
                 capprops=line,
                 flierprops={"marker": "|", "markeredgecolor": colour, "markersize": 5.0},
             )
-            drawn["boxes"][0].set_gid(name)
+            drawn["boxes"][0].set_label(f"_{name}")
     ax.set_yticks([0, 1], names)
     ax.set_ylim(-0.6, 1.6)
     ax.tick_params(axis="y", length=0)

@@ -36,8 +36,8 @@ def plot_held_out(
         ("abstained, normal", "normal", metrics.abstained_normal, None),
         ("abstained, anomalous", "anomalous", metrics.abstained_anomalous, None),
     ]
-    drawn = [value for *_, rate, ceiling in rows for value in (rate.value, rate.high, ceiling) if value]
-    left = 10.0 ** floor(log10(100.0 * min([value for value in drawn if value == value], default=0.01)) - 0.3)
+    drawn = [value for *_, rate, top in rows for value in (rate.value, rate.high, top or 0.0) if value > 0.0]
+    left = 10.0 ** floor(log10(100.0 * min(drawn)) - 0.3)
     ax.set_xscale("log")
     ax.set_xlim(left, 130.0)
     for place, (name, kind, rate, ceiling) in enumerate(rows):
@@ -50,7 +50,7 @@ def plot_held_out(
                 [place + 0.05, place - 0.25],
                 color=look.text,
                 lw=2.5,
-                gid=f"{name} ceiling",
+                label=f"_{name} ceiling",
             )
     ax.set_ylim(len(rows) - 0.65, -0.85)
     ax.set_yticks([])
@@ -95,7 +95,7 @@ def _interval(ax: Axes, look: Style, place: int, name: str, kind: str, rate: Rat
     colour = look.of_class(kind)
     y = place - 0.1
     low = max(100 * rate.low, left)
-    ax.plot([low, 100 * rate.high], [y, y], color=colour, linewidth=2.0, gid=f"{name} interval")
+    ax.plot([low, 100 * rate.high], [y, y], color=colour, linewidth=2.0, label=f"_{name} interval")
     for end in (rate.low, rate.high):
         if 100 * end > left:
             ax.plot([100 * end], [y], "|", color=colour, markersize=7, markeredgewidth=1.5)
@@ -109,5 +109,5 @@ def _interval(ax: Axes, look: Style, place: int, name: str, kind: str, rate: Rat
         markeredgecolor=colour,
         markerfacecolor=colour if filled else "none",
         clip_on=False,
-        gid=name,
+        label=f"_{name}",
     )

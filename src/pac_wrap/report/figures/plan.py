@@ -56,7 +56,6 @@ def plot_plan(
             markerfacecolor="none",
             linewidth=1.3,
             label=f"{count:,}",
-            gid=f"{count} errors",
         )
     ax.set_xscale("log")
     ax.set_yscale("log")
@@ -87,5 +86,7 @@ def _mark(ax: Axes, look: Style, strip: Strip, certificate: Certificate) -> None
         ("normal", certificate.normal.n, kept.max_fpr, "*", "\N{BLACK STAR}"),
     ):
         if rate is not None and n:
-            ax.plot([100 * rate], [n], marker, color=look.of_class(name), markersize=9, gid=name, zorder=4)
+            ax.plot(
+                [100 * rate], [n], marker, color=look.of_class(name), markersize=9, label=f"_{name}", zorder=4
+            )
             strip.note(f"{sign} {name}: n = {n:,}, ceiling {percent(rate)} %")

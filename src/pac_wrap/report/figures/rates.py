@@ -78,9 +78,8 @@ def _draw_curve(
     }
     errors, bounds = curve.errors(grid), 100.0 * curve.bounds(grid)
     shares = 100.0 * errors / n
-    (rate,) = ax.plot(grid, shares, label=f"{curve.name}, n = {n:,}", linewidth=1.8, gid=curve.name, **line)
+    (rate,) = ax.plot(grid, shares, label=f"{curve.name}, n = {n:,}", linewidth=1.8, **line)
     (bound,) = ax.plot(grid, bounds, label=f"bound at {percent(1.0 - curve.delta)} %", linewidth=0.9, **line)
-    bound.set_gid(f"{curve.name} bound")
     ax.fill_between(grid, shares, bounds, where=errors > 0, color=line["color"], alpha=0.15, linewidth=0.0)
     tau = rule.alarm_from if fpr else rule.clear_below
     if rule.single:
@@ -94,7 +93,7 @@ def _draw_curve(
             markerfacecolor=line["color"] if fpr else "none",
             markeredgecolor=line["color"],
             zorder=4,
-            gid=f"{curve.name} chosen",
+            label=f"_{curve.name} chosen",
         )
     return [rate, bound]
 
@@ -108,5 +107,4 @@ def _draw_ceiling(ax: Axes, look: Style, curve: Curve, *, asked: bool) -> Artist
         linewidth=1.5,
         linestyle=(0, (2, 6)) if fpr else (5, (4, 4)),  # at the same height, they show in turn
         label=f"{'asked' if asked else 'ceiling'} {percent(curve.ceiling)} %",
-        gid=f"{curve.name} ceiling",
     )

@@ -80,13 +80,9 @@ def shade(ax: Axes, look: Style, rule: Thresholds) -> list[Artist]:
             float(low),
             float(high),
             facecolor=look.faint,
-            edgecolor=look.muted,
-            hatch="---",
             linewidth=0.0,
-            alpha=0.6,
             zorder=0.5,
             label="abstains",
-            gid="ambiguity",
         )
     ]
 
@@ -101,5 +97,5 @@ def _mark(ax: Axes, look: Style, edge: Side, name: str, height: float) -> None:
         markerfacecolor=look.normal if name == "normal" else "none",
         markeredgecolor=look.of_class(name),
         clip_on=False,
-        gid=f"beyond {edge} {name}",
+        label=f"_beyond {edge} {name}",
     )

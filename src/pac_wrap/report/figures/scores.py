@@ -66,12 +66,12 @@ def plot_scores(
                 edges,
                 baseline=bottom,
                 fill=True,
-                facecolor=(colour, 0.55 if hatch is None else 0.15),
+                # an SVG file gives a hatch the opacity of its face, so a hatched face stays empty
+                facecolor=(colour, 0.55) if hatch is None else "none",
                 edgecolor=colour,
                 linewidth=1.0,
                 hatch=hatch,
                 label=f"{name}, n = {size:,}",
-                gid=name,
             )
         )
     handles += shade(ax, look, rule)

@@ -42,7 +42,7 @@ class Strip:
                 "linestyle": flag.linestyle,
                 "linewidth": flag.linewidth,
             }
-            self._ax.axvline(flag.x, gid="threshold", **line)
+            self._ax.axvline(flag.x, label=f"_{flag.text}", **line)
             top = (self._height + (self._look.size if place.fits else 0.0)) / 72.0
             self._ax.add_line(Line2D([flag.x] * 2, [0.0, top], transform=above, clip_on=False, **line))
             if place.fits:
@@ -72,6 +72,7 @@ class Strip:
     def legend(self, handles: Sequence[Artist], columns: int) -> None:
         """Put a legend on top of the strip, in at most that many columns."""
         size = self._look.size
+        self._height += 0.3 * size
         widths = [text_width(str(handle.get_label()), size) + (_HANDLE + _PAD) * size for handle in handles]
         while columns > 1 and _columns_width(widths, columns, size) > room(self._ax):
             columns -= 1

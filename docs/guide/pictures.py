@@ -1,0 +1,48 @@
+"""Draw the pictures of the guide: a terminal session and the report, from the guide's own commands.
+
+Usage: python docs/guide/pictures.py (with PAC_WRAP_DATA set; the report needs chromium)
+"""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from rich.console import Group
+from rich.text import Text
+
+from pac_wrap.files import write_whole
+from pac_wrap.report.terminal import picture
+from run import BLOCK, HERE, PAGE, run_guide
+
+IMAGES = HERE.parent / "images"
+SHOWN = ("calibrate scores.parquet", "evaluate")
+
+
+def session(text: str) -> Group:
+    """Return the blocks of the page whose commands are shown, as a terminal shows them."""
+    wanted = [block for block in BLOCK.findall(text) if re.match(rf"\$ pac-wrap ({'|'.join(SHOWN)})", block)]
+    lines = "\n".join(wanted[:1] + wanted[-1:]).splitlines()
+    return Group(
+        *(Text(line, style="bold" if line.startswith("$") else "", overflow="fold") for line in lines)
+    )
+
+
+def photograph(page: Path, target: Path) -> None:
+    """Save the top of a page as a picture."""
+    browser = shutil.which("chromium")
+    if browser is None:
+        raise SystemExit("the picture of the report needs chromium (Debian's package: chromium)")
+    with tempfile.TemporaryDirectory() as profile:
+        flags = "--headless --no-sandbox --disable-gpu --disable-background-networking --no-first-run"
+        size = ["--window-size=900,1180", "--hide-scrollbars", "--force-color-profile=srgb"]
+        where = [f"--user-data-dir={profile}", f"--screenshot={target}", page.as_uri()]
+        subprocess.run([browser, *flags.split(), *size, *where], check=True, capture_output=True, timeout=60)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as name:
+        text = run_guide(PAGE.read_text(encoding="utf-8"), Path(name))
+        write_whole(IMAGES / "session.svg", picture(session(text), "pac-wrap", width=112))
+        photograph(Path(name) / "report.html", IMAGES / "report.png")

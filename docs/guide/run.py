@@ -1,0 +1,47 @@
+"""Run the commands of docs/guide.md and write what they print below them, or return it for comparison.
+
+Usage: python docs/guide/run.py (with PAC_WRAP_DATA set)
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "guide.md"
+BLOCK = re.compile(r"```console\n(.*?)```", flags=re.DOTALL)
+
+
+def run_guide(text: str, folder: Path) -> str:
+    """Return the page with the output of every command below it, all run in one folder."""
+    shutil.copy(HERE / "score_thyroid.py", folder)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    data = str(Path(os.environ["PAC_WRAP_DATA"]).resolve())
+    environment = os.environ | {"PATH": path, "PAC_WRAP_DATA": data, "COLUMNS": "100", "NO_COLOR": "1"}
+
+    def answer(block: re.Match[str]) -> str:
+        lines = []
+        for command in re.findall(r"^\$ (.*)$", block[1], flags=re.MULTILINE):
+            done = subprocess.run(
+                ["bash", "-o", "pipefail", "-c", command],
+                cwd=folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+            if done.returncode not in (0, 141):  # 141: `head` closed the pipe
+                raise RuntimeError(f"{command}\n{done.stdout}{done.stderr}")
+            lines += [f"$ {command}", *(line.rstrip() for line in done.stdout.rstrip().splitlines())]
+        return "```console\n" + "\n".join(lines) + "\n```"
+
+    return BLOCK.sub(answer, text)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as name:
+        PAGE.write_text(run_guide(PAGE.read_text(encoding="utf-8"), Path(name)), encoding="utf-8")

@@ -1,0 +1,31 @@
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+GUIDE = Path(__file__).parents[1] / "docs" / "guide"
+NUMBER = re.compile(r"-?\d[\d,.]*(e-?\d+)?")
+
+
+def masked(text: str) -> list[str]:
+    """Return the lines with every number masked: the last digits hang on the versions of the detectors."""
+    lines = (re.sub(r"[ ─]+", " ", NUMBER.sub("#", line)).strip() for line in text.splitlines())
+    return [re.sub(r"(overlapping|separated): .*", "regime", line) for line in lines]
+
+
+def test_the_commands_of_the_guide_print_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = os.environ.get("PAC_WRAP_DATA")
+    if data is None or not (Path(data) / "annthyroid_21feat_normalised.csv").exists():
+        pytest.skip("PAC_WRAP_DATA does not point at a folder with annthyroid_21feat_normalised.csv")
+    monkeypatch.syspath_prepend(GUIDE)
+    from run import PAGE, run_guide
+
+    page = PAGE.read_text(encoding="utf-8")
+    assert masked(run_guide(page, tmp_path)) == masked(page), "run `make guide`"
+    assert (tmp_path / "report.html").stat().st_size < 1_000_000
+    assert (tmp_path / "verdicts.parquet").exists()
+    del sys.modules["run"]
