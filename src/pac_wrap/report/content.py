@@ -145,11 +145,7 @@ def _finding(side: Side | None) -> str:
         return "not measured"
     if rate.value <= side.certified:
         return "within the ceiling"
-    return (
-        "above the ceiling, beyond chance"
-        if rate.low > side.certified
-        else "above the ceiling, but within chance"
-    )
+    return f"above the ceiling, {'beyond' if side.exceeded else 'but within'} chance"
 
 
 def _origin(report: Report) -> Iterator[tuple[str, str]]:

@@ -8,11 +8,13 @@ from importlib.resources import files
 from typing import Final
 
 from pac_wrap.report.content import Content, content_of
-from pac_wrap.report.document import Block, Figures, File, Points, Section, Table, Text, sections
+from pac_wrap.report.document import Block, File, Points, Section, Table, Text, sections
 from pac_wrap.report.result import Report
 
 # inline styles are needed by the figures; scripts, pictures, fonts and connections are not allowed at all
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+# where a line may not break: within "5 %", "3 of 20", "from 0.5 on"
+_TIED: Final = re.compile(r"(?<=\d) (?=%|of \d|on\b)|(?<=\d of) (?=\d)|(?<=from|elow) (?=[\d\N{MINUS SIGN}])")
 
 
 def render(report: Report) -> str:
@@ -59,8 +61,6 @@ def _block(block: Block, report: Report, content: Content) -> Iterator[str]:
             yield f"<ul>\n{listed}\n</ul>"
         case Table():
             yield _table(block)
-        case Figures(names):
-            yield from _figures(names, report, content)
         case File(name, text):
             data = b64encode(text.encode()).decode()
             yield (
@@ -71,6 +71,8 @@ def _block(block: Block, report: Report, content: Content) -> Iterator[str]:
                 f'<div class="file" tabindex="0" role="region" aria-label="{escape(name)}">'
                 f"<pre><code>{escape(text)}</code></pre></div>"
             )
+        case _:
+            yield from _figures(block.names, report, content)
 
 
 def _table(table: Table) -> str:
@@ -114,5 +116,5 @@ def _cell(text: str, verbatim: bool) -> str:
 
 
 def _set(text: str) -> str:
-    """Return our own words as HTML; a number stays with its percent sign."""
-    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", escape(text))
+    """Return our own words as HTML; a number stays with its sign, a count with its total."""
+    return _TIED.sub("\N{NO-BREAK SPACE}", escape(text))

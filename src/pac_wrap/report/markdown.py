@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from pac_wrap.report.content import content_of
-from pac_wrap.report.document import Block, Figures, File, Points, Table, Text, sections
+from pac_wrap.report.document import Block, File, Points, Table, Text, sections
 from pac_wrap.report.result import Report
 
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -51,5 +51,5 @@ def _block(block: Block) -> str:
             return f"{escape(caption)}\n\n{table}"
         case File(name, text):
             return f"{escape(name)}:\n\n```json\n{text}```"
-        case Figures():
+        case _:  # figures
             return ""

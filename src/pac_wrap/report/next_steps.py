@@ -31,7 +31,7 @@ class PlanRow:
     @property
     def promise(self) -> str:
         """The promise in short."""
-        return f"{self.side} at most {ceiling(self.ceiling)}"
+        return f"{self.side} \N{LESS-THAN OR EQUAL TO} {ceiling(self.ceiling)}"
 
     @property
     def state(self) -> str:
@@ -78,8 +78,14 @@ def plan_caption(certificate: Certificate) -> str:
 def next_steps(report: Report) -> tuple[str, ...]:
     """Return what to do next, most urgent first."""
     certificate = report.certificate
-    both = sides(certificate)
-    steps = [step for side in both if side.short for step in _label_more(side)]
+    both = sides(certificate, report.metrics)
+    steps = [
+        f"Find out why held-out points exceed the {side.rate} ceiling (see what would break the promise), and"
+        " calibrate again on fresh points."
+        for side in both
+        if side.exceeded
+    ]
+    steps += [step for side in both for step in _label_more(side)]
     steps += _decide(certificate)
     steps += [step for side, other in (both, both[::-1]) for step in _tighten(certificate, side, other)]
     if report.metrics is None:
@@ -89,17 +95,22 @@ def next_steps(report: Report) -> tuple[str, ...]:
 
 
 def _label_more(side: Side) -> Iterator[str]:
-    budget, n = side.evidence.budget, side.evidence.n
-    assert budget is not None
+    """Return which labels are missing for what was asked, where it could not be kept."""
+    n = side.evidence.n
+    if side.asked is None or not (side.short or side.raised):
+        return
+    needed = min_samples(side.asked, side.asked_delta)
+    if n >= needed:
+        return
     yield (
-        f"Label at least {budget.missing:,} more {side.kind} points, {side.needed:,} in all. With fewer,"
-        f" nothing can be promised about {side.errors} at a ceiling of {ceiling(budget.rate)} and delta ="
-        f" {budget.delta:.4g}."
+        f"Label more {side.kind} points (at hand {n:,}, needed at least {needed:,}, missing {needed - n:,})."
+        f" With fewer, no useful rule can promise an {side.rate} of at most {ceiling(side.asked)} with"
+        f" confidence {confidence(side.asked_delta)}."
     )
-    if n:
+    if n and side.short:
         yield (
-            f"Or ask for less: the {n:,} {side.kind} labels at hand can certify a ceiling of"
-            f" {ceiling(achievable_rate(n, budget.delta))} at best."
+            f"Or ask for less: with the {side.kind} labels at hand ({n:,}), the lowest ceiling of the"
+            f" {side.rate} is {ceiling(achievable_rate(n, side.asked_delta))}."
         )
 
 
@@ -127,10 +138,10 @@ def _decide(certificate: Certificate) -> Iterator[str]:
             f" ({range_words(found)[Verdict.ABSTAIN]}) keeps both ceilings with the same confidence."
         )
         yield "The classes lie apart: lower ceilings leave fewer points undecided, until the thresholds meet."
-    elif any(side.raised for side in sides(certificate)):
+    elif any(side.raised or side.doubted for side in sides(certificate)):
         yield (
-            "To get back the ceiling that was asked for, allow abstention, or improve the detector so that"
-            " the classes overlap less."
+            "To get back what was asked for, allow abstention, or improve the detector so that the classes"
+            " overlap less."
         )
 
 
@@ -142,8 +153,8 @@ def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]
     least = ceiling(achievable_rate(n, side.asked_delta))
     if side.asked is None:
         yield (
-            f"Nothing is promised about {side.errors}. If they matter, set max_{side.rate.lower()}: the {n:,}"
-            f" {side.kind} labels at hand suffice for ceilings down to {least}."
+            f"Nothing is promised about {side.errors}. If they matter, set max_{side.rate.lower()}: the"
+            f" {side.kind} labels at hand ({n:,}) suffice for ceilings down to {least}."
         )
     else:
         costs = ""
@@ -152,6 +163,6 @@ def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]
         elif certificate.rule.single:
             costs = f", at the price of more {other.errors}"
         yield (
-            f"The {n:,} {side.kind} labels at hand suffice for {side.rate} ceilings down to {least}{costs};"
+            f"The {side.kind} labels at hand ({n:,}) suffice for {side.rate} ceilings down to {least}{costs};"
             " lower ones need more labels."
         )

@@ -4,10 +4,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any, Final
 
 from pac_wrap.calibration import calibrate
 from pac_wrap.errors import UpsideDownWarning
@@ -26,6 +23,11 @@ from pac_wrap.report.result import Report
 from pac_wrap.report.sides import sides
 from pac_wrap.report.wording import ceiling
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    Draw = Callable[..., Axes]
+
 _WIDTHS: Final = {"wide": 6.5, "narrow": 3.0}  # inches; a phone shows the narrow one without shrinking it
 _DIGITS: Final = re.compile(r"(\.\d\d)\d+")
 
@@ -38,14 +40,14 @@ class Picture:
     title: str
     caption: str
     alt: str
-    draw: Callable[..., Axes]
+    draw: "Draw"
 
     def variants(self) -> Iterator[tuple[str, str, str]]:
         """Return (width, scheme, SVG) of each variant."""
         for width, inches in _WIDTHS.items():
             for scheme in ("light", "dark"):
-                figure = self.draw(ax=new_axes(inches), dark=scheme == "dark").figure
-                assert isinstance(figure, Figure)
+                figure = self.draw(ax=new_axes(inches), dark=scheme == "dark").get_figure(root=True)
+                assert figure is not None
                 svg = to_svg(figure, alt=self.alt, prefix=f"{self.name}-{width}-{scheme}-")
                 yield width, scheme, compact(svg)
 
@@ -54,7 +56,7 @@ def pictures(report: Report, content: Content) -> Iterator[Picture]:
     """Return the figures of a report in order."""
     certificate, normal, anomalous = report.certificate, report.normal, report.anomalous
 
-    def drawn(plot: Callable[..., Axes], *arguments: Any, **options: Any) -> Callable[..., Axes]:
+    def drawn(plot: "Draw", *arguments: Any, **options: Any) -> "Draw":
         return lambda **page: plot(*arguments, **options, **page)
 
     counts = f"{normal.size:,} normal and {anomalous.size:,} anomalous calibration points"
@@ -84,7 +86,8 @@ def pictures(report: Report, content: Content) -> Iterator[Picture]:
         yield Picture(
             "boxes",
             "Two thresholds, and the single one.",
-            "The two keep what was asked for and leave points undecided; the single one decides them all.",
+            "Two thresholds leave points undecided, as far as what was asked for demands it; "
+            + ("no single one was found." if certificate.tau is None else "the single one decides them all."),
             f"Box plots of the scores of {counts}. Two thresholds as asked for, {before}."
             f" One threshold, {rule}.",
             drawn(plot_boxes, asked, certificate, normal, anomalous),

@@ -87,7 +87,7 @@ def notes(report: Report) -> Iterator[str]:
     """Return what a reader of the promise has to know: confidence, abstention, ceilings that were raised."""
     certificate = report.certificate
     kept = [side for side in sides(certificate) if side.certified is not None and not side.short]
-    if kept and sum(side.delta for side in kept) < 1:
+    if kept and sum(side.delta for side in kept) < 1 and proved(certificate):
         yield (
             f"Confidence {_joint(kept)} means: if the calibration were repeated with fresh labelled points,"
             f" at least {_joint(kept)} of the certificates made in this way would be true."
@@ -96,7 +96,7 @@ def notes(report: Report) -> Iterator[str]:
             alone = [f"{side.errors} {confidence(side.delta)}" for side in kept]
             yield f"Each part on its own holds with more confidence: {alone[0]}, {alone[1]}."
     for row in verdict_rows(report):
-        if row.verdict is Verdict.ABSTAIN and certificate.certified is not None:
+        if row.verdict is Verdict.ABSTAIN and row.range != (None, None):
             yield (
                 "Points that cannot be decided are left to you, and do not count as errors: among the"
                 f" calibration points {row.normal_share} of the normal and {row.anomalous_share} of the"
@@ -115,12 +115,11 @@ def warnings_of(report: Report) -> Iterator[str]:
             ' was not shared among the levels. Use correction="share" or a strategy that holds one side.'
         )
     for side in sides(certificate, report.metrics):
-        rate = side.measured
-        if rate is not None and rate.n and side.certified is not None and rate.low > side.certified:
+        if side.exceeded and side.measured is not None:
             yield (
-                f"On held-out points the {side.rate} was {percent(rate.value)}, beyond chance above its"
-                f" ceiling of {ceiling(side.certified)}. Do not rely on the promise before the reason is"
-                " known."
+                f"On held-out points the {side.rate} was {percent(side.measured.value)}, beyond chance above"
+                f" its ceiling of {ceiling(side.certified or 1.0)}. Do not rely on the promise before the"
+                " reason is known."
             )
     if report.normal.size and report.anomalous.size and auc(report.normal, report.anomalous) < 0.5:
         yield (
@@ -140,7 +139,7 @@ def _raises(certificate: Certificate) -> Iterator[str]:
         if side.raised:
             now = "no ceiling" if side.certified is None else ceiling(side.certified)
             yield f"the ceiling of {side.errors} went from {ceiling(side.asked or 1.0)} to {now}"
-        if side.certified is not None and side.delta > side.asked_delta:
+        if side.doubted:
             yield (
                 f"the confidence on {side.errors} went from {confidence(side.asked_delta)} to"
                 f" {confidence(side.delta)}"

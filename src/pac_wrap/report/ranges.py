@@ -81,7 +81,7 @@ def verdict_rows(report: Report) -> tuple[VerdictRow, ...]:
         VerdictRow(
             verdict,
             found.get(verdict),
-            words.get(verdict, "never"),
+            words.get(verdict, "no score"),
             _meaning(certificate.certified, verdict, verdict in found),
             normal[verdict],
             report.normal.size,
@@ -118,7 +118,7 @@ def _twice(rule: Thresholds) -> tuple[float, float]:
 
 def _meaning(kept: Guarantee | None, verdict: Verdict, declared: bool) -> str:
     if not declared:
-        return "No score gets this verdict."
+        return "This verdict is never given."
     if verdict is Verdict.ABSTAIN or kept is None:
         return _UNDECIDED
     said, rate, others = (

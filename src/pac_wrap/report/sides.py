@@ -39,6 +39,18 @@ class Side:
         return self.asked is not None and (self.certified is None or self.certified > self.asked)
 
     @property
+    def doubted(self) -> bool:
+        """Whether the confidence is lower than what was asked for."""
+        return self.certified is not None and self.delta > self.asked_delta
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the rate measured on held-out points lies above the ceiling, beyond chance."""
+        if self.measured is None or self.certified is None:
+            return False
+        return self.measured.n > 0 and self.measured.low > self.certified
+
+    @property
     def sentence(self) -> str:
         """The promise of this side, as part of a sentence."""
         return f"at most {ceiling(self.certified or 1.0)} of {self.mistake}"

@@ -61,12 +61,13 @@ def numbers(values: Sequence[float]) -> list[str]:
     >>> numbers([0.1234567, 12.0]), numbers([1.00000001, 1.00000002])
     (['0.123457', '12'], ['1.00000001', '1.00000002'])
     """
-    texts: list[str] = []
-    for digits in range(6, 18):
-        texts = [f"{value:.{digits}g}" for value in values]
-        if len(set(texts)) == len(set(values)):
-            break
-    return [text.replace("-", "\N{MINUS SIGN}").replace("inf", "\N{INFINITY}") for text in texts]
+
+    def written(digits: int) -> list[str]:
+        return [f"{value + 0.0:.{digits}g}" for value in values]
+
+    # 17 digits tell any two doubles apart
+    digits = next(digits for digits in range(6, 18) if len(set(written(digits))) == len(set(values)))
+    return [text.replace("-", "\N{MINUS SIGN}").replace("inf", "\N{INFINITY}") for text in written(digits)]
 
 
 def exact(value: float | None) -> str:
@@ -77,7 +78,7 @@ def exact(value: float | None) -> str:
     """
     if value is None:
         return "none"
-    return repr(value).replace("inf", "\N{INFINITY}") if isinf(value) else repr(value)
+    return numbers([value])[0] if isinf(value) else repr(value)
 
 
 def foreign(text: str) -> str:

@@ -18,8 +18,8 @@ from pac_wrap.thresholds import Regime, find_regime, find_thresholds
 
 _COLOURS = colormaps["cividis"]
 _TIE = "\N{NO-BREAK SPACE}"
-_DIM = 0.46  # below it white is read better than black
-_HATCHES = {Regime.SEPARATED: "", Regime.OVERLAPPING: "///", Regime.VACUOUS: "xxx"}
+_DIM = 0.47  # below it white is read better than black
+_HATCHES = {Regime.SEPARATED: None, Regime.OVERLAPPING: "///", Regime.VACUOUS: "xxx"}
 
 
 def plot_ambiguity(

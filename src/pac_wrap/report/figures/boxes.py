@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from pac_wrap.certificate import Certificate
 from pac_wrap.inputs import Scores, as_scores
 from pac_wrap.report.figures.flags import Flag
-from pac_wrap.report.figures.look import label_axes, number, percent, prepare
-from pac_wrap.report.figures.rule import draw_flags, flags_of, marks
+from pac_wrap.report.figures.look import label_axes, number, prepare
+from pac_wrap.report.figures.rule import draw_flags, flags_of, marks, single_of
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.window import Window
+from pac_wrap.report.wording import ceiling
 
 _OUTLIERS = 200  # more would not be told apart, and would swell an SVG file
 
@@ -41,7 +42,8 @@ def plot_boxes(
     """
     normal, anomalous = as_scores(normal, "normal"), as_scores(anomalous, "anomalous")
     ax, look = prepare(ax, dark)
-    window = Window.around((normal, anomalous), [*marks(certificate.rule), relaxed.tau])
+    tau = single_of(relaxed.rule)
+    window = Window.around((normal, anomalous), [*marks(certificate.rule), tau])
     window.apply(ax, look)
     names = []
     for place, name, scores in ((0, "anomalous", anomalous), (1, "normal", normal)):
@@ -72,9 +74,9 @@ def plot_boxes(
     ax.tick_params(axis="y", length=0)
     label_axes(ax, look, "score (higher is more anomalous)", "")
     strip = Strip(ax, look)
-    flags = flags_of(certificate.rule)
-    if relaxed.tau is not None:
-        flags.append(Flag(relaxed.tau, f"one threshold {number(relaxed.tau)}", (0, (1, 1)), 2.2))
+    flags = flags_of(certificate.rule, window.span)
+    if tau is not None:
+        flags.append(Flag(tau, f"one threshold {number(tau, window.span)}", (0, (1, 1)), 2.2))
     draw_flags(ax, look, strip, window, flags, normal, anomalous)
     strip.note(_outcome(relaxed))
     return ax
@@ -93,5 +95,5 @@ def _outcome(relaxed: Certificate) -> str:
     if certified is None:
         return "no single threshold can be certified"
     sides = (("FPR", certified.max_fpr), ("FNR", certified.max_fnr))
-    kept = [f"{name} \N{LESS-THAN OR EQUAL TO} {percent(rate)} %" for name, rate in sides if rate is not None]
+    kept = [f"{name} \N{LESS-THAN OR EQUAL TO} {ceiling(rate)}" for name, rate in sides if rate is not None]
     return f"one threshold: {', '.join(kept)}"

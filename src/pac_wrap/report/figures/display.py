@@ -109,12 +109,12 @@ class CertificateDisplay:
                 self.ax_ = plot_rates(self.certificate, self.normal, self.anomalous, **given)
             case "boxes":
                 self.ax_ = plot_boxes(self.certificate, normal=self.normal, anomalous=self.anomalous, **given)
-            case "plan":
-                self.ax_ = plot_plan(**{"certificate": self.certificate, **given})
             case "held_out":
                 self.ax_ = plot_held_out(self.certificate, self.metrics, **given)
             case "ambiguity":
                 given = {"rates": _RATES, "deltas": _RATES, **given}
                 self.ax_ = plot_ambiguity(self.normal, self.anomalous, **given)
+            case _:
+                self.ax_ = plot_plan(**{"certificate": self.certificate, **given})
         self.figure_ = self.ax_.figure
         return self

@@ -10,6 +10,7 @@ from pac_wrap.metrics import Metrics, Rate
 from pac_wrap.report.figures.look import Style, label_axes, percent, prepare, room, wrap
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.ticks import log_ticks
+from pac_wrap.report.wording import ceiling as promise
 
 
 def plot_held_out(
@@ -25,7 +26,7 @@ def plot_held_out(
     >>> metrics = evaluate(certificate.verdicts([0, 60, 120]), [0, 0, 1])
     >>> ax = plot_held_out(certificate, metrics)
     >>> [text.get_text() for text in ax.texts][0]
-    'FPR 0 % [0, 84.2], n = 2; ceiling 5 %'
+    'FPR 0 % [0, 84.2], n = 2; its ceiling 5 %'
     """
     ax, look = prepare(ax, dark)
     certified = certificate.certified
@@ -47,7 +48,7 @@ def plot_held_out(
         if ceiling is not None:
             ax.plot(
                 [100 * ceiling] * 2,
-                [place + 0.05, place - 0.25],
+                [place + 0.02, place - 0.22],
                 color=look.text,
                 lw=2.5,
                 label=f"_{name} ceiling",
@@ -75,7 +76,7 @@ def _sentence(name: str, rate: Rate, ceiling: float | None, *, promised: bool) -
         return text
     if ceiling is None:
         return f"{text}; nothing promised"
-    return f"{text}; {'ABOVE ' if rate.low > ceiling else ''}ceiling {percent(ceiling)} %"
+    return f"{text}; {'above ' if rate.low > ceiling else ''}its ceiling {promise(ceiling)}"
 
 
 def _heading(ax: Axes, look: Style, place: int, text: str) -> None:

@@ -1,8 +1,8 @@
 """Colours on a light or a dark page, the size of text, and how numbers and long labels are written."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Final
 
 from matplotlib.axes import Axes
@@ -19,7 +19,11 @@ _TIED: Final = re.compile(r" (?=[=%≤])|(?<=[=≤]) ")
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """The colours of one kind of page, and the size of all text in points."""
+    """The colours of one kind of page, and the size of all text in points.
+
+    >>> style(dark=True).of_class("anomalous")
+    '#E8702A'
+    """
 
     text: str
     muted: str
@@ -105,11 +109,28 @@ def label_axes(ax: Axes, look: Style, x: str, y: str) -> None:
     ax.set_ylabel(y)
 
 
-def number(value: float, form: Callable[[float], str] = "{:.4g}".format) -> str:
-    """Return a number as text, with a minus sign instead of a hyphen."""
-    return form(value).replace("-", "\N{MINUS SIGN}")
+def minus(text: str) -> str:
+    """Return a number's text with a minus sign instead of a hyphen."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def number(value: float, span: float = inf) -> str:
+    """Return a number with four digits, or as many as place it on an axis of that span.
+
+    >>> number(1.23456), number(1e9 + 1.5, span=10.0), number(inf)
+    ('1.235', '1000000001.5', 'inf')
+    """
+    texts = (f"{value:.{digits}g}" for digits in range(4, 18))
+    return minus(
+        next(text for text in texts if float(text) == value or abs(float(text) - value) <= 1e-3 * span)
+    )
 
 
 def percent(share: float) -> str:
-    """Return a share in percent, without the sign."""
-    return f"{100.0 * share:.3g}"
+    """Return a share in percent, without the sign; it is 100 only where it is exactly that.
+
+    >>> percent(0.12345), percent(0.99999)
+    ('12.3', '99.9')
+    """
+    text = f"{100.0 * share:.3g}"
+    return "99.9" if text == "100" and share < 1.0 else text

@@ -10,9 +10,10 @@ from matplotlib.ticker import FuncFormatter
 from pac_wrap.binomial import achievable_rate
 from pac_wrap.certificate import Certificate
 from pac_wrap.inputs import check_count
-from pac_wrap.report.figures.look import Style, label_axes, percent, prepare
+from pac_wrap.report.figures.look import Style, label_axes, prepare
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.ticks import log_ticks
+from pac_wrap.report.wording import ceiling, confidence
 
 _MOST = 10_000
 _POINTS = 25
@@ -67,7 +68,7 @@ def plot_plan(
     label_axes(
         ax,
         look,
-        f"certified rate (%), at confidence {percent(1 - delta)} %",
+        f"certified rate (%), at confidence {confidence(delta)}",
         "labels of the class, n",
     )
     strip = Strip(ax, look)
@@ -89,4 +90,4 @@ def _mark(ax: Axes, look: Style, strip: Strip, certificate: Certificate) -> None
             ax.plot(
                 [100 * rate], [n], marker, color=look.of_class(name), markersize=9, label=f"_{name}", zorder=4
             )
-            strip.note(f"{sign} {name}: n = {n:,}, ceiling {percent(rate)} %")
+            strip.note(f"{sign} {name}: n = {n:,}, ceiling {ceiling(rate)}")

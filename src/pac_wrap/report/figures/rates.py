@@ -12,11 +12,12 @@ from pac_wrap.binomial import upper_bound
 from pac_wrap.certificate import Certificate
 from pac_wrap.inputs import as_scores
 from pac_wrap.report.figures.curve import Curve, curves_of
-from pac_wrap.report.figures.look import Style, label_axes, percent, prepare
-from pac_wrap.report.figures.rule import draw_flags, flags_of, marks, shade
+from pac_wrap.report.figures.look import Style, label_axes, prepare
+from pac_wrap.report.figures.rule import draw_flags, flags_of, marks, shade, single_of
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.ticks import log_ticks
 from pac_wrap.report.figures.window import Window
+from pac_wrap.report.wording import ceiling, confidence
 from pac_wrap.thresholds import Thresholds
 
 _GRID = 190
@@ -63,7 +64,7 @@ def plot_rates(
     shade(ax, look, rule)
     label_axes(ax, look, "threshold on the score (bounds are pointwise)", "error rate (% of class)")
     strip = Strip(ax, look)
-    draw_flags(ax, look, strip, window, flags_of(rule), normal, anomalous)
+    draw_flags(ax, look, strip, window, flags_of(rule, window.span), normal, anomalous)
     strip.legend(handles, columns=2)
     return ax
 
@@ -79,11 +80,10 @@ def _draw_curve(
     errors, bounds = curve.errors(grid), 100.0 * curve.bounds(grid)
     shares = 100.0 * errors / n
     (rate,) = ax.plot(grid, shares, label=f"{curve.name}, n = {n:,}", linewidth=1.8, **line)
-    (bound,) = ax.plot(grid, bounds, label=f"bound at {percent(1.0 - curve.delta)} %", linewidth=0.9, **line)
+    (bound,) = ax.plot(grid, bounds, label=f"bound at {confidence(curve.delta)}", linewidth=0.9, **line)
     ax.fill_between(grid, shares, bounds, where=errors > 0, color=line["color"], alpha=0.15, linewidth=0.0)
     tau = rule.alarm_from if fpr else rule.clear_below
-    if rule.single:
-        tau = rule.clear_below if rule.alarm_from is None else rule.alarm_from
+    tau = single_of(rule) if rule.single else tau
     if tau is not None and abs(tau) < inf:
         ax.plot(
             [tau],
@@ -106,5 +106,5 @@ def _draw_ceiling(ax: Axes, look: Style, curve: Curve, *, asked: bool) -> Artist
         color=look.normal if fpr else look.anomalous,
         linewidth=1.5,
         linestyle=(0, (2, 6)) if fpr else (5, (4, 4)),  # at the same height, they show in turn
-        label=f"{'asked' if asked else 'ceiling'} {percent(curve.ceiling)} %",
+        label=f"{'asked' if asked else 'ceiling'} {ceiling(curve.ceiling)}",
     )

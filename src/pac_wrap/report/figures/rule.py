@@ -23,23 +23,33 @@ def marks(rule: Thresholds) -> list[float | None]:
     return [rule.alarm_from, rule.clear_below]
 
 
-def flags_of(rule: Thresholds) -> list[Flag]:
-    """Return one labelled line per threshold, the single one of a rule that never abstains included.
+def single_of(rule: Thresholds) -> float | None:
+    """Return the one threshold of a rule that never abstains, or None.
+
+    >>> single_of(Thresholds(alarm_from=0.7, clear_below=None))
+    0.7
+    """
+    if not rule.single:
+        return None
+    return rule.clear_below if rule.alarm_from is None else rule.alarm_from
+
+
+def flags_of(rule: Thresholds, span: float = inf) -> list[Flag]:
+    """Return one labelled line per threshold, with digits enough for an axis of that span.
 
     >>> [flag.text for flag in flags_of(Thresholds(alarm_from=0.7, clear_below=0.3))]
     ['alarm from 0.7', 'clear below 0.3']
     """
     alarm, clear = rule.alarm_from, rule.clear_below
-    if rule.single:
-        tau = clear if alarm is None else alarm
-        assert tau is not None
+    tau = single_of(rule)
+    if tau is not None:
         never = {inf: "never an alarm", -inf: "always an alarm"}
-        return [Flag(tau, never.get(tau, f"anomaly from {number(tau)}"), "-", 1.8)]
+        return [Flag(tau, never.get(tau, f"anomaly from {number(tau, span)}"), "-", 1.8)]
     assert alarm is not None
     assert clear is not None
     return [
-        Flag(alarm, "never an alarm" if alarm == inf else f"alarm from {number(alarm)}"),
-        Flag(clear, "never cleared" if clear == -inf else f"clear below {number(clear)}", _DASHED),
+        Flag(alarm, "never an alarm" if alarm == inf else f"alarm from {number(alarm, span)}"),
+        Flag(clear, "never cleared" if clear == -inf else f"clear below {number(clear, span)}", _DASHED),
     ]
 
 

@@ -77,6 +77,6 @@ def plot_scores(
     handles += shade(ax, look, rule)
     label_axes(ax, look, "score (higher is more anomalous)", "share of class (%)")
     strip = Strip(ax, look)
-    draw_flags(ax, look, strip, window, flags_of(rule), normal, anomalous)
+    draw_flags(ax, look, strip, window, flags_of(rule, window.span), normal, anomalous)
     strip.legend(handles, columns=3)
     return ax

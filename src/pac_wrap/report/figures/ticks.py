@@ -1,12 +1,12 @@
 """Ticks that are short, plain and at round numbers."""
 
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 from matplotlib.axis import Axis
 from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullFormatter
 
-from pac_wrap.report.figures.look import number
+from pac_wrap.report.figures.look import minus, number
 
 
 class PlainTicks(Formatter):
@@ -31,12 +31,11 @@ class PlainTicks(Formatter):
         ticks = [0.0 if abs(tick) < 1e-6 * step else tick for tick in ticks]
         largest = max(abs(tick) for tick in ticks)
         fixed = largest == 0.0 or 1e-3 <= largest < 1e6
-        for digits in range(18):
-            form = f"{{:.{digits}f}}" if fixed else f"{{:.{max(1, digits)}g}}"
-            labels = [number(tick, form.format) for tick in ticks]
-            if all(abs(float(form.format(tick)) - tick) <= 1e-3 * step for tick in ticks):
-                break
-        return labels
+        forms = ((f"{{:.{digits}f}}" if fixed else f"{{:.{digits + 1}g}}").format for digits in count())
+        form = next(
+            form for form in forms if all(abs(float(form(tick)) - tick) <= 1e-3 * step for tick in ticks)
+        )
+        return [minus(form(tick)) for tick in ticks]
 
 
 def round_ticks(most: int) -> MaxNLocator:
@@ -57,4 +56,4 @@ def short_tick(value: float, _: float = 0.0) -> str:
     >>> short_tick(0.1), short_tick(100.0)
     ('0.1', '100')
     """
-    return number(value, "{:g}".format)
+    return minus(f"{value:g}")

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from pac_wrap.inputs import Scores
 from pac_wrap.order import kth_largest, kth_smallest
 from pac_wrap.report.figures.flags import Side
-from pac_wrap.report.figures.look import Style, number, room, text_width
+from pac_wrap.report.figures.look import Style, minus, room, text_width
 from pac_wrap.report.figures.ticks import PlainTicks, round_ticks
 
 _LARGEST: Final = 1e150  # beyond it, the arithmetic of a plotting library overflows
@@ -44,6 +44,11 @@ class Window:
             margin = 0.1 * largest if largest > 1e-290 else 0.5
         return cls(low - margin, high + margin)
 
+    @property
+    def span(self) -> float:
+        """The width of the window."""
+        return self.high - self.low
+
     def __contains__(self, x: float) -> bool:
         return self.low <= x <= self.high
 
@@ -58,7 +63,7 @@ class Window:
             ]
             infinite = [int(np.count_nonzero(scores == end)) for scores in outside]
             farther = [scores.size - count for scores, count in zip(outside, infinite, strict=True)]
-            for place, counts in (("off scale", farther), (f"at {number(end)}", infinite)):
+            for place, counts in (("off scale", farther), (f"at {minus(str(end))}", infinite)):
                 if any(counts):
                     groups.append(Beyond(place, edge, counts[0], counts[1]))
         return groups
@@ -68,13 +73,14 @@ class Window:
         ax.set_xlim(self.low, self.high)
         form = PlainTicks()
         ax.xaxis.set_major_formatter(form)
-        for bins in range(7, 0, -1):
-            locator = round_ticks(bins)
-            ax.xaxis.set_major_locator(locator)
-            ticks = [tick for tick in locator.tick_values(self.low, self.high) if tick in self]
-            widths = [text_width(label, look.size) for label in form.format_ticks(ticks)]
-            if sum(widths) + 1.5 * look.size * len(widths) <= room(ax):
-                break
+
+        def fits(most: int) -> bool:
+            ticks = [tick for tick in round_ticks(most).tick_values(self.low, self.high) if tick in self]
+            widths = [text_width(label, look.size) + 1.5 * look.size for label in form.format_ticks(ticks)]
+            return sum(widths) <= room(ax)
+
+        most = next((most for most in range(7, 1, -1) if fits(most)), 1)
+        ax.xaxis.set_major_locator(round_ticks(most))
 
 
 @dataclass(frozen=True, slots=True)
