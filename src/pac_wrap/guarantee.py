@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Final
 
 from pac_wrap.binomial import confidence, error_budget, min_samples, upper_bound
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import check_count, check_rate
+
+_LEAST_CEILING: Final = 1e-15
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,12 @@ class Guarantee:
             value = getattr(self, name)
             if value is not None or name.startswith("delta"):
                 object.__setattr__(self, name, check_rate(name, value))
+        for name in ("max_fpr", "max_fnr"):
+            ceiling = getattr(self, name)
+            if ceiling is not None and ceiling < _LEAST_CEILING:
+                raise InputError(
+                    f"{name} must be at least {_LEAST_CEILING}, got {ceiling!r}; no number of labels certifies less"
+                )
 
     @property
     def joint_delta(self) -> float:

@@ -91,12 +91,15 @@ def _strategy(certificate: Certificate) -> Iterator[str]:
         return
     raised = {"both": "both sides", "fpr": "the FPR", "fnr": "the FNR"}[strategy.ceilings]
     what = "deltas" if strategy.relax_delta else "ceilings"
-    which = "none could be kept" if certificate.level is None else f"number {certificate.level + 1:,} was the"
-    first = "" if certificate.level is None else " first that one threshold can keep"
+    which = "none could be kept"
+    if certificate.level is not None:
+        which = f"number {certificate.level + 1:,} was the first that one threshold can keep"
     yield (
         f"Strategy relax: {certificate.levels or 1:,} promises with rising {what} of {raised} were fixed"
-        f" beforehand and tried in order; {which}{first}."
+        f" beforehand and tried in order; {which}."
     )
+    if certificate.level is None:
+        return
     if proved(certificate):
         yield (
             "On a raised side, delta is shared equally among these promises, so the confidence survives the"

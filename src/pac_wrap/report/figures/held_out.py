@@ -26,7 +26,7 @@ def plot_held_out(
     >>> metrics = evaluate(certificate.verdicts([0, 60, 120]), [0, 0, 1])
     >>> ax = plot_held_out(certificate, metrics)
     >>> [text.get_text() for text in ax.texts][0]
-    'FPR 0 % [0, 84.2], n = 2; its ceiling 5 %'
+    'FPR 0 % [0, 84.2], n = 2; ceiling 5 %'
     """
     ax, look = prepare(ax, dark)
     certified = certificate.certified
@@ -76,7 +76,7 @@ def _sentence(name: str, rate: Rate, ceiling: float | None, *, promised: bool) -
         return text
     if ceiling is None:
         return f"{text}; nothing promised"
-    return f"{text}; {'above ' if rate.low > ceiling else ''}its ceiling {promise(ceiling)}"
+    return f"{text}; {'above ' if rate.low > ceiling else ''}ceiling {promise(ceiling)}"
 
 
 def _heading(ax: Axes, look: Style, place: int, text: str) -> None:
