@@ -147,7 +147,7 @@ class TestHeldOut:
         for name in ("FPR", "FNR"):
             assert set(points(line(ax, f"_{name} ceiling"))[0]) == {5.0}
         assert texts(ax)[0].startswith(f"FPR {100 * metrics.fpr.value:.3g} % [")
-        assert "n = 2,000; its ceiling 5 %" in texts(ax)[0]
+        assert "n = 2,000; ceiling 5 %" in texts(ax)[0]
 
     def test_no_errors_are_drawn_at_the_left_edge(self) -> None:
         metrics = evaluate(np.zeros(50, dtype=int), np.repeat([0, 1], [49, 1]))
@@ -158,7 +158,7 @@ class TestHeldOut:
 
     def test_rate_that_exceeds_its_ceiling_for_certain_is_called_out(self) -> None:
         metrics = evaluate(np.ones(100, dtype=int), np.repeat([0, 1], 50))
-        assert "above its ceiling 5 %" in texts(plot_held_out(OVERLAPPING, metrics))[0]
+        assert "above ceiling 5 %" in texts(plot_held_out(OVERLAPPING, metrics))[0]
         assert "above" not in texts(plot_held_out(OVERLAPPING, metrics))[1]
 
     def test_missing_class_and_missing_promise_are_said(self) -> None:

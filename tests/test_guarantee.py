@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pac_wrap import InputError
 from pac_wrap.binomial import upper_bound
 from pac_wrap.guarantee import Budget, Guarantee
 from strategies import exact_budget, exact_tail, rate, refusal
@@ -117,3 +118,11 @@ def test_nothing_but_errors_certifies_nothing(n: int) -> None:
 def test_an_impossible_budget_is_refused(n: int, rate: float, delta: float, words: str) -> None:
     assert words in refusal(lambda: Budget(n, rate, delta, 0, 1.0))
     assert words in refusal(lambda: Budget.of(n, rate, delta))
+
+
+@pytest.mark.parametrize("name", ["max_fpr", "max_fnr"])
+def test_ceilings_that_no_number_of_labels_certifies_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name} must be at least 1e-15"):
+        Guarantee(**{name: 1e-16})
+    least = Guarantee(**{name: 1e-15})
+    assert Budget.of(0, getattr(least, name), 5e-324).missing < 2**63

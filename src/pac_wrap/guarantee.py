@@ -39,7 +39,8 @@ class Guarantee:
             ceiling = getattr(self, name)
             if ceiling is not None and ceiling < _LEAST_CEILING:
                 raise InputError(
-                    f"{name} must be at least {_LEAST_CEILING}, got {ceiling!r}; no number of labels certifies less"
+                    f"{name} must be at least {_LEAST_CEILING}, got {ceiling!r};"
+                    " no number of labels certifies less"
                 )
 
     @property

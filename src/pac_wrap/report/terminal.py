@@ -123,7 +123,9 @@ def show_comparison(contenders: list[Contender]) -> RenderableType:
 
 def picture(shown: RenderableType, title: str, width: int = 84) -> str:
     """Return what the terminal shows as an SVG picture that loads nothing from the network."""
-    console = Console(record=True, width=width, file=StringIO(), force_terminal=True, color_system="truecolor")
+    console = Console(
+        record=True, width=width, file=StringIO(), force_terminal=True, color_system="truecolor"
+    )
     console.print(shown, Text())  # the last line would lose its descenders
     svg = console.export_svg(title=title, theme=DIMMED_MONOKAI)
     return re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)
