@@ -50,7 +50,7 @@ def command(*arguments: object, stdin: bytes | None = None, cwd: Path | None = N
 def succeeded(*arguments: object, stdin: bytes | None = None) -> str:
     """Return the standard output of a command that must end well and without a note."""
     done = invoke(*arguments, stdin=stdin)
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err) == (0, ""), done
     return done.out
 
 
@@ -68,7 +68,7 @@ def refused(folder: Path, *arguments: object, stdin: bytes | None = None) -> str
     with nothing_left(folder):
         done = invoke(*arguments, stdin=stdin)
     assert done.code == 2, done
-    assert done.out == ""
+    assert done.out == "", done
     return one_sentence(done.err)
 
 
@@ -82,8 +82,9 @@ def nothing_left(folder: Path) -> Iterator[None]:
             yield
         finally:
             tempfile.tempdir = usual
-        assert os.listdir(scratch) == []
-    assert listing(folder) == before
+        assert os.listdir(scratch) == [], os.listdir(scratch)
+    after = listing(folder)
+    assert after == before, sorted(after.items() ^ before.items())
 
 
 def listing(folder: Path) -> dict[str, tuple[int, int, int]]:

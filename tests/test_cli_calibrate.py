@@ -1,4 +1,4 @@
-"""`calibrate` certifies what the library certifies, says so by its exit code, and writes what is asked for."""
+"""`calibrate` certifies what the library does, says so by its exit code, and writes what is asked for."""
 
 import json
 from pathlib import Path

@@ -66,7 +66,9 @@ def test_it_is_tuned() -> None:
 
 
 def test_a_clone_has_the_parameters_and_nothing_learned() -> None:
-    wrap = PACWrap(forest(), max_fpr=0.01, strategy="hold_fpr", anomaly_label=-1, random_state=3)
+    wrap = PACWrap(
+        forest(), max_fpr=0.01, abstain=False, strategy="hold_fpr", anomaly_label=-1, random_state=3
+    )
     wrap.fit(X, np.where(Y == 1, -1, 1))
     copy = clone(wrap)
     ours, theirs = wrap.get_params(), copy.get_params()

@@ -58,16 +58,18 @@ def test_only_the_named_ceiling_rises() -> None:
     assert fpr == [replace(asked, max_fpr=rate) for rate in (0.1, 0.35, 0.6, 0.85)]
     fnr = Strategy(ceilings="fnr", step=0.25).levels(asked)
     assert fnr == [replace(asked, max_fnr=rate) for rate in (0.3, 0.55, 0.8)]
-    # both rise in step, so the larger one ends the list
+    # the side that would reach 1 stays, while the other goes on
     both = Strategy(step=0.25).levels(asked)
-    assert both == [replace(asked, max_fpr=a, max_fnr=b) for a, b in ((0.1, 0.3), (0.35, 0.55), (0.6, 0.8))]
+    pairs = ((0.1, 0.3), (0.35, 0.55), (0.6, 0.8), (0.85, 0.8))
+    assert both == [replace(asked, max_fpr=a, max_fnr=b) for a, b in pairs]
 
 
 def test_deltas_rise_instead_when_asked() -> None:
     asked = Guarantee(max_fpr=0.1, max_fnr=0.3, delta_fpr=0.2, delta_fnr=0.4)
     levels = Strategy(relax_delta=True, step=0.25).levels(asked)
     assert levels == [
-        replace(asked, delta_fpr=a, delta_fnr=b) for a, b in ((0.2, 0.4), (0.45, 0.65), (0.7, 0.9))
+        replace(asked, delta_fpr=a, delta_fnr=b)
+        for a, b in ((0.2, 0.4), (0.45, 0.65), (0.7, 0.9), (0.95, 0.9))
     ]
     doubled = Strategy(relax_delta=True, growth="double", ceilings="fnr").levels(asked)
     assert doubled == [asked, replace(asked, delta_fnr=0.8)]
@@ -79,13 +81,15 @@ def test_levels_start_at_what_is_asked_and_rise_below_1(guarantee: Guarantee, st
     assert levels[0] == guarantee
     prefix = "delta" if strategy.relax_delta else "max"
     for lower, higher in pairwise(levels):
+        assert lower != higher
         for side in SIDES:
             for kind in ("max", "delta"):
                 before, after = getattr(lower, f"{kind}_{side}"), getattr(higher, f"{kind}_{side}")
                 raised = kind == prefix and side in strategy.relaxed_sides
-                assert after > before if raised else after == before
-    last = max(getattr(levels[-1], f"{prefix}_{side}") for side in strategy.relaxed_sides)
-    assert last + (strategy.step if strategy.growth == "linear" else last) >= 1 - 1e-9
+                assert 1 > after >= before if raised else after == before
+    for side in strategy.relaxed_sides:
+        last = getattr(levels[-1], f"{prefix}_{side}")
+        assert last + (strategy.step if strategy.growth == "linear" else last) >= 1 - 1e-9
 
 
 def first_separated(

@@ -35,6 +35,7 @@ SURFACE = [
     "Thresholds",
     "UnfittedError",
     "UpsideDownWarning",
+    "VacuousWarning",
     "Verdict",
     "Verification",
     "achievable_rate",

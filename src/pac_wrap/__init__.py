@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pac_wrap.errors import PACWrapError as PACWrapError
     from pac_wrap.errors import PACWrapWarning as PACWrapWarning
     from pac_wrap.errors import UpsideDownWarning as UpsideDownWarning
+    from pac_wrap.errors import VacuousWarning as VacuousWarning
     from pac_wrap.estimator import PACWrap as PACWrap
     from pac_wrap.guarantee import Budget as Budget
     from pac_wrap.guarantee import Guarantee as Guarantee
@@ -48,7 +49,7 @@ _HOME = {
     "calibration": "Verification calibrate calibrate_labelled verify",
     "certificate": "Certificate Evidence",
     "errors": "CertificateError DetectorError InputError LabelWarning MissingExtraError OutputError"
-    " OverlapWarning PACWrapError PACWrapWarning UpsideDownWarning",
+    " OverlapWarning PACWrapError PACWrapWarning UpsideDownWarning VacuousWarning",
     "estimator": "PACWrap",
     "guarantee": "Budget Guarantee",
     "metrics": "Metrics Rate evaluate",

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isclose
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -12,7 +12,7 @@ from pac_wrap.certificate import Certificate, Evidence
 from pac_wrap.codec import flat
 from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.guarantee import Budget, Guarantee
-from pac_wrap.inputs import Scores, as_anomaly_mask, as_scores
+from pac_wrap.inputs import Scores, as_anomaly_mask, as_scores, check_choice
 from pac_wrap.order import auc, digest
 from pac_wrap.relaxation import Outcome, Strategy, StrategyName, single_threshold
 from pac_wrap.thresholds import crossings, find_regime, find_thresholds
@@ -35,7 +35,7 @@ def calibrate(
     guarantee: Guarantee | None = None,
     *,
     abstain: bool = True,
-    strategy: StrategyName = "relax",
+    strategy: StrategyName | Strategy = "relax",
     **options: Unpack[StrategyOptions],
 ) -> Certificate:
     """Return the certificate for the scores of labelled normal and labelled anomalous points.
@@ -58,7 +58,12 @@ def calibrate(
     guarantee = Guarantee() if guarantee is None else guarantee
     if not isinstance(guarantee, Guarantee):
         raise InputError(f"guarantee must be a Guarantee, got {guarantee!r}; write Guarantee(max_fpr=0.05)")
-    chosen = Strategy(strategy, **options)
+    check_choice("abstain", abstain, (True, False))
+    chosen = _strategy(strategy, options)
+    if abstain and chosen != Strategy():
+        raise InputError(
+            "a strategy reaches one threshold, which leaves nothing undecided; add abstain=False"
+        )
     single = not abstain and None not in (guarantee.max_fpr, guarantee.max_fnr)
     if single:
         outcome = single_threshold(normal, anomalous, guarantee, chosen)
@@ -87,7 +92,7 @@ def calibrate_labelled(
     *,
     anomaly_label: object = 1,
     abstain: bool = True,
-    strategy: StrategyName = "relax",
+    strategy: StrategyName | Strategy = "relax",
     **options: Unpack[StrategyOptions],
 ) -> Certificate:
     """Return the certificate for one array of scores and one of labels, 0 (normal) and 1 (anomalous).
@@ -134,6 +139,19 @@ def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) ->
         warnings.simplefilter("ignore", UpsideDownWarning)
         again = calibrate(normal, anomalous, certificate.guarantee, **options)
     return Verification(tuple(_differences(certificate, again)))
+
+
+def _strategy(strategy: StrategyName | Strategy, options: StrategyOptions) -> Strategy:
+    for name in options:
+        if name not in StrategyOptions.__annotations__:
+            known = ", ".join(StrategyOptions.__annotations__)
+            raise InputError(
+                f"{name} is not an option of a strategy, which has {known};"
+                " ceilings and deltas go into Guarantee"
+            )
+    if isinstance(strategy, Strategy):
+        return replace(strategy, **options)
+    return Strategy(strategy, **options)
 
 
 def _two_thresholds(normal: Scores, anomalous: Scores, guarantee: Guarantee) -> Outcome:

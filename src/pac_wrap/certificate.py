@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import inf
 from pathlib import Path
@@ -16,7 +16,7 @@ from pac_wrap.codec import decode, encode
 from pac_wrap.errors import CertificateError
 from pac_wrap.files import write_whole
 from pac_wrap.guarantee import Budget, Guarantee, rounded_down, rounded_up
-from pac_wrap.relaxation import Strategy
+from pac_wrap.relaxation import Strategy, feasible_levels, survives
 from pac_wrap.thresholds import Regime, Thresholds, find_regime
 from pac_wrap.version import __version__
 
@@ -76,7 +76,10 @@ class Certificate:
     @property
     def empty(self) -> bool:
         """Whether nothing useful is promised: too few labels, or no single threshold could be certified."""
-        return self.regime is Regime.VACUOUS or self.certified is None
+        if self.regime is Regime.VACUOUS or self.certified is None:
+            return True
+        asked, kept = self.guarantee, self.certified
+        return (asked.max_fpr, asked.max_fnr).count(None) < (kept.max_fpr, kept.max_fnr).count(None)
 
     def verdicts(self, scores: ArrayLike) -> NDArray[np.int8]:
         """Return 1 (anomaly), 0 (normal) or -1 (abstain) for each score, following the rule."""
@@ -115,13 +118,16 @@ class Certificate:
     def diagnosis(self) -> tuple[str, ...]:
         """Sentences that say why the thresholds lie as they do, and which labels are missing."""
         sentences = []
-        for name, rate, evidence in self._sides():
+        asked = (self.guarantee.max_fpr, self.guarantee.max_fnr)
+        for (name, rate, evidence), ceiling in zip(self._sides(), asked, strict=True):
             budget = evidence.budget
             if budget is not None and budget.errors is None:
                 sentences.append(
                     f"{evidence.n:,} {name} scores cannot certify {rate} <= {rounded_up(budget.rate)} at"
                     f" delta = {budget.delta:.4g}; at least {evidence.n + budget.missing:,} are needed"
                 )
+            elif budget is None and ceiling is not None:
+                sentences.append(f"{evidence.n:,} {name} scores certify no {rate} below 1 at this threshold")
         for (name, _, evidence), threshold, beyond in zip(
             self._sides(), ("clear_below", "alarm_from"), ("at or above", "below"), strict=True
         ):
@@ -152,8 +158,8 @@ class Certificate:
 def _promise(certificate: Certificate) -> str:
     certified = certificate.certified
     if certified is None:
-        return "nothing: no single threshold can be certified below a rate of 1; every point is abstained"
-    joint = f"; jointly {rounded_down(1 - Decimal(repr(certified.joint_delta)))}"
+        return "nothing: no single threshold can be certified at any level tried; every point is abstained"
+    joint = f"; jointly {rounded_down(max(Decimal(0), 1 - Decimal(repr(certified.joint_delta))))}"
     return f"{certified}{joint if None not in (certified.max_fpr, certified.max_fnr) else ''}"
 
 
@@ -191,7 +197,27 @@ def _strategy(strategy: Strategy, levels: int | None, level: int | None) -> str:
     return text + "delta shared equally among them, so the confidence survives the choice"
 
 
+def _expected_promise(certificate: Certificate) -> tuple[Guarantee | None, int | None]:
+    """Return the promise that follows from what was asked and the counts, and the number of levels."""
+    asked, strategy = certificate.guarantee, certificate.strategy
+    if strategy is None:
+        return asked, None
+    if strategy.name == "relax":
+        levels = feasible_levels(strategy, asked, certificate.normal.n, certificate.anomalous.n)
+        level = certificate.level
+        if level is None or not 0 <= level < len(levels):
+            return None, len(levels)
+        return survives(strategy, levels, level), len(levels)
+    if strategy.name == "hold_fnr":
+        budget = certificate.normal.budget
+        return replace(asked, max_fpr=None if budget is None else budget.rate), None
+    budget = certificate.anomalous.budget
+    return replace(asked, max_fnr=None if budget is None else budget.rate), None
+
+
 def _inconsistencies(certificate: Certificate) -> Iterator[str]:
+    if (certificate.certified, certificate.levels) != _expected_promise(certificate):
+        yield "what is certified does not follow from what was asked"
     budgets = (certificate.normal.budget, certificate.anomalous.budget)
     for name, rate, evidence in certificate._sides():
         if (budget := evidence.budget) is None:
@@ -209,8 +235,6 @@ def _inconsistencies(certificate: Certificate) -> Iterator[str]:
     if tau is not None and not (-inf if low is None else low) <= tau <= (inf if high is None else high):
         yield f"tau = {tau!r} does not lie between alarm_from and clear_below"
     certified = certificate.certified
-    if certified is None and certificate.strategy is None:
-        yield "nothing is certified, though no single threshold was asked for"
     ceilings = (None, None) if certified is None else (certified.max_fpr, certified.max_fnr)
     for (name, rate, evidence), ceiling, threshold in zip(
         certificate._sides(), ceilings, (low, high), strict=True

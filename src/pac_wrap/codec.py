@@ -89,6 +89,8 @@ def _plain(value: Any) -> Any:
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
     if isinstance(value, float) and isinf(value):
         return "inf" if value > 0 else "-inf"
     return value

@@ -11,6 +11,7 @@ PACWrapError
 PACWrapWarning           (UserWarning)
 ├── UpsideDownWarning    anomalies score lower than normals
 ├── LabelWarning         labels that had to be interpreted
+├── VacuousWarning       nothing useful is promised: labels are missing
 └── OverlapWarning       calibration rows that the detector was trained on
 """
 
@@ -49,6 +50,10 @@ class UpsideDownWarning(PACWrapWarning):
 
 class LabelWarning(PACWrapWarning):
     """Labels are neither 0 and 1 nor declared, but could be read in scikit-learn's order of classes."""
+
+
+class VacuousWarning(PACWrapWarning):
+    """Nothing useful is promised: there are too few labels, or no single threshold could be certified."""
 
 
 class OverlapWarning(PACWrapWarning):

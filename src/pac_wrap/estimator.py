@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from pac_wrap.calibration import StrategyOptions, calibrate
 from pac_wrap.certificate import Certificate
-from pac_wrap.errors import InputError, OverlapWarning
+from pac_wrap.errors import InputError, OverlapWarning, VacuousWarning
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import Scores, as_class_mask, check_choice, check_rate
 from pac_wrap.relaxation import Strategy, StrategyName
@@ -124,6 +124,8 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: ArrayLike) -> Self:
         self._check_parameters()
+        if X is None:
+            raise InputError("X must be a table of rows, got None")
         if y is None:
             raise InputError(
                 "PACWrap requires y to be passed, but the target y is None; labels are what it calibrates on"
@@ -149,19 +151,21 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
             )
         X_train = take_rows(X, train)
         detector = untrained(self.detector, None if self.random_state is None else random)
-        if train_on == "labelled":
-            detector.fit(X_train, anomalous[train].astype(int))
-        else:
-            detector.fit(X_train)
-        self._training_rows = np.unique(row_digests(X_train))
+        try:
+            detector.fit(X_train, *([anomalous[train].astype(int)] if train_on == "labelled" else []))
+        except ValueError as error:
+            raise InputError(f"the detector cannot be trained on these rows: {error}") from error
+        self._training_rows, self._trained_from = np.unique(row_digests(X_train)), self.detector
         return self._calibrate(detector, take_rows(X, held_out), anomalous[held_out])
 
     def calibrate(self, X: Any, y: ArrayLike) -> Self:
         """Keep the trained detector and certify it on labelled rows it has not been trained on."""
         self._check_parameters()
         X, y = self._indexable(X, y)
-        trained = hasattr(self, "_training_rows")
+        trained = hasattr(self, "_training_rows") and self._trained_from is self.detector
         with _all_or_nothing(self):
+            if not trained:
+                self.__dict__.pop("_training_rows", None)
             self._check_features(X, reset=not trained)
             return self._calibrate(self.detector_ if trained else self.detector, X, self._mask(y))
 
@@ -228,10 +232,6 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
 
     def _calibrate(self, detector: Any, X: Any, anomalous: NDArray[np.bool_]) -> Self:
         scores = self._scores(detector, X)
-        if scores.size != anomalous.size:
-            raise InputError(
-                f"the detector gave {scores.size:,} scores for {anomalous.size:,} rows; one per row is needed"
-            )
         self._warn_of_overlap(X)
         certificate = calibrate(
             scores[~anomalous],
@@ -239,15 +239,23 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
             self._guarantee(),
             abstain=self.abstain,
             strategy=self.strategy,
-            **self._options(),
+            **({} if self.abstain else self._options()),
         )
         self.detector_, self.certificate_ = detector, certificate
+        if certificate.empty:
+            warnings.warn("; ".join(certificate.diagnosis), VacuousWarning, stacklevel=4)
         return self
 
     def _scores(self, detector: Any, X: Any) -> Scores:
         # a detector trained here was given the labels 0 and 1, whatever the caller's are
         label = 1 if hasattr(self, "_training_rows") else self.anomaly_label
-        return anomaly_scores(detector, X, self.polarity, anomaly_label=label)
+        scores = anomaly_scores(detector, X, self.polarity, anomaly_label=label)
+        rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        if scores.size != rows:
+            raise InputError(
+                f"the detector gave {scores.size:,} scores for {rows:,} rows; one per row is needed"
+            )
+        return scores
 
     def _mask(self, y: ArrayLike) -> NDArray[np.bool_]:
         return as_class_mask(y, self.anomaly_label)

@@ -44,7 +44,8 @@ def check_count(name: str, value: int) -> int:
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Refuse value unless it is one of the choices."""
-    if not any(value is choice or (type(value) is str and value == choice) for choice in choices):
+    plain = bool(value) if isinstance(value, np.bool_) else value
+    if not any(plain is choice or (isinstance(plain, str) and plain == choice) for choice in choices):
         listed = ", ".join(repr(choice) for choice in choices)
         raise InputError(f"{name} must be one of {listed}; got {value!r}")
 
@@ -83,7 +84,8 @@ def as_anomaly_mask(labels: ArrayLike, anomaly_label: object = 1, name: str = "l
     Labels are 0 (normal) and 1 (anomalous). With `anomaly_label=-1` they are scikit-learn's +1 and -1; with
     any other value they are that value for anomalies and a single other one for normal points.
     """
-    array = as_array(labels, name)
+    named = isinstance(anomaly_label, str)
+    array = np.asarray(labels, dtype=object) if named and isinstance(labels, list) else as_array(labels, name)
     if array.ndim != 1:
         raise InputError(
             f"{name} must be one-dimensional, one label per point, got shape {array.shape};"
@@ -109,6 +111,9 @@ def _anomaly_mask(array: NDArray[Any], anomaly_label: object, name: str) -> NDAr
     else:
         normal_label = others[0]
         strangers = others[np.asarray(others != normal_label, dtype=bool)]
+        if array.dtype.kind == "O":  # None and NaN are no label
+            missing = np.asarray((others != others) | (others == None), dtype=bool)  # noqa: E711  (elementwise)
+            strangers = others[missing] if missing.any() else strangers
         rule = f"must be {anomaly_label!r} (anomalous) or one other value (normal)"
     if strangers.size:
         raise InputError(

@@ -1,6 +1,6 @@
 """Error rates of verdicts against labels, each with its exact interval; abstentions are counted apart."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import nan
 
 import numpy as np
@@ -44,6 +44,11 @@ class Metrics:
     ambiguity: Rate
     abstained_normal: Rate
     abstained_anomalous: Rate
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{field.name.replace('_', ' '):<20} {getattr(self, field.name)}" for field in fields(self)
+        )
 
 
 def evaluate(

@@ -69,15 +69,17 @@ class Strategy:
         """
         prefix = "delta" if self.relax_delta else "max"
         starts = {f"{prefix}_{side}": getattr(guarantee, f"{prefix}_{side}") for side in self.relaxed_sides}
-        levels = [guarantee]
-        while max((raised := self._raise(starts, len(levels))).values()) < 1.0:
+        levels, raised = [guarantee], starts
+        while True:
+            higher = {name: self._raise(start, len(levels)) for name, start in starts.items()}
+            if min(higher.values()) >= 1.0:
+                return levels
+            # a side that would reach 1 stays where it is, while the other goes on
+            raised = {name: value if value < 1.0 else raised[name] for name, value in higher.items()}
             levels.append(replace(guarantee, **raised))
-        return levels
 
-    def _raise(self, starts: dict[str, float], times: int) -> dict[str, float]:
-        if self.growth == "double":
-            return {name: start * 2.0**times for name, start in starts.items()}
-        return {name: round(start + times * self.step, 12) for name, start in starts.items()}
+    def _raise(self, start: float, times: int) -> float:
+        return start * 2.0**times if self.growth == "double" else round(start + times * self.step, 12)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +145,19 @@ def _relax(normal: Scores, anomalous: Scores, guarantee: Guarantee, strategy: St
     fpr, fnr, thresholds = attempt(min(reached, len(levels) - 1))
     if reached == len(levels):
         return Outcome(fpr, fnr, thresholds, None, None, len(levels))
-    tau = _place(thresholds, strategy.position)
-    certified = levels[reached]
-    if strategy.relax_delta and strategy.correction == "share":
-        # the ceilings are fixed, so violations are nested: the chosen level fails only where the last fails
-        survives = {
-            f"delta_{side}": getattr(levels[-1], f"delta_{side}") / len(levels)
-            for side in strategy.relaxed_sides
-        }
-        certified = replace(certified, **survives)
+    tau, certified = _place(thresholds, strategy.position), survives(strategy, levels, reached)
     return Outcome(fpr, fnr, thresholds, certified, tau, len(levels), reached)
+
+
+def survives(strategy: Strategy, levels: list[Guarantee], level: int) -> Guarantee:
+    """Return the promise that survives the choice of a level: eq. (15)."""
+    if not strategy.relax_delta or strategy.correction is None:
+        return levels[level]
+    # the ceilings are fixed, so violations are nested: the chosen level fails only where the last fails
+    last = {
+        f"delta_{side}": getattr(levels[-1], f"delta_{side}") / len(levels) for side in strategy.relaxed_sides
+    }
+    return replace(levels[level], **last)
 
 
 def _hold_fnr(normal: Scores, anomalous: Scores, guarantee: Guarantee) -> Outcome:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from inspect import signature
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -10,10 +11,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from pac_wrap.errors import DetectorError, PACWrapError
+from pac_wrap.errors import DetectorError, InputError, PACWrapError
 from pac_wrap.inputs import Scores, as_scores, check_choice
 
 Polarity = Literal["auto", "higher", "lower"]
+_MODE_LOCK = Lock()
 
 
 class UnfittedError(PACWrapError, NotFittedError):
@@ -45,6 +47,8 @@ def anomaly_scores(
         raise UnfittedError(
             f"the detector {_name(detector)} is not fitted; fit it first, or call PACWrap.fit(X, y)"
         ) from error
+    except ValueError as error:
+        raise InputError(f"the detector {_name(detector)} cannot score these rows: {error}") from error
     scores = as_scores(values, f"the scores of {_name(detector)}")
     if polarity != "auto":
         flip = polarity == "lower"
@@ -141,15 +145,18 @@ def _torch_scores(module: Any) -> Callable[[Any], Any]:
 
         example = next(module.parameters(), torch.empty(0))
         dtype = example.dtype if example.is_floating_point() else torch.get_default_dtype()
-        rows = X if isinstance(X, torch.Tensor) else torch.as_tensor(np.asarray(X), dtype=dtype)
-        modes = [(part, part.training) for part in module.modules()]
-        module.eval()
-        try:
-            with torch.no_grad():
-                output = module(rows.to(example.device))
-        finally:
-            for part, training in modes:
-                part.training = training
+        rows = X if isinstance(X, torch.Tensor) else torch.tensor(np.asarray(X), dtype=dtype)
+        with (
+            _MODE_LOCK
+        ):  # evaluation mode belongs to the whole module, so two threads may not switch it at once
+            modes = [(part, part.training) for part in module.modules()]
+            module.eval()
+            try:
+                with torch.no_grad():
+                    output = module(rows.to(example.device))
+            finally:
+                for part, training in modes:
+                    part.training = training
         values = output.detach().cpu().to(torch.float64).numpy()
         return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 

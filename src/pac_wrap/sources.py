@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, Final
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,11 +100,12 @@ def numpy_columns(files: list[Path]) -> dict[str, NDArray[Any]]:
 
 def _numpy_table(file: Path) -> dict[str, NDArray[Any]]:
     try:
-        loaded = np.load(file, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+        with file.open("rb") as opened:
+            loaded = np.load(opened, allow_pickle=False)
+            if isinstance(loaded, np.lib.npyio.NpzFile):
+                return dict(loaded)
+    except (ValueError, OSError, EOFError, BadZipFile) as error:
         raise InputError(f"{file} is not a whole NumPy file: {error}") from error
-    if file.suffix == ".npz":
-        return dict(loaded)
     if loaded.dtype.names:
         return {name: loaded[name] for name in loaded.dtype.names}
     if loaded.ndim == 1:

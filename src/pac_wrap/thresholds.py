@@ -107,12 +107,10 @@ class Thresholds:
         if self.alarm_from is None:
             return self.y_fn(scores)
         scores = as_scores(scores)
-        possible = scores >= min(self.alarm_from, self.clear_below)
-        certain = _alarms(scores, self.alarm_from) & (scores >= self.clear_below)
-        # below both 0 - 0, between 0 - 1, above both 2 - 1
-        verdicts = certain.view(np.int8)
-        verdicts += verdicts
-        verdicts -= possible.view(np.int8)
+        alarms, kept = _alarms(scores, self.alarm_from), scores >= self.clear_below
+        # alarm and kept 1, neither 0, only one of them -1
+        verdicts = (alarms & kept).view(np.int8)
+        verdicts -= (alarms ^ kept).view(np.int8)
         return verdicts
 
     def ambiguity(self, scores: ArrayLike) -> float:
@@ -164,4 +162,9 @@ def crossings(
 
 
 def _alarms(scores: Scores, threshold: float) -> NDArray[np.bool_]:
-    return np.zeros(scores.size, dtype=bool) if threshold == inf else scores >= threshold
+    if threshold == inf:
+        return np.zeros(scores.size, dtype=bool)
+    if threshold == -inf:
+        return np.ones(scores.size, dtype=bool)
+    # the same as scores >= threshold, but right also where the processor flushes subnormal numbers to zero
+    return scores > nextafter(threshold, -inf)
