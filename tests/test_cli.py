@@ -8,7 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from pac_wrap import __version__
+from pac_wrap.certificate import Certificate
 from pac_wrap.cli import app, main
+from shell import CERTIFICATE, invoke, one_sentence, refused
 
 runner = CliRunner()
 
@@ -27,7 +29,7 @@ def test_demo_shows_promise_thresholds_regime_and_rates_in_time() -> None:
     for words in ("at most 5 % of normal points", "separated", "alarm from", "clear below", "one threshold"):
         assert words in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert command("demo").stdout == done.stdout
+    assert runner.invoke(app, ["demo"], env={"COLUMNS": "80"}).stdout == done.stdout
 
 
 def test_demo_with_overlapping_classes_relaxes_and_draws_a_picture(tmp_path: Path) -> None:
@@ -73,18 +75,21 @@ def test_plan_says_what_labels_can_promise() -> None:
     ],
 )
 def test_bad_arguments_give_exit_code_2_and_no_traceback(arguments: list[str], words: str) -> None:
-    done = command(*arguments)
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
+    done = invoke(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_real_command_ends_alike() -> None:
+    done = command("plan", "--max-fpr", "5")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("pac-wrap: max_fpr must lie strictly between 0 and 1, got 5.0")
 
 
 def test_picture_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    done = command("demo", "--svg", str(tmp_path / "nowhere" / "demo.svg"))
-    assert done.returncode == 2
-    assert "nowhere" in done.stderr
-    assert "Traceback" not in done.stderr
+    sentence = refused(tmp_path, "demo", "--svg", tmp_path / "nowhere" / "demo.svg")
+    assert "nowhere" in sentence
 
 
 def test_version_and_help() -> None:
@@ -95,18 +100,26 @@ def test_version_and_help() -> None:
         assert f"pac-wrap {name}" in shown
 
 
-def test_help_loads_nothing_heavy() -> None:
-    code = (
-        "import sys; from typer.testing import CliRunner; from pac_wrap.cli import app;"
-        "CliRunner().invoke(app, ['--help']);"
-        "print([m for m in ('numpy', 'scipy', 'sklearn', 'pandas') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
 def test_main_runs_the_app(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["pac-wrap", "plan", "--max-fpr", "2"])
     with pytest.raises(SystemExit, match="2"):
         main()
     assert capsys.readouterr().err.startswith("pac-wrap: max_fpr")
+
+
+@pytest.mark.parametrize("with_debug", [[], ["--debug"]])
+def test_ctrl_c_is_one_sentence_even_with_debug(
+    with_debug: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Certificate, "load", interrupt)
+    done = invoke(*with_debug, "show", CERTIFICATE)
+    assert (done.code, done.out) == (2, "")
+    assert one_sentence(done.err) == "interrupted; nothing was written"
+
+
+def test_debug_is_for_one_call_only(tmp_path: Path) -> None:
+    invoke("--debug", "show", CERTIFICATE)
+    assert invoke("show", tmp_path / "missing.json").code == 2

@@ -11,7 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # ships no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # ships no types
 import pytest
 
-from shell import CERTIFICATE, command, invoke, listing, one_sentence, parquet, refused, write
+from shell import CERTIFICATE, command, listing, one_sentence, parquet, refused, write
 
 LATE = 30_000
 Ask = Callable[..., str]
@@ -137,6 +137,19 @@ def test_missing_scores_in_parquet_are_refused(value: str, ask: Ask, tmp_path: P
     assert "must not be empty or NaN, got 1 of 1, the first in row 1" in sentence
 
 
+@pytest.mark.parametrize("kind", ["float64", "float32"])
+def test_nan_in_parquet_is_found_though_the_statistics_of_the_file_leave_it_out(
+    kind: str, ask: Ask, tmp_path: Path
+) -> None:
+    # Arrow, Polars and Spark write the range of the other numbers, which DuckDB takes for that of all
+    scores = pa.array(np.array([0.25, np.nan, 1.0, 3.0], dtype=kind))
+    pq.write_table(
+        pa.table([scores, pa.array([0, 0, 1, 1])], names=["score", "label"]), tmp_path / "a.parquet"
+    )
+    sentence = ask(tmp_path / "a.parquet")
+    assert "must not be empty or NaN, got 1 of 4, the first in row 2" in sentence
+
+
 def test_a_csv_file_without_any_score_is_refused_as_such(ask: Ask, tmp_path: Path) -> None:
     sentence = ask(write(tmp_path / "a.csv", "score,label\n,0\n,1\n"))
     assert "must not be empty or NaN, got 2 of 2, the first in row 1" in sentence
@@ -187,6 +200,11 @@ def test_a_packed_file_cut_short_is_refused(suffix: str, ask: Ask, tmp_path: Pat
     packed = gzip.compress((header + "".join(row.replace("5", str(i)) for i in range(40_000))).encode())
     assert f"a{suffix}" in ask(write(tmp_path / f"a{suffix}", packed[: len(packed) // 2]))
     assert f"b{suffix}" in ask(write(tmp_path / f"b{suffix}", header + row))
+
+
+def test_a_file_called_interrupted_is_not_taken_for_ctrl_c(ask: Ask, tmp_path: Path) -> None:
+    path = write(tmp_path / "interrupted.parquet", "no table at all")
+    assert str(path) in ask(path)
 
 
 def test_json_lines_cut_short_are_refused(ask: Ask, tmp_path: Path) -> None:
@@ -256,7 +274,7 @@ def test_a_real_command_refuses_in_one_sentence_too(tmp_path: Path) -> None:
 
 def test_debug_shows_where_an_error_comes_from(tmp_path: Path) -> None:
     done = command("--debug", "show", tmp_path / "missing.json")
-    assert (done.code, done.out) == (2, "")
+    assert done.out == ""
     assert "Traceback (most recent call last)" in done.err
     assert "FileNotFoundError" in done.err
-    assert invoke("show", tmp_path / "missing.json").err.count("\n") == 1
+    assert done.code == 2

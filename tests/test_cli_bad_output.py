@@ -62,9 +62,14 @@ def test_a_report_in_an_unknown_format_stops_before_anything_is_written(name: st
     assert ".html, .md or .json" in refused(tmp_path, "calibrate", *LABELLED, *options)
 
 
-def test_a_report_that_cannot_be_written_leaves_no_certificate_alone(tmp_path: Path) -> None:
-    options = ["-o", tmp_path / "certificate.json", "--report", tmp_path / "nowhere" / "out.md"]
-    assert "nowhere" in refused(tmp_path, "calibrate", *LABELLED, *options)
+@pytest.mark.parametrize(
+    ("output", "report"), [("certificate.json", "nowhere/out.md"), ("nowhere/certificate.json", "out.md")]
+)
+def test_certificate_and_report_are_both_written_or_neither(output: str, report: str, tmp_path: Path) -> None:
+    options = ["-o", tmp_path / output, "--report", tmp_path / report]
+    sentence = refused(tmp_path, "calibrate", *LABELLED, *options)
+    missing = next(path for path in (output, report) if path.startswith("nowhere"))
+    assert sentence == f"cannot write {tmp_path / missing}: No such file or directory; nothing was written"
 
 
 @pytest.mark.parametrize("name", ["verdict", "prediction_set", "Verdict", "PREDICTION_SET"])

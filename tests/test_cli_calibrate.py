@@ -175,7 +175,13 @@ def test_a_report_of_a_certificate_that_promises_nothing_is_written_too(tmp_path
 
 
 def test_the_demo_writes_a_report(tmp_path: Path) -> None:
-    done = command("demo", "--report", tmp_path / "report.html")
+    done = invoke("demo", "--report", tmp_path / "report.json")
     assert (done.code, done.err) == (0, "")
-    assert "isolation forest" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert "isolation forest" in (tmp_path / "report.json").read_text(encoding="utf-8")
+
+
+def test_the_real_demo_writes_a_report(tmp_path: Path) -> None:
+    done = command("demo", "--report", tmp_path / "report.md")
+    assert (done.code, done.err) == (0, "")
+    assert "isolation forest" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.md"]

@@ -153,6 +153,28 @@ def test_infinite_scores_are_decided(tmp_path: Path) -> None:
     assert read(output)[1] == [(inf, 1, "{1}"), (-inf, 0, "{0}"), (1.0, -1, "{0,1}")]
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".jsonl"])
+def test_nested_columns_are_kept(suffix: str, tmp_path: Path) -> None:
+    columns = "[1, 2] AS a, [3] AS b, {'x': 1} AS c, {'x': 2} AS d, {'x': {'x': 3}} AS x, 1.5 AS score"
+    source, output = parquet(tmp_path / "a.parquet", f"SELECT {columns}"), tmp_path / f"out{suffix}"
+    succeeded("decide", CERTIFICATE, source, "--score", "score", "-o", output)
+    (row,) = read(output)[1]
+    assert row[:5] == ([1, 2], [3], {"x": 1}, {"x": 2}, {"x": {"x": 3}})
+
+
+def test_numbers_that_are_text_in_some_rows_of_json_lines_are_numbers(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", '{"score": 5}\n{"score": "0.25"}\n{"score": "inf"}\n')
+    out = succeeded("decide", CERTIFICATE, path, "--score", "score", "--format", "csv")
+    assert [line.split(",")[1] for line in out.splitlines()[1:]] == ["1", "0", "1"]
+
+
+def test_only_the_last_ending_says_how_columns_are_typed(tmp_path: Path) -> None:
+    source = write(tmp_path / "a.csv", "id,score\n7,1.5\n")
+    for name in ("plain.parquet", "verdicts.csv.parquet"):
+        succeeded("decide", CERTIFICATE, source, "--score", "score", "-o", tmp_path / name)
+        assert read(tmp_path / name)[1] == [(7, 1.5, -1, "{0,1}")]
+
+
 def test_an_older_output_is_replaced(tmp_path: Path) -> None:
     output = write(tmp_path / "out.csv", "something older and longer\n" * 100)
     succeeded(

@@ -109,7 +109,7 @@ def usable(values: Sequence[Any]) -> bool:
 formats = st.sampled_from([".csv", ".jsonl", ".parquet", ".npz"])
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(tables(), formats, st.sampled_from([None, "attack", "1", "true", "-1"]))
 @example({"score": [inf, 1.0], "label": [0, 1]}, ".csv", None)
 @example({"score": [1.0, nan], "label": [0, 1]}, ".jsonl", None)
@@ -134,9 +134,10 @@ def test_calibrate_succeeds_or_refuses_in_one_sentence(
                 assert certificate.anomalous.n == sum(table["label"])
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(tables(), formats, st.sampled_from([".csv", ".jsonl", ".parquet"]))
 @example({"score": [inf, 1.0]}, ".csv", ".parquet")
+@example({"score": [0.25, nan, 1.0, 3.0]}, ".parquet", ".csv")
 @example({"score": [1.0], "Score": [2.0]}, ".parquet", ".parquet")
 @example({"score": [], "id": []}, ".parquet", ".csv")
 def test_decide_keeps_every_row_or_refuses_in_one_sentence(table: Table, suffix: str, target: str) -> None:
@@ -159,7 +160,7 @@ def test_decide_keeps_every_row_or_refuses_in_one_sentence(table: Table, suffix:
             assert [verdict for (verdict,) in found] == RULE.verdicts(scores).tolist()
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.lists(numbers | st.sampled_from([inf, -inf]), min_size=1, max_size=20), formats)
 def test_numbers_are_never_refused(scores: list[float], suffix: str) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -57,7 +57,7 @@ def test_an_empty_class_has_no_rate_and_the_whole_interval() -> None:
     assert isnan(metrics.fnr.value)
     assert (metrics.fnr.low, metrics.fnr.high) == (0.0, 1.0)
     assert metrics.fpr.value == 0.5
-    assert str(metrics.fnr) == "nan [0.0000, 1.0000]"
+    assert str(metrics.fnr) == "no points"
 
 
 def test_no_points_at_all() -> None:

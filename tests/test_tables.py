@@ -61,14 +61,14 @@ WRITERS: dict[str, Callable[[Path], Any]] = {
 def scores_of(
     *paths: Path, score: str = "score", label: str | None = None, whole: bool = False
 ) -> list[float]:
-    with open_table([str(path) for path in paths], score, label, whole=whole) as table:
+    with open_table([str(path) for path in paths], [score], label, whole=whole) as table:
         return list(table.scores(score))
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_every_format_gives_the_same_scores_and_labels_to_the_last_bit(name: str, tmp_path: Path) -> None:
     WRITERS[name](tmp_path / name)
-    with open_table([str(tmp_path / name)], "score", "label") as table:
+    with open_table([str(tmp_path / name)], ["score"], "label") as table:
         assert table.columns == ["score", "label"]
         scores, anomalous = table.labelled("score", "label", None)
     assert [score.hex() for score in scores.tolist()] == [score.hex() for score in NUMBERS]
@@ -84,7 +84,7 @@ def test_several_files_are_one_table_in_the_order_given(tmp_path: Path) -> None:
 def test_columns_of_several_files_are_matched_by_name(tmp_path: Path) -> None:
     write(tmp_path / "1.csv", "score,label\n1,0\n")
     write(tmp_path / "2.csv", "label,extra,score\ntrue,x,2.5\n")
-    with open_table([str(tmp_path / "*.csv")], "score", "label") as table:
+    with open_table([str(tmp_path / "*.csv")], ["score"], "label") as table:
         scores, anomalous = table.labelled("score", "label", None)
     assert (scores.tolist(), anomalous.tolist()) == ([1.0, 2.5], [False, True])
 
@@ -139,7 +139,7 @@ def test_a_late_fraction_in_a_second_score_column_is_not_rounded(suffix: str, tm
         write(path, "a,b,label\n" + "7,7,0\n" * LATE + "1.5,1.5,1\n")
     else:
         write(path, '{"a": 7, "b": 7, "label": 0}\n' * LATE + '{"a": 1.5, "b": 1.5, "label": 1}\n')
-    with open_table([str(path)], "a", "label") as table:
+    with open_table([str(path)], ["a", "b"], "label") as table:
         assert table.labelled("b", "label", None)[0][-1] == 1.5
 
 
@@ -150,13 +150,13 @@ def test_late_labels_of_another_spelling_are_understood(suffix: str, tmp_path: P
         write(path, "score,label\n" + "1,0\n" * LATE + "2,true\n")
     else:
         write(path, '{"score": 1, "label": 0}\n' * LATE + '{"score": 2, "label": true}\n')
-    with open_table([str(path)], "score", "label") as table:
+    with open_table([str(path)], ["score"], "label") as table:
         assert table.labelled("score", "label", None)[1].sum() == 1
 
 
 def test_a_late_key_of_json_lines_is_a_column_like_any_other(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"score": 1}\n' * LATE + '{"score": 2, "note": "x"}\n')
-    with open_table([str(path)], "score", whole=True) as table:
+    with open_table([str(path)], ["score"], whole=True) as table:
         assert table.columns == ["score", "note"]
         assert table.scores("score")[-1] == 2.0
 
@@ -170,7 +170,7 @@ def test_the_name_of_a_folder_never_becomes_a_column(folder: str, suffix: str, t
         write(path, "score,label\n1,0\n2,0\n")
     else:
         parquet(path, "SELECT * FROM (VALUES (1.0, 0), (2.0, 0)) t(score, label)")
-    with open_table([str(path)], "score", "label") as table:
+    with open_table([str(path)], ["score"], "label") as table:
         scores, anomalous = table.labelled("score", "label", None)
         assert (scores.tolist(), anomalous.tolist()) == ([1.0, 2.0], [False, False])
         assert table.columns == ["score", "label"]

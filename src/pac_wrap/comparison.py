@@ -1,5 +1,6 @@
 """Several detectors on the same labels, compared by what each can certify with its share of delta."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.calibration import calibrate
 from pac_wrap.certificate import Certificate
+from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import Scores
 from pac_wrap.order import auc
@@ -21,7 +23,7 @@ class Contender:
     """
 
     name: str
-    auc: float
+    auc: float | None
     abstaining: Certificate
     abstained: float
     single: Certificate
@@ -48,15 +50,25 @@ def compare_scores(
     contenders = []
     for name, (scores, anomalous) in columns.items():
         normal, strange = scores[~anomalous], scores[anomalous]
-        abstaining = calibrate(normal, strange, share)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UpsideDownWarning)
+            abstaining = calibrate(normal, strange, share)
+            single = calibrate(normal, strange, share, abstain=False, step=step)
         classes = [values for values in (normal, strange) if values.size]
+        area = auc(normal, strange) if len(classes) == 2 else None
+        if area is not None and area < 0.5:
+            warnings.warn(
+                f"{name!r}: anomalies score lower than normal points (AUC {area:.3f}); is it upside down?",
+                UpsideDownWarning,
+                stacklevel=2,
+            )
         contenders.append(
             Contender(
                 name,
-                auc(normal, strange) if len(classes) == 2 else float("nan"),
+                area,
                 abstaining,
                 sum(abstaining.ambiguity(values) for values in classes) / len(classes),
-                calibrate(normal, strange, share, abstain=False, step=step),
+                single,
             )
         )
     return sorted(contenders, key=lambda one: (one.abstained, one.common_ceiling, one.name))

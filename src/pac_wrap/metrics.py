@@ -28,7 +28,7 @@ class Rate:
         return self.count / self.n if self.n else nan
 
     def __str__(self) -> str:
-        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
+        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]" if self.n else "no points"
 
 
 @dataclass(frozen=True, slots=True)

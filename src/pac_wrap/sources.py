@@ -38,17 +38,21 @@ def find_files(path: str, scratch: Path) -> list[Path]:
             f"{path} is a folder; name the files in it, for example {path.rstrip('/')}/*.parquet"
         )
     if not file.exists() and has_magic(path):
-        found = sorted(Path(name) for name in glob(path, recursive=True))
+        found = sorted(Path(name) for name in glob(path, recursive=True) if Path(name).is_file())
         if not found:
             raise InputError(f"no file matches {path}")
-        return found
+        return [_with_content(one) for one in found]
     if not file.exists():
         near = get_close_matches(file.name, [other.name for other in file.parent.glob("*")], 1)
         hint = f"; did you mean {file.parent / near[0]}?" if near else "; check the path"
         raise InputError(f"there is no file {path}{hint}")
+    return [_with_content(file)]
+
+
+def _with_content(file: Path) -> Path:
     if file.stat().st_size == 0:
-        raise InputError(f"{path} is empty; it needs a header and rows")
-    return [file]
+        raise InputError(f"{file} is empty; it needs a header and rows")
+    return file
 
 
 def _spooled(scratch: Path) -> Path:
@@ -82,7 +86,8 @@ def reader_of(files: list[Path]) -> str:
 
 def literal_path(path: str) -> str:
     """Return a path that DuckDB does not take for a pattern."""
-    return re.sub(r"([*?\[])", r"[\1]", path)
+    here = f"./{path}" if path.startswith("~") else path
+    return re.sub(r"([*?\[])", r"[\1]", here)
 
 
 def numpy_columns(files: list[Path]) -> dict[str, NDArray[Any]]:

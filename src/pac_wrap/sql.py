@@ -34,7 +34,7 @@ def verdict_sql(rule: Thresholds, column: str, dialect: Dialect = "duckdb") -> s
 
     >>> print(verdict_sql(Thresholds(alarm_from=0.7, clear_below=0.3), "s"))
     CASE
-      WHEN "s" IS NULL OR isnan(CAST("s" AS DOUBLE)) THEN -1
+      WHEN "s" IS NULL OR CAST(CAST("s" AS DOUBLE) AS VARCHAR) IN ('nan', '-nan') THEN -1
       WHEN CAST("s" AS DOUBLE) < CAST('0.3' AS DOUBLE) THEN 0
       WHEN CAST("s" AS DOUBLE) >= CAST('0.7' AS DOUBLE) THEN 1
       ELSE -1
@@ -55,7 +55,7 @@ def prediction_set_sql(rule: Thresholds, column: str, dialect: Dialect = "duckdb
 
     >>> print(prediction_set_sql(Thresholds(alarm_from=0.7, clear_below=0.3), "s"))
     CASE
-      WHEN "s" IS NULL OR isnan(CAST("s" AS DOUBLE)) THEN '{0,1}'
+      WHEN "s" IS NULL OR CAST(CAST("s" AS DOUBLE) AS VARCHAR) IN ('nan', '-nan') THEN '{0,1}'
       WHEN CAST("s" AS DOUBLE) < CAST('0.3' AS DOUBLE) THEN '{0}'
       WHEN CAST("s" AS DOUBLE) >= CAST('0.7' AS DOUBLE) THEN '{1}'
       ELSE '{0,1}'
@@ -80,7 +80,12 @@ def _case(
     name = quote_name(column, dialect)
     double = "DOUBLE PRECISION" if dialect == "postgres" else "DOUBLE"
     score = f"CAST({name} AS {double})"
-    nan = f"{score} = CAST('NaN' AS {double})" if dialect == "postgres" else f"isnan({score})"
+    nan = {
+        # DuckDB's isnan trusts a Parquet file's statistics, which leave NaN out; text does not lie
+        "duckdb": f"CAST({score} AS VARCHAR) IN ('nan', '-nan')",
+        "postgres": f"{score} = CAST('NaN' AS {double})",
+        "spark": f"isnan({score})",
+    }[dialect]
     lines = [f"WHEN {name} IS NULL OR {nan} THEN {missing}"]
     # a threshold travels as text: a bare decimal literal would be rounded by some engines
     lines += [

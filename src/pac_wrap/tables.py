@@ -27,6 +27,7 @@ _WRITERS: Final = {
     ".jsonl": "FORMAT json",
     ".ndjson": "FORMAT json",
 }
+_NUMBERS: Final = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN"
 _TRUE: Final = ("1", "1.0", "true")
 _FALSE: Final = ("0", "0.0", "false")
 
@@ -53,6 +54,8 @@ class Table:
 
     def labelled(self, score: str, label: str, anomaly_label: str | None) -> tuple[Scores, NDArray[np.bool_]]:
         """Return the scores, and where the label marks an anomaly."""
+        if score == label:
+            raise InputError(f"column {score!r} cannot be both the score and the label; name two columns")
         self._require_numbers(score)
         anomalous = self._anomalous(label, anomaly_label)
         arrays = self._arrays(f"SELECT {self._score(score)} AS score, {anomalous} AS anomalous FROM source")
@@ -63,6 +66,8 @@ class Table:
         self._require_numbers(score)
         missing = f"{self._score(score)} IS NULL OR isnan({self._score(score)})"
         count, rows = self._rows(f"SELECT count(*) FILTER ({missing}), count(*) FROM source")[0]
+        if not rows:
+            self._refuse_nothing()
         if count:
             numbered = f"SELECT row_number() OVER () AS row, {missing} AS missing FROM source"
             self._refuse_missing(
@@ -70,20 +75,29 @@ class Table:
             )
 
     def copy(self, added: dict[str, str], target: str, options: str) -> None:
-        """Write all columns and the added expressions to a file."""
-        for name in added:
-            if name in self.types:
+        """Write all columns and the added expressions to a file; an OSError says why it cannot be written."""
+        for name in self.types:
+            if name.lower() in added:
                 raise InputError(f"the table already has a column {name!r}; rename it before deciding")
         extra = ", ".join(f"{expression} AS {quote_name(name)}" for name, expression in added.items())
-        self._rows(f"COPY (SELECT *, {extra} FROM source) TO {quote_text(target)} ({options})")
+        try:
+            self._rows(f"COPY (SELECT *, {extra} FROM source) TO {quote_text(target)} ({options})")
+        except InputError as error:
+            if isinstance(error.__cause__, duckdb.IOException) and "write" in str(error.__cause__).lower():
+                raise OSError(_first_line(error.__cause__)) from error
+            raise
 
     def _score(self, score: str) -> str:
-        return f"CAST({quote_name(score)} AS DOUBLE)"
+        return f"CAST({self._text(score)} AS DOUBLE)"
+
+    def _text(self, column: str) -> str:
+        return quote_name(column) + (" ->> '$'" if self.types[column] == "JSON" else "")
 
     def _require(self, column: str) -> None:
         if column not in self.types:
-            near = get_close_matches(column, self.columns, 1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            lowered = {name.lower(): name for name in self.columns}
+            near = get_close_matches(column.lower(), lowered, 1)
+            hint = f"did you mean {lowered[near[0]]!r}? " if near else ""
             raise InputError(
                 f"there is no column {column!r}; {hint}the columns are {', '.join(self.columns)}"
             )
@@ -92,16 +106,15 @@ class Table:
         """Refuse a score column that does not exist or holds anything but numbers."""
         self._require(score)
         kind = self.types[score]
-        if kind == "VARCHAR":
+        if kind in ("VARCHAR", "JSON"):
             self._refuse_text(score)
-        if not re.match(r"(U?(TINY|SMALL|BIG|HUGE)?INT|INTEGER|UINTEGER|FLOAT|DOUBLE|DECIMAL|BOOLEAN)", kind):
+        elif not re.fullmatch(_NUMBERS, kind):
             raise InputError(
                 f"column {score!r} must hold numbers, but its type is {kind}; pick the score column"
             )
 
     def _refuse_text(self, score: str) -> None:
-        name = quote_name(score)
-        numbered = f"SELECT row_number() OVER () AS row, {name} AS text FROM source"
+        numbered = f"SELECT row_number() OVER () AS row, {self._text(score)} AS text FROM source"
         bad = self._rows(
             f"SELECT row, text FROM ({numbered}) WHERE text IS NOT NULL AND TRY_CAST(text AS DOUBLE) IS NULL"
             " ORDER BY row LIMIT 1"
@@ -112,9 +125,6 @@ class Table:
             )
         if not self._rows("SELECT 1 FROM source LIMIT 1"):
             self._refuse_nothing()
-        raise InputError(
-            f"column {score!r} holds its numbers as text; store them as numbers, or save it as CSV"
-        )
 
     def _refuse_missing(self, score: str, count: int, rows: int, first: int) -> NoReturn:
         raise InputError(
@@ -173,41 +183,53 @@ class Table:
         try:
             with _watched(self._connection, self._progress):
                 return fetch(self._connection.execute(query))
-        except duckdb.Error as error:
-            raise InputError(_sentence(error, self.names)) from error
+        except (duckdb.Error, RuntimeError) as error:
+            raise _refusal(error, self.names) from error
 
 
 @contextmanager
 def open_table(
     paths: Sequence[str],
-    score: str,
+    scores: Sequence[str],
     label: str | None = None,
     *,
     whole: bool = False,
+    verbatim: bool = False,
     progress: Progress = lambda share: None,
 ) -> Iterator[Table]:
     """Open files, patterns or "-" (standard input) as one table.
 
     The types of a CSV's columns are guessed from its first rows, except that of the score and the label;
-    `whole` looks at all rows, for when every column is to be kept.
+    `whole` looks at all rows, for when every column is to be kept; `verbatim` keeps a CSV's cells as text.
     """
+    scores = [scores] if isinstance(scores, str) else scores
     with tempfile.TemporaryDirectory(prefix="pac-wrap-") as scratch, duckdb.connect() as connection:
         connection.execute(f"SET temp_directory = {quote_text(scratch)}")
+        # progress is asked for, never printed by the engine itself
+        connection.execute("SET enable_progress_bar = true")
+        connection.execute("SET enable_progress_bar_print = false")
+        # writers leave NaN out of a Parquet file's statistics, so they prove nothing about NaN
+        connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         files = [file for path in paths for file in find_files(path, Path(scratch))]
         reader = reader_of(files)
         try:
             if reader == "numpy":
                 connection.register("source", numpy_columns(files))
             else:
-                options = ["union_by_name = true"] if len(files) > 1 else []
-                if reader == "read_csv":
-                    _refuse_twins(connection, files[0])
+                options = ["hive_partitioning = false"]
+                options += ["union_by_name = true"] if len(files) > 1 else []
+                if reader == "read_json":
+                    options += ["sample_size = -1"]
+                _refuse_twins(connection, reader, files)
+                if reader == "read_csv" and verbatim:
+                    options += ["all_varchar = true"]
+                elif reader == "read_csv":
                     options += ["sample_size = -1"] if whole else []
-                    options += _typed(_view(connection, reader, files, options), score, label)
+                    options += _typed(_view(connection, reader, files, options), scores, label)
                 _view(connection, reader, files, options)
             table = Table(connection, list(paths), progress)
-        except duckdb.Error as error:
-            raise InputError(_sentence(error, list(paths))) from error
+        except (duckdb.Error, RuntimeError) as error:
+            raise _refusal(error, list(paths)) from error
         yield table
 
 
@@ -224,14 +246,14 @@ def _view(
     connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path], options: list[str]
 ) -> dict[str, str]:
     """Make the files a view called source, and return the types of its columns."""
-    listed = "[" + ", ".join(quote_text(literal_path(str(file))) for file in files) + "]"
+    listed = "[" + ", ".join(quote_text(literal_path(str(file.absolute()))) for file in files) + "]"
     arguments = ", ".join([listed, *options])
     connection.execute(f"CREATE OR REPLACE VIEW source AS SELECT * FROM {reader}({arguments})")
     return {name: kind for name, kind, *_ in connection.execute("DESCRIBE source").fetchall()}
 
 
-def _typed(types: dict[str, str], score: str, label: str | None) -> list[str]:
-    wanted = {score: "DOUBLE"} | ({} if label is None else {label: "VARCHAR"})
+def _typed(types: dict[str, str], scores: Sequence[str], label: str | None) -> list[str]:
+    wanted = dict.fromkeys(scores, "DOUBLE") | ({} if label is None else {label: "VARCHAR"})
     given = [
         f"{quote_text(name)}: '{kind}'"
         for name, kind in wanted.items()
@@ -240,19 +262,30 @@ def _typed(types: dict[str, str], score: str, label: str | None) -> list[str]:
     return [f"types = {{{', '.join(given)}}}"] if given else []
 
 
-def _refuse_twins(connection: duckdb.DuckDBPyConnection, file: Path) -> None:
-    """Refuse a CSV whose header names a column twice; DuckDB would rename the second silently."""
-    path = quote_text(literal_path(str(file)))
-    found = connection.execute(
-        f"SELECT * FROM read_csv({path}, header = false, all_varchar = true) LIMIT 1"
-    ).fetchone()
-    header = [name for name in found or () if name is not None]
-    for name in header:
-        if header.count(name) > 1:
-            raise InputError(f"{file} has two columns named {name!r}; rename one of them")
+def _refuse_twins(connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path]) -> None:
+    """Refuse a file that names a column twice, in any case; DuckDB would rename the second silently."""
+    query = {
+        "read_csv": "SELECT * FROM read_csv({}, header = false, all_varchar = true) LIMIT 1",
+        "read_parquet": "SELECT name FROM parquet_schema({}) WHERE num_children IS NULL",
+    }.get(reader)
+    for file in files if query else []:
+        found = connection.execute(
+            (query or "").format(quote_text(literal_path(str(file.absolute()))))
+        ).fetchall()
+        names = [str(name) for row in found for name in row if name is not None]
+        lowered = [name.lower() for name in names]
+        for name in names:
+            if lowered.count(name.lower()) > 1:
+                raise InputError(f"{file} has two columns named {name!r}; rename one of them")
 
 
-def _sentence(error: duckdb.Error, names: list[str]) -> str:
+def _refusal(error: Exception, names: list[str]) -> BaseException:
+    if "interrupted" in str(error).lower():
+        return KeyboardInterrupt()
+    return InputError(_sentence(error, names))
+
+
+def _sentence(error: Exception, names: list[str]) -> str:
     """Return what is wrong with the files, out of DuckDB's longer message."""
     message = str(error)
     line = re.search(r"CSV Error on Line: (\d+)", message)
@@ -262,9 +295,14 @@ def _sentence(error: duckdb.Error, names: list[str]) -> str:
             f"cannot read {', '.join(names)}: column {value[1]!r} must hold numbers, got {value[2]!r} in line"
             f" {int(line[1]):,}; mend that line"
         )
-    lines = [text.strip() for text in message.splitlines() if text.strip()]
-    wanted = [text for text in lines if not text.startswith(("Original Line", "Possible", "LINE ", "^"))][:2]
-    return f"cannot read {', '.join(names)}: {'; '.join(wanted)}"
+    return f"cannot read {', '.join(names)}: {_first_line(error)}"
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [text.strip() for text in str(error).splitlines() if text.strip()]
+    useless = ("Original Line", "Possible", "LINE ", "^")
+    wanted = [text for text in lines if not text.startswith(useless) and "sample_size" not in text]
+    return re.sub(r"\s*Try .*", "", "; ".join(wanted[:2])) or type(error).__name__
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """pac-wrap calibrate and pac-wrap compare: labelled scores in, certificates out."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,6 +17,7 @@ from pac_wrap.cli.options import (
     Step,
     Tables,
     guarantee_of,
+    keep_apart,
 )
 from pac_wrap.cli.run import progress_bar
 
@@ -61,14 +63,16 @@ def calibrate(
     Example: [bold]pac-wrap calibrate scores.csv --score score --label label -o certificate.json[/bold]
     """
     from pac_wrap.calibration import calibrate as certify
+    from pac_wrap.files import whole_file
     from pac_wrap.report.result import Report, Source
-    from pac_wrap.report.write import check_suffix, write_report
+    from pac_wrap.report.write import check_suffix, render_report
     from pac_wrap.tables import open_table
 
     guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr)
     if report is not None:
         check_suffix(report)
-    with progress_bar("reading") as progress, open_table(tables, score, label, progress=progress) as table:
+    keep_apart(tables, output, report)
+    with progress_bar("reading") as progress, open_table(tables, [score], label, progress=progress) as table:
         scores, anomalous = table.labelled(score, label, anomaly_label)
     normal, strange = scores[~anomalous], scores[anomalous]
     certificate = certify(
@@ -84,11 +88,14 @@ def calibrate(
         correction=None if correction == "none" else correction,
         position=position,
     )
-    typer.echo(str(certificate))
-    if output is not None:
-        certificate.save(output)
+    texts = {} if output is None else {output: certificate.to_json()}
     if report is not None:
-        write_report(Report(certificate, normal, strange, Source(tuple(tables), score, label)), report)
+        shown = Report(certificate, normal, strange, Source(tuple(tables), score, label))
+        texts[report] = render_report(shown, report)
+    with ExitStack() as files:  # all of them, or none
+        for path, text in texts.items():
+            files.enter_context(whole_file(path)).write_text(text, encoding="utf-8", newline="\n")
+    typer.echo(str(certificate))
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
 
@@ -115,6 +122,6 @@ def compare(
     from pac_wrap.tables import open_table
 
     guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr)
-    with progress_bar("reading") as progress, open_table(tables, score[0], label, progress=progress) as table:
+    with progress_bar("reading") as progress, open_table(tables, score, label, progress=progress) as table:
         columns = {name: table.labelled(name, label, anomaly_label) for name in score}
     Console().print(show_comparison(compare_scores(columns, guarantee, step=step)))

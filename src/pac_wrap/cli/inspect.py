@@ -32,7 +32,7 @@ def evaluate(
     from pac_wrap.tables import open_table
 
     loaded = Certificate.load(certificate)
-    with progress_bar("reading") as progress, open_table(tables, score, label, progress=progress) as table:
+    with progress_bar("reading") as progress, open_table(tables, [score], label, progress=progress) as table:
         scores, anomalous = table.labelled(score, label, anomaly_label)
     metrics = measure(loaded.verdicts(scores), anomalous)
     Console().print(show_evaluation(loaded, metrics))
@@ -56,7 +56,7 @@ def verify(
     from pac_wrap.tables import open_table
 
     loaded = Certificate.load(certificate)
-    with progress_bar("reading") as progress, open_table(tables, score, label, progress=progress) as table:
+    with progress_bar("reading") as progress, open_table(tables, [score], label, progress=progress) as table:
         scores, anomalous = table.labelled(score, label, anomaly_label)
     verification = recompute(loaded, scores[~anomalous], scores[anomalous])
     typer.echo(str(verification))

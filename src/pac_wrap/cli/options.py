@@ -1,5 +1,6 @@
 """The options that several commands share, and what they mean together."""
 
+from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,17 @@ def guarantee_of(max_fpr: str, max_fnr: str, delta_fpr: float, delta_fnr: float)
     from pac_wrap.guarantee import Guarantee
 
     return Guarantee(_ceiling("--max-fpr", max_fpr), _ceiling("--max-fnr", max_fnr), delta_fpr, delta_fnr)
+
+
+def keep_apart(tables: list[str], *outputs: Path | None) -> None:
+    """Refuse an output that is one of the tables, or the same as another output."""
+    given = [Path(name) for table in tables for name in (glob(table, recursive=True) or [table])]
+    for output in (path for path in outputs if path is not None):
+        if any(output.exists() and table.exists() and output.samefile(table) for table in given):
+            raise InputError(f"{output} is one of the tables; write to another file, so that nothing is lost")
+        given.append(output)
+        if len({str(path.absolute()) for path in outputs if path}) < len([path for path in outputs if path]):
+            raise InputError(f"{output} is given twice; certificate and report need a file each")
 
 
 def _ceiling(option: str, text: str) -> float | None:

@@ -32,7 +32,6 @@ def demo(
     with Console(stderr=True).status("starting") as status:
         result = run_demo(seed, margin, progress=status.update)
     shown = show_demo(result)
-    Console().print(shown)
     if report is not None:
         calibrated = result.calibration_normal, result.calibration_anomalous
         write_report(
@@ -43,6 +42,7 @@ def demo(
         )
     if svg is not None:
         write_whole(svg, picture(shown, "pac-wrap demo"))
+    Console().print(shown)
 
 
 def plan(

@@ -1,7 +1,9 @@
 """How a command ends: one sentence instead of a traceback, warnings as notes, a bar while one waits."""
 
+import os
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,9 +35,12 @@ def run(command: Callable[..., None]) -> Callable[..., None]:
                 command(*arguments, **options)
             except KeyboardInterrupt:
                 _end("interrupted; nothing was written")
+            except BrokenPipeError:  # the reader, `head` say, has seen enough
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             except (PACWrapError, OSError) as error:
                 if _state["debug"]:
-                    raise
+                    traceback.print_exc()
+                    raise typer.Exit(BAD_INPUT) from error
                 _end(_sentence(error))
 
     return careful
@@ -49,11 +54,15 @@ def _end(sentence: str) -> None:
 def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and not isinstance(error, PACWrapError) and error.filename is not None:
         return f"cannot open {error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     return " ".join(str(error).split())
 
 
 def _note(message: Warning | str, *_: Any) -> None:
-    sys.stderr.write(f"pac-wrap: note: {message}\n")
+    # how to flip the scores in Python is of no use in a shell
+    text = str(message).split(' or pass polarity="lower"')[0]
+    sys.stderr.write(f"pac-wrap: note: {text}\n")
 
 
 @contextmanager

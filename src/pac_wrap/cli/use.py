@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from pac_wrap.cli.options import CertificateFile, Score, Tables
+from pac_wrap.cli.options import CertificateFile, Score, Tables, keep_apart
 from pac_wrap.cli.run import progress_bar
 
 
@@ -32,10 +32,12 @@ def decide(
 
     rule = Certificate.load(certificate).rule
     added = {"verdict": verdict_sql(rule, score), "prediction_set": prediction_set_sql(rule, score)}
+    keep_apart(tables, output)
+    verbatim = (output is None and form == "csv") or (output is not None and ".csv" in output.suffixes)
     options = output_options(f".{form}" if output is None else output.name)
     with (
         progress_bar("deciding") as progress,
-        open_table(tables, score, whole=True, progress=progress) as table,
+        open_table(tables, [score], whole=True, verbatim=verbatim, progress=progress) as table,
         scratch_file() if output is None else whole_file(output) as target,
     ):
         table.check_scores(score)

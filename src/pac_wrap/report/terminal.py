@@ -3,6 +3,7 @@
 import re
 from io import StringIO
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -15,11 +16,13 @@ from rich.text import Text
 from pac_wrap.binomial import achievable_rate, min_samples
 from pac_wrap.certificate import Certificate
 from pac_wrap.comparison import Contender
-from pac_wrap.demo import Demo
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import Scores
 from pac_wrap.metrics import Metrics, exceeded
 from pac_wrap.thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from pac_wrap.demo import Demo  # it needs scikit-learn, which only the demo itself should load
 
 _TOLERATED = (0, 1, 2, 5, 10)
 _BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -29,7 +32,7 @@ _BINS = 64
 _BLUE, _RED = "#0072B2", "#D55E00"
 
 
-def show_demo(demo: Demo) -> RenderableType:
+def show_demo(demo: "Demo") -> RenderableType:
     """Return the demo on one screen: the promise, the picture, and what fresh points say."""
     return Group(
         Panel(_promise(demo.abstaining.guarantee), title="the promise", border_style=_BLUE),
@@ -79,16 +82,18 @@ def show_promises(labels: int, delta: float) -> RenderableType:
 
 def show_evaluation(certificate: Certificate, metrics: Metrics) -> RenderableType:
     """Return the measured rates with their intervals next to the promised ceilings."""
-    table = Table(title="measured, with exact 95 % intervals", title_justify="left", box=SIMPLE_HEAD)
+    title = "measured, with exact 95 % intervals"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("", "max", "measured", "errors", "verdict"):
-        table.add_column(name, justify="left" if name in ("", "verdict") else "right")
+        table.add_column(name, justify="left" if name in ("", "verdict") else "right", no_wrap=True)
     promised = certificate.certified
     over = () if promised is None else exceeded(metrics, promised)
     ceilings = _ceilings(certificate)
     for name, rate, ceiling in (("FPR", metrics.fpr, ceilings[0]), ("FNR", metrics.fnr, ceilings[1])):
         kept = "nothing promised"
         if ceiling is not None:
-            within = "within" if rate.n == 0 or rate.value <= ceiling else "above, not significantly"
+            within = "within" if rate.n and rate.value <= ceiling else "above, not surely"
+            within = within if rate.n else "no points"
             kept = "significantly above" if name in over else within
         table.add_row(name, _ceiling(ceiling), str(rate), f"{rate.count:,} of {rate.n:,}", kept)
     for name, rate in (
@@ -113,10 +118,10 @@ def show_comparison(contenders: list[Contender]) -> RenderableType:
         ceiling = "nothing" if one.single.certified is None else f"{one.common_ceiling:g}"
         table.add_row(
             Text(one.name),
-            f"{one.auc:.4f}",
+            "" if one.auc is None else f"{one.auc:.4f}",
             f"{one.abstained:.4f}{' *' if one.abstained == least else '  '}",
             one.abstaining.regime.value,
-            f"{ceiling}{' *' if one.common_ceiling == lowest < 1 else '  '}",
+            f"{ceiling}{' *' if one.common_ceiling == lowest and one.single.certified else '  '}",
         )
     return table
 
@@ -162,7 +167,7 @@ def _histogram(normal: Scores, anomalous: Scores, rule: Thresholds) -> Renderabl
     return lines
 
 
-def _checked(demo: Demo) -> Table:
+def _checked(demo: "Demo") -> Table:
     fresh = demo.normal.size + demo.anomalous.size
     title = f"measured on {fresh:,} fresh points, with exact 95 % intervals"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)

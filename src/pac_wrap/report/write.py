@@ -24,8 +24,13 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> None:
     pac_wrap.errors.InputError: a report is written as .html, .md or .json, got 'report.pdf'; print the HTML \
 file to get a PDF
     """
+    write_whole(path, render_report(report, path))
+
+
+def render_report(report: Report, path: str | os.PathLike[str]) -> str:
+    """Return the text of a report in the format that a file's name asks for."""
     check_suffix(path)
-    write_whole(path, _RENDERERS[Path(path).suffix.lower()](report))
+    return _RENDERERS[Path(path).suffix.lower()](report)
 
 
 def check_suffix(path: str | os.PathLike[str]) -> None:
