@@ -109,7 +109,7 @@ def usable(values: Sequence[Any]) -> bool:
 formats = st.sampled_from([".csv", ".jsonl", ".parquet", ".npz"])
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(tables(), formats, st.sampled_from([None, "attack", "1", "true", "-1"]))
 @example({"score": [inf, 1.0], "label": [0, 1]}, ".csv", None)
 @example({"score": [1.0, nan], "label": [0, 1]}, ".jsonl", None)
@@ -134,7 +134,7 @@ def test_calibrate_succeeds_or_refuses_in_one_sentence(
                 assert certificate.anomalous.n == sum(table["label"])
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(tables(), formats, st.sampled_from([".csv", ".jsonl", ".parquet"]))
 @example({"score": [inf, 1.0]}, ".csv", ".parquet")
 @example({"score": [0.25, nan, 1.0, 3.0]}, ".parquet", ".csv")

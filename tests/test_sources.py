@@ -132,7 +132,7 @@ def test_mixed_formats_are_refused() -> None:
     assert "different formats" in refusal(lambda: reader_of([Path("a.csv"), Path("b.parquet")]))
 
 
-@pytest.mark.parametrize("name", ["a.csv", "[ab].csv", "*.csv", "?.csv", "[!a].csv", "{a}'b.csv", "~x.csv"])
+@pytest.mark.parametrize("name", ["a.csv", "[ab].csv", "*.csv", "?.csv", "[!a].csv", "{a}'b.csv"])
 def test_a_literal_path_matches_its_own_file_alone(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,8 +140,6 @@ def test_a_literal_path_matches_its_own_file_alone(
     monkeypatch.chdir(folder)
     for path in (name, str(folder / name)):
         assert [os.path.realpath(found) for found in glob(literal_path(path))] == [str(folder / name)]
-        # DuckDB takes a tilde in front for the home of a user
-        assert not literal_path(path).startswith("~")
 
 
 def saved(path: Path, content: Any) -> Path:

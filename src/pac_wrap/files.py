@@ -32,6 +32,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             with suppress(OSError):
                 os.unlink(name)
             raise
+    except OutputError:
+        raise
     except OSError as error:
         reason = error.strerror or error
         raise OutputError(f"cannot write {os.fspath(path)}: {reason}; nothing was written") from error

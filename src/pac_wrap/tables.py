@@ -266,12 +266,14 @@ def _refuse_twins(connection: duckdb.DuckDBPyConnection, reader: str, files: lis
     """Refuse a file that names a column twice, in any case; DuckDB would rename the second silently."""
     query = {
         "read_csv": "SELECT * FROM read_csv({}, header = false, all_varchar = true) LIMIT 1",
-        "read_parquet": "SELECT name FROM parquet_schema({}) WHERE num_children IS NULL",
+        "read_parquet": "SELECT name, coalesce(num_children, 0) FROM parquet_schema({})",
     }.get(reader)
     for file in files if query else []:
         found = connection.execute(
             (query or "").format(quote_text(literal_path(str(file.absolute()))))
         ).fetchall()
+        if reader == "read_parquet":
+            found = [(name,) for name in _top_level(found)]
         names = [str(name) for row in found for name in row if name is not None]
         lowered = [name.lower() for name in names]
         for name in names:
@@ -279,8 +281,18 @@ def _refuse_twins(connection: duckdb.DuckDBPyConnection, reader: str, files: lis
                 raise InputError(f"{file} has two columns named {name!r}; rename one of them")
 
 
+def _top_level(schema: list[tuple[Any, ...]]) -> list[str]:
+    """Return the columns of a Parquet schema, which lists every node before its children, the root first."""
+    names, inside = [], 0
+    for name, children in schema[1:]:
+        if inside == 0:
+            names.append(str(name))
+        inside = max(0, inside - 1) + children
+    return names
+
+
 def _refusal(error: Exception, names: list[str]) -> BaseException:
-    if "interrupted" in str(error).lower():
+    if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":
         return KeyboardInterrupt()
     return InputError(_sentence(error, names))
 

@@ -33,8 +33,8 @@ def decide(
     rule = Certificate.load(certificate).rule
     added = {"verdict": verdict_sql(rule, score), "prediction_set": prediction_set_sql(rule, score)}
     keep_apart(tables, output)
-    verbatim = (output is None and form == "csv") or (output is not None and ".csv" in output.suffixes)
     options = output_options(f".{form}" if output is None else output.name)
+    verbatim = options.startswith("FORMAT csv")
     with (
         progress_bar("deciding") as progress,
         open_table(tables, [score], whole=True, verbatim=verbatim, progress=progress) as table,
