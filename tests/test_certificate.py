@@ -172,7 +172,7 @@ def test_sets_and_ambiguity_follow_the_rule() -> None:
 
 def test_a_certificate_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
-        calibrate(NORMAL, FAR).tau = 0.0  # type: ignore[misc]
+        calibrate(NORMAL, FAR).tau = 0.0  # type: ignore[misc]  # frozen on purpose
 
 
 SCORES = st.lists(st.sampled_from([-inf, -1.0, -0.0, 0.0, 0.5, 1.0, inf]) | st.floats(allow_nan=False))

@@ -21,7 +21,7 @@ Y = np.r_[np.zeros(400, dtype=int), np.ones(100, dtype=int)]
 NEW = RNG.normal(0, 1, (50, 3))
 
 
-class Unlabelled(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class Unlabelled(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # untyped base
     """Keeps what it was trained on, and would rather not see labels."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -35,11 +35,11 @@ class Unlabelled(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 class Labelled(Unlabelled):
     """The same, but its fit demands labels."""
 
-    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]  # demands y
         return super().fit(X, y)
 
 
-class Classifying(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Classifying(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped base
     """A classifier that keeps what it was trained on."""
 
     def fit(self, X: Any, y: Any = None) -> Self:

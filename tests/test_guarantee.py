@@ -57,7 +57,7 @@ def test_numbers_become_plain_floats() -> None:
 
 def test_a_guarantee_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
-        Guarantee().max_fpr = 0.5  # type: ignore[misc]
+        Guarantee().max_fpr = 0.5  # type: ignore[misc]  # frozen on purpose
 
 
 @given(st.integers(0, 60), rate, rate)

@@ -26,6 +26,7 @@ STEPS = (
     ("certificate",),
     ("calibration",),
     ("metrics", "sql", "sources", "comparison"),
+    ("views",),
     ("tables",),
     ("scores", "rows"),
     ("estimator",),

@@ -26,7 +26,7 @@ PROMISES = {
     "separated": BOTH.format("5 %", "5 %", "90 %."),
     "overlapping": BOTH.format("5 %", "5 %", "90 %."),
     "relaxed": BOTH.format("25 %", "25 %", "90 %."),
-    "uncorrected": BOTH.format("25 %", "25 %", "90 %; this confidence is not proved."),
+    "uncorrected": BOTH.format("25 %", "25 %", "90 %; this confidence is not guaranteed."),
     "less_confident": BOTH.format("5 %", "5 %", "81 %."),
     "careless": BOTH.format("5 %", "5 %", "").removesuffix("both together with confidence ")
     + "false alarms with confidence 40 %, missed anomalies with confidence 40 %.",
@@ -61,7 +61,7 @@ def test_the_promise_is_one_sentence_that_says_no_more_than_what_holds(name: str
         ("separated", "certified"),
         ("hold_fnr", "certified, but less than was asked for"),
         ("less_confident", "certified, but less than was asked for"),
-        ("uncorrected", "certified, confidence not proved"),
+        ("uncorrected", "certified, confidence not guaranteed"),
         ("vacuous_fpr", "too few labels"),
         ("nothing_overlapping", "nothing certified"),
     ],

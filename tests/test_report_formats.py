@@ -182,7 +182,7 @@ def test_markdown_tables_hold_whatever_the_names_are() -> None:
 
 def test_markdown_leaves_out_what_it_cannot_show() -> None:
     assert "## What the scores show" not in markdown.render(report("vacuous"))
-    assert "> **Warning.** The confidence is not proved" in markdown.render(report("uncorrected"))
+    assert "> **Warning.** The confidence is not guaranteed" in markdown.render(report("uncorrected"))
 
 
 def strict(text: str) -> object:

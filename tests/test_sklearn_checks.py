@@ -23,6 +23,6 @@ WRAPPED = [
 # the checks use a few rows of noise, many of them empty: rows repeat, and labels say nothing about scores
 @pytest.mark.filterwarnings("ignore::pac_wrap.errors.OverlapWarning")
 @pytest.mark.filterwarnings("ignore::pac_wrap.errors.UpsideDownWarning")
-@parametrize_with_checks(WRAPPED)  # type: ignore[untyped-decorator]
+@parametrize_with_checks(WRAPPED)  # type: ignore[untyped-decorator]  # untyped library
 def test_scikit_learn_accepts_it(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
-from pac_wrap.sources import find_files, literal_path, numpy_columns, reader_of
+from pac_wrap.sources import find_files, numpy_columns, reader_of
 from pac_wrap.sql import quote_name, quote_text
+from pac_wrap.views import csv_types, make_view, refuse_twins
 
 Progress = Callable[[float], None]
 T = TypeVar("T")
@@ -220,13 +221,13 @@ def open_table(
                 options += ["union_by_name = true"] if len(files) > 1 else []
                 if reader == "read_json":
                     options += ["sample_size = -1"]
-                _refuse_twins(connection, reader, files)
+                refuse_twins(connection, reader, files)
                 if reader == "read_csv" and verbatim:
                     options += ["all_varchar = true"]
                 elif reader == "read_csv":
                     options += ["sample_size = -1"] if whole else []
-                    options += _typed(_view(connection, reader, files, options), scores, label)
-                _view(connection, reader, files, options)
+                    options += csv_types(make_view(connection, reader, files, options), scores, label)
+                make_view(connection, reader, files, options)
             table = Table(connection, list(paths), progress)
         except (duckdb.Error, RuntimeError) as error:
             raise _refusal(error, list(paths)) from error
@@ -240,55 +241,6 @@ def output_options(name: str) -> str:
     if suffix not in _WRITERS or (packed and suffix == ".parquet"):
         raise InputError(f"the output {name} has no known format; the endings are {', '.join(_WRITERS)}")
     return _WRITERS[suffix] + (", COMPRESSION gzip" if packed else "")
-
-
-def _view(
-    connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path], options: list[str]
-) -> dict[str, str]:
-    """Make the files a view called source, and return the types of its columns."""
-    listed = "[" + ", ".join(quote_text(literal_path(str(file.absolute()))) for file in files) + "]"
-    arguments = ", ".join([listed, *options])
-    connection.execute(f"CREATE OR REPLACE VIEW source AS SELECT * FROM {reader}({arguments})")
-    return {name: kind for name, kind, *_ in connection.execute("DESCRIBE source").fetchall()}
-
-
-def _typed(types: dict[str, str], scores: Sequence[str], label: str | None) -> list[str]:
-    wanted = dict.fromkeys(scores, "DOUBLE") | ({} if label is None else {label: "VARCHAR"})
-    given = [
-        f"{quote_text(name)}: '{kind}'"
-        for name, kind in wanted.items()
-        if types.get(name, "VARCHAR") != "VARCHAR"
-    ]
-    return [f"types = {{{', '.join(given)}}}"] if given else []
-
-
-def _refuse_twins(connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path]) -> None:
-    """Refuse a file that names a column twice, in any case; DuckDB would rename the second silently."""
-    query = {
-        "read_csv": "SELECT * FROM read_csv({}, header = false, all_varchar = true) LIMIT 1",
-        "read_parquet": "SELECT name, coalesce(num_children, 0) FROM parquet_schema({})",
-    }.get(reader)
-    for file in files if query else []:
-        found = connection.execute(
-            (query or "").format(quote_text(literal_path(str(file.absolute()))))
-        ).fetchall()
-        if reader == "read_parquet":
-            found = [(name,) for name in _top_level(found)]
-        names = [str(name) for row in found for name in row if name is not None]
-        lowered = [name.lower() for name in names]
-        for name in names:
-            if lowered.count(name.lower()) > 1:
-                raise InputError(f"{file} has two columns named {name!r}; rename one of them")
-
-
-def _top_level(schema: list[tuple[Any, ...]]) -> list[str]:
-    """Return the columns of a Parquet schema, which lists every node before its children, the root first."""
-    names, inside = [], 0
-    for name, children in schema[1:]:
-        if inside == 0:
-            names.append(str(name))
-        inside = max(0, inside - 1) + children
-    return names
 
 
 def _refusal(error: Exception, names: list[str]) -> BaseException:

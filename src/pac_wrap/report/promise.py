@@ -27,7 +27,7 @@ def status(certificate: Certificate) -> str:
     if certificate.regime is Regime.VACUOUS:
         return "too few labels"
     if not proved(certificate):
-        return "certified, confidence not proved"
+        return "certified, confidence not guaranteed"
     if any(_raises(certificate)):
         return "certified, but less than was asked for"
     return "certified"
@@ -73,7 +73,7 @@ promised about missed anomalies.'
         f"nothing is promised about {side.errors}" for side in both if side not in kept and not side.short
     ]
     if not proved(certificate):
-        parts.append("this confidence is not proved")
+        parts.append("this confidence is not guaranteed")
     text = "; ".join(parts)
     return f"{text[0].upper()}{text[1:]}."
 
@@ -111,8 +111,8 @@ def warnings_of(report: Report) -> Iterator[str]:
     certificate = report.certificate
     if not proved(certificate) and certificate.certified is not None:
         yield (
-            "The confidence is not proved: the promise was chosen on the points that certify it, and delta"
-            ' was not shared among the levels. Use correction="share" or a strategy that holds one side.'
+            "The confidence is not guaranteed: the promise was chosen on the points that certify it, and"
+            ' delta was not shared among the levels. Use correction="share" or a strategy that holds one side.'
         )
     for side in sides(certificate, report.metrics):
         if side.exceeded and side.measured is not None:

@@ -106,4 +106,4 @@ def _strategy(certificate: Certificate) -> Iterator[str]:
             " choice; the exact confidence above is that of a single one."
         )
     else:
-        yield "Delta was not corrected for the choice, so the confidence is not proved."
+        yield "Delta was not corrected for the choice, so the confidence is not guaranteed."

@@ -1,0 +1,61 @@
+"""Files of one format as one DuckDB view called source: names checked, types fixed where they matter."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from pac_wrap.errors import InputError
+from pac_wrap.sources import literal_path
+from pac_wrap.sql import quote_text
+
+
+def make_view(
+    connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path], options: list[str]
+) -> dict[str, str]:
+    """Make the files a view called source, and return the types of its columns."""
+    listed = "[" + ", ".join(quote_text(literal_path(str(file.absolute()))) for file in files) + "]"
+    arguments = ", ".join([listed, *options])
+    connection.execute(f"CREATE OR REPLACE VIEW source AS SELECT * FROM {reader}({arguments})")
+    return {name: kind for name, kind, *_ in connection.execute("DESCRIBE source").fetchall()}
+
+
+def csv_types(types: dict[str, str], scores: Sequence[str], label: str | None) -> list[str]:
+    """Return the option that fixes the types of the score and label columns of a CSV."""
+    wanted = dict.fromkeys(scores, "DOUBLE") | ({} if label is None else {label: "VARCHAR"})
+    given = [
+        f"{quote_text(name)}: '{kind}'"
+        for name, kind in wanted.items()
+        if types.get(name, "VARCHAR") != "VARCHAR"
+    ]
+    return [f"types = {{{', '.join(given)}}}"] if given else []
+
+
+def refuse_twins(connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path]) -> None:
+    """Refuse a file that names a column twice, in any case; DuckDB would rename the second silently."""
+    query = {
+        "read_csv": "SELECT * FROM read_csv({}, header = false, all_varchar = true) LIMIT 1",
+        "read_parquet": "SELECT name, coalesce(num_children, 0) FROM parquet_schema({})",
+    }.get(reader)
+    for file in files if query else []:
+        found = connection.execute(
+            (query or "").format(quote_text(literal_path(str(file.absolute()))))
+        ).fetchall()
+        if reader == "read_parquet":
+            found = [(name,) for name in _top_level(found)]
+        names = [str(name) for row in found for name in row if name is not None]
+        lowered = [name.lower() for name in names]
+        for name in names:
+            if lowered.count(name.lower()) > 1:
+                raise InputError(f"{file} has two columns named {name!r}; rename one of them")
+
+
+def _top_level(schema: list[tuple[Any, ...]]) -> list[str]:
+    """Return the columns of a Parquet schema, which lists every node before its children, the root first."""
+    names, inside = [], 0
+    for name, children in schema[1:]:
+        if inside == 0:
+            names.append(str(name))
+        inside = max(0, inside - 1) + children
+    return names
