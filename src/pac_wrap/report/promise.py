@@ -112,7 +112,8 @@ def warnings_of(report: Report) -> Iterator[str]:
     if not proved(certificate) and certificate.certified is not None:
         yield (
             "The confidence is not guaranteed: the promise was chosen on the points that certify it, and"
-            ' delta was not shared among the levels. Use correction="share" or a strategy that holds one side.'
+            ' delta was not shared among the levels. Use correction="share", or a strategy that holds'
+            " one side."
         )
     for side in sides(certificate, report.metrics):
         if side.exceeded and side.measured is not None:
