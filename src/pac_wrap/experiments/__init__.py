@@ -1,0 +1,1 @@
+"""The questions of the paper, one module each: rows in, rows out."""
