@@ -6,6 +6,7 @@ PACWrapError
 ├── UnfittedError        (also scikit-learn's NotFittedError, so it lives in `scores.py`)
 ├── CertificateError     (ValueError)   a certificate file that is damaged, edited or unknown
 ├── OutputError          (OSError)      a file could not be written; nothing was left behind
+├── DataError            (OSError)      a data set cannot be had: missing, damaged or out of reach
 └── MissingExtraError    (ImportError)  an optional package is not installed; the text says what to install
 
 PACWrapWarning           (UserWarning)
@@ -34,6 +35,10 @@ class CertificateError(PACWrapError, ValueError):
 
 class OutputError(PACWrapError, OSError):
     """A file could not be written; nothing was left behind, and an older file is as it was."""
+
+
+class DataError(PACWrapError, OSError):
+    """A data set cannot be had: missing, damaged or out of reach; the text says how to place it by hand."""
 
 
 class MissingExtraError(PACWrapError, ImportError):

@@ -88,7 +88,7 @@ def _scorer(detector: Any, anomaly_label: object, *, known: bool) -> tuple[Calla
         )
     if _is_a(detector, "torch.nn"):
         return _torch_scores(detector), False
-    if _is_a(_core(detector), "pyod."):
+    if any(_is_a(_core(detector), package) for package in ("pyod.", "pac_wrap.detectors.")):
         return _method(detector, "decision_function"), False
     if is_estimator(detector):
         if is_classifier(detector):

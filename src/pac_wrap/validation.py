@@ -21,6 +21,7 @@ from pac_wrap.tail import cdf
 
 BudgetRule = Callable[[int, float, float], int | None]
 Counts = NDArray[np.intp]
+_NAMES: Final = ("normal", "anomalous")
 _LARGEST: Final = float(np.finfo(np.float64).max)
 
 
@@ -56,20 +57,22 @@ def exact_violation(
     sizes: tuple[int, int],
     guarantee: Guarantee | None = None,
     *,
+    future: tuple[ArrayLike, ArrayLike] | None = None,
     budget: BudgetRule = error_budget,
     replacement: bool = True,
 ) -> ExactViolation:
     """Return how probable it is that a calibration breaks a ceiling, if it draws from this population.
 
     `sizes` are the numbers of normal and anomalous calibration points. Drawn with replacement, the
-    probability is a binomial tail, eq. (17), without replacement a hypergeometric one, eq. (18). `budget`
-    says how many errors a method allows among its n points, given ceiling and delta.
+    probability is a binomial tail, eq. (17), without replacement a hypergeometric one, eq. (18). `future`
+    are the populations that the rates are counted on, if they have shifted. `budget` says how many errors a
+    method allows among its n points, given ceiling and delta.
 
     >>> exact = exact_violation(np.arange(52_000.0), np.arange(52_000.0), (2000, 1000))
     >>> round(exact.fpr, 4), round(exact.fnr, 4)
     (0.042, 0.0431)
     """
-    sides = _sides(normal, anomalous, sizes, guarantee, budget)
+    sides = _sides(normal, anomalous, sizes, guarantee, future, budget)
     return ExactViolation(*(None if side is None else side.violation(replacement) for side in sides))
 
 
@@ -81,6 +84,7 @@ def violation_rate(
     *,
     trials: int = 4000,
     random: np.random.Generator,
+    future: tuple[ArrayLike, ArrayLike] | None = None,
     budget: BudgetRule = error_budget,
     confidence: float = 0.95,
 ) -> ViolationRate:
@@ -104,11 +108,11 @@ def violation_rate(
         count = int(np.count_nonzero(hits))
         return Rate(count, trials, *interval(count, trials, confidence))
 
-    fpr, fnr = _sides(normal, anomalous, sizes, guarantee, budget)
+    fpr, fnr = _sides(normal, anomalous, sizes, guarantee, future, budget)
     flagged_above = None if fpr is None else fpr.draw(trials, random)
     missed_above = None if fnr is None else fnr.draw(trials, random)
     rates = [
-        None if side is None or cut is None else side.above(cut) / side.scores.size
+        None if side is None or cut is None else side.above(cut) / side.future.size
         for side, cut in ((fpr, flagged_above), (fnr, missed_above))
     ]
     broken = [
@@ -119,11 +123,11 @@ def violation_rate(
     ambiguity, separated = 0.0, np.ones(trials, dtype=bool)
     if fpr is not None and fnr is not None and flagged_above is not None and missed_above is not None:
         # flagged and kept points are both all those from some score on: they differ by as many as they count
-        kept_normal = fpr.scores.size - fpr.below(-missed_above)
-        kept_anomalous = fnr.scores.size - fnr.above(missed_above)
+        kept_normal = fpr.future.size - fpr.below(-missed_above)
+        kept_anomalous = fnr.future.size - fnr.above(missed_above)
         abstained = np.abs(fpr.above(flagged_above) - kept_normal)
         abstained += np.abs(fnr.below(-flagged_above) - kept_anomalous)
-        ambiguity = float(abstained.mean()) / (fpr.scores.size + fnr.scores.size)
+        ambiguity = float(abstained.mean()) / (fpr.future.size + fnr.future.size)
         separated = (-missed_above > flagged_above) & (flagged_above < _LARGEST)
     return ViolationRate(broken[0], broken[1], means[0], means[1], ambiguity, share(separated))
 
@@ -133,15 +137,16 @@ class _Side:
     """One class, so oriented that an error is a score *above* the threshold; anomalies are negated."""
 
     scores: Scores
+    future: Scores
     n: int
     ceiling: float
     budget: int | None
 
     def above(self, thresholds: Scores) -> Counts:
-        return self.scores.size - np.searchsorted(self.scores, thresholds, side="right")
+        return self.future.size - np.searchsorted(self.future, thresholds, side="right")
 
     def below(self, thresholds: Scores) -> Counts:
-        return np.searchsorted(self.scores, thresholds, side="left")
+        return np.searchsorted(self.future, thresholds, side="left")
 
     def draw(self, trials: int, random: np.random.Generator) -> Scores:
         """Return the (budget + 1)-th largest of n points drawn with replacement, once per trial: eq. (19)."""
@@ -156,9 +161,10 @@ class _Side:
         """Return P(threshold < q), q the smallest score that has few enough others above it: eq. (17)."""
         if self.budget is None:
             return 0.0
+        allowed = round(self.ceiling * self.future.size)
+        allowed -= allowed / self.future.size > self.ceiling
+        least = self.future[self.future.size - 1 - allowed]
         total = self.scores.size
-        allowed = int(np.searchsorted(np.arange(total + 1) / total, self.ceiling, side="right")) - 1
-        least = self.scores[total - 1 - allowed]
         reached = int(total - np.searchsorted(self.scores, least, side="left"))
         if replacement:
             return cdf(self.budget, self.n, reached / total)
@@ -174,24 +180,31 @@ def _sides(
     anomalous: ArrayLike,
     sizes: tuple[int, int],
     guarantee: Guarantee | None,
+    future: tuple[ArrayLike, ArrayLike] | None,
     budget: BudgetRule,
 ) -> tuple[_Side | None, _Side | None]:
     asked = Guarantee() if guarantee is None else guarantee
 
-    def side(name: str, scores: Scores, n: int, ceiling: float | None, delta: float) -> _Side | None:
-        if ceiling is None:
-            return None
-        if scores.size == 0:
-            raise InputError(f"the {name} population is empty; pass its scores, or promise nothing about it")
-        return _Side(np.sort(scores), check_count(f"sizes ({name})", n), ceiling, budget(n, ceiling, delta))
-
     # alarm_from stands above the largest double only as "never", so what scores inf ties with it
-    high = np.minimum(as_scores(normal, "normal"), _LARGEST)
-    low = -np.minimum(as_scores(anomalous, "anomalous"), _LARGEST)
-    return (
-        side("normal", high, sizes[0], asked.max_fpr, asked.delta_fpr),
-        side("anomalous", low, sizes[1], asked.max_fnr, asked.delta_fnr),
+    def sides(pair: tuple[ArrayLike, ArrayLike]) -> tuple[Scores, Scores]:
+        high, low = (np.minimum(as_scores(pair[i], name), _LARGEST) for i, name in enumerate(_NAMES))
+        return np.sort(high), np.sort(-low)
+
+    ceilings = ((asked.max_fpr, asked.delta_fpr), (asked.max_fnr, asked.delta_fnr))
+    drawn = sides((normal, anomalous))
+    judged = drawn if future is None else sides(future)
+    for i, (ceiling, _) in enumerate(ceilings):
+        if ceiling is not None and min(drawn[i].size, judged[i].size) == 0:
+            raise InputError(
+                f"the {_NAMES[i]} population is empty; pass its scores, or promise nothing there"
+            )
+    fpr, fnr = (
+        None
+        if ceiling is None
+        else _Side(drawn[i], judged[i], sizes[i], ceiling, budget(sizes[i], ceiling, delta))
+        for i, (ceiling, delta) in enumerate(ceilings)
     )
+    return fpr, fnr
 
 
 def _hypergeometric_cdf(k: int, n: int, marked: int, total: int) -> float:
