@@ -117,7 +117,7 @@ def test_ctrl_c_is_one_sentence_even_with_debug(
     monkeypatch.setattr(Certificate, "load", interrupt)
     done = invoke(*with_debug, "show", CERTIFICATE)
     assert (done.code, done.out) == (2, "")
-    assert one_sentence(done.err) == "interrupted; nothing was written"
+    assert one_sentence(done.err) == "interrupted; no file is left half written"
 
 
 def test_debug_is_for_one_call_only(tmp_path: Path) -> None:

@@ -17,7 +17,18 @@ import typer
 from pac_wrap.cli import app
 from shell import CERTIFICATE, GOLDEN, SCRIPT, command, invoke
 
-COMMANDS = ["calibrate", "decide", "evaluate", "verify", "show", "compare", "sql", "plan", "demo"]
+COMMANDS = [
+    "calibrate",
+    "decide",
+    "evaluate",
+    "verify",
+    "show",
+    "compare",
+    "sql",
+    "plan",
+    "demo",
+    "reproduce",
+]
 LABELLED = [str(GOLDEN / "scores.csv"), "--score", "score", "--label", "label"]
 
 
@@ -157,7 +168,7 @@ def test_the_completion_script_is_printed(shell: str) -> None:
     ("typed", "completed"),
     [
         (["pac-wrap", "cal"], {"calibrate"}),
-        (["pac-wrap", ""], set(COMMANDS)),
+        (["pac-wrap", ""], {*COMMANDS, "data"}),
         (["pac-wrap", "sql", "--dia"], {"--dialect"}),
         (["pac-wrap", "show", "x.json", "--format", "ma"], {"markdown"}),
     ],

@@ -105,7 +105,7 @@ def test_ctrl_c_while_writing_leaves_the_old_file_and_nothing_else(
     assert listing(place) == before
     assert list(scratch.iterdir()) == []
     assert (code, out) == (2, b"")
-    assert one_sentence(err) == "interrupted; nothing was written"
+    assert one_sentence(err) == "interrupted; no file is left half written"
 
 
 @posix
@@ -128,7 +128,7 @@ def test_ctrl_c_while_reading_is_one_sentence(name: str, table: Path, tmp_path: 
     process = running(name, *certificate, *tables, *arguments, scratch=scratch)
     code, out, err = interrupt(process, reading)
     assert (code, out) == (2, b"")
-    assert one_sentence(err) == "interrupted; nothing was written"
+    assert one_sentence(err) == "interrupted; no file is left half written"
     assert list(scratch.iterdir()) == []
 
 
@@ -141,7 +141,7 @@ def test_ctrl_c_while_standard_input_waits_is_one_sentence(tmp_path: Path) -> No
     )
     code, out, err = interrupt(process, lambda: any(tmp_path.rglob("standard-input*")))
     assert (code, out) == (2, b"")
-    assert one_sentence(err) == "interrupted; nothing was written"
+    assert one_sentence(err) == "interrupted; no file is left half written"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,6 +17,7 @@ SURFACE = [
     "Budget",
     "Certificate",
     "CertificateError",
+    "DataError",
     "DetectorError",
     "Evidence",
     "Guarantee",

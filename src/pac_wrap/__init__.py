@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pac_wrap.certificate import Certificate as Certificate
     from pac_wrap.certificate import Evidence as Evidence
     from pac_wrap.errors import CertificateError as CertificateError
+    from pac_wrap.errors import DataError as DataError
     from pac_wrap.errors import DetectorError as DetectorError
     from pac_wrap.errors import InputError as InputError
     from pac_wrap.errors import LabelWarning as LabelWarning
@@ -48,7 +49,7 @@ _HOME = {
     "binomial": "achievable_rate confidence error_budget interval lower_bound min_samples upper_bound",
     "calibration": "Verification calibrate calibrate_labelled verify",
     "certificate": "Certificate Evidence",
-    "errors": "CertificateError DetectorError InputError LabelWarning MissingExtraError OutputError"
+    "errors": "CertificateError DataError DetectorError InputError LabelWarning MissingExtraError OutputError"
     " OverlapWarning PACWrapError PACWrapWarning UpsideDownWarning VacuousWarning",
     "estimator": "PACWrap",
     "guarantee": "Budget Guarantee",

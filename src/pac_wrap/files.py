@@ -39,6 +39,17 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise OutputError(f"cannot write {os.fspath(path)}: {reason}; nothing was written") from error
 
 
+def check_folder(folder: str | os.PathLike[str]) -> None:
+    """Refuse a folder that no file can be written into; it is made if it is missing."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(prefix=".pac-wrap.", dir=folder):
+            pass
+    except OSError as error:
+        reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
+        raise OutputError(f"cannot write into {os.fspath(folder)}: {reason}; name another folder") from error
+
+
 @contextmanager
 def scratch_file() -> Iterator[Path]:
     """Yield a temporary file that vanishes at the end."""

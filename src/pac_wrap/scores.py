@@ -57,6 +57,8 @@ def anomaly_scores(
 
 def takes_labels(detector: Any) -> bool:
     """Return whether a detector is trained with labels: a classifier, or one whose `fit` demands y."""
+    if hasattr(detector, "steps"):  # a pipeline passes y on to its last step
+        return takes_labels(detector.steps[-1][1])
     if is_estimator(detector) and (is_classifier(detector) or get_tags(detector).target_tags.required):
         return True
     parameter = signature(detector.fit).parameters.get("y")

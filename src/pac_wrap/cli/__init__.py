@@ -5,8 +5,10 @@ from typing import Annotated
 import typer
 
 from pac_wrap.cli.certify import calibrate, compare
+from pac_wrap.cli.data import data
 from pac_wrap.cli.inspect import evaluate, show, verify
 from pac_wrap.cli.plan import demo, plan
+from pac_wrap.cli.reproduce import reproduce
 from pac_wrap.cli.run import debug, run
 from pac_wrap.cli.use import decide, sql
 from pac_wrap.version import __version__
@@ -40,5 +42,6 @@ def _options(
     debug(with_debug)
 
 
-for command in (calibrate, decide, evaluate, verify, show, compare, sql, plan, demo):
+for command in (calibrate, decide, evaluate, verify, show, compare, sql, plan, demo, reproduce):
     app.command()(run(command))
+app.add_typer(data)

@@ -34,7 +34,7 @@ def run(command: Callable[..., None]) -> Callable[..., None]:
             try:
                 command(*arguments, **options)
             except KeyboardInterrupt:
-                _end("interrupted; nothing was written")
+                _end("interrupted; no file is left half written")
             except BrokenPipeError:  # the reader, `head` say, has seen enough
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             except (PACWrapError, OSError) as error:
@@ -66,8 +66,11 @@ def _note(message: Warning | str, *_: Any) -> None:
 
 
 @contextmanager
-def progress_bar(text: str) -> Iterator[Callable[[float], None]]:
-    """Yield what takes the percentage done; a bar shows after a second, and only on a terminal."""
+def progress_bar(text: str) -> Iterator[Callable[..., None]]:
+    """Yield what takes the percentage done, and a new text if it likes.
+
+    The bar shows after a second, and only on a terminal.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -82,4 +85,9 @@ def progress_bar(text: str) -> Iterator[Callable[[float], None]]:
         disable=not console.is_terminal,
     ) as bar:
         task = bar.add_task(text, total=100, visible=False)
-        yield lambda share: bar.update(task, completed=share, visible=time.monotonic() - started > _PATIENCE)
+
+        def update(share: float, description: str | None = None) -> None:
+            patient = time.monotonic() - started > _PATIENCE
+            bar.update(task, completed=share, description=description, visible=patient)
+
+        yield update

@@ -1,4 +1,4 @@
-"""The paper's synthetic data: two Gaussian clusters in six dimensions."""
+"""The synthetic data of the paper: two Gaussian clusters in six dimensions, and one that shifts in five."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,3 +26,23 @@ def two_gaussians(
     X = random.normal(0.0, sigma, (y.size, dimension))
     X[n_normal:] += margin * sigma / np.sqrt(dimension)
     return X, y
+
+
+def shifted_gaussians(
+    n: int,
+    gamma: float,
+    random: np.random.Generator,
+    *,
+    sigma: float = 2.0,
+    distance: float = 3.0,
+    dimension: int = 5,
+) -> NDArray[np.float64]:
+    """Return n rows of N(gamma mu_normal + (1 - gamma) mu_anomalous, sigma^2 I).
+
+    mu_normal is 0 and mu_anomalous is `distance` in every coordinate: gamma = 1 gives normal points,
+    gamma = 0 anomalies, and anything between them points that have moved from one towards the other.
+
+    >>> shifted_gaussians(2, 0.0, np.random.default_rng(0), sigma=0.0).tolist()
+    [[3.0, 3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0, 3.0]]
+    """
+    return random.normal((1.0 - gamma) * distance, sigma, (n, dimension))

@@ -59,7 +59,7 @@ def count_behind(printed: Interval, trials: int) -> float:
     The middle of all such counts, or the count whose interval comes nearest.
 
     >>> count_behind(Interval(0.034, 0.046), 4000)
-    158.0
+    158.5
     """
     start, stop = int(printed.low * trials), int(printed.high * trials) + 2
 

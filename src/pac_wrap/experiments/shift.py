@@ -121,7 +121,7 @@ def _findings(steps: list[Step]) -> Iterator[str]:
         f" {error_budget(N, LEVEL, LEVEL)} errors among {N:,} leaves some room below the ceiling, so a"
         " typical rate stays near it for a while; the promised confidence is lost earlier."
     )
-    yield "The FPR does not depend on gamma: normal points do not shift, and their threshold comes from them alone."
+    yield "The FPR does not depend on gamma: its threshold comes from normal points alone, which stay."
 
 
 def _picture(steps: list[Step]) -> Curves:

@@ -1,0 +1,114 @@
+"""pac-wrap data list, get and where: the data sets of the experiments."""
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from pac_wrap.cli.run import run
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from pac_wrap.datasets.remote import Entry
+
+ALL: Final = "all"
+
+data = typer.Typer(
+    name="data",
+    help="List, fetch and find the data sets of the experiments.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+
+def show_list() -> None:
+    """List the data sets: their size, their terms, and whether they are on this machine.
+
+    Example: [bold]pac-wrap data list[/bold]
+    """
+    from rich.console import Console
+
+    Console().print(_table())
+
+
+def get(
+    names: Annotated[list[str], typer.Argument(help="Names from pac-wrap data list, or all.")],
+) -> None:
+    """Fetch data sets, check every file by its hash, and print where the files are.
+
+    What is already in the folder PAC_WRAP_DATA or in the cache is only checked.
+
+    Example: [bold]pac-wrap data get thyroid usps[/bold]
+    """
+    from pac_wrap.datasets import check_name
+    from pac_wrap.datasets import names as known
+    from pac_wrap.datasets.registry import ENTRIES
+    from pac_wrap.datasets.store import fetch
+
+    wanted = known() if ALL in names else tuple(dict.fromkeys(names))
+    for name in (name for name in names if name != ALL):
+        check_name(name)
+    for name in wanted:
+        for file in ENTRIES[name].files:
+            typer.echo(fetch(file))
+
+
+def where(
+    name: Annotated[str | None, typer.Argument(help="A data set; without it, the folders are shown.")] = None,
+) -> None:
+    """Say in which folders data files are looked for, or where the files of a data set are.
+
+    Example: [bold]pac-wrap data where thyroid[/bold]
+    """
+    from pac_wrap.datasets import check_name
+    from pac_wrap.datasets.cache import VARIABLE, cache_folder, data_folder
+    from pac_wrap.datasets.registry import ENTRIES
+    from pac_wrap.datasets.store import locate
+
+    if name is None:
+        typer.echo(f"folder: {data_folder() or f'none; {VARIABLE} is not set'}")
+        typer.echo(f"cache: {cache_folder()}")
+        return
+    check_name(name)
+    for file in ENTRIES[name].files:
+        typer.echo(locate(file) or f"{file.name} is not here; pac-wrap data get {name} fetches it")
+
+
+def _table() -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from pac_wrap.datasets.registry import ENTRIES
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for heading in ("name", "rows x columns", "anomalies", "licence", "size", "where"):
+        numbers = heading in ("rows x columns", "anomalies", "size")
+        table.add_column(heading, justify="right" if numbers else "left", no_wrap=heading != "licence")
+    for name, entry in ENTRIES.items():
+        table.add_row(
+            name,
+            f"{entry.rows:,} x {entry.columns:,}",
+            f"{entry.anomalies:,}",
+            entry.licence,
+            f"{entry.size / 1e6:.1f} MB",
+            _place(entry),
+        )
+    return table
+
+
+def _place(entry: "Entry") -> str:
+    """Return where all files of a data set are: folder, cache, both, or not here if one is missing."""
+    from pac_wrap.datasets.cache import data_folder
+    from pac_wrap.datasets.store import locate
+
+    found = [locate(file) for file in entry.files]
+    if None in found:
+        return "not here" if found == [None] * len(found) else "in part"
+    folder = data_folder()
+    places = {"folder" if path is not None and path.parent == folder else "cache" for path in found}
+    return " and ".join(sorted(places, reverse=True))
+
+
+data.command("list")(run(show_list))
+for command in (get, where):
+    data.command()(run(command))

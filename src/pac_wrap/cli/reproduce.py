@@ -1,0 +1,57 @@
+"""pac-wrap reproduce: the questions of the paper, answered again."""
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from pac_wrap.cli.run import progress_bar
+
+ALL: Final = "all"
+
+
+def reproduce(
+    question: Annotated[str, typer.Argument(help="q1, q2, q3, q4, shift, or all.")],
+    trials: Annotated[
+        int | None, typer.Option(help="Simulated calibrations (splits in q2); by default the paper's number.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Fixes everything that is drawn.")] = 0,
+    quick: Annotated[bool, typer.Option(help="Take less data, for a first look.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write tables (CSV), pages (Markdown) and pictures (SVG) here.")
+    ] = None,
+) -> None:
+    """Answer a question of the paper on its data, beside the printed numbers.
+
+    Data sets are downloaded where they are not at hand: see pac-wrap data.
+
+    Examples: [bold]pac-wrap reproduce q4[/bold], [bold]pac-wrap reproduce shift --quick --out results[/bold]
+    """
+    from rich.console import Console
+
+    from pac_wrap.experiments import QUESTIONS, check_question
+    from pac_wrap.experiments import reproduce as answer
+    from pac_wrap.experiments.record import record
+    from pac_wrap.files import check_folder
+    from pac_wrap.report.study import show_study, write_study
+
+    questions = tuple(QUESTIONS) if question == ALL else (question,)
+    for name in questions:
+        check_question(name)
+    if out is not None:  # what would fail at the end fails here, before an hour's work
+        import_module("pac_wrap.report.figures")
+        check_folder(out)
+    for name in questions:
+        with progress_bar(name) as bar:
+            study = answer(name, seed=seed, trials=trials, quick=quick, progress=partial(_show, bar, name))
+        Console().print(show_study(study))
+        if out is not None:
+            written = write_study(study, out, record(name, seed=seed, trials=trials, quick=quick))
+            typer.echo(f"{len(written)} files of {name} are in {out}")
+
+
+def _show(bar: Callable[[float, str], None], name: str, share: float, text: str) -> None:
+    bar(100.0 * share, f"{name}: {text}")

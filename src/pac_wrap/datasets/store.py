@@ -1,0 +1,42 @@
+"""Data files: in the user's folder, in the cache, or downloaded into it; none is used unchecked."""
+
+from pathlib import Path
+
+from pac_wrap.datasets.cache import cache_folder, data_folder
+from pac_wrap.datasets.checksum import mismatch, rejected_name, sha256_of
+from pac_wrap.datasets.download import download
+from pac_wrap.datasets.remote import RemoteFile
+
+
+def locate(file: RemoteFile) -> Path | None:
+    """Return where the file lies, unchecked: in PAC_WRAP_DATA, else in the cache, else None."""
+    for folder in (data_folder(), cache_folder()):
+        if folder is not None and (folder / file.name).is_file():
+            return folder / file.name
+    return None
+
+
+def fetch(file: RemoteFile, progress: bool = True, *, timeout: float = 30.0) -> Path:
+    """Return the path of the file, downloaded if it is not here yet, after its hash was checked.
+
+    `timeout` is how many seconds to wait for the server's next word; a bar shows only on a terminal.
+    """
+    path = locate(file)
+    if path is None:
+        return download(file, cache_folder(), progress, timeout)
+    found = sha256_of(path)
+    if found == file.sha256:
+        return path
+    if path.parent == data_folder():
+        outcome = f"it was left where it is; put {file.url} in its place, or take it away"
+    else:
+        outcome = _set_aside(path)
+    raise mismatch(file, str(path), found, outcome)
+
+
+def _set_aside(path: Path) -> str:
+    try:
+        path.replace(rejected_name(path))
+    except OSError as error:
+        return f"it could not be moved aside ({error.strerror}); take it away"
+    return f"it was moved to {rejected_name(path)}; try again to download it anew"

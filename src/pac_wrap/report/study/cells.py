@@ -1,0 +1,77 @@
+"""A cell of a study's table as text."""
+
+from math import isinf, isnan
+
+from pac_wrap.experiments.study import Cell, Interval, Spread, Table
+from pac_wrap.metrics import Rate
+
+_MINUS = "\N{MINUS SIGN}"
+
+
+def cell_text(cell: Cell) -> str:
+    """Return a cell on one line: three decimals, with the interval or the range behind the value.
+
+    >>> cell_text(Rate(43, 1000, 0.0313, 0.0576)), cell_text(Spread(0.121, 0.11, 0.135))
+    ('0.043 [0.031, 0.058]', '0.121 (0.110 to 0.135)')
+    >>> cell_text(0.0001), cell_text(100_000), cell_text(True), cell_text(None)
+    ('<0.001', '100,000', 'yes', '–')
+    """
+    return " ".join(cell_lines(cell))
+
+
+def cell_lines(cell: Cell) -> tuple[str, ...]:
+    """Return a cell in the lines it may be broken into, none of which should be.
+
+    >>> cell_lines(Rate(43, 1000, 0.0313, 0.0576))
+    ('0.043', '[0.031, 0.058]')
+    """
+    match cell:
+        case str():
+            return (cell,)
+        case None:
+            return ("\N{EN DASH}",)
+        case bool():
+            return ("yes" if cell else "no",)
+        case int():
+            return (f"{cell:,}".replace("-", _MINUS),)
+        case float():
+            return (_number(cell),)
+        case Rate(n=0):
+            return ("no points",)
+        case Rate(low=low, high=high):
+            return (_number(cell.value), _between(low, high))
+        case Spread(mean, low, high):
+            return (_number(mean),) if low == high else (_number(mean), f"({_end(low)} to {_end(high)})")
+        case Interval(low, high):
+            return (_between(low, high),)
+
+
+def numeric_columns(table: Table) -> dict[str, bool]:
+    """Return for each column of a table, in order, whether it holds numbers, which are set flush right.
+
+    >>> numeric_columns(Table("t", "A table", ({"detector": "LOF", "n": 3, "rate": None},)))
+    {'detector': False, 'n': True, 'rate': True}
+    """
+    heads = table.rows[0] if table.rows else {}
+    return {head: not any(isinstance(row[head], str | bool) for row in table.rows) for head in heads}
+
+
+def _number(value: float) -> str:
+    """Return three decimals; it is 0 or 1 only where it is exactly that."""
+    if isnan(value):
+        return "\N{EN DASH}"
+    if 0.0 < abs(value) < 0.0005:
+        return "<0.001" if value > 0.0 else f">{_MINUS}0.001"
+    if 0.9995 <= value < 1.0:
+        return ">0.999"
+    return _end(value)
+
+
+def _between(low: float, high: float) -> str:
+    return f"[{_end(low)}, {_end(high)}]"
+
+
+def _end(value: float) -> str:
+    if isinf(value):
+        return "\N{INFINITY}" if value > 0.0 else f"{_MINUS}\N{INFINITY}"
+    return f"{value + 0.0:z,.3f}".replace("-", _MINUS)
