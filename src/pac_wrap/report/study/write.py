@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from pac_wrap.errors import OutputError
+from pac_wrap.errors import InputError, OutputError
 from pac_wrap.experiments.study import Picture, Study
 from pac_wrap.files import whole_file
 from pac_wrap.report.study.csvtext import csv_text
@@ -38,6 +38,12 @@ def write_study(study: Study, folder: str | os.PathLike[str], meta: Mapping[str,
 
 def _texts(study: Study, meta: Mapping[str, object]) -> dict[str, str]:
     """Return the content of every file by its name."""
+    for kind, names in (
+        ("tables", [table.name for table in study.tables]),
+        ("pictures", [picture.name for picture in study.pictures]),
+    ):
+        if len(set(names)) < len(names):
+            raise InputError(f"{kind} of a study need different names, got {', '.join(names)}")
     texts = {f"{study.question}-{table.name}.csv": csv_text(table) for table in study.tables}
     files = {picture.name: f"{study.question}-{picture.name}.svg" for picture in study.pictures}
     texts |= {files[picture.name]: _svg(picture) for picture in study.pictures}
