@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TORCH := torch==2.13.0
 PYTEST_ARGS ?=
 
-.PHONY: demo test check format lint types deep system picture guide clean
+.PHONY: demo test check format lint types deep system picture guide reproduction bench clean
 
 demo: $(VENV)/.base
 	$(BIN)/pac-wrap demo
@@ -42,6 +42,14 @@ picture: $(VENV)/.dev
 
 guide: $(VENV)/.dev
 	$(BIN)/python docs/guide/run.py
+
+# the paper's experiments in full, about 20 minutes; reads PAC_WRAP_DATA or downloads
+reproduction: $(VENV)/.dev
+	$(BIN)/pac-wrap reproduce all --out results
+	$(BIN)/python docs/reproduction/build.py
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/violation.py --json benchmarks/violation.json
 
 clean:
 	rm -rf $(VENV)

@@ -62,7 +62,7 @@ def test_decision_records_are_short_and_decide(record: Path) -> None:
     assert "**Decision.**" in text or "**Exception.**" in text
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/theory.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/theory.md", "docs/reproduction.md"])
 def test_links_between_pages_lead_somewhere(page: str) -> None:
     path = ROOT / page
     for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):

@@ -5,6 +5,7 @@ Each returns `Thresholds`, the rule that a certificate carries too, so that all 
 
 from fractions import Fraction
 from math import inf, nextafter
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,8 @@ from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import as_scores, check_count, check_rate
 from pac_wrap.thresholds import Thresholds, alarm_from, clear_below
+
+_LARGEST: Final = float(np.finfo(np.float64).max)
 
 
 def cpad_budget(n: int, rate: float, delta: float | None = None) -> int | None:
@@ -62,7 +65,8 @@ def f1_max(normal: ArrayLike, anomalous: ArrayLike) -> Thresholds:
     candidates = np.unique(anomalous)[::-1]
     hits = anomalous.size - np.searchsorted(np.sort(anomalous), candidates)
     alarms = hits + normal.size - np.searchsorted(np.sort(normal), candidates)
-    tau = float(candidates[np.argmax(2.0 * hits / (alarms + anomalous.size))])
+    # a threshold of inf would never alarm
+    tau = min(float(candidates[np.argmax(2.0 * hits / (alarms + anomalous.size))]), _LARGEST)
     return Thresholds(tau, tau)
 
 
@@ -77,6 +81,8 @@ def percentile(normal: ArrayLike, contamination: float = 0.05) -> Thresholds:
     normal = as_scores(normal, "normal")
     if normal.size == 0:
         raise InputError("normal is empty, so it has no percentile; pass at least one normal score")
-    # those libraries interpolate between scores, so this does too
-    tau = nextafter(float(np.quantile(normal, 1.0 - check_rate("contamination", contamination))), inf)
+    # those libraries interpolate between scores, so this does too, except between infinities
+    method: Literal["linear", "higher"] = "linear" if np.isfinite(normal).all() else "higher"
+    level = 1.0 - check_rate("contamination", contamination)
+    tau = min(nextafter(float(np.quantile(normal, level, method=method)), inf), _LARGEST)
     return Thresholds(tau, tau)

@@ -108,28 +108,27 @@ def violation_rate(
         count = int(np.count_nonzero(hits))
         return Rate(count, trials, *interval(count, trials, confidence))
 
+    if not hasattr(random, "beta"):
+        raise InputError(f"random must be a NumPy generator, got {random!r}; pass np.random.default_rng(0)")
     fpr, fnr = _sides(normal, anomalous, sizes, guarantee, future, budget)
-    flagged_above = None if fpr is None else fpr.draw(trials, random)
-    missed_above = None if fnr is None else fnr.draw(trials, random)
-    rates = [
-        None if side is None or cut is None else side.above(cut) / side.future.size
-        for side, cut in ((fpr, flagged_above), (fnr, missed_above))
-    ]
-    broken = [
-        None if side is None or found is None else share(found > side.ceiling)
-        for side, found in zip((fpr, fnr), rates, strict=True)
-    ]
-    means = [None if found is None else float(found.mean()) for found in rates]
+    flagged, missed = (None if side is None else _Draws.of(side, trials, random) for side in (fpr, fnr))
     ambiguity, separated = 0.0, np.ones(trials, dtype=bool)
-    if fpr is not None and fnr is not None and flagged_above is not None and missed_above is not None:
+    if flagged is not None and missed is not None:
         # flagged and kept points are both all those from some score on: they differ by as many as they count
-        kept_normal = fpr.future.size - fpr.below(-missed_above)
-        kept_anomalous = fnr.future.size - fnr.above(missed_above)
-        abstained = np.abs(fpr.above(flagged_above) - kept_normal)
-        abstained += np.abs(fnr.below(-flagged_above) - kept_anomalous)
-        ambiguity = float(abstained.mean()) / (fpr.future.size + fnr.future.size)
-        separated = (-missed_above > flagged_above) & (flagged_above < _LARGEST)
-    return ViolationRate(broken[0], broken[1], means[0], means[1], ambiguity, share(separated))
+        kept_normal = flagged.side.future.size - flagged.side.below(-missed.thresholds)
+        kept_anomalous = missed.side.future.size - missed.errors
+        abstained = np.abs(flagged.errors - kept_normal)
+        abstained += np.abs(missed.side.below(-flagged.thresholds) - kept_anomalous)
+        ambiguity = float(abstained.mean()) / (flagged.side.future.size + missed.side.future.size)
+        separated = (-missed.thresholds > flagged.thresholds) & (flagged.thresholds < np.inf)
+    return ViolationRate(
+        None if flagged is None else share(flagged.rates > flagged.side.ceiling),
+        None if missed is None else share(missed.rates > missed.side.ceiling),
+        None if flagged is None else float(flagged.rates.mean()),
+        None if missed is None else float(missed.rates.mean()),
+        ambiguity,
+        share(separated),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,20 +158,38 @@ class _Side:
 
     def violation(self, replacement: bool) -> float:
         """Return P(threshold < q), q the smallest score that has few enough others above it: eq. (17)."""
+        total = self.scores.size
+        if not replacement and self.n > total:
+            raise InputError(
+                f"{self.n:,} points cannot be drawn from {total:,} without replacement; draw fewer of them"
+            )
         if self.budget is None:
             return 0.0
         allowed = round(self.ceiling * self.future.size)
         allowed -= allowed / self.future.size > self.ceiling
         least = self.future[self.future.size - 1 - allowed]
-        total = self.scores.size
         reached = int(total - np.searchsorted(self.scores, least, side="left"))
         if replacement:
             return cdf(self.budget, self.n, reached / total)
-        if self.n > total:
-            raise InputError(
-                f"{self.n:,} points cannot be drawn from {total:,} without replacement; draw fewer of them"
-            )
         return _hypergeometric_cdf(self.budget, self.n, reached, total)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draws:
+    """The thresholds of simulated calibrations of one class, and how many points err with each."""
+
+    side: _Side
+    thresholds: Scores
+    errors: Counts
+
+    @classmethod
+    def of(cls, side: _Side, trials: int, random: np.random.Generator) -> "_Draws":
+        thresholds = side.draw(trials, random)
+        return cls(side, thresholds, side.above(thresholds))
+
+    @property
+    def rates(self) -> Scores:
+        return self.errors / self.side.future.size
 
 
 def _sides(
@@ -184,11 +201,17 @@ def _sides(
     budget: BudgetRule,
 ) -> tuple[_Side | None, _Side | None]:
     asked = Guarantee() if guarantee is None else guarantee
+    if not isinstance(asked, Guarantee):
+        raise InputError(f"guarantee must be a Guarantee, got {asked!r}; write Guarantee(max_fpr=0.05)")
+    if not isinstance(sizes, tuple | list) or len(sizes) != 2:
+        raise InputError(f"sizes must be the numbers of normal and anomalous points, got {sizes!r}")
+    for name, n in zip(_NAMES, sizes, strict=True):
+        check_count(f"sizes ({name})", n)
 
-    # alarm_from stands above the largest double only as "never", so what scores inf ties with it
     def sides(pair: tuple[ArrayLike, ArrayLike]) -> tuple[Scores, Scores]:
-        high, low = (np.minimum(as_scores(pair[i], name), _LARGEST) for i, name in enumerate(_NAMES))
-        return np.sort(high), np.sort(-low)
+        high, low = (as_scores(scores, name) for scores, name in zip(pair, _NAMES, strict=True))
+        # the next double after the largest stands for "never", so normals from there on are never flagged
+        return np.sort(np.where(high >= _LARGEST, np.inf, high)), np.sort(-low)
 
     ceilings = ((asked.max_fpr, asked.delta_fpr), (asked.max_fnr, asked.delta_fnr))
     drawn = sides((normal, anomalous))
@@ -209,7 +232,9 @@ def _sides(
 
 def _hypergeometric_cdf(k: int, n: int, marked: int, total: int) -> float:
     """Return the chance of at most k marked points among n drawn without replacement: eq. (18)."""
-    ways = sum(
-        comb(marked, i) * comb(total - marked, n - i) for i in range(max(0, n + marked - total), k + 1)
-    )
+    first = max(0, n + marked - total)
+    ways = term = comb(marked, first) * comb(total - marked, n - first) if k >= first else 0
+    for i in range(first, min(k, marked, n)):
+        term = term * (marked - i) * (n - i) // ((i + 1) * (total - marked - n + i + 1))
+        ways += term
     return ways / comb(total, n)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import floor
 from typing import Final
 
 import numpy as np
@@ -86,7 +87,7 @@ def run(
 
 def _row(step: Step) -> Row:
     return {
-        "gamma": step.gamma,
+        "gamma": f"{step.gamma:g}",
         "FPR, one test set": step.fpr,
         "FNR, one test set": step.fnr,
         "average FPR": step.simulated.mean_fpr,
@@ -114,7 +115,7 @@ def _findings(steps: list[Step]) -> Iterator[str]:
         yield (
             f"The average FNR is above its ceiling from gamma = {first[0]:g} on ({first[2]:.3f}); at"
             f" gamma = {last[0]:g} it is {last[2]:.3f}, {last[2] / LEVEL:.1f} times the ceiling, and"
-            f" {last[1]:.1%} of calibrations fail."
+            f" at least {floor(1000 * last[1]) / 1000:.3f} of calibrations fail."
         )
     yield (
         "The paper finds that the guarantees nearly hold up to gamma = .06. A budget of"
