@@ -174,7 +174,7 @@ def _differences(found: Certificate, expected: Certificate) -> Iterator[str]:
     ours, theirs = flat(expected), flat(found)
     for name in theirs | ours:
         value, other = theirs.get(name, "absent"), ours.get(name, "absent")
-        if value == other or name.split(".")[0] in ("assumptions", "version"):
+        if value == other or name.split(".")[0] in ("assumptions", "sampling", "version"):
             continue
         # rates and confidences come from SciPy and may differ in the last digit; thresholds may not
         rounded = isinstance(value, float) and isinstance(other, float) and isclose(value, other)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import inf
 from pathlib import Path
@@ -17,6 +17,7 @@ from pac_wrap.errors import CertificateError
 from pac_wrap.files import write_whole
 from pac_wrap.guarantee import Budget, Guarantee, rounded_down, rounded_up
 from pac_wrap.relaxation import Strategy, feasible_levels, survives
+from pac_wrap.sampling import Sampling
 from pac_wrap.thresholds import Regime, Thresholds, find_regime
 from pac_wrap.version import __version__
 
@@ -61,6 +62,7 @@ class Certificate:
     tau: float | None = None
     levels: int | None = None
     level: int | None = None
+    sampling: Sampling | None = field(default=None, metadata={"optional": True})
     assumptions: tuple[str, ...] = ASSUMPTIONS
     version: str = __version__
 
@@ -147,6 +149,8 @@ class Certificate:
         lines += [("regime", f"{self.regime.value}: {self.regime.explanation}")]
         lines += [("", sentence) for sentence in self.diagnosis]
         lines += [(name, _evidence(one, self.levels is not None)) for name, _, one in self._sides()]
+        if self.sampling is not None:
+            lines += [("series", str(self.sampling)), ("", _worth(self.sampling))]
         if self.strategy is not None:
             lines += [("strategy", _strategy(self.strategy, self.levels, self.level))]
         return lines + [("" if i else "assumes", text) for i, text in enumerate(self.assumptions)]
@@ -182,6 +186,11 @@ def _evidence(evidence: Evidence, chosen: bool) -> str:
         return f"{text}, too few for any error budget"
     of = "confidence of this level alone" if chosen else "exact confidence"
     return f"{text}, error budget {evidence.budget.errors:,}, {of} {evidence.budget.confidence:.6g}"
+
+
+def _worth(sampling: Sampling) -> str:
+    normal, anomalous = sampling.effective_normal, sampling.effective_anomalous
+    return f"worth about {normal:,.0f} independent normal and {anomalous:,.0f} anomalous scores"
 
 
 def _strategy(strategy: Strategy, levels: int | None, level: int | None) -> str:

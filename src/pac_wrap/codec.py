@@ -4,7 +4,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from math import inf, isinf
 from types import NoneType, UnionType
@@ -86,7 +86,8 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        pairs = ((field, getattr(value, field.name)) for field in fields(value))
+        return {field.name: _plain(item) for field, item in pairs if item is not None or _needed(field)}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if isinstance(value, Enum):
@@ -94,6 +95,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and isinf(value):
         return "inf" if value > 0 else "-inf"
     return value
+
+
+def _needed(field: Field[Any]) -> bool:
+    """Return whether a field is written even if it is None; one marked optional came with a later version."""
+    return not field.metadata.get("optional", False)
 
 
 def _typed(kind: Any, value: Any, where: str) -> Any:
@@ -124,6 +130,7 @@ def _typed(kind: Any, value: Any, where: str) -> Any:
 def _fill(kind: Any, content: dict[str, Any], where: str) -> Any:
     hints = get_type_hints(kind)
     names = [field.name for field in fields(kind)]
+    content = {field.name: None for field in fields(kind) if not _needed(field)} | content
     for name in names:
         _require(name in content, None, f"{where}.{name}", "there", "nothing")
     for name in content:

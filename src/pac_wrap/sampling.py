@@ -1,0 +1,64 @@
+"""How calibration points were taken from a time series, for the certificate to carry."""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final, Literal
+
+from pac_wrap.errors import InputError
+from pac_wrap.inputs import check_choice, check_count
+
+Reduce = Literal["max", "mean", "last"]
+
+ASSUMPTIONS: Final = (
+    "the points are windows of a time series and depend on each other: the promise is conditional on mixing,"
+    " that is, on windows so far apart being as good as independent draws",
+    "within each class, the series is stationary: calibration and future windows have one distribution",
+    "the detector was trained without the calibration points and stays the same",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """The windows, their spacing and the split of a series, and how many independent points they are worth.
+
+    A window is the first `length` of every `every` steps; its score is that of its steps, reduced.
+    `split` is "blocks" (of `block` steps, calibration and test at least `gap` steps apart), "random", or
+    "none" if every window calibrates. The effective sizes come from the autocorrelation of the exceedances.
+
+    >>> print(Sampling(15, 60, "max", "blocks", 60, 600, effective_normal=80, effective_anomalous=9))
+    windows of 15 in every 60 steps (max), split in blocks of 600 steps with a gap of 60
+    """
+
+    length: int
+    every: int
+    reduce: Reduce
+    split: Literal["blocks", "random", "none"]
+    gap: int
+    block: int | None
+    effective_normal: float
+    effective_anomalous: float
+
+    def __post_init__(self) -> None:
+        for name in ("length", "every", "gap"):
+            check_count(name, getattr(self, name))
+        check_choice("reduce", self.reduce, ("max", "mean", "last"))
+        check_choice("split", self.split, ("blocks", "random", "none"))
+        if not 1 <= self.length <= self.every:
+            raise InputError(f"length must lie between 1 and every = {self.every:,}, got {self.length:,}")
+        if (self.block is not None) != (self.split == "blocks"):
+            raise InputError(f"block is for a split in blocks alone, got {self.block!r} and {self.split!r}")
+        for name in ("effective_normal", "effective_anomalous"):
+            value = float(getattr(self, name))
+            if not isfinite(value) or value < 0:
+                raise InputError(f"{name} must be 0 or more and finite, got {value!r}")
+            object.__setattr__(self, name, value)
+
+    def __str__(self) -> str:
+        split = {
+            "blocks": f"split in blocks of {self.block:,} steps with a gap of {self.gap:,}"
+            if self.block
+            else "",
+            "random": "split at random",
+            "none": "all of them calibrate",
+        }[self.split]
+        return f"windows of {self.length:,} in every {self.every:,} steps ({self.reduce}), {split}"
