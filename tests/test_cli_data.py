@@ -20,7 +20,7 @@ from pac_wrap.datasets.remote import Entry
 from shell import command, invoke, one_sentence, refused, succeeded
 
 COMMANDS = ["list", "get", "where"]
-UNKNOWN = "the data sets are thyroid, campaign, celeba, census, usps, mnist"
+UNKNOWN = "the data sets are thyroid, campaign, celeba, census, usps, mnist, nasa, smd"
 
 
 @pytest.fixture
@@ -95,6 +95,16 @@ def test_the_list_has_every_data_set_and_its_facts() -> None:
     assert rows["census"][:3] == ["299,285 x 500", "18,568", "CC BY 4.0"]
     assert rows["mnist"][-2] == "11.6 MB"
     assert rows["usps"][2] == "not stated"
+    assert rows["nasa"][:3] == ["705,876 x 55", "63,738", "not stated"]
+    assert rows["smd"][:4] == ["900,451 x 38", "20,763", "MIT", "63.9 MB"]
+
+
+@pytest.mark.usefixtures("cache")
+def test_the_list_says_of_which_series_a_data_set_is_made() -> None:
+    assert succeeded("data", "list").splitlines()[-2:] == [
+        "nasa: 81 of 82 channels; T-10 has no labels; 25 or 55 columns",
+        "smd: 19 of 28 machines; the others have labels only",
+    ]
 
 
 @pytest.mark.usefixtures("cache")
@@ -140,6 +150,31 @@ def test_get_without_a_network_is_one_sentence(cache: Path) -> None:
     assert list(cache.iterdir()) == []
     assert sentence.startswith("cannot download http://127.0.0.1:9/small.csv: the server cannot be reached")
     assert sentence.endswith("put it into a folder and set PAC_WRAP_DATA to that folder")
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("name", ["nasa", "smd"])
+def test_get_does_not_download_what_would_be_refused(tmp_path: Path, name: str) -> None:
+    (file,) = ENTRIES[name].files
+    sentence = refused(tmp_path, "data", "get", name)
+    assert sentence.startswith(
+        f"{file.name} is not on this machine and cannot be downloaded, for {file.url} is "
+    )
+    assert sentence.endswith(
+        f"; put a copy of {file.name} into a folder and set PAC_WRAP_DATA to that folder"
+    )
+    assert (
+        succeeded("data", "where", name)
+        == f"{file.name} is not here; put a copy into the folder PAC_WRAP_DATA\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["nasa", "smd"])
+def test_get_and_where_show_the_archives_that_are_here(name: str) -> None:
+    needs(name)
+    shown = succeeded("data", "get", name)
+    assert shown.endswith(f"{ENTRIES[name].files[0].name}\n")
+    assert succeeded("data", "where", name) == shown
 
 
 @pytest.mark.usefixtures("small")

@@ -19,7 +19,8 @@ from pac_wrap.datasets.registry import ENTRIES
 from pac_wrap.datasets.store import locate
 from pac_wrap.errors import InputError
 
-NAMES = ("thyroid", "campaign", "celeba", "census", "usps", "mnist")
+WHOLE = ("thyroid", "campaign", "celeba", "census", "usps", "mnist")
+NAMES = (*WHOLE, "nasa", "smd")
 
 
 def path_of(name: str, place: int = 0) -> Path:
@@ -32,7 +33,7 @@ def test_the_names_are_those_of_the_modules() -> None:
     assert datasets.names() == NAMES
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WHOLE)
 def test_the_facts_are_those_of_the_data(name: str) -> None:
     needs(name)
     loaded, entry = datasets.load(name), ENTRIES[name]
@@ -65,10 +66,10 @@ def test_every_entry_is_complete() -> None:
         assert entry.source.startswith("http")
         for file in entry.files:
             assert file.url.startswith("https://")
-            assert file.url.endswith("/" + file.name)
+            assert file.url.endswith("/" + file.name) != bool(file.original)
             assert len(bytes.fromhex(file.sha256)) == 32
     hashes = [file.sha256 for entry in ENTRIES.values() for file in entry.files]
-    assert len(set(hashes)) == len(hashes) == 11
+    assert len(set(hashes)) == len(hashes) == 13
 
 
 def test_only_mnist_has_public_hashes() -> None:

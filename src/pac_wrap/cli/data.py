@@ -28,7 +28,13 @@ def show_list() -> None:
     """
     from rich.console import Console
 
-    Console().print(_table())
+    from pac_wrap.datasets.registry import ENTRIES
+
+    console = Console()
+    console.print(_table())
+    for name, entry in ENTRIES.items():
+        if entry.parts:
+            console.print(f"{name}: {entry.parts}", highlight=False)
 
 
 def get(
@@ -71,7 +77,12 @@ def where(
         return
     check_name(name)
     for file in ENTRIES[name].files:
-        typer.echo(locate(file) or f"{file.name} is not here; pac-wrap data get {name} fetches it")
+        remedy = (
+            "put a copy into the folder PAC_WRAP_DATA"
+            if file.original
+            else f"pac-wrap data get {name} fetches it"
+        )
+        typer.echo(locate(file) or f"{file.name} is not here; {remedy}")
 
 
 def _table() -> "Table":

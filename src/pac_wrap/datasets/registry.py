@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from pac_wrap.datasets.remote import Entry, RemoteFile
+from pac_wrap.datasets.remote import Entry, Parts, RemoteFile
 
 _ADREPOSITORY: Final = (
     "https://raw.githubusercontent.com/GuansongPang/ADRepository-Anomaly-detection-datasets/"
@@ -26,6 +26,8 @@ _SHA256: Final = {
     "train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
     "t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
     "t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+    "nasa-telemanom.zip": "0b27efaed40aeb436dcc9d420e63fa3518f0c83c9981df7897a5d551a52c1696",
+    "smd-omnianomaly.zip": "0bd2d552eae006936d9e7fa85dc883917fc43ceafdc4b538fc221e619cb714a7",
 }
 # no other folder's hashes were found in public; those are the hashes of the copies we used
 _PUBLISHED: Final = {_MNIST: "pytorch/vision, torchvision/prototype/datasets/_builtin/mnist.py"}
@@ -36,6 +38,10 @@ def _files(folder: str, **sizes: int) -> tuple[RemoteFile, ...]:
         RemoteFile(name, folder + name, _SHA256[name], size, _PUBLISHED.get(folder))
         for name, size in sizes.items()
     )
+
+
+def _archive(name: str, url: str, size: int, original: str) -> tuple[RemoteFile]:
+    return (RemoteFile(name, url, _SHA256[name], size, original=original),)
 
 
 _ENTRIES = {
@@ -90,6 +96,38 @@ _ENTRIES = {
         licence="CC BY-SA 3.0",
         citation="LeCun, Bottou, Bengio and Haffner, Gradient-based learning applied to document recognition,"
         " Proceedings of the IEEE, 1998",
+    ),
+    "nasa": Entry(
+        _archive(
+            "nasa-telemanom.zip",
+            "https://s3-us-west-2.amazonaws.com/telemanom/data.zip",
+            2_215_078,
+            "is a larger archive, with models and predictions, and its labels are kept apart from it",
+        ),
+        *(705_876, 55, 63_738),
+        source="https://github.com/khundman/telemanom",
+        # LICENSE.txt of the repository is BSD-3-Clause, its README says Apache 2.0; neither names the data
+        licence="not stated",
+        citation="Hundman, Constantinou, Laporte, Colwell and Soderstrom, Detecting spacecraft anomalies"
+        " using LSTMs and nonparametric dynamic thresholding, KDD 2018, doi:10.1145/3219819.3219845",
+        parts=Parts("channels", 81, 82, ("P-1", "S-1", "E-1"), "T-10 has no labels; 25 or 55 columns"),
+    ),
+    "smd": Entry(
+        _archive(
+            "smd-omnianomaly.zip",
+            "https://github.com/NetManAIOps/OmniAnomaly/archive/refs/heads/master.zip",
+            63_858_309,
+            "is an archive of the whole repository, with code and the series of all 28 machines",
+        ),
+        *(900_451, 38, 20_763),
+        source="https://github.com/NetManAIOps/OmniAnomaly",
+        # ServerMachineDataset/LICENSE, in the archive
+        licence="MIT",
+        citation="Su, Zhao, Niu, Liu, Sun and Pei, Robust anomaly detection for multivariate time series"
+        " through stochastic recurrent neural network, KDD 2019, doi:10.1145/3292500.3330672",
+        parts=Parts(
+            "machines", 19, 28, ("machine-1-2", "machine-1-3", "machine-1-4"), "the others have labels only"
+        ),
     ),
 }
 ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(_ENTRIES)

@@ -6,6 +6,7 @@ from pac_wrap.datasets.cache import cache_folder, data_folder
 from pac_wrap.datasets.checksum import mismatch, rejected_name, sha256_of
 from pac_wrap.datasets.download import download
 from pac_wrap.datasets.remote import RemoteFile
+from pac_wrap.errors import DataError
 
 
 def locate(file: RemoteFile) -> Path | None:
@@ -22,6 +23,8 @@ def fetch(file: RemoteFile, progress: bool = True, *, timeout: float = 30.0) -> 
     `timeout` is how many seconds to wait for the server's next word; a bar shows only on a terminal.
     """
     path = locate(file)
+    if path is None and file.original:
+        raise DataError(file.absence)
     if path is None:
         return download(file, cache_folder(), progress, timeout)
     found = sha256_of(path)
