@@ -12,7 +12,7 @@ demo: $(VENV)/.base
 	$(BIN)/pac-wrap demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST_ARGS)
 
 check: lint types
 	$(MAKE) test PYTEST_ARGS="--cov --cov-report=term-missing $(PYTEST_ARGS)"

@@ -20,7 +20,7 @@ from pac_wrap.datasets.registry import ENTRIES
 from pac_wrap.datasets.remote import Entry, RemoteFile
 from pac_wrap.errors import DataError, InputError
 from pac_wrap.experiments import QUESTIONS, printed, reproduce
-from pac_wrap.experiments.printed import Q1, Q1_TRIALS, Q2, Q2_COLUMNS, Q3_MEANS, Q3_TRIALS, count_behind
+from pac_wrap.experiments.printed import Q1, Q1_TRIALS, Q3_MEANS, Q3_TRIALS, count_behind
 from pac_wrap.experiments.record import record
 from pac_wrap.experiments.study import Interval, Spread, Study
 
@@ -67,12 +67,24 @@ def test_the_printed_violation_intervals_of_q1_stand_in_the_paper(paper: str, da
         assert Q1[data, detector, "FNR"] == tuple(column[3:])
 
 
-def test_the_printed_rates_of_q2_stand_in_the_paper(paper: str) -> None:
-    table = table_in(paper, "tab: comp")
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [("tab: comp", printed.Q2), ("tab: comp_ts", printed.NASA), ("tab: comp_smd", printed.SMD)],
+)
+def test_the_printed_rates_of_wrapped_detectors_stand_in_the_paper(
+    paper: str, label: str, expected: dict[str, tuple[float, ...]]
+) -> None:
+    table = table_in(paper, label)
     heads = re.findall(r"\\text\{(F[NP]R)\}_\{\\text\{(\w\w)\}\}|(ERR)|(epsilon)", table)
-    assert ["_".join(filter(None, head)).replace("epsilon", "eps") for head in heads] == list(Q2_COLUMNS)
-    assert {name: numbers_in(table, name) for name in Q2} == Q2
-    assert list(Q2) == list(QUESTIONS["q2"])
+    assert ["_".join(filter(None, head)).replace("epsilon", "eps") for head in heads] == list(printed.COLUMNS)
+    assert {name: numbers_in(table, name) for name in expected} == expected
+    assert len(re.findall(r"^\S+ +& 0\.", table, flags=re.MULTILINE)) == len(expected)
+
+
+def test_a_row_as_meant_has_four_rates_interchanged_and_the_others_as_printed() -> None:
+    row = tuple(map(float, range(8)))
+    assert list(printed.as_meant(row).values()) == [1.0, 0.0, 2.0, 3.0, 5.0, 4.0, 6.0, 7.0]
+    assert list(printed.as_meant(row)) == list(printed.COLUMNS)
 
 
 def test_the_printed_numbers_of_q3_stand_in_the_paper(paper: str) -> None:
@@ -135,7 +147,8 @@ def test_an_unknown_question_lists_the_known_ones(name: str, hint: str) -> None:
     with pytest.raises(InputError) as caught:
         reproduce(name)
     known = str(caught.value)
-    assert known.startswith(f"there is no question {name!r}; there are q1, q2, q3, q4, shift")
+    assert known.startswith(f"there is no question {name!r}; there are {', '.join(QUESTIONS)}")
+    assert {"q1", "q2", "q3", "q4", "shift"} <= set(QUESTIONS)
     assert known.endswith(hint)
     assert ("did you mean" in known) == bool(hint)
 

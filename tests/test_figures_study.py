@@ -142,10 +142,10 @@ class TestIntervals:
     def test_marks_are_those_of_the_data(self) -> None:
         ax = plot_intervals(VIOLATIONS)
         every = [bar for _, group in VIOLATIONS.groups for bar in group]
-        for (x, y), bar in zip(named(ax, "ours, with its interval"), every, strict=True):
+        for (x, y), bar in zip(named(ax, "ours"), every, strict=True):
             assert x == pytest.approx([100 * bar.low, 100 * bar.value, 100 * bar.high])
             assert len(set(y)) == 1
-        assert [x for x, _ in named(ax, "exact value")] == [[100 * bar.exact] for bar in every if bar.exact]
+        assert [x for x, _ in named(ax, "exact")] == [[100 * bar.exact] for bar in every if bar.exact]
         printed = [bar.printed for bar in every if bar.printed]
         assert len(printed) == 12
         assert [x for x, _ in named(ax, "printed interval")] == [
@@ -157,7 +157,7 @@ class TestIntervals:
         assert texts(ax) == [heading for heading, _ in VIOLATIONS.groups]
         labels = [label.get_text() for label in ax.get_yticklabels()]
         assert labels == [bar.label for _, group in VIOLATIONS.groups for bar in group]
-        heights = [y[0] for _, y in named(ax, "ours, with its interval")]
+        heights = [y[0] for _, y in named(ax, "ours")]
         assert ax.get_yticks().tolist() == heights == sorted(heights)
         assert ax.yaxis_inverted()
 
@@ -180,7 +180,7 @@ class TestIntervals:
         ax = plot_intervals(plain)
         assert legend(ax) == []
         assert texts(ax) == []
-        assert named(ax, "ours, with its interval") == [([0.1, 0.2, 0.3], [0.5] * 3)]
+        assert named(ax, "ours") == [([0.1, 0.2, 0.3], [0.5] * 3)]
 
     def test_grows_with_its_lines(self) -> None:
         one = replace(VIOLATIONS, groups=VIOLATIONS.groups[:1])

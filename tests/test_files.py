@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import Certificate, OutputError, calibrate
-from pac_wrap.files import write_whole
+from pac_wrap.files import check_folder, write_whole
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def test_text_that_cannot_be_encoded_leaves_the_old_file(tmp_path: Path) -> None
 
 FULL_DISK = """
 import resource, sys
-from pac_wrap.files import write_whole
+from pac_wrap.files import check_folder, write_whole
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 write_whole(sys.argv[1], "x" * int(sys.argv[2]))
 """
@@ -211,7 +211,7 @@ def test_a_failure_without_a_number_still_says_what_it_was(
 
 DIES_AT = """
 import os, signal, sys
-from pac_wrap.files import write_whole
+from pac_wrap.files import check_folder, write_whole
 setattr(os, sys.argv[2], lambda *_: os.kill(os.getpid(), signal.SIGKILL))
 write_whole(sys.argv[1], "new")
 """
@@ -228,7 +228,7 @@ def test_a_process_killed_at_a_step_leaves_the_old_file(tmp_path: Path, step: st
 SAVES_FOREVER = """
 import sys
 from pathlib import Path
-from pac_wrap.files import write_whole
+from pac_wrap.files import check_folder, write_whole
 texts = [Path(name).read_text() for name in sys.argv[2:]]
 print("ready", flush=True)
 while True:
@@ -257,3 +257,43 @@ def test_a_certificate_loads_after_its_writer_was_killed_at_any_moment(tmp_path:
             writer.kill()
         assert writer.returncode == -signal.SIGKILL
         assert Certificate.load(path) in written
+
+
+def test_a_folder_that_can_be_written_into_is_left_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("text")
+    check_folder(tmp_path)
+    check_folder(str(tmp_path))
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_missing_folder_to_write_into_is_made_with_those_above_it(tmp_path: Path) -> None:
+    check_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+    assert os.listdir(tmp_path / "a" / "b") == []
+
+
+@pytest.mark.parametrize(("below", "reason"), [("", "it is not a folder"), ("b", "Not a directory")])
+def test_a_file_cannot_be_written_into(tmp_path: Path, below: str, reason: str) -> None:
+    (tmp_path / "file").write_text("text")
+    path = tmp_path / "file" / below
+    expected = f"cannot write into {path}: {reason}; name another folder"
+    with pytest.raises(OutputError, match=f"^{re.escape(expected)}$") as caught:
+        check_folder(path)
+    assert isinstance(caught.value.__cause__, OSError)
+    assert (tmp_path / "file").read_text() == "text"
+
+
+def test_a_folder_where_no_file_can_be_made_is_refused() -> None:
+    if not os.path.isdir("/proc/self"):
+        pytest.skip("no /proc, the folder that takes no file from anybody")
+    with pytest.raises(OutputError, match=r"^cannot write into /proc/self: .+; name another folder$"):
+        check_folder("/proc/self")
+
+
+def test_a_folder_without_permission_to_write_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    if os.access(tmp_path, os.W_OK):
+        pytest.skip("this user, root say, may write everywhere")
+    expected = f"cannot write into {tmp_path}: Permission denied; name another folder"
+    with pytest.raises(OutputError, match=f"^{re.escape(expected)}$"):
+        check_folder(tmp_path)

@@ -18,6 +18,7 @@ SURFACE = [
     "Certificate",
     "CertificateError",
     "DataError",
+    "DependenceWarning",
     "DetectorError",
     "Evidence",
     "Guarantee",

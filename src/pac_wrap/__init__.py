@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pac_wrap.certificate import Evidence as Evidence
     from pac_wrap.errors import CertificateError as CertificateError
     from pac_wrap.errors import DataError as DataError
+    from pac_wrap.errors import DependenceWarning as DependenceWarning
     from pac_wrap.errors import DetectorError as DetectorError
     from pac_wrap.errors import InputError as InputError
     from pac_wrap.errors import LabelWarning as LabelWarning
@@ -49,8 +50,9 @@ _HOME = {
     "binomial": "achievable_rate confidence error_budget interval lower_bound min_samples upper_bound",
     "calibration": "Verification calibrate calibrate_labelled verify",
     "certificate": "Certificate Evidence",
-    "errors": "CertificateError DataError DetectorError InputError LabelWarning MissingExtraError OutputError"
-    " OverlapWarning PACWrapError PACWrapWarning UpsideDownWarning VacuousWarning",
+    "errors": "CertificateError DataError DependenceWarning DetectorError InputError LabelWarning"
+    " MissingExtraError OutputError OverlapWarning PACWrapError PACWrapWarning UpsideDownWarning"
+    " VacuousWarning",
     "estimator": "PACWrap",
     "guarantee": "Budget Guarantee",
     "metrics": "Metrics Rate evaluate",

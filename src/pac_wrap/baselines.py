@@ -19,7 +19,7 @@ _LARGEST: Final = float(np.finfo(np.float64).max)
 
 
 def cpad_budget(n: int, rate: float, delta: float | None = None) -> int | None:
-    """Return how many errors among n points conformal prediction tolerates, or None: eq. (20).
+    """Return how many errors among n points conformal prediction tolerates, or None: eq. (21).
 
     With k = floor(rate (n + 1)) it misses what lies below the k-th smallest anomaly, so k - 1 of them. There
     is no delta in it; the argument stands for the signature of `error_budget`.
@@ -33,7 +33,7 @@ def cpad_budget(n: int, rate: float, delta: float | None = None) -> int | None:
 
 
 def cpad(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee | None = None) -> Thresholds:
-    """Return the two thresholds of class-conditional conformal prediction (Lei 2014): eq. (20).
+    """Return the two thresholds of class-conditional conformal prediction (Lei 2014): eq. (21).
 
     Each error rate is at most its ceiling on average over calibrations, but with many points nearly every
     second calibration breaks it. The deltas of the guarantee are not used.

@@ -13,7 +13,8 @@ PACWrapWarning           (UserWarning)
 ├── UpsideDownWarning    anomalies score lower than normals
 ├── LabelWarning         labels that had to be interpreted
 ├── VacuousWarning       nothing useful is promised: labels are missing
-└── OverlapWarning       calibration rows that the detector was trained on
+├── OverlapWarning       calibration rows that the detector was trained on
+└── DependenceWarning    calibration points that depend on each other in time: fewer than they look
 """
 
 
@@ -63,3 +64,7 @@ class VacuousWarning(PACWrapWarning):
 
 class OverlapWarning(PACWrapWarning):
     """Calibration rows also stand in the training data, so the promise may not hold."""
+
+
+class DependenceWarning(PACWrapWarning):
+    """Dependence in time makes the nominal number of calibration points misleading."""

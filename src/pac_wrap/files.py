@@ -46,7 +46,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         with tempfile.TemporaryFile(prefix=".pac-wrap.", dir=folder):
             pass
     except OSError as error:
-        reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror
+        reason = "it is not a folder" if isinstance(error, FileExistsError) else error.strerror or error
         raise OutputError(f"cannot write into {os.fspath(folder)}: {reason}; name another folder") from error
 
 

@@ -171,7 +171,7 @@ class _Side:
         reached = int(total - np.searchsorted(self.scores, least, side="left"))
         if replacement:
             return cdf(self.budget, self.n, reached / total)
-        return _hypergeometric_cdf(self.budget, self.n, reached, total)
+        return hypergeometric_cdf(self.budget, self.n, reached, total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ def _sides(
     return fpr, fnr
 
 
-def _hypergeometric_cdf(k: int, n: int, marked: int, total: int) -> float:
+def hypergeometric_cdf(k: int, n: int, marked: int, total: int) -> float:
     """Return the chance of at most k marked points among n drawn without replacement: eq. (18)."""
     first = max(0, n + marked - total)
     ways = term = comb(marked, first) * comb(total - marked, n - first) if k >= first else 0

@@ -11,12 +11,16 @@ import typer
 from pac_wrap.cli.run import progress_bar
 
 ALL: Final = "all"
+SERIES: Final = {"nasa", "smd"}  # their detectors need torch
 
 
 def reproduce(
-    question: Annotated[str, typer.Argument(help="q1, q2, q3, q4, shift, or all.")],
+    questions: Annotated[list[str], typer.Argument(help="q1, q2, q3, q4, shift, nasa, smd, or all.")],
     trials: Annotated[
-        int | None, typer.Option(help="Simulated calibrations (splits in q2); by default the paper's number.")
+        int | None,
+        typer.Option(
+            help="Simulated calibrations; splits in q2; seeds in nasa and smd. By default 4000, 5, 3."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes everything that is drawn.")] = 0,
     quick: Annotated[bool, typer.Option(help="Take less data, for a first look.")] = False,
@@ -24,7 +28,7 @@ def reproduce(
         Path | None, typer.Option(help="Also write tables (CSV), pages (Markdown) and pictures (SVG) here.")
     ] = None,
 ) -> None:
-    """Answer a question of the paper on its data, beside the printed numbers.
+    """Answer questions of the paper on its data, beside the printed numbers.
 
     Data sets are downloaded where they are not at hand: see pac-wrap data.
 
@@ -32,19 +36,26 @@ def reproduce(
     """
     from rich.console import Console
 
-    from pac_wrap.experiments import QUESTIONS, check_question
+    from pac_wrap.experiments import QUESTIONS, check_numbers, check_question, fetch_data
     from pac_wrap.experiments import reproduce as answer
     from pac_wrap.experiments.record import record
     from pac_wrap.files import check_folder
     from pac_wrap.report.study import show_study, write_study
 
-    questions = tuple(QUESTIONS) if question == ALL else (question,)
+    names = tuple(QUESTIONS) if ALL in questions else tuple(dict.fromkeys(questions))
     for name in questions:
-        check_question(name)
-    if out is not None:  # what would fail at the end fails here, before an hour's work
+        if name != ALL:
+            check_question(name)
+    check_numbers(seed, trials)
+    # what would fail at the end fails here, before an hour's work
+    for name in names:
+        fetch_data(name)
+    if SERIES & set(names):
+        import_module("pac_wrap.detectors.lstm")
+    if out is not None:
         import_module("pac_wrap.report.figures")
         check_folder(out)
-    for name in questions:
+    for name in names:
         with progress_bar(name) as bar:
             study = answer(name, seed=seed, trials=trials, quick=quick, progress=partial(_show, bar, name))
         Console().print(show_study(study))

@@ -32,13 +32,21 @@ def detector(name: str, seed: int) -> Any:
     return IsolationForest(random_state=seed)
 
 
+def sigma_of(seed: int) -> float:
+    """Return the standard deviation of the synthetic clusters: sigma^2 is uniform on [1, 100].
+
+    >>> 1.0 <= sigma_of(0) <= 10.0
+    True
+    """
+    return float(np.sqrt(np.random.default_rng([seed, 0]).uniform(1.0, 100.0)))
+
+
 def synthetic_population(
     name: str, seed: int, *, margin: float = 5.0, n_train: int = 100_000, n_test: int = 50_000
 ) -> Population:
     """Return the two Gaussian clusters as a detector scores them; 2,000 points of each class calibrate."""
     n_calibration = 2_000
-    random = np.random.default_rng([seed, 1])
-    sigma = float(np.sqrt(random.uniform(1.0, 100.0)))
+    random, sigma = np.random.default_rng([seed, 1]), sigma_of(seed)
     held_out = n_calibration + n_test
     X_train, _ = two_gaussians(n_train, 0, random, sigma=sigma, margin=margin)
     X, y = two_gaussians(held_out, held_out, random, sigma=sigma, margin=margin)

@@ -85,7 +85,10 @@ def run(
             " The intervals are two-sided 95 % Clopper-Pearson intervals; the exact probability stands beside"
             " them (docs/theory.md, section 6).",
             "The two Gaussian clusters lie five standard deviations apart: so the paper's margin of 5 is read"
-            " here. The detectors are scikit-learn's with default settings, trained on normal points only.",
+            " here. Of thyroid, 80 % of all rows train, which is what the paper's 432 calibration points"
+            " follow from; its text says 80 % of the normal rows. The detectors are scikit-learn's with"
+            " default settings, trained on normal points only."
+            + (" This is a quick run on smaller synthetic data." if quick else ""),
         ),
         tables=(
             Table("violations", "Violation rates under the stated protocol", tuple(map(_row, entries))),
@@ -159,7 +162,7 @@ def _readings(entries: list[Entry]) -> Iterator[Row]:
     for first, second in _pairs(entries):
         yield {
             "data": first.data,
-            "row": f"{first.rate} {first.share:.0%}",
+            "row": _row_name(first),
             "printed, forest": first.printed,
             "printed, LOF": second.printed,
             "as stated": first.stated.exact,
@@ -194,44 +197,52 @@ def _totals(entries: list[Entry]) -> Iterator[Row]:
 
 
 def _findings(entries: list[Entry]) -> Iterator[str]:
-    worst = max(entry.stated.exact for entry in entries)
+    exact = [entry.stated.exact for entry in entries]
+    large = [entry.stated.exact for entry in entries if entry.stated.n >= 1000]
     yield (
-        f"The promise holds in every entry: the largest exact violation probability is {worst:.4f}, below"
-        f" {LEVEL}. It is close to {LEVEL} where n is large, so nothing is wasted either."
+        f"The promise holds in every entry: the largest exact violation probability is {max(exact):.4f},"
+        f" below {LEVEL}. For n of 1,000 and more it lies between {min(large):.3f} and {max(large):.3f}: a"
+        " budget is a whole number, so delta is used nearly, but not wholly."
     )
     covered = sum(entry.simulated.low <= entry.stated.exact <= entry.simulated.high for entry in entries)
     yield (
-        f"{covered} of {len(entries)} simulated 95 % intervals hold their exact probability, where about"
-        f" {0.95 * len(entries):.0f} should. The least likely simulation has a p-value of"
+        f"{covered} of {len(entries)} simulated 95 % intervals hold their exact probability, where at least"
+        f" about {0.95 * len(entries):.0f} should. The least likely simulation has a p-value of"
         f" {min(map(_chance, entries)):.3f}, {len(entries)} entries considered."
     )
     for data in DATA:
         pairs = [pair for pair in _pairs(entries) if pair[0].data == data]
         likely = [[_p_value(pair, which) >= _UNLIKELY for which in ("stated", "other")] for pair in pairs]
         stated, other = (sum(column) for column in zip(*likely, strict=True))
-        neither = sum(not any(row) for row in likely)
-        if data == "synthetic":
-            yield (
-                f"Synthetic table: {stated} of {len(pairs)} printed rows agree with the sizes that their"
-                f" labels state (p-value of at least {_UNLIKELY}), {other} with those of the other reading;"
-                " over a whole column the labels do not agree (last table). The rows seem to belong to"
-                " other numbers of calibration points than their labels say."
-            )
-        else:
-            yield (
-                f"Thyroid table: {stated} of {len(pairs)} printed rows agree with drawing with replacement,"
-                f" as the text has it, {other} with drawing without replacement, {neither} with neither. The"
-                " low rates that the appendix puts down to conservativeness come from the few points (a"
-                " budget is a whole number, and its exact tail lies well below delta) and, in some rows,"
-                " from drawing without replacement out of a small population."
-            )
+        unlike = [_row_name(pair[0]) for pair, (first, _) in zip(pairs, likely, strict=True) if not first]
+        columns = [one for one in _totals(entries) if one["data"] == data]
+        agree = {
+            which: sum(float(str(one[which])) >= _UNLIKELY for one in columns)
+            for which in ("p-value as stated", "its p-value")
+        }
+        yield (
+            f"{data}: {stated} of {len(pairs)} printed rows agree with the stated protocol (p-value of at"
+            f" least {_UNLIKELY}) and {other} with the other reading; of the {len(columns)} whole columns,"
+            f" {agree['p-value as stated']} and {agree['its p-value']} do. Not as stated:"
+            f" {', '.join(unlike) or 'none'}."
+        )
+    small = [entry.stated.exact for entry in entries if entry.data == "thyroid"]
+    yield (
+        "The other sizes of the synthetic table were found by trying, so their p-values favour them. The"
+        " appendix explains the low rates of the thyroid table by the small calibration set. Whole-number"
+        f" budgets account for probabilities from {min(small):.3f} to {max(small):.3f}; rows that lie lower"
+        " still agree better with calibration sets drawn without replacement from a small population."
+    )
+
+
+def _row_name(entry: Entry) -> str:
+    return f"{entry.rate} {entry.share:.0%}"
 
 
 def _picture(entries: list[Entry]) -> Intervals:
     def bar(entry: Entry) -> Bar:
         rate = entry.simulated
-        label = f"{entry.rate} {entry.share:.0%}"
-        return Bar(label, rate.low, rate.high, rate.value, entry.stated.exact, entry.printed)
+        return Bar(_row_name(entry), rate.low, rate.high, rate.value, entry.stated.exact, entry.printed)
 
     groups = tuple(
         (f"{data}, {name}", tuple(bar(e) for e in entries if (e.data, e.detector) == (data, name)))

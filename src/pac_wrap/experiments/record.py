@@ -2,13 +2,15 @@
 
 import platform
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Final
 
 from pac_wrap.datasets.registry import ENTRIES
 from pac_wrap.experiments import QUESTIONS
 from pac_wrap.version import __version__
 
-_LIBRARIES: Final = ("numpy", "scipy", "scikit-learn")
+_MODULES: Final = {"scikit-learn": "sklearn"}
+_LIBRARIES: Final = ("numpy", "scipy", "scikit-learn", "matplotlib")
 
 
 def record(
@@ -22,6 +24,7 @@ def record(
     command = f"pac-wrap reproduce {question} --seed {seed}"
     command += f" --trials {trials}" if trials is not None else ""
     command += " --quick" if quick else ""
+    libraries = (*_LIBRARIES, "torch") if question in ("nasa", "smd") else _LIBRARIES
     files = (file for name in QUESTIONS[question] for file in ENTRIES[name].files)
     return {
         "question": question,
@@ -30,7 +33,7 @@ def record(
         "versions": {
             "pac-wrap-ad": __version__,
             "python": platform.python_version(),
-            **{name: version(name) for name in _LIBRARIES},
+            **{name: version(name) for name in libraries if find_spec(_MODULES.get(name, name))},
         },
         "data": {file.name: file.sha256 for file in files},
     }

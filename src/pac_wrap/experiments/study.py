@@ -77,6 +77,8 @@ class Intervals:
     limit: float | None
     limit_label: str
     groups: tuple[tuple[str, tuple[Bar, ...]], ...]
+    value_label: str = "ours, with its interval"
+    exact_label: str = "exact value"
 
 
 @dataclass(frozen=True, slots=True)

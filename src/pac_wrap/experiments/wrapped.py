@@ -1,21 +1,27 @@
-"""One detector on one split of a data set, wrapped in every way that the second question asks about."""
+"""One detector on one split of a data set, wrapped in every way that the questions ask about."""
 
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pac_wrap.baselines import f1_max
 from pac_wrap.calibration import calibrate
 from pac_wrap.certificate import Certificate
 from pac_wrap.datasets.dataset import Dataset
 from pac_wrap.datasets.split import Split
+from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import Scores
 from pac_wrap.metrics import Metrics, evaluate, exceeded
 from pac_wrap.order import auc
 from pac_wrap.relaxation import Strategy
 from pac_wrap.scores import anomaly_scores
+
+Labels = NDArray[np.int8]
 
 LEVEL: Final = 0.05
 ASKED: Final = Guarantee(LEVEL, LEVEL)
@@ -74,24 +80,40 @@ class Wrapped:
 
 def wrap(data: Dataset, split: Split, name: str, seed: int, detector: Any) -> Wrapped:
     """Calibrate a trained detector on the calibration part, and measure it on the test part only."""
-    scores, labels = anomaly_scores(detector, data.X[split.calibration]), data.y[split.calibration]
-    test, truth = anomaly_scores(detector, data.X[split.test]), data.y[split.test]
+    calibration = anomaly_scores(detector, data.X[split.calibration]), data.y[split.calibration]
+    test = anomaly_scores(detector, data.X[split.test]), data.y[split.test]
+    return wrap_scores(data.name, name, seed, calibration, test, ASKED, STRATEGIES)
+
+
+def wrap_scores(
+    data: str,
+    detector: str,
+    seed: int,
+    calibration: tuple[Scores, Labels],
+    test: tuple[Scores, Labels],
+    asked: Guarantee,
+    strategies: Mapping[str, Strategy],
+) -> Wrapped:
+    """Calibrate on one pair of scores and labels in every way, and measure on another pair."""
+    (scores, labels), (fresh, truth) = calibration, test
     normal, anomalous = scores[labels == 0], scores[labels == 1]
-    certificate = calibrate(normal, anomalous, ASKED)
     singles = {}
-    for title, strategy in STRATEGIES.items():
-        single = calibrate(normal, anomalous, ASKED, abstain=False, strategy=strategy)
-        singles[title] = Single(single, evaluate(single.verdicts(test), truth))
+    with warnings.catch_warnings():  # the AUC is reported beside every result
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        certificate = calibrate(normal, anomalous, asked)
+        for title, strategy in strategies.items():
+            single = calibrate(normal, anomalous, asked, abstain=False, strategy=strategy)
+            singles[title] = Single(single, evaluate(single.verdicts(fresh), truth))
     return Wrapped(
-        data.name,
-        name,
+        data,
+        detector,
         seed,
         normal,
         anomalous,
-        auc(test[truth == 0], test[truth == 1]),
-        evaluate(f1_max(normal, anomalous).verdicts(test), truth),
+        auc(fresh[truth == 0], fresh[truth == 1]),
+        evaluate(f1_max(normal, anomalous).verdicts(fresh), truth),
         certificate,
-        evaluate(certificate.verdicts(test), truth),
+        evaluate(certificate.verdicts(fresh), truth),
         singles,
     )
 

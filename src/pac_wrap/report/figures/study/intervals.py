@@ -37,12 +37,13 @@ def plot_intervals(picture: Intervals, *, dark: bool = False, ax: Axes | None = 
         ax.text(
             0.0, y, heading, va="center", color=look.text, size=look.size, weight="bold", transform=beside
         )
+    called = {"ours": picture.value_label, "exact": picture.exact_label}
     handles: dict[str, Line2D] = {}
     for y, _, bar in lines.bars:
         for name, x, place, mark in _marks(look, bar, y):
             (drawn,) = ax.plot([share * times for share in x], [place] * len(x), label=f"_{name}", **mark)
             drawn.set_clip_on(False)
-            handles.setdefault(name, Line2D([], [], label=name, **mark))
+            handles.setdefault(name, Line2D([], [], label=called.get(name, name), **mark))
     ax.set_xlim(0.0, 1.04 * times * _farthest(picture, lines))
     ax.set_ylim(lines.end + 0.2, -0.1)
     ax.set_yticks([y for y, *_ in lines.bars], [label for _, label, _ in lines.bars])
@@ -79,14 +80,14 @@ def _marks(look: Style, bar: Bar, y: float) -> list[tuple[str, tuple[float, ...]
     ours = {"color": (look.normal, 0.5), "linewidth": 4.0, "solid_capstyle": "butt", "markevery": [1]}
     ours |= {"marker": "o", "markersize": 4.5, "markeredgewidth": 0.0, "markerfacecolor": look.normal}
     found: list[tuple[str, tuple[float, ...], float, dict[str, Any]]]
-    found = [("ours, with its interval", (bar.low, bar.value, bar.high), y, ours)]
+    found = [("ours", (bar.low, bar.value, bar.high), y, ours)]
     if bar.printed is not None:
         printed = {"color": look.muted, "linewidth": 1.0, "marker": "|", "markersize": 5.0}
         found.append(("printed interval", (bar.printed.low, bar.printed.high), y + _BELOW, printed))
     if bar.exact is not None:
         # hollow and larger than the dot, so that both are seen where they meet
         exact = {"color": look.text, "linestyle": "", "marker": "D", "markersize": 6.0}
-        found.append(("exact value", (bar.exact,), y, exact | {"markerfacecolor": "none"}))
+        found.append(("exact", (bar.exact,), y, exact | {"markerfacecolor": "none"}))
     return found
 
 

@@ -1,0 +1,203 @@
+"""Windows of scored series, divided and wrapped: what the studies of NASA and SMD have in common."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from pac_wrap.binomial import error_budget
+from pac_wrap.experiments.printed import as_meant
+from pac_wrap.experiments.study import Bar, Cell, Intervals, Row, Spread
+from pac_wrap.experiments.wrapped import PRINTED, SHARED, Wrapped, wrap_scores
+from pac_wrap.guarantee import Guarantee
+from pac_wrap.relaxation import Strategy
+from pac_wrap.thresholds import Regime
+from pac_wrap.timeseries.points import Points
+from pac_wrap.timeseries.resampling import independent_violation
+from pac_wrap.timeseries.splits import Parts, block_split, random_split
+
+LEVEL: Final = 0.1
+ASKED: Final = Guarantee(LEVEL, LEVEL, LEVEL, LEVEL)
+STRATEGIES: Final = {PRINTED: Strategy("relax", correction=None), SHARED: Strategy("relax")}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One series, or windows of several, with one division into parts: what the wrapper made of it."""
+
+    title: str
+    split: str
+    share: float
+    wrapped: Wrapped
+    effective: tuple[float, float]
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The numbers of normal and anomalous calibration points."""
+        return self.wrapped.normal.size, self.wrapped.anomalous.size
+
+
+def divide(points: Points, seed: int, *, blocks: tuple[int, int] | None = None, share: float = 0.2) -> Parts:
+    """Return a division of the points: in blocks (so many steps, and the gap between them), or at random."""
+    random = np.random.default_rng([seed, 9])
+    if blocks is None:
+        return random_split(points.labels, random, calibration=share)
+    block, gap = blocks
+    return block_split(
+        points.positions,
+        points.labels,
+        random,
+        calibration=share,
+        block=block,
+        gap=gap,
+        extent=points.length,
+    )
+
+
+def outcome(title: str, points: Points, parts: Parts, seed: int, share: float = 0.2) -> Outcome:
+    """Return what the wrapper makes of a division: calibrated on one part, measured on the other."""
+    calibration, test = parts.calibration, parts.test
+    wrapped = wrap_scores(
+        title,
+        "LSTM",
+        seed,
+        (points.scores[calibration], points.labels[calibration]),
+        (points.scores[test], points.labels[test]),
+        ASKED,
+        STRATEGIES,
+    )
+    found = [
+        points.dependence(wrapped.certificate.thresholds, anomalous, calibration)
+        for anomalous in (False, True)
+    ]
+    normal, anomalous = (0.0 if one is None else one.effective for one in found)
+    return Outcome(title, parts.kind, share, wrapped, (normal, anomalous))
+
+
+def rate_rows(outcomes: Sequence[Outcome], printed: Mapping[str, tuple[float, ...]]) -> Iterator[Row]:
+    """Yield the printed row and ours for each title and split: means and ranges over the seeds."""
+    for title in dict.fromkeys(one.title for one in outcomes):
+        if title in printed:
+            yield {
+                "series": title,
+                "source": "printed",
+                **as_meant(printed[title]),
+                "eps, delta shared": None,
+            }
+        for group in grouped([one for one in outcomes if one.title == title]):
+            wrapped = [one.wrapped for one in group]
+            singles = [one.singles[PRINTED] for one in wrapped]
+            yield {
+                "series": title,
+                "source": _source(group[0]),
+                "FNR_or": Spread.over([one.original.fnr.value for one in wrapped]),
+                "FPR_or": Spread.over([one.original.fpr.value for one in wrapped]),
+                "FNR_tt": Spread.over([one.two.fnr.value for one in wrapped]),
+                "FPR_tt": Spread.over([one.two.fpr.value for one in wrapped]),
+                "FNR_th": Spread.over([single.metrics.fnr.value for single in singles]),
+                "FPR_th": Spread.over([single.metrics.fpr.value for single in singles]),
+                "ERR": Spread.over([single.metrics.err.value for single in singles]),
+                "eps": Spread.over([single.max_fpr for single in singles]),
+                "eps, delta shared": Spread.over([one.singles[SHARED].max_fpr for one in wrapped]),
+            }
+
+
+def size_rows(outcomes: Sequence[Outcome]) -> Iterator[Row]:
+    """Yield for each title and split how many points calibrate, what they are worth, and their regime."""
+    for group in grouped(outcomes):
+        row: Row = {"series": group[0].title, "source": _source(group[0])}
+        row["AUC"] = Spread.over([one.wrapped.auc for one in group])
+        for side, name in enumerate(("normal", "anomalous")):
+            sizes = [one.sizes[side] for one in group]
+            row[name] = Spread.over(sizes) if min(sizes) < max(sizes) else sizes[0]
+            row[f"k*, {name}"] = _budgets(sizes)
+            row[f"worth, {name}"] = Spread.over([one.effective[side] for one in group])
+        regimes = [one.wrapped.certificate.regime.value for one in group]
+        row["regimes"] = ", ".join(f"{regimes.count(name)} {name}" for name in dict.fromkeys(regimes))
+        row["tt above"] = sum(above(one) for one in group)
+        yield row
+
+
+def above(one: Outcome) -> int:
+    """Return how many of the two rates with two thresholds lie above their ceiling on the test part."""
+    return sum(rate.value > LEVEL for rate in (one.wrapped.two.fpr, one.wrapped.two.fnr))
+
+
+def grouped(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
+    """Return the outcomes of all seeds together, in the order in which their titles and splits come."""
+    groups: dict[Any, list[Outcome]] = {}
+    for one in outcomes:
+        groups.setdefault((one.title, one.split, one.share), []).append(one)
+    return list(groups.values())
+
+
+def detail_row(one: Outcome) -> Row:
+    """Return one seed's outcome in full."""
+    wrapped, single, shared = one.wrapped, one.wrapped.singles[PRINTED], one.wrapped.singles[SHARED]
+    row: Row = {"series": one.title, "split": one.split, "share": one.share, "seed": wrapped.seed}
+    row |= {"AUC": wrapped.auc, "normal": one.sizes[0], "anomalous": one.sizes[1]}
+    row |= {"worth, normal": one.effective[0], "worth, anomalous": one.effective[1]}
+    row |= {"regime": wrapped.certificate.regime.value, "eps": single.max_fpr}
+    row |= {"eps, delta shared": shared.max_fpr}
+    named = (("or", wrapped.original), ("tt", wrapped.two), ("th", single.metrics))
+    for name, metrics in named:
+        row |= {f"FNR_{name}": metrics.fnr, f"FPR_{name}": metrics.fpr}
+    return row | {"ERR": single.metrics.err}
+
+
+def rate_picture(outcomes: Sequence[Outcome], title: str) -> Intervals:
+    """Return FNR and FPR of the original detector and of the single threshold, with its ceiling."""
+
+    def bar(
+        label: str, group: list[Outcome], value: Callable[[Wrapped], float], ceiling: float | None
+    ) -> Bar:
+        spread = Spread.over([value(one.wrapped) for one in group])
+        return Bar(label, spread.low, spread.high, spread.mean, ceiling)
+
+    groups = []
+    for group in grouped(outcomes):
+        eps = max(one.wrapped.singles[PRINTED].max_fpr for one in group)
+        bars = (
+            bar("FNR, F1-max", group, lambda one: one.original.fnr.value, None),
+            bar("FNR, wrapped", group, lambda one: one.singles[PRINTED].metrics.fnr.value, eps),
+            bar("FPR, F1-max", group, lambda one: one.original.fpr.value, None),
+            bar("FPR, wrapped", group, lambda one: one.singles[PRINTED].metrics.fpr.value, eps),
+        )
+        groups.append((f"{group[0].title}, {_source(group[0])}", bars))
+    return Intervals(
+        "rates",
+        title,
+        "error rate on the test part: mean and range over the seeds",
+        None,
+        "",
+        tuple(groups),
+        value_label="mean and range",
+        exact_label="certified ceiling (largest over the seeds)",
+    )
+
+
+def _source(one: Outcome) -> str:
+    share = "" if one.share == 0.2 else f", {one.share:.0%} calibrate"
+    return ("random split" if one.split == "random" else "blocks") + share
+
+
+def _budgets(sizes: Sequence[int]) -> Cell:
+    budgets = [error_budget(n, LEVEL, LEVEL) for n in sizes]
+    return (
+        budgets[0] if len(set(budgets)) == 1 else ", ".join(str(one) for one in sorted(set(budgets), key=str))
+    )
+
+
+def if_independent(points: Points, share: float) -> Row:
+    """Return how often test rates would exceed their ceilings if the points were independent: eq. (20)."""
+    totals = tuple(int(np.count_nonzero(points.labels == label)) for label in (0, 1))
+    normal, anomalous = (round(share * total) for total in totals)
+    rest = (totals[0] - normal, totals[1] - anomalous)
+    found = independent_violation((normal, anomalous), rest, ASKED)
+    return {"FPR, if independent": found.fpr, "FNR, if independent": found.fnr}
+
+
+def vacuous(one: Outcome) -> bool:
+    """Return whether there were too few labels for the promise."""
+    return one.wrapped.certificate.regime is Regime.VACUOUS

@@ -1,0 +1,154 @@
+"""Windows as points to calibrate with: scores, labels and places in time, of one series or of several."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.calibration import StrategyOptions, calibrate
+from pac_wrap.certificate import Certificate
+from pac_wrap.errors import DependenceWarning, InputError
+from pac_wrap.guarantee import Guarantee
+from pac_wrap.inputs import Scores
+from pac_wrap.relaxation import Strategy, StrategyName
+from pac_wrap.sampling import ASSUMPTIONS, Reduce, Sampling
+from pac_wrap.thresholds import Thresholds
+from pac_wrap.timeseries.checks import Steps
+from pac_wrap.timeseries.dependence import Dependence, dependence, exceedances, misleading
+from pac_wrap.timeseries.splits import Parts
+from pac_wrap.timeseries.windows import windows
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """One point per window: its score, its label (1 if any of its steps is anomalous), and where it begins.
+
+    `longest` is the number of windows that the longest series has room for.
+
+    >>> points = window_points(np.arange(12.0), [0] * 10 + [1, 0], length=2, every=5)
+    >>> points.scores, points.labels, points.positions
+    (array([ 1.,  6., 11.]), array([0, 0, 1], dtype=int8), array([ 0,  5, 10]))
+    """
+
+    scores: Scores
+    labels: NDArray[np.int8]
+    positions: Steps
+    length: int
+    every: int
+    reduce: Reduce
+    longest: int
+
+    def of_class(self, anomalous: bool, part: Steps | None = None) -> Steps:
+        """Return the indices of the points of one class, of all points or of a part of them."""
+        among = np.arange(self.scores.size) if part is None else part
+        return np.asarray(among[self.labels[among] == anomalous])
+
+    def dependence(
+        self, thresholds: Thresholds, anomalous: bool, part: Steps | None = None
+    ) -> Dependence | None:
+        """Return how far the errors of one class depend on each other; None without points or a threshold."""
+        index = self.of_class(anomalous, part)
+        threshold = thresholds.clear_below if anomalous else thresholds.alarm_from
+        if index.size == 0 or threshold is None:
+            return None
+        errors = exceedances(self.scores[index], thresholds, anomalous)
+        return dependence(errors, self.positions[index] // self.every, max_lag=self.longest)
+
+
+def window_points(
+    scores: ArrayLike, labels: ArrayLike, *, length: int = 1, every: int = 1, reduce: Reduce = "max"
+) -> Points:
+    """Return the windows of one series as points; windows that touch a detector's warm-up are left out.
+
+    `scores` and `labels` have one entry per step; leading NaN scores are the warm-up.
+    """
+    found = windows(scores, length, every)
+    longest = found.dropped + len(found)
+    return Points(
+        found.scores(scores, reduce), found.labels(labels), found.starts, length, every, reduce, longest
+    )
+
+
+def joined(series: Sequence[Points]) -> Points:
+    """Return the points of several series as one, so far apart in time that none seems to follow another.
+
+    >>> one = window_points([0.1, 0.2, 0.3], [0, 0, 1], length=1, every=1)
+    >>> joined([one, one]).scores
+    array([0.1, 0.2, 0.3, 0.1, 0.2, 0.3])
+    """
+    if not series:
+        raise InputError("series is empty; pass the points of at least one series")
+    first, starts, begin = series[0], [], 0
+    apart = 1 + max(points.longest for points in series)  # further than any autocorrelation is looked at
+    for points in series:
+        if (points.length, points.every, points.reduce) != (first.length, first.every, first.reduce):
+            raise InputError(
+                "all series must have the same windows; make them with the same length and every"
+            )
+        starts.append(points.positions + begin)
+        begin = (int(starts[-1][-1]) // first.every + apart) * first.every
+    scores, labels = ([getattr(points, name) for points in series] for name in ("scores", "labels"))
+    return replace(
+        first,
+        scores=np.concatenate(scores),
+        labels=np.concatenate(labels),
+        positions=np.concatenate(starts),
+        longest=max(points.longest for points in series),
+    )
+
+
+def calibrate_points(
+    points: Points,
+    guarantee: Guarantee | None = None,
+    *,
+    parts: Parts | None = None,
+    abstain: bool = True,
+    strategy: StrategyName | Strategy = "relax",
+    **options: Unpack[StrategyOptions],
+) -> Certificate:
+    """Return the certificate of the calibration part of some windows (of all, without parts).
+
+    It carries the windows, the split and the effective sample sizes, and it assumes mixing instead of
+    independence. Where dependence makes n misleading, a `DependenceWarning` says what spacing would help.
+
+    >>> random = np.random.default_rng(0)
+    >>> labels = np.repeat([0, 1], [6000, 3000])
+    >>> points = window_points(random.normal(5 * labels), labels, length=5, every=20)
+    >>> certificate = calibrate_points(points, Guarantee(0.1, 0.1, 0.1, 0.1))
+    >>> certificate.regime.value, str(certificate.sampling)
+    ('separated', 'windows of 5 in every 20 steps (max), all of them calibrate')
+    """
+    part = None if parts is None else parts.calibration
+    certificate = calibrate(
+        points.scores[points.of_class(False, part)],
+        points.scores[points.of_class(True, part)],
+        guarantee,
+        abstain=abstain,
+        strategy=strategy,
+        **options,
+    )
+    effective = []
+    for name, anomalous in (("normal", False), ("anomalous", True)):
+        found = points.dependence(certificate.thresholds, anomalous, part)
+        effective.append(0.0 if found is None else found.effective)
+        if found is not None and misleading(found):
+            warnings.warn(
+                f"{found.n:,} {name} windows are worth about {found.effective:,.0f} independent ones, so the"
+                " stated confidence is too high; take windows about"
+                f" {found.spacing(points.every):,} steps apart",
+                DependenceWarning,
+                stacklevel=2,
+            )
+    sampling = Sampling(
+        points.length,
+        points.every,
+        points.reduce,
+        "none" if parts is None else parts.kind,
+        0 if parts is None else parts.gap,
+        None if parts is None else parts.block,
+        *effective,
+    )
+    return replace(certificate, sampling=sampling, assumptions=ASSUMPTIONS)

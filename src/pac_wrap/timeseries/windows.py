@@ -1,0 +1,133 @@
+"""Windows of a series: where they start, which are anomalous, and one score for each."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.errors import InputError
+from pac_wrap.inputs import Scores, as_anomaly_mask, as_array, as_scores, check_choice
+from pac_wrap.sampling import Reduce
+from pac_wrap.timeseries.checks import Steps, check_same_length, check_steps
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """The first `length` of every `every` steps of a series; window i begins at step `starts[i]`.
+
+    `dropped` windows before the first one touch the warm-up of the detector and are left out.
+
+    >>> found = windows(8, length=2, every=3)
+    >>> found.labels([0, 0, 1, 0, 1, 0, 0, 0])
+    array([0, 1, 0], dtype=int8)
+    >>> found.scores([1, 5, 9, 2, 3, 9, 4, 0], reduce="mean")
+    array([3. , 2.5, 2. ])
+    """
+
+    steps: int
+    length: int
+    every: int
+    starts: Steps
+    dropped: int
+
+    def __len__(self) -> int:
+        return self.starts.size
+
+    def labels(self, step_labels: ArrayLike) -> NDArray[np.int8]:
+        """Return 1 for each window that holds an anomalous step, else 0; labels of steps are 0 and 1."""
+        mask = as_anomaly_mask(step_labels, name="step_labels")
+        check_same_length("step_labels", mask.size, "the series", self.steps)
+        return np.asarray(self._cut(mask).any(axis=1)).view(np.int8)
+
+    def scores(self, step_scores: ArrayLike, reduce: Reduce = "max") -> Scores:
+        """Return one score per window: the largest of its steps, their mean, or that of the last step.
+
+        Infinities keep their meaning; a mean of both infinities does not exist and is refused. NaN may stand
+        only at the start of the series, before the first window.
+        """
+        check_choice("reduce", reduce, ("max", "mean", "last"))
+        values, warm_up = _after_warm_up(step_scores, "step_scores")
+        check_same_length("step_scores", warm_up + values.size, "the series", self.steps)
+        if warm_up > self.starts[0]:
+            raise InputError(
+                f"step_scores begin with {warm_up:,} NaN, but the first window begins at step"
+                f" {self.starts[0]:,}; make the windows of these scores: windows(step_scores, ...)"
+            )
+        cut = self._cut(values, offset=warm_up)
+        if reduce == "last":
+            return cut[:, -1].copy()
+        return np.asarray(cut.max(axis=1)) if reduce == "max" else _means(cut, self.starts)
+
+    def _cut(self, values: NDArray[Any], offset: int = 0) -> NDArray[Any]:
+        """Return the windows as rows of a view, so that nothing is copied."""
+        return sliding_window_view(values, self.length)[self.starts[0] - offset :: self.every][: len(self)]
+
+
+def windows(series: int | ArrayLike, length: int, every: int) -> Windows:
+    """Return the whole windows of a series: the first `length` of every `every` steps.
+
+    `series` is a number of steps, or one score per step whose leading NaN are the detector's warm-up. Windows
+    stay on the grid 0, every, 2 every, ...; those that touch the warm-up are left out and counted in
+    `dropped`. Any other NaN is a gap and refused.
+
+    >>> windows(10, length=2, every=4).starts
+    array([0, 4, 8])
+    >>> found = windows([np.nan, 0.5, 0.1, 0.2, 0.3], length=1, every=2)
+    >>> found.starts, found.dropped
+    (array([2, 4]), 1)
+    """
+    length, every = check_steps("length", length), check_steps("every", every)
+    if length > every:
+        raise InputError(
+            f"length must not exceed every, or windows would overlap, got length = {length:,} and"
+            f" every = {every:,}; raise every"
+        )
+    if np.ndim(as_array(series, "series")) == 0:
+        steps, warm_up = check_steps("series", series), 0  # type: ignore[arg-type]  # refused if no whole number
+    else:
+        values, warm_up = _after_warm_up(series, "series")
+        steps = warm_up + values.size
+    if steps < length:
+        raise InputError(
+            f"series must be at least one window long, got {steps:,} steps and windows of {length:,};"
+            " pass a longer series or a smaller length"
+        )
+    starts = np.arange(0, steps - length + 1, every, dtype=np.intp)
+    dropped = int(np.searchsorted(starts, warm_up))
+    if dropped == starts.size:
+        raise InputError(
+            f"series has no whole window after its warm-up: its first {warm_up:,} of {steps:,} steps are NaN,"
+            f" and the last window begins at step {starts[-1]:,}; pass a longer series"
+        )
+    return Windows(steps, length, every, starts[dropped:], dropped)
+
+
+def _after_warm_up(values: ArrayLike, name: str) -> tuple[Scores, int]:
+    """Return the scores after the leading NaN, and the number of these."""
+    array = as_array(values, name)
+    if array.ndim != 1 or array.dtype.kind != "f":
+        return as_scores(array, name), 0
+    missing = np.isnan(array)
+    warm_up = array.size if missing.all() else int(np.argmin(missing))
+    gaps = missing[warm_up:]
+    if gaps.any():
+        raise InputError(
+            f"{name} must not contain NaN after the warm-up, got {int(gaps.sum()):,} of {array.size:,}, the"
+            f" first at position {warm_up + int(gaps.argmax())}; cut the series at the gap or fill it"
+        )
+    return as_scores(array[warm_up:], name), warm_up
+
+
+def _means(cut: NDArray[np.float64], starts: Steps) -> Scores:
+    low, high = cut.min(axis=1), cut.max(axis=1)
+    undefined = (low == -np.inf) & (high == np.inf)
+    if undefined.any():
+        raise InputError(
+            f"step_scores hold inf and -inf in {int(undefined.sum()):,} windows, the first at step"
+            f' {starts[undefined.argmax()]:,}, whose mean does not exist; use reduce="max" or "last"'
+        )
+    # divided first, sums of the largest doubles stay finite but for rounding, which clipping takes back
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.clip((cut / cut.shape[1]).sum(axis=1), low, high))
