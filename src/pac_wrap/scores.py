@@ -49,6 +49,11 @@ def anomaly_scores(
         ) from error
     except ValueError as error:
         raise InputError(f"the detector {_name(detector)} cannot score these rows: {error}") from error
+    except NotImplementedError as error:
+        raise DetectorError(
+            f"the detector {_name(detector)} scores nothing but the rows it was trained on: {error};"
+            " take one that scores new rows"
+        ) from error
     scores = as_scores(values, f"the scores of {_name(detector)}")
     if polarity != "auto":
         flip = polarity == "lower"

@@ -51,7 +51,7 @@ def reproduce(
     for name in names:
         fetch_data(name)
     if SERIES & set(names):
-        import_module("pac_wrap.detectors.lstm")
+        import_module("pac_wrap.detectors.lstm").import_torch()
     if out is not None:
         import_module("pac_wrap.report.figures")
         check_folder(out)

@@ -21,6 +21,7 @@ from pac_wrap.detectors.deviation import (
     rmsprop_step,
     unpack,
 )
+from pac_wrap.detectors.seeding import generator
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores, as_class_mask, check_count, is_number
 
@@ -103,7 +104,7 @@ class DevNet(BaseEstimator):
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
         known = self._known(y)
-        random = _generator(self.random_state)
+        random = generator(self.random_state)
         reference = random.standard_normal(self.references)
         objective = Objective(float(reference.mean()), float(reference.std()), self.margin, self.l2)
         flat = initial_parameters(X.shape[1], self.hidden, random)
@@ -192,8 +193,3 @@ class DevNet(BaseEstimator):
 
 def _dense(rows: Any) -> Floats:
     return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
-
-
-def _generator(seed: Any) -> np.random.Generator:
-    # None must not touch NumPy's global state, as check_random_state would; NumPy 2.0 takes no RandomState
-    return np.random.default_rng(seed.randint(2**31) if isinstance(seed, np.random.RandomState) else seed)

@@ -12,7 +12,9 @@ def import_torch() -> Any:
     try:
         import torch
     except ImportError as error:
-        raise MissingExtraError("torch is not installed; run make deep, or pip install torch") from error
+        raise MissingExtraError(
+            'torch is not installed; run pip install "pac-wrap-ad[deep]", or make deep'
+        ) from error
     return torch
 
 

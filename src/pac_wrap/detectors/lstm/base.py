@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from pac_wrap.detectors.devnet import _generator
 from pac_wrap.detectors.lstm.backend import as_device, at_most_threads, import_torch
 from pac_wrap.detectors.lstm.network import gather, initialise
 from pac_wrap.detectors.lstm.saving import not_a_detector, read_archive, write_archive
 from pac_wrap.detectors.lstm.series import Scaling, as_series, evenly, split_starts
 from pac_wrap.detectors.lstm.target import target_columns
 from pac_wrap.detectors.lstm.training import Schedule, train
+from pac_wrap.detectors.seeding import generator
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
 
@@ -43,7 +43,7 @@ class SequenceDetector(BaseEstimator, ABC):
         # as many as the share says, so that validation costs no more than its share of training
         validation = evenly(validation, max(1, int(self.windows_per_epoch * self.validation)))
         device = as_device(self.device)
-        random = _generator(self.random_state)
+        random = generator(self.random_state)
         scaling = Scaling.of(series, standardise=self.scale)
         schedule = Schedule(
             self.epochs, self.patience, self.batch_size, self.windows_per_epoch, self.learning_rate
