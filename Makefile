@@ -43,8 +43,8 @@ picture: $(VENV)/.dev
 guide: $(VENV)/.dev
 	$(BIN)/python docs/guide/run.py
 
-# the paper's experiments in full, about 20 minutes; reads PAC_WRAP_DATA or downloads
-reproduction: $(VENV)/.dev
+# the paper's experiments in full, about an hour; reads PAC_WRAP_DATA or downloads
+reproduction: $(VENV)/.deep
 	$(BIN)/pac-wrap reproduce all --out results
 	$(BIN)/python docs/reproduction/build.py
 

@@ -28,6 +28,16 @@ def test_readme_examples_run_as_printed(tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / "certificate.json").exists()
 
 
+def test_the_examples_of_the_page_on_time_series_run_as_printed() -> None:
+    names: dict[str, object] = {}
+    for block in python_blocks(ROOT / "docs" / "timeseries.md"):
+        exec(block, names)
+    certificate = names["certificate"]
+    assert isinstance(certificate, pac_wrap.Certificate)
+    assert certificate.regime is pac_wrap.Regime.SEPARATED
+    assert certificate.sampling is not None
+
+
 def test_readme_opens_with_the_two_commands_that_the_makefile_has() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -62,7 +72,9 @@ def test_decision_records_are_short_and_decide(record: Path) -> None:
     assert "**Decision.**" in text or "**Exception.**" in text
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/theory.md", "docs/reproduction.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/theory.md", "docs/reproduction.md", "docs/timeseries.md"]
+)
 def test_links_between_pages_lead_somewhere(page: str) -> None:
     path = ROOT / page
     for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from pac_wrap.cli.run import progress_bar
+from pac_wrap.errors import InputError
 
 ALL: Final = "all"
 SERIES: Final = {"nasa", "smd"}  # their detectors need torch
@@ -24,6 +25,9 @@ def reproduce(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes everything that is drawn.")] = 0,
     quick: Annotated[bool, typer.Option(help="Take less data, for a first look.")] = False,
+    every_channel: Annotated[
+        bool, typer.Option("--all", help="In nasa: every channel with enough labelled anomalies.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Also write tables (CSV), pages (Markdown) and pictures (SVG) here.")
     ] = None,
@@ -47,6 +51,10 @@ def reproduce(
         if name != ALL:
             check_question(name)
     check_numbers(seed, trials)
+    if every_channel and "nasa" not in names:
+        raise InputError(
+            "--all is for nasa, whose channels it takes all; write: pac-wrap reproduce nasa --all"
+        )
     # what would fail at the end fails here, before an hour's work
     for name in names:
         fetch_data(name)
@@ -57,7 +65,14 @@ def reproduce(
         check_folder(out)
     for name in names:
         with progress_bar(name) as bar:
-            study = answer(name, seed=seed, trials=trials, quick=quick, progress=partial(_show, bar, name))
+            study = answer(
+                name,
+                seed=seed,
+                trials=trials,
+                quick=quick,
+                progress=partial(_show, bar, name),
+                **({"everything": True} if every_channel and name == "nasa" else {}),
+            )
         Console().print(show_study(study))
         if out is not None:
             written = write_study(study, out, record(name, seed=seed, trials=trials, quick=quick))

@@ -40,7 +40,8 @@ def plot_curves(picture: Curves, *, dark: bool = False, ax: Axes | None = None) 
     for curve in picture.curves:
         handles.append(_draw(ax, look, picture.x, curve, times, seen.count(curve.kind)))
         seen.append(curve.kind)
-    ax.set_ylim(bottom=0.0)
+    if min(min(curve.low) for curve in picture.curves) >= 0.0:
+        ax.set_ylim(bottom=0.0)
     ax.margins(x=0.02)
     ax.xaxis.set_major_locator(round_ticks(6))
     ax.yaxis.set_major_locator(round_ticks(6))

@@ -1,0 +1,83 @@
+"""The page about the paper's experiments: built from committed results, which a run today gives again."""
+
+import csv
+import json
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from datafolder import needs
+from pac_wrap.experiments import QUESTIONS, reproduce
+from pac_wrap.experiments.populations import thyroid_population
+from pac_wrap.experiments.printed import Q1
+from pac_wrap.experiments.q1 import LEVEL
+from pac_wrap.guarantee import Guarantee
+from pac_wrap.report.study.csvtext import csv_text
+from pac_wrap.validation import exact_violation
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results"
+# other versions of NumPy or scikit-learn may move a score across a threshold, but not many
+CLOSE = 0.01
+
+
+def read(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(StringIO(text)))
+
+
+def committed(name: str) -> list[dict[str, str]]:
+    return read((RESULTS / name).read_text(encoding="utf-8"))
+
+
+def is_number(text: str) -> bool:
+    return re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", text) is not None
+
+
+def test_the_page_is_what_the_results_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs" / "reproduction")
+    from build import PAGE, build_page
+
+    assert PAGE.read_text(encoding="utf-8") == build_page(RESULTS), "run docs/reproduction/build.py"
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_question_is_there_with_its_record(question: str) -> None:
+    made = json.loads((RESULTS / f"{question}.json").read_text(encoding="utf-8"))
+    assert made["command"] == f"pac-wrap reproduce {question} --seed 0"
+    assert set(made["versions"]) >= {"pac-wrap-ad", "python", "numpy", "scipy", "scikit-learn"}
+    page = (RESULTS / f"{question}.md").read_text(encoding="utf-8")
+    for picture in re.findall(r"\]\(([\w.-]+\.svg)\)", page):
+        assert (RESULTS / picture).stat().st_size > 0
+    assert list(RESULTS.glob(f"{question}-*.csv"))
+
+
+@pytest.mark.parametrize(
+    ("question", "data"), [("q3", ("usps", "mnist")), ("q4", ()), ("shift", ())], ids=["q3", "q4", "shift"]
+)
+def test_a_full_run_gives_the_committed_rows_again(question: str, data: tuple[str, ...]) -> None:
+    needs(*data)
+    for table in reproduce(question).tables:
+        found, kept = read(csv_text(table)), committed(f"{question}-{table.name}.csv")
+        assert len(found) == len(kept)
+        for row, old in zip(found, kept, strict=True):
+            assert list(row) == list(old)
+            for head, value in row.items():
+                if not is_number(value) or head.endswith(" count"):
+                    assert head.endswith(" count") or value == old[head], head
+                else:
+                    assert float(value) == pytest.approx(float(old[head]), abs=CLOSE, rel=0.05), head
+
+
+def test_the_committed_rows_of_thyroid_follow_from_the_data() -> None:
+    needs("thyroid")
+    rows = [row for row in committed("q1-violations.csv") if row["data"] == "thyroid"]
+    assert len(rows) == len([key for key in Q1 if key[0] == "thyroid"]) * 3
+    for row in rows:
+        population = thyroid_population(row["detector"], seed=0)
+        n = int(row["n"])
+        sizes = (n, n)
+        exact = exact_violation(population.normal, population.anomalous, sizes, Guarantee(LEVEL, LEVEL))
+        assert float(row["exact"]) == pytest.approx(getattr(exact, row["rate"].lower()), abs=0.002)
+        assert float(row["simulated low"]) < LEVEL
