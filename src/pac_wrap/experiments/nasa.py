@@ -23,6 +23,7 @@ from pac_wrap.experiments.windowed import (
     rate_picture,
     rate_rows,
     size_rows,
+    unreached,
 )
 from pac_wrap.experiments.wrapped import PRINTED
 from pac_wrap.timeseries.points import Points, window_points
@@ -163,9 +164,15 @@ def _findings(outcomes: list[Outcome], checks: list[Row]) -> Iterator[str]:
             f" {sum(shares) / len(shares):.2f} independent ones on average, an anomalous one"
             f" {sum(worst) / len(worst):.2f}."
         )
+        if missed := unreached(group, NASA):
+            yield (
+                f"{told[0].upper()}{told[1:]}, printed ceiling not reached: {', '.join(missed)}. An AUC below"
+                " one half means that the labelled stretch is predicted better than the rest of the test"
+                " part; no threshold helps there, and nothing was tuned on the test part to mend it."
+            )
     yield (
         "Over many divisions of one scored series (last table), a random split exceeds its ceilings as often"
-        " as if the points were independent. It must: that holds for every series (docs/theory.md, eq. (20)),"
-        " so a random split says nothing about dependence. The split in blocks shows how often the ceiling is"
-        " exceeded elsewhere in the same series."
+        " as if the points were independent, or a little less where scores tie. It must: that holds for every"
+        " series (docs/theory.md, eq. (20)), so a random split says nothing about dependence. The split in"
+        " blocks shows how often the ceiling is exceeded elsewhere in the same series."
     )

@@ -25,6 +25,7 @@ from pac_wrap.experiments.windowed import (
     rate_picture,
     rate_rows,
     size_rows,
+    unreached,
     vacuous,
 )
 from pac_wrap.experiments.wrapped import PRINTED, Labels
@@ -174,6 +175,8 @@ def _findings(outcomes: list[Outcome], spacings: list[Row]) -> Iterator[str]:
             f" is reached in {reached} of {len(group)} runs; {count} of {2 * len(group)} rates with two"
             f" thresholds lie above {LEVEL} on the test part."
         )
+        if missed := unreached(group, SMD):
+            yield f"Printed ceiling not reached: {', '.join(missed)}."
     empty = sorted({one.title for one in outcomes if one.share == SHARE and vacuous(one)})
     if empty:
         yield (

@@ -110,9 +110,9 @@ def size_rows(outcomes: Sequence[Outcome]) -> Iterator[Row]:
         row["AUC"] = Spread.over([one.wrapped.auc for one in group])
         for side, name in enumerate(("normal", "anomalous")):
             sizes = [one.sizes[side] for one in group]
-            row[name] = Spread.over(sizes) if min(sizes) < max(sizes) else sizes[0]
-            row[f"k*, {name}"] = _budgets(sizes)
-            row[f"worth, {name}"] = Spread.over([one.effective[side] for one in group])
+            row[name] = _whole(sizes)
+            row[f"k*, {name}"] = _whole([error_budget(n, LEVEL, LEVEL) for n in sizes])
+            row[f"worth, {name}"] = _whole([round(one.effective[side]) for one in group])
         row["normals beyond clear_below"] = Spread.over([_overlap(one) for one in group])
         regimes = [one.wrapped.certificate.regime.value for one in group]
         row["regimes"] = ", ".join(f"{regimes.count(name)} {name}" for name in dict.fromkeys(regimes))
@@ -189,11 +189,12 @@ def _source(one: Outcome) -> str:
     return ("random split" if one.split == "random" else "blocks") + share
 
 
-def _budgets(sizes: Sequence[int]) -> Cell:
-    budgets = [error_budget(n, LEVEL, LEVEL) for n in sizes]
-    return (
-        budgets[0] if len(set(budgets)) == 1 else ", ".join(str(one) for one in sorted(set(budgets), key=str))
-    )
+def _whole(values: Sequence[int | None]) -> Cell:
+    """Return a whole number, or the smallest and the largest of several; None is no budget."""
+    known = sorted(value for value in values if value is not None)
+    if not known or len(set(values)) == 1:
+        return values[0]
+    return f"{'none' if None in values else f'{known[0]:,}'} to {known[-1]:,}"
 
 
 def if_independent(points: Points, share: float) -> Row:
@@ -203,6 +204,18 @@ def if_independent(points: Points, share: float) -> Row:
     rest = (totals[0] - normal, totals[1] - anomalous)
     found = independent_violation((normal, anomalous), rest, ASKED)
     return {"FPR, if independent": found.fpr, "FNR, if independent": found.fnr}
+
+
+def unreached(outcomes: Sequence[Outcome], printed: Mapping[str, tuple[float, ...]]) -> list[str]:
+    """Return the titles, with ceiling and AUC, that miss the printed ceiling in some seed."""
+    found = []
+    for group in grouped(outcomes):
+        limit = as_meant(printed[group[0].title])["eps"] if group[0].title in printed else 1.0
+        eps = Spread.over([one.wrapped.singles[PRINTED].max_fpr for one in group])
+        area = Spread.over([one.wrapped.auc for one in group])
+        if eps.high > limit:
+            found.append(f"{group[0].title} (up to {eps.high:g} instead of {limit:g}, AUC {area.mean:.2f})")
+    return found
 
 
 def vacuous(one: Outcome) -> bool:
