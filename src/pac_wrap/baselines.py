@@ -43,6 +43,8 @@ def cpad(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee | None = 
     """
     normal, anomalous = as_scores(normal, "normal"), as_scores(anomalous, "anomalous")
     asked = Guarantee() if guarantee is None else guarantee
+    if not isinstance(asked, Guarantee):
+        raise InputError(f"guarantee must be a Guarantee, got {asked!r}; write Guarantee(max_fpr=0.05)")
     low = high = None
     if asked.max_fpr is not None:
         low = alarm_from(normal, cpad_budget(normal.size, asked.max_fpr))

@@ -150,7 +150,7 @@ class Certificate:
         lines += [("", sentence) for sentence in self.diagnosis]
         lines += [(name, _evidence(one, self.levels is not None)) for name, _, one in self._sides()]
         if self.sampling is not None:
-            lines += [("series", str(self.sampling)), ("", _worth(self.sampling))]
+            lines += [("series", str(self.sampling)), ("", self.sampling.worth)]
         if self.strategy is not None:
             lines += [("strategy", _strategy(self.strategy, self.levels, self.level))]
         return lines + [("" if i else "assumes", text) for i, text in enumerate(self.assumptions)]
@@ -188,11 +188,6 @@ def _evidence(evidence: Evidence, chosen: bool) -> str:
     return f"{text}, error budget {evidence.budget.errors:,}, {of} {evidence.budget.confidence:.6g}"
 
 
-def _worth(sampling: Sampling) -> str:
-    normal, anomalous = sampling.effective_normal, sampling.effective_anomalous
-    return f"worth about {normal:,.0f} independent normal and {anomalous:,.0f} anomalous scores"
-
-
 def _strategy(strategy: Strategy, levels: int | None, level: int | None) -> str:
     if levels is None:
         held = "FNR" if strategy.name == "hold_fnr" else "FPR"
@@ -225,6 +220,11 @@ def _expected_promise(certificate: Certificate) -> tuple[Guarantee | None, int |
 
 
 def _inconsistencies(certificate: Certificate) -> Iterator[str]:
+    if (sampling := certificate.sampling) is not None:
+        effective = (sampling.effective_normal, sampling.effective_anomalous)
+        for (name, _, evidence), size in zip(certificate._sides(), effective, strict=True):
+            if size is not None and size > evidence.n:
+                yield f"{evidence.n:,} {name} scores cannot be worth {size:,.0f}"
     if (certificate.certified, certificate.levels) != _expected_promise(certificate):
         yield "what is certified does not follow from what was asked"
     budgets = (certificate.normal.budget, certificate.anomalous.budget)

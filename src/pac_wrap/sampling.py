@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Final, Literal
 
 from pac_wrap.errors import InputError
-from pac_wrap.inputs import check_choice, check_count
+from pac_wrap.inputs import check_choice, check_count, is_number
 
 Reduce = Literal["max", "mean", "last"]
 
@@ -23,7 +23,8 @@ class Sampling:
 
     A window is the first `length` of every `every` steps; its score is that of its steps, reduced.
     `split` is "blocks" (of `block` steps, calibration and test at least `gap` steps apart), "random", or
-    "none" if every window calibrates. The effective sizes come from the autocorrelation of the exceedances.
+    "none" if every window calibrates. The effective sizes come from the autocorrelation of the errors; None
+    where there were no errors, so that nothing could be learned.
 
     >>> print(Sampling(15, 60, "max", "blocks", 60, 600, effective_normal=80, effective_anomalous=9))
     windows of 15 in every 60 steps (max), split in blocks of 600 steps with a gap of 60
@@ -35,23 +36,37 @@ class Sampling:
     split: Literal["blocks", "random", "none"]
     gap: int
     block: int | None
-    effective_normal: float
-    effective_anomalous: float
+    effective_normal: float | None
+    effective_anomalous: float | None
 
     def __post_init__(self) -> None:
-        for name in ("length", "every", "gap"):
-            check_count(name, getattr(self, name))
+        for name in ("length", "every", "gap", "block"):
+            if (value := getattr(self, name)) is not None or name != "block":
+                object.__setattr__(self, name, check_count(name, value))
         check_choice("reduce", self.reduce, ("max", "mean", "last"))
         check_choice("split", self.split, ("blocks", "random", "none"))
         if not 1 <= self.length <= self.every:
             raise InputError(f"length must lie between 1 and every = {self.every:,}, got {self.length:,}")
-        if (self.block is not None) != (self.split == "blocks"):
-            raise InputError(f"block is for a split in blocks alone, got {self.block!r} and {self.split!r}")
+        if (self.block is not None) != (self.split == "blocks") or self.block == 0:
+            raise InputError(
+                f"block must be at least 1 for a split in blocks, and None for others, got {self.block!r} and"
+                f" {self.split!r}"
+            )
         for name in ("effective_normal", "effective_anomalous"):
-            value = float(getattr(self, name))
-            if not isfinite(value) or value < 0:
-                raise InputError(f"{name} must be 0 or more and finite, got {value!r}")
-            object.__setattr__(self, name, value)
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if not is_number(value) or not isfinite(value) or value < 0:
+                raise InputError(f"{name} must be a number, 0 or more, or None, got {value!r}")
+            object.__setattr__(self, name, float(value))
+
+    @property
+    def worth(self) -> str:
+        """How many independent points the windows count as, in words."""
+        pairs = (("normal", self.effective_normal), ("anomalous", self.effective_anomalous))
+        known = [f"about {size:,.0f} independent {name} scores" for name, size in pairs if size is not None]
+        unknown = [f"too few errors to say of {name} scores" for name, size in pairs if size is None]
+        return "; ".join([f"worth {' and '.join(known)}"] * bool(known) + unknown)
 
     def __str__(self) -> str:
         split = {

@@ -213,6 +213,15 @@ def _sides(
         # the next double after the largest stands for "never", so normals from there on are never flagged
         return np.sort(np.where(high >= _LARGEST, np.inf, high)), np.sort(-low)
 
+    if future is not None and (not isinstance(future, tuple | list) or len(future) != 2):
+        raise InputError("future must be the scores of normal and of anomalous points, two arrays")
+
+    def allowed(n: int, ceiling: float, delta: float) -> int | None:
+        errors = budget(n, ceiling, delta)
+        if errors is not None and not 0 <= check_count("budget", errors) < n:
+            raise InputError(f"budget must allow fewer errors than there are points, got {errors!r} of {n:,}")
+        return errors
+
     ceilings = ((asked.max_fpr, asked.delta_fpr), (asked.max_fnr, asked.delta_fnr))
     drawn = sides((normal, anomalous))
     judged = drawn if future is None else sides(future)
@@ -224,7 +233,7 @@ def _sides(
     fpr, fnr = (
         None
         if ceiling is None
-        else _Side(drawn[i], judged[i], sizes[i], ceiling, budget(sizes[i], ceiling, delta))
+        else _Side(drawn[i], judged[i], sizes[i], ceiling, allowed(sizes[i], ceiling, delta))
         for i, (ceiling, delta) in enumerate(ceilings)
     )
     return fpr, fnr

@@ -29,7 +29,7 @@ def download(file: RemoteFile, folder: Path, progress: bool, timeout: float) -> 
             found = sha256_of(arrived)
             kept = folder / file.name if found == file.sha256 else rejected_name(folder / file.name)
             arrived.replace(kept)
-    except RequestException as error:
+    except (RequestException, ValueError) as error:  # requests lets a bad address through as a ValueError
         raise DataError(f"cannot download {file.url}: {_reason(error, timeout)}; {_by_hand()}") from None
     except OSError as error:
         raise DataError(
@@ -83,7 +83,7 @@ def _receive(file: RemoteFile, target: Path, progress: bool, timeout: float) -> 
         receive(file.url, str(target), None)
 
 
-def _reason(error: "RequestException", timeout: float) -> str:
+def _reason(error: "RequestException | ValueError", timeout: float) -> str:
     from requests import ConnectionError, HTTPError, Timeout
     from requests.exceptions import ChunkedEncodingError
 

@@ -59,7 +59,7 @@ def semi_supervised_split(
         check_rate("contamination", contamination)
     if not isinstance(random, np.random.Generator):
         raise InputError(f"random must be a NumPy generator, got {random!r}; pass np.random.default_rng(0)")
-    mask = as_anomaly_mask(y, name="y")
+    mask = _mask(y)
     normal, anomalous = (random.permutation(np.flatnonzero(mask == kind)) for kind in (False, True))
     if anomalies == "hold_out":
         _refuse_anomalies(known, contamination)
@@ -81,6 +81,20 @@ def semi_supervised_split(
     calibrating, testing = _divide(normal[trained:], anomalous[supply:], calibration)
     order = np.argsort(rows)
     return Split(rows[order], calibrating, testing, labels[order])
+
+
+def _mask(y: ArrayLike) -> NDArray[np.bool_]:
+    try:
+        mask = as_anomaly_mask(y, name="y")
+    except InputError as error:
+        rule = str(error).split(";")[0]
+        raise InputError(f"{rule}; recode them as 0 and 1") from error
+    for name, count in (("normal", mask.size - mask.sum()), ("anomalous", mask.sum())):
+        if count == 0:
+            raise InputError(
+                f"y must mark at least one {name} row, got {mask.size:,} rows and none of that class"
+            )
+    return mask
 
 
 def _refuse_anomalies(known: int, contamination: float) -> None:

@@ -12,8 +12,13 @@ from pac_wrap.errors import DataError
 def locate(file: RemoteFile) -> Path | None:
     """Return where the file lies, unchecked: in PAC_WRAP_DATA, else in the cache, else None."""
     for folder in (data_folder(), cache_folder()):
-        if folder is not None and (folder / file.name).is_file():
-            return folder / file.name
+        if folder is None:
+            continue
+        path = folder / file.name
+        if path.is_file():
+            return path
+        if path.is_symlink() or path.exists():
+            raise DataError(f"{path} must be a file, but it is not one, or leads nowhere; take it away")
     return None
 
 

@@ -24,12 +24,13 @@ QUESTIONS: Final[dict[str, tuple[str, ...]]] = {
 
 # scikit-learn takes seeds below 2^32, and each split of q2 adds its number to the seed
 _LARGEST_SEED: Final = 2**31
+_MOST_TRIALS: Final = 10_000_000
 
 
 def check_question(name: str) -> None:
     """Refuse the name of a question that there is not."""
     if name not in QUESTIONS:
-        near = get_close_matches(name, QUESTIONS, 1)
+        near = get_close_matches(name.lower(), QUESTIONS, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         raise InputError(f"there is no question {name!r}; there are {', '.join(QUESTIONS)}, and all{hint}")
 
@@ -40,8 +41,8 @@ def check_numbers(seed: int, trials: int | None) -> None:
         raise InputError(f"seed must be less than 2^31, got {seed!r}; take a smaller one")
     if isinstance(trials, int) and trials < 1:
         raise InputError(f"trials must be at least 1, got {trials!r}; leave it out to take the usual number")
-    if trials is not None:
-        check_count("trials", trials)
+    if trials is not None and check_count("trials", trials) > _MOST_TRIALS:
+        raise InputError(f"trials must be at most {_MOST_TRIALS:,}, got {trials:,}; fewer say enough")
 
 
 def fetch_data(question: str) -> None:

@@ -194,6 +194,10 @@ def _p_value(count: int, probability: float) -> float:
     return float(min(1.0, pmf[pmf <= pmf[count] * (1.0 + 1e-7)].sum()))
 
 
+def _shown(chance: Any) -> str:
+    return "below 0.001" if chance < 0.001 else f"{chance:.3f}"
+
+
 def _findings(usps: list[Trial], mnist: list[Trial]) -> Iterator[str]:
     proper, looser, ours = usps
     yield (
@@ -215,7 +219,7 @@ def _findings(usps: list[Trial], mnist: list[Trial]) -> Iterator[str]:
 
     def told(rate: str, *readings: tuple[Trial, str]) -> str:
         texts = (
-            f"{trial.method} {way} replacement {chances[rate, trial.method, way]:.3f}"
+            f"{trial.method} {way} replacement {_shown(chances[rate, trial.method, way])}"
             for trial, way in readings
         )
         return f"{rate}: " + ", ".join(texts)

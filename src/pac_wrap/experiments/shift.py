@@ -44,7 +44,7 @@ def run(
 ) -> Study:
     """Return FPR, FNR and violation rates as the anomalies shift towards the normal points."""
     random = np.random.default_rng([seed, 7])
-    n_train, n_population = (10_000, 20_000) if quick else (N_TRAIN, 100_000)
+    n_train, n_population = (10_000, 20_000) if quick else (N_TRAIN, 1_000_000)
     progress(0.0, f"training on {n_train:,} normal points")
     forest = IsolationForest(random_state=seed).fit(shifted_gaussians(n_train, 1.0, random))
     asked = Guarantee(LEVEL, LEVEL)

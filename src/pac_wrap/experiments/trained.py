@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,7 @@ from pac_wrap.datasets import load
 from pac_wrap.datasets.cache import cache_folder
 from pac_wrap.datasets.registry import ENTRIES
 from pac_wrap.experiments.study import Progress
-from pac_wrap.files import whole_file
+from pac_wrap.files import check_folder, whole_file
 from pac_wrap.inputs import Scores
 
 _METHOD: Final = 1  # part of the name of a cached file: raise it when the meaning of the scores changes
@@ -35,24 +36,26 @@ class Task:
 
     @property
     def file(self) -> Path:
-        """Where the scores are kept: a name that changes with everything they hang on."""
+        """Where the scores are kept: a name that changes with the data, the detector and its settings."""
         settings = sorted((name, repr(value)) for name, value in self.detector.get_params().items())
         hashes = [file.sha256 for file in ENTRIES[self.data].files]
         told = repr((_METHOD, type(self.detector).__name__, settings, hashes, self.part, self.normalise))
         key = hashlib.sha256(told.encode()).hexdigest()[:16]
         return cache_folder() / "scores" / f"{self.data}-{self.part}-{key}.npy"
 
-    def scores(self) -> Scores:
+    def scores(self, file: Path | None = None) -> Scores:
         """Return one score per test step, NaN in the warm-up: from the cache, or after training."""
-        if self.file.exists():
-            return np.asarray(np.load(self.file, allow_pickle=False))
-        data = load(self.data, self.part)
+        data, kept = load(self.data, self.part), self.file if file is None else file
+        with suppress(OSError, EOFError, ValueError):  # absent or damaged: train again
+            found = np.load(kept, allow_pickle=False)
+            if found.shape == (data.y.size - (data.n_train or 0),):
+                return np.asarray(found)
         trained = self.detector.fit(data.X[: data.n_train])
         found = trained.decision_function(data.X[data.n_train :])
         if self.normalise:
             found = _normalised(found, trained.decision_function(data.X[: data.n_train]))
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(self.file) as temporary, open(temporary, "wb") as stream:
+        check_folder(kept.parent)
+        with whole_file(kept) as temporary, open(temporary, "wb") as stream:
             np.save(stream, found, allow_pickle=False)
         return np.asarray(found)
 
@@ -60,8 +63,10 @@ class Task:
 def train_all(tasks: Sequence[Task], progress: Progress, describe: Callable[[Task], str]) -> list[Scores]:
     """Return the scores of every task, trained on all cores where they are not in the cache."""
     missing = [task for task in tasks if not task.file.exists()]
-    jobs = (delayed(_train)(task) for task in missing)
+    # a worker may have another environment, so it is told the file
+    jobs = (delayed(_train)(task, task.file) for task in missing)
     if missing:
+        check_folder(missing[0].file.parent)
         progress(0.0, f"training {len(missing)} detectors")
         done = Parallel(n_jobs=min(len(missing), os.cpu_count() or 1), return_as="generator")(jobs)
         for place, _ in enumerate(done):
@@ -69,11 +74,11 @@ def train_all(tasks: Sequence[Task], progress: Progress, describe: Callable[[Tas
     return [task.scores() for task in tasks]
 
 
-def _train(task: Task) -> None:
-    task.scores()
+def _train(task: Task, file: Path) -> None:
+    task.scores(file)
 
 
 def _normalised(scores: Scores, training: Scores) -> Scores:
     least = np.finfo(np.float64).tiny
     usual = np.log(np.maximum(training[~np.isnan(training)], least))
-    return np.asarray((np.log(np.maximum(scores, least)) - usual.mean()) / max(usual.std(), least))
+    return np.asarray((np.log(np.maximum(scores, least)) - usual.mean()) / (usual.std() or 1.0))

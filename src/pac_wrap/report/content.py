@@ -91,7 +91,7 @@ def content_of(report: Report) -> Content:
         held_out=tuple(_held_out(report)),
         reached=reached_rows(certificate),
         explanations=tuple(explanations(certificate)),
-        assumptions=tuple(_sentence(foreign(text)) for text in certificate.assumptions),
+        assumptions=tuple(_sentence(foreign(text)) for text in _assumed(certificate)),
         breaks=BREAKS,
         not_promised=NOT_PROMISED,
         next_steps=next_steps(report),
@@ -107,6 +107,13 @@ def content_of(report: Report) -> Content:
 def _title(report: Report) -> str:
     name = foreign(report.detector) if report.detector else "an anomaly detector"
     return f"Error rates of {name}"
+
+
+def _assumed(certificate: Certificate) -> tuple[str, ...]:
+    """Return what the promise assumes, and how the points were taken if they are windows of a series."""
+    sampling = certificate.sampling
+    taken = () if sampling is None else (f"the points are {sampling}; {sampling.worth}",)
+    return (*certificate.assumptions, *taken)
 
 
 def _sentence(text: str) -> str:

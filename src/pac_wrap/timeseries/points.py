@@ -49,12 +49,14 @@ class Points:
     def dependence(
         self, thresholds: Thresholds, anomalous: bool, part: Steps | None = None
     ) -> Dependence | None:
-        """Return how far the errors of one class depend on each other; None without points or a threshold."""
+        """Return how far the errors of one class depend on each other; None without errors to judge by."""
         index = self.of_class(anomalous, part)
         threshold = thresholds.clear_below if anomalous else thresholds.alarm_from
         if index.size == 0 or threshold is None:
             return None
         errors = exceedances(self.scores[index], thresholds, anomalous)
+        if errors.all() or not errors.any():
+            return None
         return dependence(errors, self.positions[index] // self.every, max_lag=self.longest)
 
 
@@ -122,6 +124,10 @@ def calibrate_points(
     ('separated', 'windows of 5 in every 20 steps (max), all of them calibrate')
     """
     part = None if parts is None else parts.calibration
+    if part is not None and part.size and part[-1] >= points.scores.size:
+        raise InputError(
+            f"parts must divide these {points.scores.size:,} points, but name point {part[-1]:,}; split these"
+        )
     certificate = calibrate(
         points.scores[points.of_class(False, part)],
         points.scores[points.of_class(True, part)],
@@ -133,7 +139,7 @@ def calibrate_points(
     effective = []
     for name, anomalous in (("normal", False), ("anomalous", True)):
         found = points.dependence(certificate.thresholds, anomalous, part)
-        effective.append(0.0 if found is None else found.effective)
+        effective.append(None if found is None else found.effective)
         if found is not None and misleading(found):
             warnings.warn(
                 f"{found.n:,} {name} windows are worth about {found.effective:,.0f} independent ones, so the"

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from pac_wrap.binomial import error_budget, interval
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Budget, Guarantee
-from pac_wrap.inputs import as_anomaly_mask, as_scores, check_rate
+from pac_wrap.inputs import as_anomaly_mask, as_scores, check_count, check_rate
 from pac_wrap.metrics import Rate
 from pac_wrap.thresholds import find_thresholds
 from pac_wrap.timeseries.checks import check_random, check_same_length, check_steps
@@ -90,20 +90,27 @@ def independent_violation(
     >>> round(found.fpr, 3), round(found.fnr, 3)
     (0.114, 0.07)
     """
+    if not isinstance(guarantee, Guarantee):
+        raise InputError(f"guarantee must be a Guarantee, got {guarantee!r}; write Guarantee(max_fpr=0.05)")
+    for name, pair in (("sizes", sizes), ("test_sizes", test_sizes)):
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise InputError(f"{name} must be the numbers of normal and anomalous points, got {pair!r}")
+        for count in pair:
+            check_count(name, count)
     asked = ((guarantee.max_fpr, guarantee.delta_fpr), (guarantee.max_fnr, guarantee.delta_fnr))
 
     def probability(n: int, test: int, ceiling: float | None, delta: float) -> float | None:
-        budget = None if ceiling is None else error_budget(n, ceiling, delta)
-        if ceiling is None or budget is None:
-            return None if ceiling is None else 0.0
+        if ceiling is None:
+            return None
+        budget = error_budget(n, ceiling, delta)
+        check_steps("test_sizes", test)
+        if budget is None:
+            return 0.0
         allowed = round(ceiling * test)
         allowed -= allowed / test > ceiling
         return hypergeometric_cdf(budget, n, allowed + budget + 1, n + test)
 
-    fpr, fnr = (
-        probability(n, check_steps("test_sizes", test), *side)
-        for n, test, side in zip(sizes, test_sizes, asked, strict=True)
-    )
+    fpr, fnr = (probability(n, test, *side) for n, test, side in zip(sizes, test_sizes, asked, strict=True))
     return ExactViolation(fpr, fnr)
 
 
