@@ -25,6 +25,7 @@ STEPS = (
     ("files", "codec", "sampling"),
     ("certificate",),
     ("calibration",),
+    ("chunks",),
     ("metrics", "sql", "sources", "comparison", "baselines"),
     ("validation",),
     ("timeseries",),

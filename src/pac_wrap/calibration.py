@@ -6,14 +6,15 @@ from dataclasses import asdict, dataclass, replace
 from math import isclose
 from typing import Any, Literal, TypedDict, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.certificate import Certificate, Evidence
 from pac_wrap.codec import flat
 from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.guarantee import Budget, Guarantee
-from pac_wrap.inputs import Scores, as_anomaly_mask, as_scores, check_choice
-from pac_wrap.order import auc, digest
+from pac_wrap.inputs import as_anomaly_mask, as_scores, check_choice
+from pac_wrap.order import Held, Ranked, auc, unchecked
 from pac_wrap.relaxation import Outcome, Strategy, StrategyName, single_threshold
 from pac_wrap.thresholds import crossings, find_regime, find_thresholds
 
@@ -27,6 +28,47 @@ class StrategyOptions(TypedDict, total=False):
     relax_delta: bool
     correction: Literal["share"] | None
     position: float
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of a calibration, checked apart from any score; `strategy` is None with abstention."""
+
+    guarantee: Guarantee
+    strategy: Strategy | None
+
+    @classmethod
+    def of(
+        cls,
+        guarantee: Guarantee | None,
+        abstain: bool,
+        strategy: StrategyName | Strategy,
+        options: StrategyOptions,
+    ) -> "Request":
+        """Return the request that the arguments of `calibrate` make."""
+        guarantee = Guarantee() if guarantee is None else guarantee
+        if not isinstance(guarantee, Guarantee):
+            raise InputError(
+                f"guarantee must be a Guarantee, got {guarantee!r}; write Guarantee(max_fpr=0.05)"
+            )
+        check_choice("abstain", abstain, (True, False))
+        chosen = _strategy(strategy, options)
+        if abstain and chosen != Strategy():
+            raise InputError(
+                "a strategy reaches one threshold, which leaves nothing undecided; add abstain=False"
+            )
+        single = not abstain and None not in (guarantee.max_fpr, guarantee.max_fnr)
+        return cls(guarantee, chosen if single else None)
+
+    def budgets(self, n_normal: int, n_anomalous: int) -> tuple[Budget | None, Budget | None]:
+        """Return the budgets of the promise itself; a side without a ceiling has none."""
+        if n_normal == n_anomalous == 0:
+            raise InputError("normal and anomalous are both empty; pass at least one labelled score")
+        asked = self.guarantee
+        return (
+            None if asked.max_fpr is None else Budget.fpr(n_normal, asked),
+            None if asked.max_fnr is None else Budget.fnr(n_anomalous, asked),
+        )
 
 
 def calibrate(
@@ -52,37 +94,14 @@ def calibrate(
     >>> certificate.verdicts([-1.0, 2.0, 5.0])
     array([ 0, -1,  1], dtype=int8)
     """
-    normal, anomalous = as_scores(normal, "normal"), as_scores(anomalous, "anomalous")
-    if normal.size == anomalous.size == 0:
-        raise InputError("normal and anomalous are both empty; pass at least one labelled score")
-    guarantee = Guarantee() if guarantee is None else guarantee
-    if not isinstance(guarantee, Guarantee):
-        raise InputError(f"guarantee must be a Guarantee, got {guarantee!r}; write Guarantee(max_fpr=0.05)")
-    check_choice("abstain", abstain, (True, False))
-    chosen = _strategy(strategy, options)
-    if abstain and chosen != Strategy():
-        raise InputError(
-            "a strategy reaches one threshold, which leaves nothing undecided; add abstain=False"
-        )
-    single = not abstain and None not in (guarantee.max_fpr, guarantee.max_fnr)
-    if single:
-        outcome = single_threshold(normal, anomalous, guarantee, chosen)
-    else:
-        outcome = _two_thresholds(normal, anomalous, guarantee)
-    _warn_if_upside_down(normal, anomalous)
-    high, low = crossings(normal, anomalous, outcome.thresholds)
-    return Certificate(
-        guarantee=guarantee,
-        certified=outcome.certified,
-        thresholds=outcome.thresholds,
-        regime=find_regime(outcome.thresholds, outcome.fpr, outcome.fnr),
-        normal=Evidence(normal.size, digest(normal), outcome.fpr, high),
-        anomalous=Evidence(anomalous.size, digest(anomalous), outcome.fnr, low),
-        strategy=chosen if single else None,
-        tau=outcome.tau,
-        levels=outcome.levels,
-        level=outcome.level,
-    )
+    low, high = unchecked(normal, "normal"), unchecked(anomalous, "anomalous")
+    request = Request.of(guarantee, abstain, strategy, options)
+    fpr, fnr = request.budgets(low.size, high.size)
+    k_low, k_high = low.size - ((fpr and fpr.errors) or 0), 1 + ((fnr and fnr.errors) or 0)
+    held = Held(low, "normal", k_low), Held(high, "anomalous", k_high)
+    if low.size and high.size:
+        warn_if_upside_down(auc(low, high))
+    return certify(request, (fpr, fnr), *held)
 
 
 def calibrate_labelled(
@@ -105,7 +124,34 @@ def calibrate_labelled(
         raise InputError(
             f"scores and labels must have the same length, got {scores.size:,} and {mask.size:,}"
         )
-    return calibrate(scores[~mask], scores[mask], guarantee, abstain=abstain, strategy=strategy, **options)
+    # by position: mixed labels make a mask several times as slow
+    normal, anomalous = scores[np.flatnonzero(~mask)], scores[np.flatnonzero(mask)]
+    return calibrate(normal, anomalous, guarantee, abstain=abstain, strategy=strategy, **options)
+
+
+def certify(
+    request: Request, budgets: tuple[Budget | None, Budget | None], normal: Ranked, anomalous: Ranked
+) -> Certificate:
+    """Return the certificate that a request gets from two classes, wherever their scores live."""
+    guarantee, strategy = request.guarantee, request.strategy
+    if strategy is None:
+        fpr, fnr = budgets
+        outcome = Outcome(fpr, fnr, find_thresholds(normal, anomalous, fpr, fnr), guarantee, None)
+    else:
+        outcome = single_threshold(normal, anomalous, guarantee, strategy)
+    high, low = crossings(normal, anomalous, outcome.thresholds)
+    return Certificate(
+        guarantee=guarantee,
+        certified=outcome.certified,
+        thresholds=outcome.thresholds,
+        regime=find_regime(outcome.thresholds, outcome.fpr, outcome.fnr),
+        normal=Evidence(normal.size, normal.digest, outcome.fpr, high),
+        anomalous=Evidence(anomalous.size, anomalous.digest, outcome.fnr, low),
+        strategy=strategy,
+        tau=outcome.tau,
+        levels=outcome.levels,
+        level=outcome.level,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,14 +200,9 @@ def _strategy(strategy: StrategyName | Strategy, options: StrategyOptions) -> St
     return Strategy(strategy, **options)
 
 
-def _two_thresholds(normal: Scores, anomalous: Scores, guarantee: Guarantee) -> Outcome:
-    fpr = None if guarantee.max_fpr is None else Budget.fpr(normal.size, guarantee)
-    fnr = None if guarantee.max_fnr is None else Budget.fnr(anomalous.size, guarantee)
-    return Outcome(fpr, fnr, find_thresholds(normal, anomalous, fpr, fnr), guarantee, None)
-
-
-def _warn_if_upside_down(normal: Scores, anomalous: Scores) -> None:
-    if normal.size and anomalous.size and (area := auc(normal, anomalous)) < 0.5:
+def warn_if_upside_down(area: float) -> None:
+    """Warn whoever called the caller if the AUC of the calibration scores is below one half."""
+    if area < 0.5:
         warnings.warn(
             f"anomalies score lower than normal points (AUC {area:.3f}); if the scores are upside down,"
             ' negate them or pass polarity="lower"',

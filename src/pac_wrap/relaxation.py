@@ -10,6 +10,7 @@ import numpy as np
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Budget, Guarantee
 from pac_wrap.inputs import Scores, check_choice, check_rate, is_number
+from pac_wrap.order import Ranked, count_below
 from pac_wrap.thresholds import Thresholds, alarm_from, clear_below, find_thresholds
 
 StrategyName = Literal["relax", "hold_fnr", "hold_fpr"]
@@ -95,7 +96,9 @@ class Outcome:
     level: int | None = None
 
 
-def single_threshold(normal: Scores, anomalous: Scores, guarantee: Guarantee, strategy: Strategy) -> Outcome:
+def single_threshold(
+    normal: Scores | Ranked, anomalous: Scores | Ranked, guarantee: Guarantee, strategy: Strategy
+) -> Outcome:
     """Return one threshold that keeps a promise on both sides, or an outcome without a tau."""
     if strategy.name == "relax":
         return _relax(normal, anomalous, guarantee, strategy)
@@ -115,16 +118,17 @@ def feasible_levels(
     levels = strategy.levels(guarantee)
 
     def feasible(skipped: int) -> bool:
-        pair = _budgets(strategy, levels[skipped], len(levels) - skipped, n_normal, n_anomalous)
+        pair = level_budgets(strategy, levels[skipped], len(levels) - skipped, n_normal, n_anomalous)
         return all(budget.errors is not None for budget in pair)
 
     # a higher level with fewer others to share delta with has the larger budget
     return levels[bisect_left(range(len(levels)), True, key=feasible) :] or levels
 
 
-def _budgets(
+def level_budgets(
     strategy: Strategy, level: Guarantee, count: int, n_normal: int, n_anomalous: int
 ) -> tuple[Budget, Budget]:
+    """Return both budgets at a level, delta shared among `count` levels where the strategy says so."""
     # a side that is not raised has one and the same threshold at every level: nothing is chosen there
     raised = strategy.relaxed_sides if strategy.correction == "share" else ()
     return (
@@ -133,11 +137,13 @@ def _budgets(
     )
 
 
-def _relax(normal: Scores, anomalous: Scores, guarantee: Guarantee, strategy: Strategy) -> Outcome:
+def _relax(
+    normal: Scores | Ranked, anomalous: Scores | Ranked, guarantee: Guarantee, strategy: Strategy
+) -> Outcome:
     levels = feasible_levels(strategy, guarantee, normal.size, anomalous.size)
 
     def attempt(level: int) -> tuple[Budget, Budget, Thresholds]:
-        fpr, fnr = _budgets(strategy, levels[level], len(levels), normal.size, anomalous.size)
+        fpr, fnr = level_budgets(strategy, levels[level], len(levels), normal.size, anomalous.size)
         return fpr, fnr, find_thresholds(normal, anomalous, fpr, fnr)
 
     # budgets, and with them the thresholds, are monotone in the level, so the first success can be bisected
@@ -160,20 +166,20 @@ def survives(strategy: Strategy, levels: list[Guarantee], level: int) -> Guarant
     return replace(levels[level], **last)
 
 
-def _hold_fnr(normal: Scores, anomalous: Scores, guarantee: Guarantee) -> Outcome:
+def _hold_fnr(normal: Scores | Ranked, anomalous: Scores | Ranked, guarantee: Guarantee) -> Outcome:
     fnr = Budget.fnr(anomalous.size, guarantee)
     tau = min(clear_below(anomalous, fnr.errors), _LARGEST)
-    errors = int(np.count_nonzero(normal >= tau))
+    errors = normal.size - count_below(normal, tau)
     fpr = Budget.spent(errors, normal.size, guarantee.delta_fpr)
     thresholds = Thresholds(alarm_from(normal, errors) if fpr else None, tau)
     certified = replace(guarantee, max_fpr=fpr.rate if fpr else None)
     return Outcome(fpr, fnr, thresholds, certified, tau)
 
 
-def _hold_fpr(normal: Scores, anomalous: Scores, guarantee: Guarantee) -> Outcome:
+def _hold_fpr(normal: Scores | Ranked, anomalous: Scores | Ranked, guarantee: Guarantee) -> Outcome:
     fpr = Budget.fpr(normal.size, guarantee)
     tau = alarm_from(normal, fpr.errors)
-    errors = anomalous.size if tau == inf else int(np.count_nonzero(anomalous < tau))
+    errors = anomalous.size if tau == inf else count_below(anomalous, tau)
     fnr = Budget.spent(errors, anomalous.size, guarantee.delta_fnr)
     thresholds = Thresholds(tau, clear_below(anomalous, errors) if fnr else None)
     certified = replace(guarantee, max_fnr=fnr.rate if fnr else None)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Budget
 from pac_wrap.inputs import Scores, as_scores
-from pac_wrap.order import kth_largest, kth_smallest
+from pac_wrap.order import Ranked, count_below, kth_largest, kth_smallest
 
 
 class Verdict(IntEnum):
@@ -121,17 +121,19 @@ class Thresholds:
         return float(np.count_nonzero(verdicts == Verdict.ABSTAIN) / verdicts.size)
 
 
-def alarm_from(normal: Scores, budget: int | None) -> float:
+def alarm_from(normal: Scores | Ranked, budget: int | None) -> float:
     """Return the smallest threshold that at most `budget` normal scores reach: eq. (7)."""
     return inf if budget is None else nextafter(kth_largest(normal, budget + 1), inf)
 
 
-def clear_below(anomalous: Scores, budget: int | None) -> float:
+def clear_below(anomalous: Scores | Ranked, budget: int | None) -> float:
     """Return the largest threshold that at most `budget` anomalous scores lie below: eq. (9)."""
     return -inf if budget is None else kth_smallest(anomalous, budget + 1)
 
 
-def find_thresholds(normal: Scores, anomalous: Scores, fpr: Budget | None, fnr: Budget | None) -> Thresholds:
+def find_thresholds(
+    normal: Scores | Ranked, anomalous: Scores | Ranked, fpr: Budget | None, fnr: Budget | None
+) -> Thresholds:
     """Return both thresholds; a side without a budget promises nothing."""
     return Thresholds(
         alarm_from=None if fpr is None else alarm_from(normal, fpr.errors),
@@ -147,7 +149,7 @@ def find_regime(thresholds: Thresholds, fpr: Budget | None, fnr: Budget | None) 
 
 
 def crossings(
-    normal: Scores, anomalous: Scores, thresholds: Thresholds
+    normal: Scores | Ranked, anomalous: Scores | Ranked, thresholds: Thresholds
 ) -> tuple[int, int] | tuple[None, None]:
     """Return how many points lie beyond the *other* class's threshold: the two counts of eq. (13).
 
@@ -155,10 +157,10 @@ def crossings(
     """
     if thresholds.alarm_from is None or thresholds.clear_below is None:
         return None, None
-    high = int(np.count_nonzero(normal >= thresholds.clear_below))
+    high = normal.size - count_below(normal, thresholds.clear_below)
     if thresholds.alarm_from == inf:
         return high, anomalous.size
-    return high, int(np.count_nonzero(anomalous < thresholds.alarm_from))
+    return high, count_below(anomalous, thresholds.alarm_from)
 
 
 def _alarms(scores: Scores, threshold: float) -> NDArray[np.bool_]:

@@ -56,13 +56,13 @@ def reproduce(
             "--all is for nasa, whose channels it takes all; write: pac-wrap reproduce nasa --all"
         )
     # what would fail at the end fails here, before an hour's work
-    for name in names:
-        fetch_data(name)
-    if SERIES & set(names):
-        import_module("pac_wrap.detectors.lstm").import_torch()
     if out is not None:
         import_module("pac_wrap.report.figures")
         check_folder(out)
+    if SERIES & set(names):
+        import_module("pac_wrap.detectors.lstm").import_torch()
+    for name in names:
+        fetch_data(name)
     for name in names:
         with progress_bar(name) as bar:
             study = answer(

@@ -1,0 +1,134 @@
+"""Passes over chunks of scores and labels that come from a Python iteration."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pac_wrap.chunks.passes import Task
+from pac_wrap.errors import InputError
+from pac_wrap.inputs import Scores, as_anomaly_mask, as_array, as_scores
+from pac_wrap.order import Survey, spaced_positions
+
+# chunks are put together up to this many scores, so that many small ones cost no more than a few large ones
+_BATCH: Final = 1 << 17
+Pair = tuple[Scores, Scores]
+
+
+class Reader:
+    """A `Run` over chunks: each pass reads them all, refuses what is wrong and names the chunk, from 0."""
+
+    def __init__(
+        self, chunks: Callable[[], Iterable[tuple[ArrayLike, ArrayLike]]], anomaly_label: object = 1
+    ):
+        if not callable(chunks):
+            raise InputError(
+                "chunks must be a function that starts a fresh iteration, since several passes are made,"
+                f" got {type(chunks).__name__}; pass lambda: ... that opens the data again"
+            )
+        self._chunks, self._anomaly_label = chunks, anomaly_label
+        self._normal_label: Any = None
+        self._last: Iterator[Any] | None = None
+        self._spaced: _Spaced | None = None
+        self.passes = 0
+
+    def __call__(self, task: Task) -> Any:
+        """Return the sum of what the task returns for all chunks."""
+        total = None
+        for pair in self._batches():
+            part = task(*pair)
+            total = part if total is None else total + part
+            if self._spaced is not None:
+                self._spaced.pick(pair)
+        if isinstance(total, Survey):
+            self._spaced = _Spaced(total.sizes)
+        return total
+
+    def sample(self) -> Pair:
+        """Return the scores of both classes that the AUC is taken on: evenly spaced in the order given."""
+        assert self._spaced is not None
+        if not self._spaced.whole:
+            for pair in self._batches():
+                self._spaced.pick(pair)
+        return self._spaced.pair
+
+    def _batches(self) -> Iterator[Pair]:
+        """Yield both classes of a few chunks at a time; one pair at least."""
+        self.passes += 1
+        waiting, size = [(np.empty(0), np.empty(0))], 0
+        for pair in self._pairs():
+            waiting.append(pair)
+            size += pair[0].size + pair[1].size
+            if size >= _BATCH:
+                yield _together(waiting)
+                waiting, size = [(np.empty(0), np.empty(0))], 0
+        yield _together(waiting)
+
+    def _pairs(self) -> Iterator[Pair]:
+        iterator = iter(self._chunks())
+        if iterator is self._last:
+            raise InputError(
+                "chunks() must start a fresh iteration on every call, got the same iterator again;"
+                " open the data inside the function"
+            )
+        self._last = iterator
+        for number, chunk in enumerate(iterator):
+            if not isinstance(chunk, (tuple, list)) or len(chunk) != 2:
+                raise InputError(f"chunk {number} must be a pair of scores and labels, got {chunk!r:.60}")
+            yield self._split(number, *chunk)
+
+    def _split(self, number: int, scores: ArrayLike, labels: ArrayLike) -> Pair:
+        values = as_scores(scores, f"scores of chunk {number}")
+        name = f"labels of chunk {number}"
+        mask = as_anomaly_mask(labels, self._anomaly_label, name)
+        if values.size != mask.size:
+            raise InputError(
+                f"scores and labels of chunk {number} must have the same length,"
+                f" got {values.size:,} and {mask.size:,}"
+            )
+        if not mask.all():
+            other = as_array(labels, name)[int(mask.argmin())]
+            if self._normal_label is None:
+                self._normal_label = other
+            # one chunk alone cannot tell that its normal label is another chunk's stranger
+            pair = np.array([self._normal_label, other], dtype=object)
+            as_anomaly_mask(pair, self._anomaly_label, name)
+        # by position: mixed labels make a mask several times as slow
+        return values[np.flatnonzero(~mask)], values[np.flatnonzero(mask)]
+
+
+class _Spaced:
+    """Picks evenly spaced scores of both classes while they go by in order."""
+
+    def __init__(self, sizes: tuple[int, int]) -> None:
+        self._positions = [spaced_positions(size) for size in sizes]
+        self._seen = [0, 0]
+        self._picked: tuple[list[Scores], list[Scores]] = ([np.empty(0)], [np.empty(0)])
+
+    @property
+    def whole(self) -> bool:
+        """Whether all scores have gone by."""
+        return all(
+            not positions.size or seen > positions[-1]
+            for seen, positions in zip(self._seen, self._positions, strict=True)
+        )
+
+    @property
+    def pair(self) -> Pair:
+        """The picked scores of both classes."""
+        return np.concatenate(self._picked[0]), np.concatenate(self._picked[1])
+
+    def pick(self, pair: Pair) -> None:
+        """Pick from the next scores of both classes, unless everything has gone by before."""
+        for label, scores in enumerate(pair):
+            positions, seen = self._positions[label], self._seen[label]
+            first, last = np.searchsorted(positions, [seen, seen + scores.size])
+            self._picked[label].append(scores[positions[first:last] - seen])
+            self._seen[label] = seen + scores.size
+
+
+def _together(pairs: list[Pair]) -> Pair:
+    if len(pairs) == 2:
+        return pairs[1]
+    return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])

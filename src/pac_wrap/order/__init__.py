@@ -1,0 +1,26 @@
+"""Exact facts about the order of scores: ranks, counts, digest, AUC. Never a quantile function."""
+
+from pac_wrap.order.area import auc, spaced_positions
+from pac_wrap.order.digests import digest
+from pac_wrap.order.held import Held, unchecked
+from pac_wrap.order.ranked import Ranked, count_below, kth_largest, kth_smallest
+from pac_wrap.order.search import Counts, Found, Rank, RankSearch
+from pac_wrap.order.survey import Survey, survey
+
+__all__ = [
+    "Counts",
+    "Found",
+    "Held",
+    "Rank",
+    "RankSearch",
+    "Ranked",
+    "Survey",
+    "auc",
+    "count_below",
+    "digest",
+    "kth_largest",
+    "kth_smallest",
+    "spaced_positions",
+    "survey",
+    "unchecked",
+]
