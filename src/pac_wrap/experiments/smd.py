@@ -246,7 +246,7 @@ def _concentration(series: list[Points]) -> str:
     return (
         f"With one threshold for all machines, nine tenths of the errors on normal steps lie on {few} of"
         f" {len(counts)} machines. So errors stay together at any distance, and no spacing mends it; a"
-        " threshold for each machine would, if each had labels enough."
+        " threshold for each machine would lessen it, if each had labels enough."
     )
 
 
