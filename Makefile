@@ -50,6 +50,7 @@ reproduction: $(VENV)/.deep
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/violation.py --json benchmarks/violation.json
+	$(BIN)/python benchmarks/calibrate.py --json benchmarks/calibrate.json
 
 clean:
 	rm -rf $(VENV)
