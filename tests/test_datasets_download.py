@@ -155,6 +155,14 @@ def test_a_failed_download_leaves_nothing(server: str, cache: Path, case: str, r
     assert list(cache.iterdir()) == []
 
 
+def test_a_server_that_sends_too_much_is_stopped(server: str, cache: Path) -> None:
+    file = small_file(f"{server}/big/data.csv")
+    assert refusal(file) == (
+        f"{file.url} sends more than the {file.size:,} bytes of {file.name}; nothing was kept; {BY_HAND}"
+    )
+    assert [path for path in cache.rglob("*") if path.is_file()] == []
+
+
 def test_nobody_listening_is_one_sentence(cache: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]

@@ -29,6 +29,8 @@ def download(file: RemoteFile, folder: Path, progress: bool, timeout: float) -> 
             found = sha256_of(arrived)
             kept = folder / file.name if found == file.sha256 else rejected_name(folder / file.name)
             arrived.replace(kept)
+    except DataError:
+        raise
     except (RequestException, ValueError) as error:  # requests lets a bad address through as a ValueError
         raise DataError(f"cannot download {file.url}: {_reason(error, timeout)}; {_by_hand()}") from None
     except OSError as error:
@@ -62,9 +64,8 @@ def _receive(file: RemoteFile, target: Path, progress: bool, timeout: float) -> 
     from tqdm import tqdm
 
     with ExitStack() as stack:
-        bar = False
-        if progress and sys.stderr.isatty():
-            bar = stack.enter_context(tqdm(desc=file.name, total=file.size, unit="B", unit_scale=True))
+        shown = progress and sys.stderr.isatty()
+        bar = stack.enter_context(tqdm(desc=file.name, unit="B", unit_scale=True, disable=not shown))
 
         def begun(response: "Response", **_: Any) -> None:
             # a broken transfer would leave its connection open
@@ -74,13 +75,37 @@ def _receive(file: RemoteFile, target: Path, progress: bool, timeout: float) -> 
                 response.raw.headers.pop("Content-Encoding", None)
 
         receive = HTTPDownloader(
-            progressbar=bar,
+            progressbar=_Meter(file, bar),
             chunk_size=_CHUNK,
             timeout=timeout,
             headers={"Accept-Encoding": "identity"},
             hooks={"response": begun},
         )
         receive(file.url, str(target), None)
+
+
+class _Meter:
+    """A progress bar for pooch that also stops a server which sends more than the file has."""
+
+    def __init__(self, file: RemoteFile, bar: Any) -> None:
+        self.total, self._file, self._bar, self._arrived = file.size, file, bar, 0
+
+    def update(self, size: int) -> None:
+        self._arrived += size
+        # pooch counts whole chunks, the last one too
+        if self._arrived > self._file.size + _CHUNK:
+            raise DataError(
+                f"{self._file.url} sends more than the {self._file.size:,} bytes of {self._file.name};"
+                f" nothing was kept; {_by_hand()}"
+            )
+        self._bar.update(size)
+
+    def reset(self) -> None:
+        self._arrived = 0
+        self._bar.reset(self._file.size)
+
+    def close(self) -> None:
+        self._bar.close()
 
 
 def _reason(error: "RequestException | ValueError", timeout: float) -> str:
