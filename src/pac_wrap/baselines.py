@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.errors import InputError
-from pac_wrap.guarantee import Guarantee
+from pac_wrap.guarantee import Guarantee, as_guarantee
 from pac_wrap.inputs import as_scores, check_count, check_rate
 from pac_wrap.thresholds import Thresholds, alarm_from, clear_below
 
@@ -42,9 +42,7 @@ def cpad(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee | None = 
     Thresholds(alarm_from=95.00000000000001, clear_below=94.0)
     """
     normal, anomalous = as_scores(normal, "normal"), as_scores(anomalous, "anomalous")
-    asked = Guarantee() if guarantee is None else guarantee
-    if not isinstance(asked, Guarantee):
-        raise InputError(f"guarantee must be a Guarantee, got {asked!r}; write Guarantee(max_fpr=0.05)")
+    asked = as_guarantee(guarantee)
     low = high = None
     if asked.max_fpr is not None:
         low = alarm_from(normal, cpad_budget(normal.size, asked.max_fpr))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from pac_wrap.certificate import Certificate, Evidence
 from pac_wrap.codec import flat
 from pac_wrap.errors import InputError, UpsideDownWarning
-from pac_wrap.guarantee import Budget, Guarantee
+from pac_wrap.guarantee import Budget, Guarantee, as_guarantee
 from pac_wrap.inputs import as_anomaly_mask, as_scores, check_choice
 from pac_wrap.order import Held, Ranked, auc, unchecked
 from pac_wrap.relaxation import Outcome, Strategy, StrategyName, single_threshold
@@ -46,11 +46,7 @@ class Request:
         options: StrategyOptions,
     ) -> "Request":
         """Return the request that the arguments of `calibrate` make."""
-        guarantee = Guarantee() if guarantee is None else guarantee
-        if not isinstance(guarantee, Guarantee):
-            raise InputError(
-                f"guarantee must be a Guarantee, got {guarantee!r}; write Guarantee(max_fpr=0.05)"
-            )
+        guarantee = as_guarantee(guarantee)
         check_choice("abstain", abstain, (True, False))
         chosen = _strategy(strategy, options)
         if abstain and chosen != Strategy():

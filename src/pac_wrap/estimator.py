@@ -58,8 +58,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
 
     Attributes
     ----------
-    detector_ : the fitted detector
-    certificate_ : Certificate
+    detector_, certificate_ : the fitted detector and its certificate
 
     Examples
     --------

@@ -128,3 +128,15 @@ class Budget:
     def missing(self) -> int:
         """How many more labels the ceiling needs before anything can be declared."""
         return max(0, min_samples(self.rate, self.delta) - self.n)
+
+
+def as_guarantee(given: Guarantee | None) -> Guarantee:
+    """Return what was asked for: the usual promise for None, and nothing but a `Guarantee` else.
+
+    >>> as_guarantee(None).max_fpr
+    0.05
+    """
+    asked = Guarantee() if given is None else given
+    if not isinstance(asked, Guarantee):
+        raise InputError(f"guarantee must be a Guarantee, got {asked!r}; write Guarantee(max_fpr=0.05)")
+    return asked

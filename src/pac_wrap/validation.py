@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.binomial import error_budget, interval
 from pac_wrap.errors import InputError
-from pac_wrap.guarantee import Guarantee
+from pac_wrap.guarantee import Guarantee, as_guarantee
 from pac_wrap.inputs import Scores, as_scores, check_count, check_rate
 from pac_wrap.metrics import Rate
 from pac_wrap.tail import cdf
@@ -200,9 +200,7 @@ def _sides(
     future: tuple[ArrayLike, ArrayLike] | None,
     budget: BudgetRule,
 ) -> tuple[_Side | None, _Side | None]:
-    asked = Guarantee() if guarantee is None else guarantee
-    if not isinstance(asked, Guarantee):
-        raise InputError(f"guarantee must be a Guarantee, got {asked!r}; write Guarantee(max_fpr=0.05)")
+    asked = as_guarantee(guarantee)
     if not isinstance(sizes, tuple | list) or len(sizes) != 2:
         raise InputError(f"sizes must be the numbers of normal and anomalous points, got {sizes!r}")
     for name, n in zip(_NAMES, sizes, strict=True):

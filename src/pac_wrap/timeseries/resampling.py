@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.binomial import error_budget, interval
 from pac_wrap.errors import InputError
-from pac_wrap.guarantee import Budget, Guarantee
+from pac_wrap.guarantee import Budget, Guarantee, as_guarantee
 from pac_wrap.inputs import as_anomaly_mask, as_scores, check_count, check_rate
 from pac_wrap.metrics import Rate
 from pac_wrap.thresholds import find_thresholds
@@ -90,8 +90,7 @@ def independent_violation(
     >>> round(found.fpr, 3), round(found.fnr, 3)
     (0.114, 0.07)
     """
-    if not isinstance(guarantee, Guarantee):
-        raise InputError(f"guarantee must be a Guarantee, got {guarantee!r}; write Guarantee(max_fpr=0.05)")
+    guarantee = as_guarantee(guarantee)
     for name, pair in (("sizes", sizes), ("test_sizes", test_sizes)):
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise InputError(f"{name} must be the numbers of normal and anomalous points, got {pair!r}")
@@ -125,8 +124,7 @@ def _violation(
 ) -> ViolationRate:
     scores, mask = as_scores(scores), as_anomaly_mask(labels)
     check_same_length("scores", scores.size, "labels", mask.size)
-    if not isinstance(guarantee, Guarantee):
-        raise InputError(f"guarantee must be a Guarantee, got {guarantee!r}; write Guarantee(max_fpr=0.05)")
+    guarantee = as_guarantee(guarantee)
     check_random(random)
     trials = check_steps("trials", trials)
     check_rate("confidence", confidence)
