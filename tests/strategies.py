@@ -114,3 +114,29 @@ def scores_of_any_type(min_size: int = 0, max_size: int = 30) -> st.SearchStrate
         arrays(st.integers(-3, 3) | st.integers(2**53, 2**53 + 4), np.int64),
         arrays(st.integers(0, 255), np.uint8),
     )
+
+
+# n, error budget and its tail at ceiling and delta .05
+TAILS = [
+    (59, 0, 0.0485),
+    (170, 3, 0.0273),
+    (200, 4, 0.0264),
+    (865, 32, 0.0422),
+    (1000, 38, 0.0433),
+    (1500, 60, 0.0395),
+    (2000, 83, 0.0423),
+    (4000, 177, 0.0493),
+]
+# every kind of rule a certificate can carry
+RULES: dict[str, dict[str, Any]] = {
+    "two thresholds": {},
+    "FPR only": {"guarantee": Guarantee(max_fnr=None)},
+    "FNR only": {"guarantee": Guarantee(max_fpr=None)},
+    "relax": {"abstain": False},
+    "relax as printed": {"abstain": False, "correction": None, "growth": "double"},
+    "relax the FPR": {"abstain": False, "ceilings": "fpr", "step": 0.05, "position": 0.25},
+    "relax delta": {"abstain": False, "relax_delta": True, "guarantee": Guarantee(0.3, 0.3)},
+    "hold the FNR": {"abstain": False, "strategy": "hold_fnr"},
+    "hold the FPR": {"abstain": False, "strategy": "hold_fpr"},
+}
+every_rule = pytest.mark.parametrize("options", RULES.values(), ids=RULES.keys())

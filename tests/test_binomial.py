@@ -18,7 +18,7 @@ from pac_wrap.binomial import (
     min_samples,
     upper_bound,
 )
-from strategies import around, exact_budget, exact_tail, refusal, tail_60
+from strategies import TAILS, around, exact_budget, exact_tail, refusal, tail_60
 
 EXTREME_RATES = (1e-12, 0.05, 0.5, 1 - 1e-12)
 EXTREME_DELTAS = (5e-324, 1e-300, 0.05, 0.5, 1 - 1e-12)
@@ -31,16 +31,7 @@ def as_number(budget: int | None) -> int:
 
 @pytest.mark.parametrize(
     ("n", "errors", "tail"),
-    [
-        (59, 0, 0.0485),
-        (170, 3, 0.0273),
-        (200, 4, 0.0264),
-        (865, 32, 0.0422),
-        (1000, 38, 0.0433),
-        (1500, 60, 0.0395),
-        (2000, 83, 0.0423),
-        (4000, 177, 0.0493),
-    ],
+    TAILS,
 )
 def test_reference_budgets_at_five_percent(n: int, errors: int, tail: float) -> None:
     assert error_budget(n, 0.05, 0.05) == errors

@@ -18,6 +18,7 @@ from strategies import (
     LARGEST,
     Floats,
     calibrate_quietly,
+    every_rule,
     guarantee,
     refusal,
     scores,
@@ -25,19 +26,6 @@ from strategies import (
 )
 
 ENDS = [-inf, -LARGEST, 0.0, LARGEST, inf]
-# every kind of rule a certificate can carry
-RULES: dict[str, dict[str, Any]] = {
-    "two thresholds": {},
-    "FPR only": {"guarantee": Guarantee(max_fnr=None)},
-    "FNR only": {"guarantee": Guarantee(max_fpr=None)},
-    "relax": {"abstain": False},
-    "relax as printed": {"abstain": False, "correction": None, "growth": "double"},
-    "relax the FPR": {"abstain": False, "ceilings": "fpr", "step": 0.05, "position": 0.25},
-    "relax delta": {"abstain": False, "relax_delta": True, "guarantee": Guarantee(0.3, 0.3)},
-    "hold the FNR": {"abstain": False, "strategy": "hold_fnr"},
-    "hold the FPR": {"abstain": False, "strategy": "hold_fpr"},
-}
-every_rule = pytest.mark.parametrize("options", RULES.values(), ids=RULES.keys())
 
 
 def sample(shift: float = 2.0, n: int = 300) -> tuple[Floats, Floats]:

@@ -19,22 +19,12 @@ from pac_wrap.chunks import Passes, Reader, Task, calibrate_chunks, calibrate_pa
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.order import search
-from strategies import LARGEST, Floats, guarantee, refusal, scores_of_any_type
+from strategies import LARGEST, RULES, Floats, guarantee, refusal, scores_of_any_type
 
-# every kind of rule a certificate can carry
-RULES: dict[str, dict[str, Any]] = {
-    "two thresholds": {},
-    "FPR only": {"guarantee": Guarantee(max_fnr=None)},
-    "FNR only": {"guarantee": Guarantee(max_fpr=None)},
-    "relax": {"abstain": False},
-    "relax as printed": {"abstain": False, "correction": None, "growth": "double"},
-    "relax the FPR": {"abstain": False, "ceilings": "fpr", "step": 0.05, "position": 0.25},
-    "relax delta": {"abstain": False, "relax_delta": True, "guarantee": Guarantee(0.3, 0.3)},
-    "relax in small steps": {"abstain": False, "step": 0.005},
-    "hold the FNR": {"abstain": False, "strategy": "hold_fnr"},
-    "hold the FPR": {"abstain": False, "strategy": "hold_fpr"},
-}
-every_rule = pytest.mark.parametrize("options", RULES.values(), ids=RULES.keys())
+# many levels need many ranks
+MANY_LEVELS: dict[str, Any] = {"abstain": False, "step": 0.005}
+every_rule = pytest.mark.parametrize("options", [*RULES.values(), MANY_LEVELS], ids=[*RULES, "many levels"])
+
 Chunk = tuple[Any, Any]
 
 
@@ -143,7 +133,7 @@ def test_thresholds_at_the_ends_are_counted_by_one_more_pass(strategy: Any) -> N
         options: dict[str, Any] = {"abstain": False, "strategy": strategy}
         whole = result(lambda: calibrate_labelled(together, labels, **options))  # noqa: B023  (called at once)
         parts = [(together, labels)]
-        assert result(lambda: calibrate_chunks(lambda: parts, **options)) == whole  # noqa: B023
+        assert result(lambda: calibrate_chunks(lambda: parts, **options)) == whole  # noqa: B023  (the same)
 
 
 def test_mixed_types_across_chunks() -> None:

@@ -158,10 +158,10 @@ def test_a_seed_fixes_the_scores_and_the_global_state_is_left_alone() -> None:
     runs = []
     for global_seed in (1, 2):
         np.random.seed(global_seed)  # noqa: NPY002  (the global state is what is tested)
-        before = str(np.random.get_state())  # noqa: NPY002
+        before = str(np.random.get_state())  # noqa: NPY002  (the same)
         runs.append(DevNet(epochs=2, random_state=3).fit(X, y).decision_function(X))
         DevNet(epochs=1).fit(X, y)
-        assert str(np.random.get_state()) == before  # noqa: NPY002
+        assert str(np.random.get_state()) == before  # noqa: NPY002  (the same)
     np.testing.assert_array_equal(runs[0], runs[1])
     assert not np.array_equal(runs[0], DevNet(epochs=2, random_state=4).fit(X, y).decision_function(X))
     for make in (np.random.RandomState, np.random.default_rng):

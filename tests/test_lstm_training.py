@@ -10,10 +10,10 @@ from pac_wrap import InputError
 torch = pytest.importorskip("torch", reason="torch is optional; `make deep` installs it")
 
 from pac_wrap.detectors import LSTMEncoderDecoder, LSTMForecaster  # noqa: E402  # they need torch
-from pac_wrap.detectors.lstm.network import gather  # noqa: E402
-from pac_wrap.detectors.lstm.series import split_starts  # noqa: E402
-from pac_wrap.detectors.lstm.target import target_columns  # noqa: E402
-from pac_wrap.detectors.lstm.training import mean_loss  # noqa: E402
+from pac_wrap.detectors.lstm.network import gather  # noqa: E402  # it needs torch
+from pac_wrap.detectors.lstm.series import split_starts  # noqa: E402  # it needs torch
+from pac_wrap.detectors.lstm.target import target_columns  # noqa: E402  # it needs torch
+from pac_wrap.detectors.lstm.training import mean_loss  # noqa: E402  # it needs torch
 
 BOTH: list[Any] = [LSTMEncoderDecoder, LSTMForecaster]
 SMALL: dict[str, Any] = {"length": 10, "hidden": 6, "layers": 1, "epochs": 2}

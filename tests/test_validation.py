@@ -20,7 +20,7 @@ from pac_wrap.inputs import as_scores
 from pac_wrap.metrics import Rate
 from pac_wrap.thresholds import Thresholds, find_thresholds
 from pac_wrap.validation import BudgetRule, ExactViolation, ViolationRate, exact_violation, violation_rate
-from strategies import LARGEST, Floats, calibrate_quietly, guarantee, rate, refusal, scores
+from strategies import LARGEST, TAILS, Floats, calibrate_quietly, guarantee, rate, refusal, scores
 
 SMALL: dict[str, list[float]] = {
     "distinct": [0.0, 1.0, 2.0, 3.0],
@@ -162,16 +162,7 @@ def test_sizes_too_small_for_a_promise_never_break_it() -> None:
 
 @pytest.mark.parametrize(
     ("n", "k", "printed"),
-    [
-        (59, 0, 0.0485),
-        (170, 3, 0.0273),
-        (200, 4, 0.0264),
-        (865, 32, 0.0422),
-        (1000, 38, 0.0433),
-        (1500, 60, 0.0395),
-        (2000, 83, 0.0423),
-        (4000, 177, 0.0493),
-    ],
+    TAILS,
 )
 def test_a_large_population_without_ties_comes_to_the_known_tails(n: int, k: int, printed: float) -> None:
     total = 10**6

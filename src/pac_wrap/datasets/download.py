@@ -50,8 +50,8 @@ def _by_hand(what: str = "it") -> str:
 
 def _require_pooch(file: RemoteFile) -> None:
     try:
-        import pooch  # noqa: F401
-        import tqdm  # noqa: F401
+        import pooch  # noqa: F401  (asked for first, so that its absence is one sentence)
+        import tqdm  # noqa: F401  (the same)
     except ImportError as error:
         raise MissingExtraError(
             f"downloading {file.name} needs the package {error.name}, which is not installed;"
