@@ -1,9 +1,7 @@
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
-from functools import reduce
 from math import inf
-from operator import add
 from typing import Any
 from unittest.mock import patch
 
@@ -15,7 +13,7 @@ from numpy.typing import NDArray
 
 from pac_wrap import chunks as chunks_package
 from pac_wrap.calibration import calibrate_labelled
-from pac_wrap.chunks import Passes, Reader, Task, calibrate_chunks, calibrate_passes
+from pac_wrap.chunks import Passes, Reader, calibrate_chunks
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.order import search
@@ -104,22 +102,6 @@ def test_labels_alone_may_leave_nothing_to_search_for(readers: list[Reader]) -> 
     assert len(whole[1]) == 1
     # the second one picks the scores for the AUC
     assert readers[0].passes == 2
-
-
-@every_rule
-def test_engines_add_up_in_any_order(options: dict[str, Any]) -> None:
-    rng = np.random.default_rng(6)
-    normal, anomalous = rng.normal(size=5_000), rng.normal(2.0, 1.0, 4_000)
-    parts = [(normal[i::7], anomalous[i % 5 :: 5] if i < 5 else anomalous[:0]) for i in range(7)]
-
-    def run(task: Task) -> Any:
-        return reduce(add, (task(*parts[i]) for i in rng.permutation(7)))
-
-    labels = np.repeat([0, 1], [5_000, 4_000])
-    whole = calibrate_labelled(np.concatenate([normal, anomalous]), labels, **options).to_json()
-    assert calibrate_passes(run, **options).to_json() == whole
-    with pytest.warns(UpsideDownWarning, match=r"AUC 0\.0"):
-        calibrate_passes(lambda task: task(anomalous, normal), **options)
 
 
 @pytest.mark.parametrize("strategy", ["hold_fnr", "hold_fpr"])

@@ -7,13 +7,24 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.calibration import Request, StrategyOptions, warn_if_upside_down
 from pac_wrap.certificate import Certificate
+from pac_wrap.chunks.parts import Part, PartTask, RunParts
 from pac_wrap.chunks.passes import Passes, Run, Task
 from pac_wrap.chunks.reader import Reader
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.order import auc
 from pac_wrap.relaxation import Strategy, StrategyName
 
-__all__ = ["Passes", "Reader", "Run", "Task", "calibrate_chunks", "calibrate_passes"]
+__all__ = [
+    "Part",
+    "PartTask",
+    "Passes",
+    "Reader",
+    "Run",
+    "RunParts",
+    "Task",
+    "calibrate_chunks",
+    "calibrate_parts",
+]
 
 
 def calibrate_chunks(
@@ -43,28 +54,27 @@ def calibrate_chunks(
     return certificate
 
 
-def calibrate_passes(
-    run: Run,
+def calibrate_parts(
+    run: RunParts,
     guarantee: Guarantee | None = None,
     *,
+    anomaly_label: object = 1,
     abstain: bool = True,
     strategy: StrategyName | Strategy = "relax",
     **options: Unpack[StrategyOptions],
 ) -> Certificate:
-    """Return the certificate of data that some engine holds: `run(task)` is one pass of the engine over it.
+    """Return the certificate of data that some engine holds in partitions: `run(task)` is one pass over it.
 
-    It calls `task(normal, anomalous)` with the float64 scores of every part, free of NaN, wherever the part
-    lives, and adds up what comes back, in any order. Tasks are small and can be pickled. The certificate is
-    that of `calibrate`; only the upside-down warning rests on another AUC, that of `Survey.area`.
+    It calls the task on every partition, wherever that lives, and returns the sum of what comes back, in
+    any order. The certificate is that of `calibrate_labelled`, byte for byte; only the upside-down warning
+    rests on another AUC, that of `Survey.area`.
 
-    >>> import numpy as np
-    >>> normal, anomalous = np.arange(100.0), np.arange(90.0, 200.0)
-    >>> parts = [(normal[:30], anomalous), (normal[30:], anomalous[:0])]
-    >>> calibrate_passes(lambda task: task(*parts[1]) + task(*parts[0])).thresholds
-    Thresholds(alarm_from=98.00000000000001, clear_below=91.0)
+    >>> parts = [[([0.1, 0.9], [0, 1])], [], [([0.2], [0]), ([0.3], [0])]]
+    >>> calibrate_parts(lambda task: task(1, parts[1]) + task(2, parts[2]) + task(0, parts[0])).normal.n
+    3
     """
     request = Request.of(guarantee, abstain, strategy, options)
-    passes = Passes(run)
+    passes = Passes(lambda task: run(PartTask(task, anomaly_label)).settled(anomaly_label))
     certificate = passes.certify(request)
     if all(passes.survey.sizes):
         warn_if_upside_down(passes.survey.area)

@@ -6,9 +6,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pac_wrap.chunks.classes import check_normal_labels, split_classes
 from pac_wrap.chunks.passes import Task
 from pac_wrap.errors import InputError
-from pac_wrap.inputs import Scores, as_anomaly_mask, as_array, as_scores
+from pac_wrap.inputs import Scores
 from pac_wrap.order import Survey, spaced_positions
 
 # chunks are put together up to this many scores, so that many small ones cost no more than a few large ones
@@ -79,23 +80,13 @@ class Reader:
             yield self._split(number, *chunk)
 
     def _split(self, number: int, scores: ArrayLike, labels: ArrayLike) -> Pair:
-        values = as_scores(scores, f"scores of chunk {number}")
-        name = f"labels of chunk {number}"
-        mask = as_anomaly_mask(labels, self._anomaly_label, name)
-        if values.size != mask.size:
-            raise InputError(
-                f"scores and labels of chunk {number} must have the same length,"
-                f" got {values.size:,} and {mask.size:,}"
-            )
-        if not mask.all():
-            other = as_array(labels, name)[int(mask.argmin())]
+        where = f"chunk {number}"
+        normal, anomalous, normal_label = split_classes(where, scores, labels, self._anomaly_label)
+        if normal_label is not None:
             if self._normal_label is None:
-                self._normal_label = other
-            # one chunk alone cannot tell that its normal label is another chunk's stranger
-            pair = np.array([self._normal_label, other], dtype=object)
-            as_anomaly_mask(pair, self._anomaly_label, name)
-        # by position: mixed labels make a mask several times as slow
-        return values[np.flatnonzero(~mask)], values[np.flatnonzero(mask)]
+                self._normal_label = normal_label
+            check_normal_labels(where, self._normal_label, normal_label, self._anomaly_label)
+        return normal, anomalous
 
 
 class _Spaced:

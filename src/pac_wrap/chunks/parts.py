@@ -1,0 +1,127 @@
+"""Data in partitions that live elsewhere: a task goes to each one, and what comes back adds up.
+
+An engine pickles a `PartTask`, calls it once per partition with the partition's number and batches, and adds
+up the `Part`s in any order and any tree. What is wrong with a partition comes back as data, since an error
+raised in a worker would be tried again and then arrive as a page of traceback.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pac_wrap.chunks.classes import check_normal_labels, split_classes
+from pac_wrap.chunks.passes import Task
+from pac_wrap.errors import InputError
+from pac_wrap.inputs import as_array
+
+Batches = Iterable[tuple[ArrayLike, ArrayLike]]
+
+
+class Missing(NamedTuple):
+    """How many scores are missing in all and in how many partitions; and in the first of them."""
+
+    scores: int
+    partitions: int
+    first: int
+    in_first: int
+    rows_of_first: int
+
+    def merge(self, other: "Missing") -> "Missing":
+        """Return both together."""
+        first = min(self, other, key=lambda one: one.first)
+        return first._replace(
+            scores=self.scores + other.scores, partitions=self.partitions + other.partitions
+        )
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, and what to do."""
+        all_of_them = "" if self.partitions == 1 else f", {self.scores:,} in {self.partitions:,} partitions"
+        return (
+            f"scores must not be empty or NaN, got {self.in_first:,} of {self.rows_of_first:,} in partition"
+            f" {self.first}{all_of_them}; drop those rows or make the detector score them"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What some partitions gave: the sum of the task's answers, and what is wrong with them, if anything.
+
+    `normal_labels` maps what normal points are called to the first partition that calls them so; two
+    entries are enough to refuse them.
+    """
+
+    value: Any
+    normal_labels: tuple[tuple[int, Any], ...] = ()
+    missing: Missing | None = None
+    problem: tuple[int, str] | None = None
+
+    def __add__(self, other: "Part") -> "Part":
+        problems = [part.problem for part in (self, other) if part.problem is not None]
+        gaps = [part.missing for part in (self, other) if part.missing is not None]
+        sound = self.value is not None and other.value is not None
+        return Part(
+            self.value + other.value if sound else None,
+            _first_two(self.normal_labels + other.normal_labels),
+            gaps[0].merge(gaps[1]) if len(gaps) == 2 else gaps[0] if gaps else None,
+            min(problems, default=None),
+        )
+
+    def settled(self, anomaly_label: object) -> Any:
+        """Return the sum of the answers, or refuse what is wrong."""
+        if self.problem is not None:
+            raise InputError(self.problem[1])
+        if self.missing is not None:
+            raise InputError(self.missing.sentence)
+        if len(self.normal_labels) == 2:
+            (_, first), (number, other) = self.normal_labels
+            check_normal_labels(f"partition {number}", first, other, anomaly_label)
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class PartTask:
+    """A task that a partition can be given: it divides the classes and finds what is wrong.
+
+    >>> from pac_wrap.order import survey
+    >>> PartTask(survey, 1)(0, [([0.1, 0.9], [0, 1]), ([0.2], [0])]).value.sizes
+    (2, 1)
+    >>> PartTask(survey, 1)(7, [([0.1, float("nan")], [0, 1])]).missing.first
+    7
+    """
+
+    task: Task
+    anomaly_label: object
+
+    def __call__(self, number: int, batches: Batches) -> Part:
+        """Return what one partition gives, from its batches of scores and labels."""
+        value = self.task(np.empty(0), np.empty(0))
+        labels_seen: tuple[tuple[int, Any], ...] = ()
+        rows = gaps = 0
+        try:
+            for scores, labels in batches:
+                values, marks = as_array(scores, "scores"), as_array(labels, "labels")
+                rows += values.size
+                if values.dtype.kind == "f" and (nan := np.isnan(values)).any():
+                    gaps += int(np.count_nonzero(nan))
+                    values, marks = values[~nan], marks[~nan]
+                both = split_classes(f"partition {number}", values, marks, self.anomaly_label)
+                value = value + self.task(both.normal, both.anomalous)
+                if both.normal_label is not None:
+                    labels_seen = _first_two((*labels_seen, (number, both.normal_label)))
+        except InputError as error:
+            return Part(None, problem=(number, str(error)))
+        return Part(value, labels_seen, Missing(gaps, 1, number, gaps, rows) if gaps else None)
+
+
+RunParts = Callable[[PartTask], Part]
+
+
+def _first_two(labels: tuple[tuple[int, Any], ...]) -> tuple[tuple[int, Any], ...]:
+    """Return the first partition of each label, for two different labels at most."""
+    ordered = sorted(labels, key=lambda pair: pair[0])
+    others = [pair for pair in ordered if pair[1] != ordered[0][1]]
+    return tuple(ordered[:1] + others[:1])
