@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
+from pac_wrap.labels import LOOKED_AT, anomaly_marks
 from pac_wrap.sources import find_files, numpy_columns, reader_of
 from pac_wrap.sql import quote_name, quote_text
 from pac_wrap.views import csv_types, make_view, refuse_twins
@@ -29,8 +30,6 @@ _WRITERS: Final = {
     ".ndjson": "FORMAT json",
 }
 _NUMBERS: Final = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN"
-_TRUE: Final = ("1", "1.0", "true")
-_FALSE: Final = ("0", "0.0", "false")
 
 
 class Table:
@@ -148,31 +147,9 @@ class Table:
         """Return the expression that is true for anomalies, after looking at what the labels are."""
         self._require(label)
         text = f"lower(CAST({quote_name(label)} AS VARCHAR))"
-        counted = self._rows(f"SELECT {text}, count(*) FROM source GROUP BY 1 ORDER BY 1 LIMIT 9")
-        values = [value for value, _ in counted]
-        if None in values:
-            raise InputError(f"column {label!r} has {counted[values.index(None)][1]:,} rows without a label")
-        if anomaly_label is None:
-            strange = [value for value in values if value not in _TRUE + _FALSE]
-            if strange:
-                raise InputError(
-                    f"column {label!r} must be 0/1 or true/false, got {strange[0]!r};"
-                    " name the label of anomalies with --anomaly-label"
-                )
-            marks: tuple[str, ...] = _TRUE
-        else:
-            marks = self._spellings(anomaly_label)
-            others = [value for value in values if value not in marks]
-            if len(others) > 1 or len(others) == len(values):
-                raise InputError(
-                    f"column {label!r} must hold {anomaly_label!r} and one other value,"
-                    f" got {', '.join(values)}"
-                )
+        counted = self._rows(f"SELECT {text}, count(*) FROM source GROUP BY 1 ORDER BY 1 LIMIT {LOOKED_AT}")
+        marks = anomaly_marks([(value, count) for value, count in counted], label, anomaly_label)
         return f"{text} IN ({', '.join(map(quote_text, marks))})"
-
-    def _spellings(self, label: str) -> tuple[str, ...]:
-        text = label.lower()
-        return (text, f"{text}.0") if re.fullmatch(r"[+-]?\d+", text) else (text,)
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         return self._fetch(query, duckdb.DuckDBPyConnection.fetchall)

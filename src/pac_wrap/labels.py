@@ -1,0 +1,48 @@
+"""Labels as texts, as they stand in files: which of them mark an anomaly."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from pac_wrap.errors import InputError
+
+# so many different labels are looked at; two are right
+LOOKED_AT: Final = 9
+_TRUE: Final = ("1", "1.0", "true")
+_FALSE: Final = ("0", "0.0", "false")
+
+
+def anomaly_marks(
+    counted: Sequence[tuple[str | None, int]], column: str, anomaly_label: str | None
+) -> tuple[str, ...]:
+    """Return the lower-case texts that mark an anomaly, given each label of a column and its count.
+
+    >>> anomaly_marks([("0", 990), ("1", 10)], "label", None)
+    ('1', '1.0', 'true')
+    >>> anomaly_marks([("fault", 10), ("ok", 990)], "state", "Fault")
+    ('fault',)
+    """
+    values = [value for value, _ in counted if value is not None]
+    for value, count in counted:
+        if value is None:
+            raise InputError(f"column {column!r} has {count:,} rows without a label")
+    if anomaly_label is None:
+        strange = [value for value in values if value not in _TRUE + _FALSE]
+        if strange:
+            raise InputError(
+                f"column {column!r} must be 0/1 or true/false, got {strange[0]!r};"
+                " name the label of anomalies with --anomaly-label"
+            )
+        return _TRUE
+    marks = _spellings(anomaly_label)
+    others = [value for value in values if value not in marks]
+    if len(others) > 1 or len(others) == len(values):
+        raise InputError(
+            f"column {column!r} must hold {anomaly_label!r} and one other value, got {', '.join(values)}"
+        )
+    return marks
+
+
+def _spellings(label: str) -> tuple[str, ...]:
+    text = label.lower()
+    return (text, f"{text}.0") if re.fullmatch(r"[+-]?\d+", text) else (text,)
