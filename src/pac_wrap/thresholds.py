@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from functools import lru_cache
 from math import inf, nextafter
 
 import numpy as np
@@ -11,6 +12,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Budget
 from pac_wrap.inputs import Scores, as_scores
 from pac_wrap.order import Ranked, count_below, kth_largest, kth_smallest
+from pac_wrap.steps import Steps
 
 
 class Verdict(IntEnum):
@@ -102,16 +104,7 @@ class Thresholds:
 
     def verdicts(self, scores: ArrayLike) -> NDArray[np.int8]:
         """Return 1 (anomaly), 0 (normal) or -1 (abstain) for each score."""
-        if self.clear_below is None:
-            return self.y_fp(scores)
-        if self.alarm_from is None:
-            return self.y_fn(scores)
-        scores = as_scores(scores)
-        alarms, kept = _alarms(scores, self.alarm_from), scores >= self.clear_below
-        # alarm and kept 1, neither 0, only one of them -1
-        verdicts = (alarms & kept).view(np.int8)
-        verdicts -= (alarms ^ kept).view(np.int8)
-        return verdicts
+        return steps_of(self.alarm_from, self.clear_below).codes_of(scores)
 
     def ambiguity(self, scores: ArrayLike) -> float:
         """Return the share of scores that are abstained: eq. (14)."""
@@ -119,6 +112,23 @@ class Thresholds:
         if verdicts.size == 0:
             raise InputError("scores are empty, so they have no ambiguity; pass at least one score")
         return float(np.count_nonzero(verdicts == Verdict.ABSTAIN) / verdicts.size)
+
+
+@lru_cache(maxsize=64)
+def steps_of(alarm_from: float | None, clear_below: float | None) -> Steps:
+    """Return the verdicts as a step function: they change only where a threshold is reached."""
+    edges = sorted({edge for edge in (alarm_from, clear_below) if edge not in (None, -inf)})
+    # at the left end and at each edge, where `>=` begins to hold
+    scores = np.array([-inf, *edges])
+    alarms = kept = scores >= inf
+    if alarm_from is not None:
+        alarms = _alarms(scores, alarm_from)
+    if clear_below is not None:
+        kept = scores >= clear_below
+    alarms, kept = (kept if alarm_from is None else alarms), (alarms if clear_below is None else kept)
+    # alarm and kept 1, neither 0, only one of them -1
+    codes = (alarms & kept).view(np.int8) - (alarms ^ kept).view(np.int8)
+    return Steps(edges, codes)
 
 
 def alarm_from(normal: Scores | Ranked, budget: int | None) -> float:

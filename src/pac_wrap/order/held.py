@@ -37,12 +37,19 @@ class Held(Ranked):
         if scores.size <= SMALL:
             self.digest = digest(scores)
             return
-        mixer = Mixer()
-        # a signalling NaN would otherwise warn before it is refused
-        with np.errstate(invalid="ignore"):
-            self._bracket = Bracket.around(scores, k).filled(scores, mixer.add)
+        mixer, nan_seen = Mixer(), False
+
+        def visit(chunk: Floats) -> None:
+            nonlocal nan_seen
+            # a sum is the cheapest way to see a NaN, and infinities of both signs are rare
+            nan_seen |= bool(np.isnan(np.add.reduce(chunk)) and np.isnan(chunk).any())
+            mixer.add(chunk)
+
+        # a signalling NaN would otherwise warn before it is refused, and a sum may overflow
+        with np.errstate(invalid="ignore", over="ignore"):
+            self._bracket = Bracket.around(scores, k).filled(scores, visit)
         self.digest = mixer.digest
-        if self._bracket.has_nan:
+        if nan_seen:
             as_scores(scores, name)
             raise InputError(f"{name} changed while they were read; pass an array that nobody writes to")
 

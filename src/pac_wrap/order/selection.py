@@ -21,8 +21,7 @@ _MARGIN: Final = 3.0
 class Bracket:
     """The scores in [low, high], and how many lie below; few, and very likely with the wanted rank in them.
 
-    NaN counts as inside, so that whoever looks for it need not look elsewhere. Where ties make low and high
-    equal, the scores inside are only counted.
+    Where ties make low and high equal, the scores inside are only counted.
     """
 
     low: np.floating
@@ -53,25 +52,19 @@ class Bracket:
     def filled(self, scores: Floats, visit: Callable[[Floats], None] | None = None) -> "Bracket":
         """Return the bracket filled in one pass, on which `visit` sees every chunk as well."""
         below, size, inside = 0, 0, []
-        outside, spare = np.empty((2, CHUNK), dtype=bool)
+        lower, within = np.empty((2, CHUNK), dtype=bool)
         for start in range(0, scores.size, CHUNK):
             chunk = scores[start : start + CHUNK]
-            out, high = outside[: chunk.size], spare[: chunk.size]
+            low, high = lower[: chunk.size], within[: chunk.size]
             if visit is not None:
                 visit(chunk)
-            np.less(chunk, self.low, out=out)
-            below += int(np.count_nonzero(out))
-            # outside on either side, turned around: NaN, which compares false, stays inside
-            np.logical_or(out, np.greater(chunk, self.high, out=high), out=out)
-            found = chunk[np.logical_not(out, out=out)]
-            size += found.size
-            inside.append(found[np.isnan(found)] if self.low == self.high else found)
-        return replace(self, below=below, size=size, inside=tuple(inside))
-
-    @property
-    def has_nan(self) -> bool:
-        """Whether a NaN was seen."""
-        return any(bool(np.isnan(part).any()) for part in self.inside)
+            np.less(chunk, self.low, out=low)
+            np.less_equal(chunk, self.high, out=high)
+            below += int(np.count_nonzero(low))
+            size += int(np.count_nonzero(high))
+            if self.low < self.high:
+                inside.append(chunk[np.not_equal(low, high, out=high)])
+        return replace(self, below=below, size=size - below, inside=tuple(inside))
 
     def kth_smallest(self, k: int) -> float | None:
         """Return the k-th smallest score if it lies inside."""

@@ -1,0 +1,122 @@
+import tracemalloc
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from pac_wrap import cores, steps
+from pac_wrap.steps import Steps
+from pac_wrap.thresholds import Thresholds
+from strategies import refusal
+
+EDGES = st.sampled_from([None, -inf, -1.0, -5e-324, 0.0, 5e-324, 1.0, 2.0, inf])
+SCORES = [-inf, -1.5, -1.0, -5e-324, -0.0, 0.0, 5e-324, 0.5, 1.0, np.nextafter(1.0, 0.0), 2.0, 1.7e308, inf]
+
+
+def slow(rule: Thresholds, score: float) -> int:
+    """Return the verdict on one score by the definition, eqs. (7) to (11)."""
+    alarm = rule.alarm_from is None or (rule.alarm_from < inf and score >= rule.alarm_from)
+    kept = rule.clear_below is None or score >= rule.clear_below
+    if rule.alarm_from is None:
+        return int(kept)
+    if rule.clear_below is None:
+        return int(alarm)
+    return 1 if alarm and kept else 0 if not alarm and not kept else -1
+
+
+def kinds(scores: list[float]) -> list[NDArray[Any]]:
+    """Return the same scores in every length class and layout that is decided in its own way."""
+    few = np.array(scores)
+    many = np.tile(few, steps._FEW)
+    spread = np.empty((few.size, 2))
+    spread[:, 0] = few
+    return [few, many, spread[:, 0], np.array(scores, dtype=object).astype(float)]
+
+
+@given(alarm_from=EDGES, clear_below=EDGES, scores=st.lists(st.sampled_from(SCORES), min_size=1, max_size=30))
+def test_every_way_gives_the_verdicts_of_the_definition(
+    alarm_from: float | None, clear_below: float | None, scores: list[float]
+) -> None:
+    if alarm_from is None and clear_below is None:
+        return
+    rule = Thresholds(alarm_from, clear_below)
+    expected = [slow(rule, score) for score in scores]
+    for values in kinds(scores):
+        found = rule.verdicts(values)
+        assert found.dtype == np.int8
+        assert found[: len(scores)].tolist() == expected
+    assert rule.verdicts(scores).tolist() == expected
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16, np.int64, np.uint8, bool])
+@pytest.mark.parametrize("size", [1, 7, steps._FEW, steps._FEW + 1, 200_000])
+def test_every_type_is_compared_in_float64(kind: Any, size: int) -> None:
+    # 0.1 in float32 is a little more than 0.1
+    rule = Thresholds(alarm_from=float(np.nextafter(np.float64(np.float32(0.1)), 1.0)), clear_below=0.05)
+    values = (np.arange(size) % 20 / 10).astype(kind)
+    assert rule.verdicts(values).tolist() == rule.verdicts(values.astype(np.float64)[:].copy()).tolist()
+    assert rule.verdicts(values[:50]).tolist() == [slow(rule, float(value)) for value in values[:50]]
+
+
+@pytest.mark.parametrize("size", [1, 100, steps._FEW + 1, 300_000])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_a_nan_is_refused_wherever_it_stands(size: int, kind: Any) -> None:
+    rule = Thresholds(alarm_from=0.7, clear_below=0.3)
+    for place in {0, size // 2, size - 1}:
+        scores = np.full(size, inf, dtype=kind)
+        scores[::2] = -inf
+        scores[place] = nan
+        message = refusal(lambda: rule.verdicts(scores))  # noqa: B023  (called at once)
+        assert f"got 1 of {size:,}, the first at position {place};" in message
+
+
+def test_many_scores_use_every_core_and_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    together = cores.together
+    monkeypatch.setattr(cores, "usable_cores", lambda: 3)
+    monkeypatch.setattr(steps, "usable_cores", lambda: 3)
+
+    def count(actions: Any) -> Any:
+        asked.append(len(actions))
+        return together(actions)
+
+    monkeypatch.setattr(steps, "together", count)
+    rule = Thresholds(alarm_from=0.7, clear_below=0.3)
+    scores = np.random.default_rng(0).random(2_000_003)
+    expected = np.where(scores >= 0.7, 1, np.where(scores < 0.3, 0, -1))
+    assert np.array_equal(rule.verdicts(scores), expected)
+    assert asked == [3]
+    for values in (scores, scores.astype(np.float32), (scores * 9).astype(np.int64)):
+        tracemalloc.start()
+        verdicts = rule.verdicts(values)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak - verdicts.nbytes < 1_000_000
+
+
+def test_an_error_in_a_thread_arrives() -> None:
+    def fail() -> int:
+        raise ValueError("in a thread")
+
+    with pytest.raises(ValueError, match="in a thread"):
+        cores.together([lambda: 1, fail])
+    with pytest.raises(ValueError, match="in a thread"):
+        cores.together([fail, lambda: 1])
+
+
+def test_one_core_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
+    assert cores.usable_cores() == 1
+    assert cores.together([lambda: 1, lambda: 2]) == [1, 2]
+    monkeypatch.delattr("os.sched_getaffinity")
+    monkeypatch.setattr("os.cpu_count", lambda: None)
+    assert cores.usable_cores() == 1
+
+
+def test_more_edges_than_two() -> None:
+    found = Steps([0.0, 1.0, 2.0], np.array([5, 3, 3, -2], dtype=np.int8)).codes_of(np.arange(-1.0, 600.0))
+    assert found[:5].tolist() == [5, 3, 3, -2, -2]
