@@ -1,9 +1,9 @@
 """The binomial tail F(k; n, p) = P(X <= k), and whether it is at most delta, decided exactly."""
 
-from decimal import Decimal, getcontext, localcontext
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, getcontext, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from math import factorial
+from math import comb
 from typing import Final
 
 from scipy.special import betaincc
@@ -48,7 +48,8 @@ def cdf_at_most(k: int, n: int, p: float, delta: float) -> bool:
     approximate = cdf(k, n, p)
     if abs(approximate - delta) > (_DOUBT + _DOUBT_PER_POINT * n) * delta and delta > _SUBNORMAL:
         return approximate <= delta
-    with localcontext(prec=_DIGITS + len(str(n))):
+    # the widest exponents, as p^k alone may be far below what the usual ones hold
+    with localcontext(prec=_DIGITS + len(str(n)), Emin=MIN_EMIN, Emax=MAX_EMAX):
         bound = Decimal(delta)
         return _cdf_to_40_digits(k, n, Fraction(p)) <= bound + bound * _EQUAL
 
@@ -58,25 +59,27 @@ def _cdf_to_40_digits(k: int, n: int, p: Fraction) -> Decimal:
         return Decimal(1)
     if k > n * p:  # the other tail has fewer terms that matter
         return 1 - _cdf_to_40_digits(n - k - 1, n, 1 - p)
-    hit, digits = Decimal(p.numerator) / p.denominator, getcontext().prec
-    log_pmf = _log_factorial(n, digits) - _log_factorial(k, digits) - _log_factorial(n - k, digits)
-    log_pmf += k * hit.ln() + (n - k) * (1 - hit).ln()
+    hit = Decimal(p.numerator) / p.denominator
+    pmf = _ways(n, min(k, n - k), getcontext().prec) * hit**k * (1 - hit) ** (n - k)
     # pmf(i - 1) / pmf(i) = i (1 - p) / ((n - i + 1) p), summed downwards from i = k in units of pmf(k)
-    miss = p.denominator - p.numerator
+    hits, misses = p.numerator, p.denominator - p.numerator
+    above, below = k * misses, (n - k + 1) * hits
     term = total = _FIXED_POINT
-    for i in range(k, 0, -1):
-        term = term * i * miss // ((n - i + 1) * p.numerator)
-        if not term:
-            break
+    while term := term * above // below:
         total += term
-    return log_pmf.exp() * total / _FIXED_POINT
+        above, below = above - misses, below + hits
+    return pmf * total / _FIXED_POINT
 
 
 @lru_cache(maxsize=64)
-def _log_factorial(m: int, digits: int) -> Decimal:
-    """Return ln m! in the current context, whose precision is `digits`: it keys the cache."""
-    if m < 1000:
-        return Decimal(factorial(m)).ln()
+def _ways(n: int, k: int, digits: int) -> Decimal:
+    """Return n over k in the current context, whose precision is `digits`: it keys the cache."""
+    if k < 1000:
+        return +Decimal(comb(n, k))
+    return (_log_factorial(n) - _log_factorial(k) - _log_factorial(n - k)).exp()
+
+
+def _log_factorial(m: int) -> Decimal:
     x = Decimal(m)
     series = sum(
         (Decimal(c.numerator) / (c.denominator * x ** (2 * j + 1)) for j, c in enumerate(_STIRLING)),

@@ -108,27 +108,25 @@ def violation_rate(
         count = int(np.count_nonzero(hits))
         return Rate(count, trials, *interval(count, trials, confidence))
 
+    def judged(draws: _Draws | None) -> tuple[Rate | None, float | None]:
+        if draws is None:
+            return None, None
+        rates = draws.errors / draws.side.future.size
+        return share(rates > draws.side.ceiling), float(rates.mean())
+
     if not hasattr(random, "beta"):
         raise InputError(f"random must be a NumPy generator, got {random!r}; pass np.random.default_rng(0)")
-    fpr, fnr = _sides(normal, anomalous, sizes, guarantee, future, budget)
-    flagged, missed = (None if side is None else _Draws.of(side, trials, random) for side in (fpr, fnr))
+    sides = _sides(normal, anomalous, sizes, guarantee, future, budget)
+    flagged, missed = (None if side is None else _Draws.of(side, trials, random) for side in sides)
     ambiguity, separated = 0.0, np.ones(trials, dtype=bool)
     if flagged is not None and missed is not None:
-        # flagged and kept points are both all those from some score on: they differ by as many as they count
-        kept_normal = flagged.side.future.size - flagged.side.below(-missed.thresholds)
-        kept_anomalous = missed.side.future.size - missed.errors
-        abstained = np.abs(flagged.errors - kept_normal)
-        abstained += np.abs(missed.side.below(-flagged.thresholds) - kept_anomalous)
+        # both counts are of all points from some score on, so their difference counts those in between
+        abstained = np.abs(flagged.errors - flagged.side.from_on(-missed.thresholds)[missed.which])
+        abstained += np.abs(missed.errors - missed.side.from_on(-flagged.thresholds)[flagged.which])
         ambiguity = float(abstained.mean()) / (flagged.side.future.size + missed.side.future.size)
-        separated = (-missed.thresholds > flagged.thresholds) & (flagged.thresholds < np.inf)
-    return ViolationRate(
-        None if flagged is None else share(flagged.rates > flagged.side.ceiling),
-        None if missed is None else share(missed.rates > missed.side.ceiling),
-        None if flagged is None else float(flagged.rates.mean()),
-        None if missed is None else float(missed.rates.mean()),
-        ambiguity,
-        share(separated),
-    )
+        separated = -missed.thresholds[missed.which] > flagged.thresholds[flagged.which]
+    (fpr, mean_fpr), (fnr, mean_fnr) = judged(flagged), judged(missed)
+    return ViolationRate(fpr, fnr, mean_fpr, mean_fnr, ambiguity, share(separated))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,17 +142,25 @@ class _Side:
     def above(self, thresholds: Scores) -> Counts:
         return self.future.size - np.searchsorted(self.future, thresholds, side="right")
 
-    def below(self, thresholds: Scores) -> Counts:
-        return np.searchsorted(self.future, thresholds, side="left")
+    def from_on(self, thresholds: Scores) -> Counts:
+        return self.future.size - np.searchsorted(self.future, thresholds, side="left")
 
-    def draw(self, trials: int, random: np.random.Generator) -> Scores:
-        """Return the (budget + 1)-th largest of n points drawn with replacement, once per trial: eq. (19)."""
+    def draw(self, trials: int, random: np.random.Generator) -> tuple[Scores, Counts]:
+        """Return the (budget + 1)-th largest of n points drawn with replacement, once per trial: eq. (19).
+
+        They come as scores in falling order, which are quick to look up, and which of them each trial has.
+        """
         if self.budget is None:
-            return np.full(trials, np.inf)
+            return np.full(1, np.inf), np.zeros(trials, dtype=np.intp)
         # one minus the (budget + 1)-th largest of n uniform numbers
         from_top = random.beta(self.budget + 1, self.n - self.budget, trials)
         rank = np.minimum((from_top * self.scores.size).astype(np.intp), self.scores.size - 1)
-        return np.asarray(self.scores[self.scores.size - 1 - rank])
+        first, last = int(rank.min()), int(rank.max())
+        if last - first < trials:  # all ranks between them are sooner looked up than the trials sorted
+            ranks, which = np.arange(first, last + 1), rank - first
+        else:
+            ranks, which = np.unique(rank, return_inverse=True)
+        return self.scores[self.scores.size - 1 - ranks], which
 
     def violation(self, replacement: bool) -> float:
         """Return P(threshold < q), q the smallest score that has few enough others above it: eq. (17)."""
@@ -176,20 +182,17 @@ class _Side:
 
 @dataclass(frozen=True, slots=True)
 class _Draws:
-    """The thresholds of simulated calibrations of one class, and how many points err with each."""
+    """Simulated calibrations of one class: the thresholds, which of them a trial has, and its errors."""
 
     side: _Side
     thresholds: Scores
+    which: Counts
     errors: Counts
 
     @classmethod
     def of(cls, side: _Side, trials: int, random: np.random.Generator) -> "_Draws":
-        thresholds = side.draw(trials, random)
-        return cls(side, thresholds, side.above(thresholds))
-
-    @property
-    def rates(self) -> Scores:
-        return self.errors / self.side.future.size
+        thresholds, which = side.draw(trials, random)
+        return cls(side, thresholds, which, side.above(thresholds)[which])
 
 
 def _sides(
@@ -208,8 +211,11 @@ def _sides(
 
     def sides(pair: tuple[ArrayLike, ArrayLike]) -> tuple[Scores, Scores]:
         high, low = (as_scores(scores, name) for scores, name in zip(pair, _NAMES, strict=True))
+        high, low = np.sort(high), -low
+        low.sort()  # np.sort would copy it once more
         # the next double after the largest stands for "never", so normals from there on are never flagged
-        return np.sort(np.where(high >= _LARGEST, np.inf, high)), np.sort(-low)
+        high[np.searchsorted(high, _LARGEST) :] = np.inf
+        return high, low
 
     if future is not None and (not isinstance(future, tuple | list) or len(future) != 2):
         raise InputError("future must be the scores of normal and of anomalous points, two arrays")
