@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 # torch's default wheel pulls gigabytes of CUDA; this build runs on the CPU
 TORCH := torch==2.13.0
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
-.PHONY: demo test check format lint types deep system picture guide reproduction bench clean
+.PHONY: demo test check format lint types deep engines system picture guide reproduction bench clean
 
 demo: $(VENV)/.base
 	$(BIN)/pac-wrap demo
@@ -31,9 +32,13 @@ format: $(VENV)/.dev
 # optional: lets the tests wrap a real torch module instead of skipping
 deep: $(VENV)/.deep
 
-# optional: a real browser, database and PDF reader for the tests that use them (Debian's packages, as root)
+# optional: Spark, which needs Java, and what the benchmarks compare with
+engines: $(VENV)/.engines
+
+# optional: a browser, a database, a PDF reader and Java for the tests that use them (Debian's packages, as root)
 system:
 	apt-get update -qq && apt-get install -y -qq chromium chromium-driver postgresql poppler-utils
+	command -v java >/dev/null || apt-get install -y -qq default-jre-headless
 
 # the pictures and outputs in the documents, all drawn from real runs; needs PAC_WRAP_DATA and chromium
 picture: $(VENV)/.dev
@@ -48,9 +53,10 @@ reproduction: $(VENV)/.deep
 	$(BIN)/pac-wrap reproduce all --out results
 	$(BIN)/python docs/reproduction/build.py
 
-bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/violation.py --json benchmarks/violation.json
-	$(BIN)/python benchmarks/calibrate.py --json benchmarks/calibrate.json
+# about ten minutes; BENCH_ARGS="--large" adds 10^8 scores and rows
+bench: $(VENV)/.engines
+	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
+	$(BIN)/python -m benchmarks.build
 
 clean:
 	rm -rf $(VENV)
@@ -66,6 +72,10 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/pip
 
 $(VENV)/.deep: | $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
+	touch $@
+
+$(VENV)/.engines: pyproject.toml | $(VENV)/.dev
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[spark,bench]"
 	touch $@
 
 $(BIN)/pip:

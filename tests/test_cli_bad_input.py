@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]  # ships no types
-import pyarrow.parquet as pq  # type: ignore[import-untyped]  # ships no types
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from shell import CERTIFICATE, command, listing, one_sentence, parquet, refused, write

@@ -209,7 +209,8 @@ def test_the_temporary_folder_is_full_too(tmp_path: Path) -> None:
     done = in_own_mounts(
         f"""
         mount -t tmpfs -o size=64k none disk
-        TMPDIR=$PWD/disk '{SCRIPT}' decide '{CERTIFICATE}' - --score score < {source.name} || echo "code $?"
+        export TMPDIR=$PWD/disk
+        '{SCRIPT}' decide '{CERTIFICATE}' - --score score -o out.csv < {source.name} || echo "code $?"
         ls -A disk
         """,
         disk,

@@ -11,8 +11,8 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]  # ships no types
-import pyarrow.parquet as pq  # type: ignore[import-untyped]  # ships no types
+import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

@@ -5,8 +5,8 @@ import io
 import json
 from pathlib import Path
 
-import pyarrow as pa  # type: ignore[import-untyped]  # ships no types
-import pyarrow.parquet as pq  # type: ignore[import-untyped]  # ships no types
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from shell import CERTIFICATE, invoke, listing, refused, succeeded, write

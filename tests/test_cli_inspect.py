@@ -5,8 +5,8 @@ from math import inf, nan, nextafter
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa  # type: ignore[import-untyped]  # ships no types
-import pyarrow.parquet as pq  # type: ignore[import-untyped]  # ships no types
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pac_wrap import Certificate, calibrate

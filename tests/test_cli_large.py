@@ -135,6 +135,7 @@ def test_ctrl_c_while_reading_is_one_sentence(name: str, table: Path, tmp_path: 
 @posix
 def test_ctrl_c_while_standard_input_waits_is_one_sentence(tmp_path: Path) -> None:
     words = [str(SCRIPT), "decide", str(CERTIFICATE), "-", "--score", "score"]
+    words += ["-o", str(tmp_path / "out.csv")]
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     process = subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment

@@ -38,6 +38,19 @@ def test_the_examples_of_the_page_on_time_series_run_as_printed() -> None:
     assert certificate.sampling is not None
 
 
+def test_the_examples_of_the_page_on_scale_run_as_printed() -> None:
+    names: dict[str, object] = {}
+    local = [block for block in python_blocks(ROOT / "docs" / "scale.md") if "engines" not in block]
+    assert len(local) == 2
+    for block in local:
+        exec(block, names)
+    certificate, stream = names["certificate"], names["stream"]
+    assert isinstance(certificate, pac_wrap.Certificate)
+    assert isinstance(stream, pac_wrap.VerdictStream)
+    assert certificate.regime is pac_wrap.Regime.SEPARATED
+    assert stream.rows == certificate.normal.n + certificate.anomalous.n
+
+
 def test_readme_opens_with_the_two_commands_that_the_makefile_has() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -73,7 +86,13 @@ def test_decision_records_are_short_and_decide(record: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/theory.md", "docs/reproduction.md", "docs/timeseries.md"]
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "benchmarks/README.md",
+        *(f"docs/{name}.md" for name in ("theory", "reproduction", "timeseries", "scale")),
+    ],
 )
 def test_links_between_pages_lead_somewhere(page: str) -> None:
     path = ROOT / page

@@ -39,10 +39,12 @@ SURFACE = [
     "UpsideDownWarning",
     "VacuousWarning",
     "Verdict",
+    "VerdictStream",
     "Verification",
     "achievable_rate",
     "anomaly_scores",
     "calibrate",
+    "calibrate_chunks",
     "calibrate_labelled",
     "confidence",
     "error_budget",
@@ -54,7 +56,7 @@ SURFACE = [
     "verify",
 ]
 # the others are results, enumerations and errors, which a user meets but does not make
-MADE_BY_USERS = ["Budget", "Guarantee", "PACWrap", "Strategy", "Thresholds"]
+MADE_BY_USERS = ["Budget", "Guarantee", "PACWrap", "Strategy", "Thresholds", "VerdictStream"]
 OBJECTS = {name: getattr(pac_wrap, name) for name in SURFACE if name != "__version__"}
 SOURCE = ast.parse(Path(pac_wrap.__file__).read_text(encoding="utf-8"))
 

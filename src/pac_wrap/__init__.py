@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pac_wrap.calibration import verify as verify
     from pac_wrap.certificate import Certificate as Certificate
     from pac_wrap.certificate import Evidence as Evidence
+    from pac_wrap.chunks import calibrate_chunks as calibrate_chunks
     from pac_wrap.errors import CertificateError as CertificateError
     from pac_wrap.errors import DataError as DataError
     from pac_wrap.errors import DependenceWarning as DependenceWarning
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pac_wrap.relaxation import Strategy as Strategy
     from pac_wrap.scores import UnfittedError as UnfittedError
     from pac_wrap.scores import anomaly_scores as anomaly_scores
+    from pac_wrap.stream import VerdictStream as VerdictStream
     from pac_wrap.thresholds import Regime as Regime
     from pac_wrap.thresholds import Thresholds as Thresholds
     from pac_wrap.thresholds import Verdict as Verdict
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 _HOME = {
     "binomial": "achievable_rate confidence error_budget interval lower_bound min_samples upper_bound",
     "calibration": "Verification calibrate calibrate_labelled verify",
+    "chunks": "calibrate_chunks",
     "certificate": "Certificate Evidence",
     "errors": "CertificateError DataError DependenceWarning DetectorError InputError LabelWarning"
     " MissingExtraError OutputError OverlapWarning PACWrapError PACWrapWarning UpsideDownWarning"
@@ -58,6 +61,7 @@ _HOME = {
     "metrics": "Metrics Rate evaluate",
     "relaxation": "Strategy",
     "scores": "UnfittedError anomaly_scores",
+    "stream": "VerdictStream",
     "thresholds": "Regime Thresholds Verdict",
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}

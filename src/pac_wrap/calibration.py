@@ -1,5 +1,6 @@
 """Labelled scores in, certificate out; and the check that a certificate belongs to given scores."""
 
+import inspect
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -175,14 +176,22 @@ def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) ->
     >>> print(verify(certificate, [0.1, 0.3], [0.8, 0.9]))
     not verified: normal.digest is '44c148ec90caa012' in the certificate, '17f3398ce1e4c009' from the scores
     """
-    strategy = certificate.strategy
-    options: dict[str, Any] = {}
-    if strategy is not None:
-        options = asdict(strategy)
-        options |= {"strategy": options.pop("name"), "abstain": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
-        again = calibrate(normal, anomalous, certificate.guarantee, **options)
+        again = calibrate(normal, anomalous, certificate.guarantee, **options_of(certificate))
+    return verify_against(certificate, again)
+
+
+def options_of(certificate: Certificate) -> dict[str, Any]:
+    """Return the keyword arguments of `calibrate` that a certificate was made with."""
+    if certificate.strategy is None:
+        return {}
+    options = asdict(certificate.strategy)
+    return options | {"strategy": options.pop("name"), "abstain": False}
+
+
+def verify_against(certificate: Certificate, again: Certificate) -> Verification:
+    """Compare a certificate with one that was made anew."""
     return Verification(tuple(_differences(certificate, again)))
 
 
@@ -200,14 +209,22 @@ def _strategy(strategy: StrategyName | Strategy, options: StrategyOptions) -> St
 
 
 def warn_if_upside_down(area: float) -> None:
-    """Warn whoever called the caller if the AUC of the calibration scores is below one half."""
+    """Warn the user, who is outside this package, if the AUC of the calibration scores is below one half."""
     if area < 0.5:
         warnings.warn(
             f"anomalies score lower than normal points (AUC {area:.3f}); if the scores are upside down,"
             ' negate them or pass polarity="lower"',
             UpsideDownWarning,
-            stacklevel=3,
+            stacklevel=_frames_inside() + 1,
         )
+
+
+def _frames_inside() -> int:
+    """Return how many calls deep this package is in, counted from the caller."""
+    frame, depth = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("pac_wrap."):
+        frame, depth = frame.f_back, depth + 1
+    return depth - 1
 
 
 def _differences(found: Certificate, expected: Certificate) -> Iterator[str]:

@@ -8,8 +8,8 @@ from pac_wrap.errors import InputError
 
 # so many different labels are looked at; two are right
 LOOKED_AT: Final = 9
-_TRUE: Final = ("1", "1.0", "true")
-_FALSE: Final = ("0", "0.0", "false")
+TRUE: Final[tuple[str, ...]] = ("1", "1.0", "true")
+FALSE: Final[tuple[str, ...]] = ("0", "0.0", "false")
 
 
 def anomaly_marks(
@@ -27,14 +27,14 @@ def anomaly_marks(
         if value is None:
             raise InputError(f"column {column!r} has {count:,} rows without a label")
     if anomaly_label is None:
-        strange = [value for value in values if value not in _TRUE + _FALSE]
+        strange = [value for value in values if value not in TRUE + FALSE]
         if strange:
             raise InputError(
                 f"column {column!r} must be 0/1 or true/false, got {strange[0]!r};"
                 " name the label of anomalies with --anomaly-label"
             )
-        return _TRUE
-    marks = _spellings(anomaly_label)
+        return TRUE
+    marks = spellings(anomaly_label)
     others = [value for value in values if value not in marks]
     if len(others) > 1 or len(others) == len(values):
         raise InputError(
@@ -43,6 +43,7 @@ def anomaly_marks(
     return marks
 
 
-def _spellings(label: str) -> tuple[str, ...]:
+def spellings(label: str) -> tuple[str, ...]:
+    """Return the lower-case texts that a label may stand in a file as."""
     text = label.lower()
     return (text, f"{text}.0") if re.fullmatch(r"[+-]?\d+", text) else (text,)

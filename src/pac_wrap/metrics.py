@@ -12,6 +12,8 @@ from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import as_anomaly_mask, as_array, check_rate
 from pac_wrap.thresholds import Verdict
 
+Tally = NDArray[np.int64]
+
 
 @dataclass(frozen=True, slots=True)
 class Rate:
@@ -74,22 +76,35 @@ def evaluate(
             f"verdicts and labels must have the same length, got {given.size:,} and {mask.size:,}"
         )
 
-    def rate(hits: NDArray[np.bool_], among: int) -> Rate:
-        count = int(np.count_nonzero(hits))
+    return metrics_of(tally(given, mask), confidence)
+
+
+def tally(verdicts: NDArray[np.int8], anomalous: NDArray[np.bool_]) -> Tally:
+    """Return how often each verdict, 0, 1 and -1 (the columns), falls on either class; tallies add up.
+
+    >>> tally(np.array([0, 1, -1, 1], dtype=np.int8), np.array([False, False, False, True])).tolist()
+    [[1, 1, 1], [0, 1, 0]]
+    """
+    # -1 is the last of three columns
+    places = np.where(verdicts < 0, 2, verdicts) + 3 * anomalous
+    return np.bincount(places, minlength=6).reshape(2, 3)
+
+
+def metrics_of(counts: Tally, confidence: float = 0.95) -> Metrics:
+    """Return the rates that a tally amounts to."""
+    (cleared, alarms, left_normal), (misses, caught, left_anomalous) = counts.tolist()
+    normal, anomalous = cleared + alarms + left_normal, misses + caught + left_anomalous
+
+    def rate(count: int, among: int) -> Rate:
         return Rate(count, among, *interval(count, among, confidence))
 
-    anomalous = int(np.count_nonzero(mask))
-    normal = mask.size - anomalous
-    abstained = given == Verdict.ABSTAIN
-    false_alarms = (given == Verdict.ANOMALY) & ~mask
-    misses = (given == Verdict.NORMAL) & mask
     return Metrics(
-        fpr=rate(false_alarms, normal),
+        fpr=rate(alarms, normal),
         fnr=rate(misses, anomalous),
-        err=rate(false_alarms | misses, mask.size),
-        ambiguity=rate(abstained, mask.size),
-        abstained_normal=rate(abstained & ~mask, normal),
-        abstained_anomalous=rate(abstained & mask, anomalous),
+        err=rate(alarms + misses, normal + anomalous),
+        ambiguity=rate(left_normal + left_anomalous, normal + anomalous),
+        abstained_normal=rate(left_normal, normal),
+        abstained_anomalous=rate(left_anomalous, anomalous),
     )
 
 

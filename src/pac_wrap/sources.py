@@ -1,11 +1,14 @@
 """Finding files of scores: paths, patterns, standard input; which reader fits; NumPy files as columns."""
 
+import os
 import re
 import sys
+from contextlib import suppress
 from difflib import get_close_matches
 from glob import glob, has_magic
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 from zipfile import BadZipFile
 
 import numpy as np
@@ -26,12 +29,17 @@ _READERS: Final = {
     ".npz": "numpy",
 }
 _PACKED: Final = (".gz", ".zst")
+PARQUET: Final = b"PAR1"
+EMPTY_INPUT: Final = "standard input is empty; it needs a header and rows"
 
 
-def find_files(path: str, scratch: Path) -> list[Path]:
-    """Return the files that a path, a pattern or "-" (standard input) stands for."""
+def find_files(path: str, scratch: Path, start: bytes = b"") -> list[Path]:
+    """Return the files that a path, a pattern or "-" (standard input) stands for.
+
+    `start` is what was read of standard input already.
+    """
     if path == "-":
-        return [_spooled(scratch)]
+        return [_spooled(scratch, start)]
     file = Path(path)
     if file.is_dir():
         raise InputError(
@@ -55,17 +63,28 @@ def _with_content(file: Path) -> Path:
     return file
 
 
-def _spooled(scratch: Path) -> Path:
+def standard_input() -> BufferedReader:
+    """Return standard input as bytes; reading waits for what is to come, whatever its writer has set."""
+    if sys.stdin is None:
+        raise InputError("standard input is closed; pipe a table into it or name a file")
+    with suppress(OSError, AttributeError):  # not a file, or a system that cannot tell
+        # a read that does not wait would look like the end of the input
+        os.set_blocking(sys.stdin.fileno(), True)
+    return cast(BufferedReader, sys.stdin.buffer)
+
+
+def _spooled(scratch: Path, start: bytes) -> Path:
     """Return a file with what stands on standard input, named after its format."""
-    target = scratch / "standard-input"
+    target, stream = scratch / "standard-input", standard_input()
     with target.open("wb") as copy:
-        while chunk := sys.stdin.buffer.read(1 << 20):
+        copy.write(start)
+        while chunk := stream.read(1 << 20):
             copy.write(chunk)
     with target.open("rb") as copy:
-        start = copy.read(4)
-    if not start:
-        raise InputError("standard input is empty; it needs a header and rows")
-    suffix = ".parquet" if start == b"PAR1" else ".jsonl" if start[:1] in b"{[" else ".csv"
+        first = copy.read(4)
+    if not first:
+        raise InputError(EMPTY_INPUT)
+    suffix = ".parquet" if first == PARQUET else ".jsonl" if first[:1] in b"{[" else ".csv"
     return target.rename(target.with_suffix(suffix))
 
 

@@ -29,6 +29,16 @@ def quote_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def quote_number(value: float, double: str = "DOUBLE") -> str:
+    """Return a number as an exact SQL expression: it travels as text, since engines round bare literals.
+
+    >>> print(quote_number(0.1), quote_number(-inf))
+    CAST('0.1' AS DOUBLE) CAST('-Infinity' AS DOUBLE)
+    """
+    text = repr(value) if abs(value) < inf else "Infinity" if value > 0 else "-Infinity"
+    return f"CAST('{text}' AS {double})"
+
+
 def verdict_sql(rule: Thresholds, column: str, dialect: Dialect = "duckdb") -> str:
     """Return the expression that gives 1 (anomaly), 0 (normal) or -1 (abstain).
 
@@ -87,12 +97,5 @@ def _case(
         "spark": f"isnan({score})",
     }[dialect]
     lines = [f"WHEN {name} IS NULL OR {nan} THEN {missing}"]
-    # a threshold travels as text: a bare decimal literal would be rounded by some engines
-    lines += [
-        f"WHEN {score} {sign} CAST('{_text(value)}' AS {double}) THEN {then}" for sign, value, then in cases
-    ]
+    lines += [f"WHEN {score} {sign} {quote_number(value, double)} THEN {then}" for sign, value, then in cases]
     return "\n".join(["CASE", *(f"  {line}" for line in lines), f"  ELSE {otherwise}", "END"])
-
-
-def _text(value: float) -> str:
-    return repr(value) if abs(value) < inf else "Infinity" if value > 0 else "-Infinity"

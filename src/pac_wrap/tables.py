@@ -5,20 +5,20 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, TypeVar
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from pac_wrap.columns import missing_scores, no_rows, not_a_number, refuse_added, require_column
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
 from pac_wrap.labels import LOOKED_AT, anomaly_marks
 from pac_wrap.sources import find_files, numpy_columns, reader_of
 from pac_wrap.sql import quote_name, quote_text
-from pac_wrap.views import csv_types, make_view, refuse_twins
+from pac_wrap.views import csv_types, make_view, refuse_missing_columns, refuse_twin_columns
 
 Progress = Callable[[float], None]
 T = TypeVar("T")
@@ -35,11 +35,18 @@ _NUMBERS: Final = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(
 class Table:
     """Several files as one table; `open_table` makes it."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, names: list[str], progress: Progress) -> None:
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        names: list[str],
+        files: list[Path],
+        reader: str,
+        progress: Progress,
+    ) -> None:
         self._connection = connection
         self._progress = progress
-        self.names = names
-        described = self._rows("DESCRIBE source")
+        self.names, self.files, self.reader = names, files, reader
+        described = self.rows("DESCRIBE source")
         self.types: dict[str, str] = {name: kind for name, kind, *_ in described}
 
     @property
@@ -49,62 +56,54 @@ class Table:
 
     def scores(self, score: str) -> Scores:
         """Return one column as float64; text, NULL and NaN are refused with the row they stand in."""
-        self._require_numbers(score)
-        return self._whole(self._arrays(f"SELECT {self._score(score)} AS score FROM source")["score"], score)
+        self.require_numbers(score)
+        return self._whole(
+            self.arrays(f"SELECT {self.score_sql(score)} AS score FROM source")["score"], score
+        )
 
     def labelled(self, score: str, label: str, anomaly_label: str | None) -> tuple[Scores, NDArray[np.bool_]]:
         """Return the scores, and where the label marks an anomaly."""
         if score == label:
             raise InputError(f"column {score!r} cannot be both the score and the label; name two columns")
-        self._require_numbers(score)
-        anomalous = self._anomalous(label, anomaly_label)
-        arrays = self._arrays(f"SELECT {self._score(score)} AS score, {anomalous} AS anomalous FROM source")
+        self.require_numbers(score)
+        anomalous = self.anomalous_sql(label, anomaly_label)
+        arrays = self.arrays(f"SELECT {self.score_sql(score)} AS score, {anomalous} AS anomalous FROM source")
         return self._whole(arrays["score"], score), np.asarray(arrays["anomalous"], dtype=bool)
 
     def check_scores(self, score: str) -> None:
         """Refuse a score column with text, NULL or NaN, without reading it into memory."""
-        self._require_numbers(score)
-        missing = f"{self._score(score)} IS NULL OR isnan({self._score(score)})"
-        count, rows = self._rows(f"SELECT count(*) FILTER ({missing}), count(*) FROM source")[0]
+        self.require_numbers(score)
+        missing = f"{self.score_sql(score)} IS NULL OR isnan({self.score_sql(score)})"
+        count, rows = self.rows(f"SELECT count(*) FILTER ({missing}), count(*) FROM source")[0]
         if not rows:
-            self._refuse_nothing()
+            raise no_rows(self.names)
         if count:
             numbered = f"SELECT row_number() OVER () AS row, {missing} AS missing FROM source"
-            self._refuse_missing(
-                score, count, rows, self._rows(f"SELECT min(row) FROM ({numbered}) WHERE missing")[0][0]
+            raise missing_scores(
+                score, count, rows, self.rows(f"SELECT min(row) FROM ({numbered}) WHERE missing")[0][0]
             )
 
     def copy(self, added: dict[str, str], target: str, options: str) -> None:
         """Write all columns and the added expressions to a file; an OSError says why it cannot be written."""
-        for name in self.types:
-            if name.lower() in added:
-                raise InputError(f"the table already has a column {name!r}; rename it before deciding")
+        refuse_added(self.types, added)
         extra = ", ".join(f"{expression} AS {quote_name(name)}" for name, expression in added.items())
         try:
-            self._rows(f"COPY (SELECT *, {extra} FROM source) TO {quote_text(target)} ({options})")
+            self.rows(f"COPY (SELECT *, {extra} FROM source) TO {quote_text(target)} ({options})")
         except InputError as error:
             if isinstance(error.__cause__, duckdb.IOException) and "write" in str(error.__cause__).lower():
                 raise OSError(_first_line(error.__cause__)) from error
             raise
 
-    def _score(self, score: str) -> str:
+    def score_sql(self, score: str) -> str:
+        """Return the score as an SQL expression."""
         return f"CAST({self._text(score)} AS DOUBLE)"
 
     def _text(self, column: str) -> str:
         return quote_name(column) + (" ->> '$'" if self.types[column] == "JSON" else "")
 
-    def _require(self, column: str) -> None:
-        if column not in self.types:
-            lowered = {name.lower(): name for name in self.columns}
-            near = get_close_matches(column.lower(), lowered, 1)
-            hint = f"did you mean {lowered[near[0]]!r}? " if near else ""
-            raise InputError(
-                f"there is no column {column!r}; {hint}the columns are {', '.join(self.columns)}"
-            )
-
-    def _require_numbers(self, score: str) -> None:
+    def require_numbers(self, score: str) -> None:
         """Refuse a score column that does not exist or holds anything but numbers."""
-        self._require(score)
+        require_column(score, self.columns)
         kind = self.types[score]
         if kind in ("VARCHAR", "JSON"):
             self._refuse_text(score)
@@ -115,46 +114,37 @@ class Table:
 
     def _refuse_text(self, score: str) -> None:
         numbered = f"SELECT row_number() OVER () AS row, {self._text(score)} AS text FROM source"
-        bad = self._rows(
+        bad = self.rows(
             f"SELECT row, text FROM ({numbered}) WHERE text IS NOT NULL AND TRY_CAST(text AS DOUBLE) IS NULL"
             " ORDER BY row LIMIT 1"
         )
         for row, text in bad:
-            raise InputError(
-                f"column {score!r} must hold numbers, got {text!r} in row {row:,}; mend that row"
-            )
-        if not self._rows("SELECT 1 FROM source LIMIT 1"):
-            self._refuse_nothing()
-
-    def _refuse_missing(self, score: str, count: int, rows: int, first: int) -> NoReturn:
-        raise InputError(
-            f"column {score!r} must not be empty or NaN, got {count:,} of {rows:,}, the first in row"
-            f" {first:,}; drop those rows or make the detector score them"
-        )
-
-    def _refuse_nothing(self) -> NoReturn:
-        raise InputError(f"the table {', '.join(self.names)} has no rows; pass one with scores")
+            raise not_a_number(score, text, row)
+        if not self.rows("SELECT 1 FROM source LIMIT 1"):
+            raise no_rows(self.names)
 
     def _whole(self, values: Any, score: str) -> Scores:
         missing = np.isnan(np.ma.filled(values.astype(np.float64), np.nan))
         if missing.any():
-            self._refuse_missing(score, int(missing.sum()), missing.size, int(missing.argmax()) + 1)
+            raise missing_scores(score, int(missing.sum()), missing.size, int(missing.argmax()) + 1)
         if missing.size == 0:
-            self._refuse_nothing()
+            raise no_rows(self.names)
         return np.asarray(values, dtype=np.float64)
 
-    def _anomalous(self, label: str, anomaly_label: str | None) -> str:
-        """Return the expression that is true for anomalies, after looking at what the labels are."""
-        self._require(label)
-        text = f"lower(CAST({quote_name(label)} AS VARCHAR))"
-        counted = self._rows(f"SELECT {text}, count(*) FROM source GROUP BY 1 ORDER BY 1 LIMIT {LOOKED_AT}")
+    def anomalous_sql(self, label: str, anomaly_label: str | None) -> str:
+        """Return the expression that is true for anomalies, after looking at all labels."""
+        require_column(label, self.columns)
+        text = label_text(label)
+        counted = self.rows(f"SELECT {text}, count(*) FROM source GROUP BY 1 ORDER BY 1 LIMIT {LOOKED_AT}")
         marks = anomaly_marks([(value, count) for value, count in counted], label, anomaly_label)
-        return f"{text} IN ({', '.join(map(quote_text, marks))})"
+        return one_of(text, marks)
 
-    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Return the rows that a query gives."""
         return self._fetch(query, duckdb.DuckDBPyConnection.fetchall)
 
-    def _arrays(self, query: str) -> dict[str, Any]:
+    def arrays(self, query: str) -> dict[str, Any]:
+        """Return the columns that a query gives, as arrays."""
         return self._fetch(query, duckdb.DuckDBPyConnection.fetchnumpy)
 
     def _fetch(self, query: str, fetch: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
@@ -174,8 +164,9 @@ def open_table(
     whole: bool = False,
     verbatim: bool = False,
     progress: Progress = lambda share: None,
+    start: bytes = b"",
 ) -> Iterator[Table]:
-    """Open files, patterns or "-" (standard input) as one table.
+    """Open files, patterns or "-" (standard input, of which `start` was read already) as one table.
 
     The types of a CSV's columns are guessed from its first rows, except that of the score and the label;
     `whole` looks at all rows, for when every column is to be kept; `verbatim` keeps a CSV's cells as text.
@@ -188,7 +179,7 @@ def open_table(
         connection.execute("SET enable_progress_bar_print = false")
         # writers leave NaN out of a Parquet file's statistics, so they prove nothing about NaN
         connection.execute("SET disabled_optimizers = 'statistics_propagation'")
-        files = [file for path in paths for file in find_files(path, Path(scratch))]
+        files = [file for path in paths for file in find_files(path, Path(scratch), start)]
         reader = reader_of(files)
         try:
             if reader == "numpy":
@@ -198,17 +189,31 @@ def open_table(
                 options += ["union_by_name = true"] if len(files) > 1 else []
                 if reader == "read_json":
                     options += ["sample_size = -1"]
-                refuse_twins(connection, reader, files)
+                refuse_twin_columns(connection, reader, files)
                 if reader == "read_csv" and verbatim:
                     options += ["all_varchar = true"]
                 elif reader == "read_csv":
                     options += ["sample_size = -1"] if whole else []
                     options += csv_types(make_view(connection, reader, files, options), scores, label)
-                make_view(connection, reader, files, options)
-            table = Table(connection, list(paths), progress)
+                types = make_view(connection, reader, files, options)
+                if len(files) > 1:
+                    wanted = [*scores, *([] if label is None else [label])]
+                    present = [name for name in wanted if name in types]
+                    refuse_missing_columns(connection, reader, files, present)
+            table = Table(connection, list(paths), files, reader, progress)
         except (duckdb.Error, RuntimeError) as error:
             raise _refusal(error, list(paths)) from error
         yield table
+
+
+def label_text(label: str) -> str:
+    """Return the label, as the text it is compared as, as an SQL expression."""
+    return f"lower(CAST({quote_name(label)} AS VARCHAR))"
+
+
+def one_of(text: str, values: Sequence[str]) -> str:
+    """Return the SQL expression that is true where a text is one of some values."""
+    return f"{text} IN ({', '.join(map(quote_text, values))})"
 
 
 def output_options(name: str) -> str:

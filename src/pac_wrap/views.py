@@ -6,6 +6,7 @@ from typing import Any
 
 import duckdb
 
+from pac_wrap.columns import refuse_twins
 from pac_wrap.errors import InputError
 from pac_wrap.sources import literal_path
 from pac_wrap.sql import quote_text
@@ -32,7 +33,7 @@ def csv_types(types: dict[str, str], scores: Sequence[str], label: str | None) -
     return [f"types = {{{', '.join(given)}}}"] if given else []
 
 
-def refuse_twins(connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path]) -> None:
+def refuse_twin_columns(connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path]) -> None:
     """Refuse a file that names a column twice, in any case; DuckDB would rename the second silently."""
     query = {
         "read_csv": "SELECT * FROM read_csv({}, header = false, all_varchar = true) LIMIT 1",
@@ -45,10 +46,23 @@ def refuse_twins(connection: duckdb.DuckDBPyConnection, reader: str, files: list
         if reader == "read_parquet":
             found = [(name,) for name in _top_level(found)]
         names = [str(name) for row in found for name in row if name is not None]
-        lowered = [name.lower() for name in names]
-        for name in names:
-            if lowered.count(name.lower()) > 1:
-                raise InputError(f"{file} has two columns named {name!r}; rename one of them")
+        refuse_twins(names, file)
+
+
+def refuse_missing_columns(
+    connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path], columns: Sequence[str]
+) -> None:
+    """Refuse a file without a column that others have; DuckDB would fill it with NULL."""
+    for file in files:
+        path = quote_text(literal_path(str(file.absolute())))
+        described = connection.execute(f"DESCRIBE SELECT * FROM {reader}({path})").fetchall()
+        names = [name for name, *_ in described]
+        for column in columns:
+            if column not in names:
+                raise InputError(
+                    f"{file} has no column {column!r}, which other files have; its columns are"
+                    f" {', '.join(names)}; leave that file out or mend it"
+                )
 
 
 def _top_level(schema: list[tuple[Any, ...]]) -> list[str]:

@@ -24,6 +24,7 @@ __all__ = [
     "Task",
     "calibrate_chunks",
     "calibrate_parts",
+    "calibrate_passes",
 ]
 
 
@@ -73,8 +74,30 @@ def calibrate_parts(
     >>> calibrate_parts(lambda task: task(1, parts[1]) + task(2, parts[2]) + task(0, parts[0])).normal.n
     3
     """
+    return calibrate_passes(
+        lambda task: run(PartTask(task, anomaly_label)).settled(anomaly_label),
+        guarantee,
+        abstain=abstain,
+        strategy=strategy,
+        **options,
+    )
+
+
+def calibrate_passes(
+    run: Run,
+    guarantee: Guarantee | None = None,
+    *,
+    abstain: bool = True,
+    strategy: StrategyName | Strategy = "relax",
+    **options: Unpack[StrategyOptions],
+) -> Certificate:
+    """Return the certificate of data whose classes and NaN somebody else has seen to.
+
+    `run(task)` calls `task(normal, anomalous)` with the float64 scores of every part and adds up what comes
+    back. A task with `bounds` needs no scores beyond them.
+    """
     request = Request.of(guarantee, abstain, strategy, options)
-    passes = Passes(lambda task: run(PartTask(task, anomaly_label)).settled(anomaly_label))
+    passes = Passes(run)
     certificate = passes.certify(request)
     if all(passes.survey.sizes):
         warn_if_upside_down(passes.survey.area)

@@ -54,15 +54,20 @@ def calibrate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to save the certificate.")
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Also write a report: .html, .md or .json.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write a report: .html, .md or .json; reads scores into memory.")
+    ] = None,
+    engine: Annotated[
+        Literal["duckdb", "spark", "dask"], typer.Option(help="What reads the tables; all give the same.")
+    ] = "duckdb",
 ) -> None:
-    """Certify thresholds from a table of scores and labels.
+    """Certify thresholds from a table of scores and labels, larger than memory if need be.
 
     Exit code 0 if something is certified, 1 if there are too few labels or no threshold is possible.
 
     Example: [bold]pac-wrap calibrate scores.csv --score score --label label -o certificate.json[/bold]
     """
-    from pac_wrap.calibration import calibrate as certify
+    from pac_wrap.engines.by_name import calibrate_with
     from pac_wrap.files import whole_file
     from pac_wrap.report.result import Report, Source
     from pac_wrap.report.write import check_suffix, render_report
@@ -73,24 +78,29 @@ def calibrate(
         check_suffix(report)
     keep_apart(tables, output, report)
     with progress_bar("reading") as progress, open_table(tables, [score], label, progress=progress) as table:
-        scores, anomalous = table.labelled(score, label, anomaly_label)
-    normal, strange = scores[~anomalous], scores[anomalous]
-    certificate = certify(
-        normal,
-        strange,
-        guarantee,
-        abstain=abstain,
-        strategy=strategy,
-        step=step,
-        growth=growth,
-        ceilings=ceilings,
-        relax_delta=relax_delta,
-        correction=None if correction == "none" else correction,
-        position=position,
-    )
+        certificate = calibrate_with(
+            engine,
+            table,
+            guarantee,
+            score=score,
+            label=label,
+            anomaly_label=anomaly_label,
+            abstain=abstain,
+            strategy=strategy,
+            step=step,
+            growth=growth,
+            ceilings=ceilings,
+            relax_delta=relax_delta,
+            correction=None if correction == "none" else correction,
+            position=position,
+        )
+        if report is not None:
+            scores, anomalous = table.labelled(score, label, anomaly_label)
     texts = {} if output is None else {output: certificate.to_json()}
     if report is not None:
-        shown = Report(certificate, normal, strange, Source(tuple(tables), score, label))
+        shown = Report(
+            certificate, scores[~anomalous], scores[anomalous], Source(tuple(tables), score, label)
+        )
         texts[report] = render_report(shown, report)
     with ExitStack() as files:  # all of them, or none
         for path, text in texts.items():

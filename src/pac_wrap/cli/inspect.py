@@ -1,11 +1,13 @@
 """pac-wrap evaluate, verify and show: what a certificate is worth."""
 
+import warnings
 from typing import Annotated, Literal
 
 import typer
 
 from pac_wrap.cli.options import AnomalyLabel, CertificateFile, Label, Score, Tables
 from pac_wrap.cli.run import progress_bar
+from pac_wrap.errors import UpsideDownWarning
 
 FAILED = 1
 
@@ -26,15 +28,14 @@ def evaluate(
     from rich.console import Console
 
     from pac_wrap.certificate import Certificate
-    from pac_wrap.metrics import evaluate as measure
+    from pac_wrap.engines.duckdb import evaluate_table
     from pac_wrap.metrics import exceeded
     from pac_wrap.report.terminal import show_evaluation
     from pac_wrap.tables import open_table
 
     loaded = Certificate.load(certificate)
     with progress_bar("reading") as progress, open_table(tables, [score], label, progress=progress) as table:
-        scores, anomalous = table.labelled(score, label, anomaly_label)
-    metrics = measure(loaded.verdicts(scores), anomalous)
+        metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
     Console().print(show_evaluation(loaded, metrics))
     if loaded.certified is not None and exceeded(metrics, loaded.certified):
         raise typer.Exit(FAILED)
@@ -51,14 +52,27 @@ def verify(
 
     Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
     """
-    from pac_wrap.calibration import verify as recompute
+    from pac_wrap.calibration import options_of, verify_against
     from pac_wrap.certificate import Certificate
+    from pac_wrap.engines.duckdb import calibrate_table
     from pac_wrap.tables import open_table
 
     loaded = Certificate.load(certificate)
-    with progress_bar("reading") as progress, open_table(tables, [score], label, progress=progress) as table:
-        scores, anomalous = table.labelled(score, label, anomaly_label)
-    verification = recompute(loaded, scores[~anomalous], scores[anomalous])
+    with (
+        progress_bar("reading") as progress,
+        open_table(tables, [score], label, progress=progress) as table,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        again = calibrate_table(
+            table,
+            loaded.guarantee,
+            score=score,
+            label=label,
+            anomaly_label=anomaly_label,
+            **options_of(loaded),
+        )
+    verification = verify_against(loaded, again)
     typer.echo(str(verification))
     if not verification:
         raise typer.Exit(FAILED)

@@ -2,12 +2,16 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 import typer
 
 from pac_wrap.cli.options import CertificateFile, Score, Tables, keep_apart
 from pac_wrap.cli.run import progress_bar
+from pac_wrap.errors import OutputError
+
+if TYPE_CHECKING:
+    from pac_wrap.thresholds import Thresholds
 
 
 def decide(
@@ -23,30 +27,58 @@ def decide(
 ) -> None:
     """Add a verdict (1 anomaly, 0 normal, -1 abstains) and a prediction set to every row of a table.
 
+    CSV or JSON lines on standard input, without -o, are decided as they come, in constant memory.
+
+    In JSON made from such a CSV, the score is a number and every other cell a text.
+
     Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
     """
     from pac_wrap.certificate import Certificate
+    from pac_wrap.lines import decide_lines, is_streamed, read_start
+    from pac_wrap.sources import standard_input
+
+    rule = Certificate.load(certificate).rule
+    start = b""
+    if tables == ["-"] and output is None:
+        source = standard_input()
+        start = read_start(source)
+        if is_streamed(start):
+            decide_lines(rule, source, start, _standard_output(), score, form)
+            return
+    _decide_table(rule, tables, score, output, form, start)
+
+
+def _decide_table(
+    rule: "Thresholds", tables: list[str], score: str, output: Path | None, form: str, start: bytes
+) -> None:
+    """Write the whole table with its verdicts, or nothing at all."""
     from pac_wrap.files import scratch_file, whole_file
     from pac_wrap.sql import prediction_set_sql, verdict_sql
     from pac_wrap.tables import open_table, output_options
 
-    rule = Certificate.load(certificate).rule
     added = {"verdict": verdict_sql(rule, score), "prediction_set": prediction_set_sql(rule, score)}
     keep_apart(tables, output)
     options = output_options(f".{form}" if output is None else output.name)
     verbatim = options.startswith("FORMAT csv")
     with (
         progress_bar("deciding") as progress,
-        open_table(tables, [score], whole=True, verbatim=verbatim, progress=progress) as table,
+        open_table(tables, [score], whole=True, verbatim=verbatim, progress=progress, start=start) as table,
         scratch_file() if output is None else whole_file(output) as target,
     ):
         table.check_scores(score)
         table.copy(added, str(target), options)
         if output is None:
+            stdout = _standard_output()
             with target.open("rb") as finished:
                 while chunk := finished.read(1 << 20):
-                    sys.stdout.buffer.write(chunk)
-            sys.stdout.buffer.flush()
+                    stdout.write(chunk)
+            stdout.flush()
+
+
+def _standard_output() -> BinaryIO:
+    if sys.stdout is None:
+        raise OutputError("standard output is closed; name a file with -o")
+    return sys.stdout.buffer
 
 
 def sql(

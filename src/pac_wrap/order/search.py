@@ -24,6 +24,7 @@ _COUNTERS: Final = 1 << 20
 # so many keys are gathered and sorted rather than counted once more
 _FEW: Final = 1 << 16
 _CHUNK: Final = 1 << 17
+_LEAST, _GREATEST = to_keys(np.array([-np.inf, np.inf])).tolist()
 
 
 class Rank(NamedTuple):
@@ -46,10 +47,11 @@ class Counts:
     """What a search counts, or gathers at the end, in one part of the data; counts add up."""
 
     counts: NDArray[np.int64]
-    keys: tuple[tuple[Keys, ...], tuple[Keys, ...]] = ((), ())
+    keys: tuple[Keys, Keys]
 
     def __add__(self, other: "Counts") -> "Counts":
-        normal, anomalous = (a + b for a, b in zip(self.keys, other.keys, strict=True))
+        # one array each, so that a sum is no larger for having come from many parts
+        normal, anomalous = (np.concatenate(pair) for pair in zip(self.keys, other.keys, strict=True))
         return Counts(self.counts + other.counts, (normal, anomalous))
 
 
@@ -105,11 +107,19 @@ class RankSearch:
         """How many more bits the next pass tells apart: 16, or fewer where many ranges share the counters."""
         return min(BITS, self.width, max(1, (_COUNTERS // len(self.ranges)).bit_length() - 1))
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest score that the next pass looks at; it needs no others."""
+        low, high = self.ranges[0].top << self.width, (self.ranges[-1].top + 1 << self.width) - 1
+        # beyond the infinities lie the keys of NaN
+        return from_key(max(low, _LEAST)), from_key(min(high, _GREATEST))
+
     def __call__(self, normal: Scores, anomalous: Scores) -> Counts:
         """Return what the next pass wants to know of one part of the data; NaN must not occur."""
         shape = (2, len(self.ranges), 1 if self.gathers else 1 << self.bits)
         counts = np.zeros(shape, dtype=np.int64)
-        gathered: tuple[list[Keys], list[Keys]] = ([], [])
+        none = np.zeros(0, dtype=np.uint64)
+        gathered = ([none], [none])
         tops = np.array([one.top for one in self.ranges], dtype=np.uint64)
         for label, scores in enumerate((normal, anomalous)):
             for start in range(0, scores.size, _CHUNK):
@@ -122,7 +132,7 @@ class RankSearch:
                     rest &= np.uint64((1 << self.bits) - 1)
                     places += rest.view(np.int64)
                 counts[label] += np.bincount(places, minlength=shape[1] * shape[2]).reshape(shape[1:])
-        return Counts(counts, (tuple(gathered[0]), tuple(gathered[1])))
+        return Counts(counts, (np.concatenate(gathered[0]), np.concatenate(gathered[1])))
 
     def advance(self, counts: Counts) -> "RankSearch":
         """Return the search after a pass, given the sum of what all parts returned."""
@@ -166,7 +176,7 @@ class RankSearch:
 
     def _sorted(self, counts: Counts) -> "RankSearch":
         """Return the search with its ranks found among the gathered keys."""
-        keys = [np.sort(np.concatenate([np.zeros(0, dtype=np.uint64), *parts])) for parts in counts.keys]
+        keys = [np.sort(side) for side in counts.keys]
         found = {}
         for rank, place in self.wanted:
             one = self.ranges[place]

@@ -1,0 +1,67 @@
+"""What may be wrong with the columns and scores of a table, in the same words wherever it comes from."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from pac_wrap.errors import InputError
+
+
+def require_column(column: str, columns: list[str]) -> None:
+    """Refuse a table without this column; the nearest name is suggested."""
+    if column not in columns:
+        lowered = {name.lower(): name for name in columns}
+        near = get_close_matches(column.lower(), lowered, 1)
+        hint = f"did you mean {lowered[near[0]]!r}? " if near else ""
+        raise InputError(
+            f"there is no column {column!r}; {hint}the columns are {_short(', '.join(columns), 500)}"
+        )
+
+
+def refuse_twins(names: list[str], table: object) -> None:
+    """Refuse a table that names a column twice, in any case."""
+    lowered = [name.lower() for name in names]
+    for name in names:
+        if lowered.count(name.lower()) > 1:
+            raise InputError(f"{table} has two columns named {name!r}; rename one of them")
+
+
+def refuse_added(names: Iterable[str], added: Iterable[str]) -> None:
+    """Refuse a table that already has a column, in any case, that is to be added."""
+    wanted = set(added)
+    for name in names:
+        if name.lower() in wanted:
+            raise InputError(f"the table already has a column {name!r}; rename it before deciding")
+
+
+def not_a_number(score: str, value: object, row: int) -> InputError:
+    """Return the refusal of a score that is no number."""
+    shown = _short(repr(value), 60)
+    return InputError(f"column {score!r} must hold numbers, got {shown} in row {row:,}; mend that row")
+
+
+def missing_scores(score: str, count: int, rows: int, first: int) -> InputError:
+    """Return the refusal of scores that are empty or NaN, when all rows have been seen."""
+    return InputError(
+        f"{_missing(score)}, got {count:,} of {rows:,}, the first in row {first:,};"
+        " drop those rows or make the detector score them"
+    )
+
+
+def missing_score(score: str, row: int) -> InputError:
+    """Return the refusal of the first score that is empty or NaN, when later rows are still to come."""
+    return InputError(
+        f"{_missing(score)}, the first is in row {row:,}; drop such rows or make the detector score them"
+    )
+
+
+def no_rows(names: list[str]) -> InputError:
+    """Return the refusal of a table that has a header only."""
+    return InputError(f"the table {', '.join(names)} has no rows; pass one with scores")
+
+
+def _short(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[:length]}..."
+
+
+def _missing(score: str) -> str:
+    return f"column {score!r} must not be empty or NaN"

@@ -1,0 +1,1 @@
+"""One thin adapter per engine that holds its data in partitions; no statistics in them."""

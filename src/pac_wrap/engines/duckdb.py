@@ -1,0 +1,80 @@
+"""DuckDB, embedded: tables in files, larger than memory if need be."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Unpack
+
+import numpy as np
+
+from pac_wrap.calibration import StrategyOptions
+from pac_wrap.certificate import Certificate
+from pac_wrap.chunks import calibrate_passes
+from pac_wrap.guarantee import Guarantee
+from pac_wrap.inputs import Scores
+from pac_wrap.metrics import Metrics, Tally, metrics_of, tally
+from pac_wrap.relaxation import Strategy, StrategyName
+from pac_wrap.staging import Staged
+from pac_wrap.tables import Table, open_table
+
+
+def calibrate(
+    files: Sequence[str],
+    guarantee: Guarantee | None = None,
+    *,
+    score: str = "score",
+    label: str = "label",
+    anomaly_label: str | None = None,
+    abstain: bool = True,
+    strategy: StrategyName | Strategy = "relax",
+    **options: Unpack[StrategyOptions],
+) -> Certificate:
+    """Return the certificate of labelled scores in files or patterns, in bounded memory.
+
+    Labels are compared as text: 0/1 or true/false, or `anomaly_label` and one other value.
+    """
+    with open_table(files, [score], label) as table:
+        return calibrate_table(
+            table,
+            guarantee,
+            score=score,
+            label=label,
+            anomaly_label=anomaly_label,
+            abstain=abstain,
+            strategy=strategy,
+            **options,
+        )
+
+
+def calibrate_table(
+    table: Table,
+    guarantee: Guarantee | None = None,
+    *,
+    score: str,
+    label: str,
+    anomaly_label: str | None,
+    abstain: bool = True,
+    strategy: StrategyName | Strategy = "relax",
+    **options: Unpack[StrategyOptions],
+) -> Certificate:
+    """Return the certificate of two columns of an open table."""
+    staged = Staged(table, score, label, anomaly_label)
+    certificate = calibrate_passes(staged, guarantee, abstain=abstain, strategy=strategy, **options)
+    if anomaly_label is not None and not certificate.anomalous.n:
+        staged.check_labels()
+    return certificate
+
+
+def evaluate_table(
+    table: Table, certificate: Certificate, *, score: str, label: str, anomaly_label: str | None
+) -> Metrics:
+    """Return how a certificate does on two columns of an open table."""
+    staged = Staged(table, score, label, anomaly_label)
+    counts: Tally = staged(partial(_tally, certificate))
+    if anomaly_label is not None and not counts[1].any():
+        staged.check_labels()
+    return metrics_of(counts)
+
+
+def _tally(certificate: Certificate, normal: Scores, anomalous: Scores) -> Tally:
+    anomalies = np.repeat([False, True], [normal.size, anomalous.size])
+    return tally(certificate.verdicts(np.concatenate([normal, anomalous])), anomalies)

@@ -1,0 +1,176 @@
+"""Files of labelled scores, read and calibrated by a local Spark: what the command line asks for."""
+
+import gzip
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, Literal, NamedTuple, Unpack
+
+import duckdb
+
+from pac_wrap.calibration import StrategyOptions
+from pac_wrap.certificate import Certificate
+from pac_wrap.columns import no_rows
+from pac_wrap.engines.packages import import_package
+from pac_wrap.engines.spark import LABELS, SCORES, calibrate, check_frame
+from pac_wrap.engines.spark_session import local_session
+from pac_wrap.errors import InputError
+from pac_wrap.guarantee import Guarantee
+from pac_wrap.labels import LOOKED_AT, anomaly_marks
+from pac_wrap.relaxation import Strategy, StrategyName
+from pac_wrap.sources import literal_path
+from pac_wrap.sql import quote_name, quote_text
+
+# Java reads more as a number, 1.0d for one; DuckDB does not
+_NUMBER: Final = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?$|^[+-]?inf(inity)?$|^nan$"
+
+
+class _Form(NamedTuple):
+    """How a file is to be read; files of one form are read together."""
+
+    columns: tuple[str, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+
+
+def calibrate_files(
+    files: Sequence[str],
+    reader: Literal["read_csv", "read_parquet", "read_json"],
+    guarantee: Guarantee | None = None,
+    *,
+    score: str = "score",
+    label: str = "label",
+    anomaly_label: str | None = None,
+    abstain: bool = True,
+    strategy: StrategyName | Strategy = "relax",
+    **options: Unpack[StrategyOptions],
+) -> Certificate:
+    """Return the certificate of the labelled scores in some files; a session is started if there is none.
+
+    The certificate is the one that the files give in memory. Nothing is written but to a scratch folder.
+    """
+    with TemporaryDirectory(prefix="pac-wrap-") as scratch, _refusing(files), local_session() as session:
+        forms = _linked(files, reader, (score, label), Path(scratch))
+        frames = (_read(session, reader, *group) for group in forms.items())
+        frame = reduce(_union, (_columns(one, score, label) for one in frames))
+        if reader != "read_parquet":  # texts are parsed once
+            frame = frame.persist()
+        try:
+            marks = anomaly_marks(_counted(frame, files, score), label, anomaly_label)
+            listed = ", ".join(map(quote_text, marks))
+            return calibrate(
+                frame.selectExpr("score", f"label IN ({listed}) AS label"),
+                guarantee,
+                abstain=abstain,
+                strategy=strategy,
+                **options,
+            )
+        finally:
+            frame.unpersist()
+
+
+def _linked(
+    files: Sequence[str], reader: str, wanted: tuple[str, str], scratch: Path
+) -> dict[_Form, list[str]]:
+    """Return links to the files, by form: Spark takes some names for patterns and passes over others."""
+    forms: dict[_Form, list[str]] = {}
+    for number, file in enumerate(files):
+        if file.lower().endswith(".zst"):
+            raise InputError(f"Spark cannot unpack {file}; pack it with gzip, or let DuckDB read it")
+        link = scratch / f"{number:06}{''.join(Path(file).suffixes[-2:]).lower()}"
+        link.symlink_to(Path(file).absolute())
+        forms.setdefault(_form(file, reader, wanted), []).append(str(link))
+    return forms
+
+
+def _form(file: str, reader: str, wanted: tuple[str, str]) -> _Form:
+    source = quote_text(literal_path(str(Path(file).absolute())))
+    if reader == "read_csv":
+        asked = "Delimiter, Quote, Escape, HasHeader, SkipRows, Columns"
+        *marks, header, skipped, columns = _rows(
+            f"SELECT {asked} FROM sniff_csv({source}, all_varchar = true)"
+        )[0]
+        if skipped:
+            raise InputError(f"{file} has {skipped:,} lines before its header; Spark needs that in line 1")
+        used = (usual if mark == "(empty)" else mark for mark, usual in zip(marks, ',""', strict=True))
+        names = tuple(column["name"] for column in columns)
+        return _Form(names, (*zip(("sep", "quote", "escape"), used, strict=True), ("header", header)))
+    if reader == "read_json":
+        with (gzip.open if file.lower().endswith(".gz") else open)(file, "rb") as opened:
+            array = opened.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+        return _Form(wanted, (("multiLine", array),))
+    # files whose columns differ in type are read apart
+    listed = ", ".join(map(quote_name, wanted))
+    return _Form((), tuple(row[:2] for row in _rows(f"DESCRIBE SELECT {listed} FROM read_parquet({source})")))
+
+
+def _rows(query: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect() as connection:
+        return connection.execute(query).fetchall()
+
+
+def _read(session: Any, reader: str, form: _Form, links: list[str]) -> Any:
+    if reader == "read_parquet":
+        return session.read.parquet(*links)
+    schema = ", ".join(f"{quote_name(name, 'spark')} STRING" for name in form.columns)
+    # with a row's other cells left out, nobody would notice that it has too many or too few
+    options = {**dict(form.options), "mode": "FAILFAST", "columnPruning": False}
+    reading = session.read.schema(schema).options(**options)
+    return reading.csv(links) if reader == "read_csv" else reading.json(links)
+
+
+def _columns(frame: Any, score: str, label: str) -> Any:
+    """Return the score, what is no number among the scores, and the label as a lower-case text."""
+    check_frame(frame, {score: (*SCORES, "string"), label: LABELS})
+    name, text = quote_name(score, "spark"), f"lower(CAST({quote_name(label, 'spark')} AS STRING))"
+    if dict(frame.dtypes)[score] != "string":
+        return frame.selectExpr(
+            f"CAST({name} AS DOUBLE) AS score", "CAST(NULL AS STRING) AS bad", f"{text} AS label"
+        )
+    number = f"try_cast({name} AS DOUBLE)"
+    wrong = f"{name} IS NOT NULL AND ({number} IS NULL OR NOT lower(trim({name})) RLIKE '{_NUMBER}')"
+    return frame.selectExpr(f"{number} AS score", f"IF({wrong}, {name}, NULL) AS bad", f"{text} AS label")
+
+
+def _union(one: Any, other: Any) -> Any:
+    return one.unionAll(other)
+
+
+def _counted(frame: Any, files: Sequence[str], score: str) -> list[tuple[str | None, int]]:
+    """Return the first labels and how often each occurs, after refusing scores that are no numbers."""
+    functions = import_package("pyspark.sql.functions", "spark")
+    sums = [functions.expr(one) for one in ("count(*) AS n", "count(bad) AS wrong", "min(bad) AS bad")]
+    rows = frame.groupBy("label").agg(*sums).orderBy("label").limit(LOOKED_AT).collect()
+    if not rows:
+        raise no_rows(list(files))
+    if wrong := sum(row.wrong for row in rows):
+        example = min(row.bad for row in rows if row.wrong)
+        others = f" and {wrong - 1:,} more" if wrong > 1 else ""
+        raise InputError(f"column {score!r} must hold numbers, got {example!r:.60}{others}; mend those rows")
+    return [(row.label, row.n) for row in rows]
+
+
+@contextmanager
+def _refusing(files: Sequence[str]) -> Iterator[None]:
+    """Say in one sentence what Spark finds wrong with the files; its remarks about pandas are kept quiet."""
+    errors = import_package("pyspark.errors", "spark"), import_package("py4j.protocol", "spark")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+        try:
+            yield
+        except (errors[0].PySparkException, errors[1].Py4JError, duckdb.Error) as error:
+            raise InputError(f"Spark cannot read {', '.join(files)}: {_reason(str(error))}") from error
+
+
+def _reason(message: str) -> str:
+    if "MALFORMED_RECORD" in message:
+        return "a row is damaged or does not fit the header; mend it"
+    lines = [
+        line.strip()
+        for line in message.splitlines()
+        if re.match(r"[\w.]*(Exception|Error): |\[[A-Z_.]+\]", line.strip())
+    ]
+    return lines[-1] if lines else message.partition("\n")[0]

@@ -1,0 +1,147 @@
+"""JSON lines as they come: a line keeps its own text."""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from pac_wrap.columns import refuse_added, require_column
+from pac_wrap.errors import InputError
+from pac_wrap.lines.cells import ADDED, Answers, Batch, is_unicode, not_utf8, read_scores, up_to_first
+from pac_wrap.lines.csv_lines import csv_text
+from pac_wrap.lines.source import Source, whole_lines
+
+_BLANK = " \t\r"
+Scan = Callable[[str, int], tuple[Any, int]]
+
+
+class JsonLines:
+    """Batches of the objects of JSON lines; `as_csv` says that CSV is to be written."""
+
+    def __init__(self, source: Source, start: bytes, score: str, as_csv: bool) -> None:
+        self._pieces = whole_lines(source, start)
+        self._score, self._as_csv, self._before = score, as_csv, 0
+        self._names: dict[str, None] = {}
+        self._quoted = json.dumps(score, ensure_ascii=False)
+        self._quick: Scan = json.JSONDecoder().raw_decode
+        # on the way to CSV, numbers keep their own text, and of two values with one name neither may be lost
+        kept: dict[str, Any] = dict.fromkeys(("parse_float", "parse_int", "parse_constant"), str)
+        hook = partial(_without_twins, None if as_csv else score)
+        self._careful: Scan = json.JSONDecoder(object_pairs_hook=hook, **(kept if as_csv else {})).raw_decode
+
+    def header(self) -> str:
+        """Return the line that comes before the rows, if any."""
+        return csv_text([[*self._names, *ADDED]]) if self._as_csv else ""
+
+    def __iter__(self) -> Iterator[Batch]:
+        for piece in self._pieces:
+            yield from self._batches(piece)
+
+    def text(self, batch: Batch, codes: list[int], answers: Answers) -> str:
+        """Return the rows with their answers as text."""
+        if self._as_csv:
+            return csv_text([*row, *answers[code]] for row, code in zip(batch.rows, codes, strict=True))
+        endings = [f',"verdict":{verdict},"prediction_set":"{labels}"}}\n' for verdict, labels in answers]
+        return "".join([text[:-1] + endings[code] for text, code in zip(batch.texts, codes, strict=True)])
+
+    def _batches(self, piece: str) -> Iterator[Batch]:
+        """Yield the batch of a piece of text, then raise what is wrong with the row after it."""
+        lines = [line for text in piece.split("\n") if (line := text.strip(_BLANK))]
+        escaped, lowered = "\\" in piece, piece.lower()
+        found, error = self._objects(piece, lines, escaped)
+        if found and not self._names:
+            require_column(self._score, list(found[0]))
+            refuse_added(found[0], ADDED)
+            if self._as_csv and (what := not_utf8(list(found[0]), "jsonl")):
+                raise InputError(f"row 1 {what}")
+            self._names = dict.fromkeys(found[0])
+        if escaped or any(name in lowered for name in ADDED):
+            found, error = up_to_first(found, _has_added, error, self._before)
+        rows: list[list[Any]] = []
+        if self._as_csv:
+            if not all(one.keys() <= self._names.keys() for one in found):
+                found, error = up_to_first(found, self._new_name, error, self._before)
+            rows = [list(map(one.get, self._names)) for one in found]
+            if set(map(type, chain.from_iterable(rows))) != {str}:
+                rows = [self._cells(row, line) for row, line in zip(rows, lines, strict=False)]
+            if escaped or not is_unicode(piece):
+                rows, error = up_to_first(rows, lambda row: not_utf8(row, "jsonl"), error, self._before)
+                found = found[: len(rows)]
+        scores, bad = read_scores(self._score, [one.get(self._score) for one in found], self._before)
+        self._before += scores.size
+        if scores.size:
+            yield Batch(scores, rows[: scores.size], lines[: scores.size])
+        if problem := bad or error:
+            raise problem
+
+    def _objects(
+        self, piece: str, lines: list[str], escaped: bool
+    ) -> tuple[list[dict[str, Any]], InputError | None]:
+        """Return the objects of lines, up to the first line that is none, and what is wrong with that."""
+        # without a backslash, the score can be written in one way only: once in each line, it has no twin
+        if not self._as_csv and not escaped and piece.count(self._quoted) == len(lines):
+            try:
+                pairs = [self._quick(line, 0) for line in lines]
+            except (ValueError, RecursionError):
+                pairs = []
+            found, ends = [one for one, _ in pairs], [end for _, end in pairs]
+            whole = ends == list(map(len, lines)) and set(map(type, found)) == {dict}
+            if whole and all(self._score in one for one in found):
+                return found, None
+        found = [_object(line, self._careful) for line in lines]
+        return up_to_first(found, _not_an_object, None, self._before)
+
+    def _new_name(self, found: dict[str, Any]) -> str | None:
+        for name in found:
+            if name not in self._names:
+                return f"has a column {name!r}, but the first row has not; --format jsonl keeps it as it is"
+        return None
+
+    def _cells(self, values: list[Any], line: str) -> list[str]:
+        """Return the values of an object as cells; what is nested becomes JSON text."""
+        if any(isinstance(value, (dict, list)) for value in values):
+            plain = json.loads(line)
+            values = [
+                json.dumps(plain[name], ensure_ascii=False) if isinstance(value, (dict, list)) else value
+                for name, value in zip(self._names, values, strict=True)
+            ]
+        words = {None: "", True: "true", False: "false"}
+        return [value if isinstance(value, str) else words[value] for value in values]
+
+
+class _TwinsError(ValueError):
+    """An object names a key twice."""
+
+
+def _without_twins(only: str | None, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return pairs as a dict; `only` is the one name that may not occur twice, or none may."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        for name in names if only is None else [only]:
+            if names.count(name) > 1:
+                raise _TwinsError(name)
+    return found
+
+
+def _object(line: str, scan: Scan) -> Any:
+    """Return the object on a line, or the words for what is wrong with it."""
+    try:
+        found, end = scan(line, 0)
+    except _TwinsError as twins:
+        return f"has two columns named {str(twins)!r}; rename one of them"
+    except (ValueError, RecursionError):
+        found, end = None, 0
+    if end == len(line) and type(found) is dict:
+        return found
+    return "is not a JSON object on one line; mend that row"
+
+
+def _not_an_object(found: Any) -> str | None:
+    return None if isinstance(found, dict) else str(found)
+
+
+def _has_added(found: dict[str, Any]) -> str | None:
+    taken = [name for name in found if name.lower() in ADDED]
+    return f"already has a column {taken[0]!r}; rename it before deciding" if taken else None

@@ -1,0 +1,162 @@
+"""Files calibrated by Spark give the certificate that the command line gives in memory."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from math import inf
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+import sparksession
+from pac_wrap.calibration import calibrate_labelled
+from pac_wrap.engines.spark_files import calibrate_files
+from strategies import refusal
+
+pytestmark = sparksession.quiet
+Reader = Literal["read_csv", "read_parquet", "read_json"]
+RNG = np.random.default_rng(5)
+LABELS = (RNG.random(400) < 0.4).astype(np.int64)
+SCORES = RNG.normal(size=400) + 3 * LABELS
+SCORES[:4] = [-inf, -0.0, 5e-324, inf]
+WHOLE = calibrate_labelled(SCORES, LABELS).to_json()
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with sparksession.session("local[2, 4]", tmp_path_factory.mktemp("spark")) as started:
+        started.conf.set("spark.sql.shuffle.partitions", "4")
+        yield started
+
+
+def write(file: Path, lines: list[str]) -> str:
+    file.parent.mkdir(exist_ok=True)
+    text = "\n".join(lines) + "\n"
+    file.write_bytes(gzip.compress(text.encode()) if file.suffix == ".gz" else text.encode())
+    return str(file)
+
+
+def csv(file: Path, rows: slice = slice(None), names: Any = "01", sep: str = ",") -> str:
+    pairs = zip(SCORES[rows].tolist(), LABELS[rows].tolist(), strict=True)
+    cells = [f'{s!r}{sep}{names[int(y)]}{sep}"a {sep} ""b"""' for s, y in pairs]
+    return write(file, [f"score{sep}the label{sep}text", *cells])
+
+
+def certificate(files: list[str], reader: Reader = "read_csv", **options: Any) -> str:
+    return calibrate_files(files, reader, label="the label", **options).to_json()
+
+
+def test_csv_files_of_any_name_and_dialect(session: Any, tmp_path: Path) -> None:
+    # Spark would pass over the first name and take the others for patterns
+    files = [
+        csv(tmp_path / "_hidden.csv", slice(0, 100)),
+        csv(tmp_path / "a[1]*{b}.csv", slice(100, 200), ["0.0", "1.0"], ";"),
+        csv(tmp_path / "the label=7" / "c d.csv.gz", slice(200, 300), ["FALSE", "True"]),
+    ]
+    # its columns stand in another order
+    rows = zip(LABELS[300:].tolist(), SCORES[300:].tolist(), strict=True)
+    files.append(write(tmp_path / "e.tsv", ["the label\tscore", *(f"{y}\t{s!r}" for y, s in rows)]))
+    assert certificate(files) == WHOLE
+
+
+def test_a_label_may_be_named(session: Any, tmp_path: Path) -> None:
+    files = [csv(tmp_path / "s.csv", names=["ok", "Fault"])]
+    assert certificate(files, anomaly_label="FAULT") == WHOLE
+    assert "must be 0/1 or true/false, got 'fault'" in refusal(lambda: certificate(files))
+
+
+def test_parquet_files_whose_types_differ(session: Any, tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    for number, (scores, labels) in enumerate(
+        [
+            (pa.array(SCORES[:200]), pa.array(LABELS[:200])),
+            (pa.array(SCORES[200:300].tolist()), pa.array(LABELS[200:300] == 1)),
+            (pa.array(map(repr, SCORES[300:].tolist())), pa.array(LABELS[300:].astype(float))),
+        ]
+    ):
+        parquet.write_table(pa.table({"the label": labels, "score": scores}), tmp_path / f"{number}.parquet")
+    assert certificate([str(file) for file in tmp_path.iterdir()], "read_parquet") == WHOLE
+    empty = pa.table({"the label": pa.array([], pa.int64()), "score": pa.array([], pa.float64())})
+    parquet.write_table(empty, tmp_path / "empty.parquet")
+    assert certificate(sorted(map(str, tmp_path.iterdir())), "read_parquet") == WHOLE
+    nothing = refusal(lambda: certificate([str(tmp_path / "empty.parquet")], "read_parquet"))
+    assert nothing.endswith("empty.parquet has no rows; pass one with scores")
+
+
+def test_json_lines_and_arrays(session: Any, tmp_path: Path) -> None:
+    def rows(part: slice, kind: Any) -> list[str]:
+        pairs = zip(SCORES[4:][part].tolist(), LABELS[4:][part].tolist(), strict=True)
+        return [json.dumps({"id": 1, "score": s, "the label": kind(y)}) for s, y in pairs]
+
+    files = [
+        write(tmp_path / "a.jsonl", rows(slice(0, 100), int)),
+        write(tmp_path / "b.json.gz", ["[" + ",\n".join(rows(slice(100, 200), bool)) + "]"]),
+        write(tmp_path / "c.json", ["[" + ",\n".join(rows(slice(200, None), float)) + "]"]),
+    ]
+    assert certificate(files, "read_json") == calibrate_labelled(SCORES[4:], LABELS[4:]).to_json()
+
+
+def test_what_is_wrong_is_one_sentence(session: Any, tmp_path: Path) -> None:
+    def said(*lines: str, suffix: str = ".csv", reader: Reader = "read_csv") -> str:
+        file = write(tmp_path / f"wrong{suffix}", [*lines])
+        message = refusal(lambda: calibrate_files([file], reader))
+        assert "\n" not in message
+        return message.replace(str(tmp_path) + "/", "")
+
+    good = ["score,label", *["0.5,0"] * 20, *["1.5,1"] * 20]
+    for cell in ("abc", "1.0d", "0x1p3", "1,5", "+nan", "12 3"):
+        found = said(*good, f'"{cell}",1')
+        assert found == f"column 'score' must hold numbers, got {cell!r}; mend those rows"
+    assert "got 'a' and 1 more; mend" in said(*good, "b,1", "a,0")
+    assert "scores must not be empty or NaN, got 2 of 42 in partition 0" in said(*good, ",1", " NaN,0")
+    assert said(*good, "0.5,") == "column 'label' has 1 rows without a label"
+    assert said("score,label") == "the table wrong.csv has no rows; pass one with scores"
+    assert "must be 0/1 or true/false, got 'x'" in said(*good, "0.5,x")
+    # so late that nobody who looks at the first rows can see it
+    for row in ("0.5", "0.5,1,7"):
+        found = said(*good, *["0.5,0"] * 30_000, row)
+        assert found == "Spark cannot read wrong.csv: a row is damaged or does not fit the header; mend it"
+    rows = ['{"score": 0.5, "label": 0}'] * 3
+    found = said(*rows, '{"score": 0.5, "la', suffix=".jsonl", reader="read_json")
+    assert found.startswith("Spark cannot read wrong.jsonl: ")
+    found = said(*rows, '{"score": "abc", "label": 0}', suffix=".jsonl", reader="read_json")
+    assert found.startswith("column 'score' must hold numbers, got 'abc'")
+    assert said("x", suffix=".csv.zst").startswith("Spark cannot unpack wrong.csv.zst; pack it with gzip")
+    assert "too small to be a Parquet file" in said("x", suffix=".parquet", reader="read_parquet")
+
+
+SCRIPT = """
+import sys, warnings
+warnings.simplefilter("error")
+from pac_wrap.engines.spark_files import calibrate_files
+print(calibrate_files(sys.argv[1:], "read_csv", label="the label").to_json(), end="")
+from pyspark.sql import SparkSession
+assert SparkSession.getActiveSession() is None
+"""
+
+
+def test_a_session_of_its_own_is_quiet_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    sparksession.require()
+    file = csv(tmp_path / "scores.csv")
+    for folder in ("here", "temporary"):
+        (tmp_path / folder).mkdir()
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
+    environment.pop("PYSPARK_PYTHON", None)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, file],
+        cwd=tmp_path / "here",
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == WHOLE
+    assert [*(tmp_path / "here").iterdir(), *(tmp_path / "temporary").iterdir()] == []

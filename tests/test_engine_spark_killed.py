@@ -1,0 +1,59 @@
+"""A small cluster of real executors on this machine: killing one changes nothing."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sparksession
+from pac_wrap.calibration import calibrate_labelled
+from pac_wrap.engines import spark
+
+pytestmark = sparksession.quiet
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with sparksession.session("local-cluster[2, 1, 1024]", tmp_path_factory.mktemp("spark")) as started:
+        name = started.sparkContext.applicationId
+        yield started
+    # such a cluster logs beside Spark's own files, whatever its settings
+    from pyspark.find_spark_home import _find_spark_home
+
+    logs = Path(_find_spark_home()) / "work"
+    shutil.rmtree(logs / name, ignore_errors=True)
+    with suppress(OSError):
+        logs.rmdir()
+
+
+def test_an_executor_killed_in_the_middle_of_a_job_changes_nothing(cluster: Any, tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    rng = np.random.default_rng(3)
+    labels = (rng.random(5000) < 0.3).astype(np.int64)
+    scores = rng.normal(size=5000) + 2.5 * labels
+    df = cluster.createDataFrame(pa.table({"score": scores, "label": labels})).repartition(6, "score")
+    mark = str(tmp_path / "killed")
+
+    def deadly(batches: Iterator[Any]) -> Iterator[Any]:
+        import signal
+
+        from pyspark import TaskContext
+
+        yield from batches
+        if TaskContext.get().partitionId() == 4 and not os.path.exists(mark):
+            # the worker's parent is the daemon that forks them, and its parent the executor
+            with open(f"/proc/{os.getppid()}/stat", "rb") as daemon:
+                executor = int(daemon.read().rpartition(b")")[2].split()[1])
+            with open(f"/proc/{executor}/comm") as name, open(mark, "x") as note:
+                note.write(name.read())
+            os.kill(executor, signal.SIGKILL)
+
+    found = spark.calibrate(df.mapInArrow(deadly, df.schema))
+    assert found.to_json() == calibrate_labelled(scores, labels).to_json()
+    assert Path(mark).read_text().strip() == "java"
