@@ -80,7 +80,7 @@ def test_a_verdict_column_that_is_already_there(name: str, suffix: str, tmp_path
     else:
         path = parquet(tmp_path / "a.parquet", f'SELECT 1.0 AS score, 2 AS "{name}"')
     sentence = refused(tmp_path, "decide", CERTIFICATE, path, "--score", "score", "-o", tmp_path / "out.csv")
-    assert "the table already has a column" in sentence
+    assert "there is a column" in sentence
     assert repr(name) in sentence
 
 

@@ -83,8 +83,8 @@ def test_a_bad_row_of_csv_ends_the_stream_after_all_rows_before_it(
         ('[{"s": 1}]', "{row} is not a JSON object on one line; mend that row"),
         ("0.5", "{row} is not a JSON object on one line; mend that row"),
         ("[" * 200_000, "{row} is not a JSON object on one line; mend that row"),
-        ('{"s": 1, "Verdict": 1}', "column 'Verdict'; rename it before deciding"),
-        ('{"s": 1, "pr\\u0065diction_set": 1}', "column 'prediction_set'; rename it before deciding"),
+        ('{"s": 1, "Verdict": 1}', "column 'Verdict' already; rename it or drop it"),
+        ('{"s": 1, "pr\\u0065diction_set": 1}', "column 'prediction_set' already; rename it or drop it"),
     ],
 )
 def test_a_bad_row_of_json_lines_ends_the_stream_after_all_rows_before_it(
@@ -130,8 +130,8 @@ def test_a_name_that_comes_later_has_no_place_in_csv() -> None:
         ("S;b\nx;1\n", "there is no column 's'; did you mean 'S'? the columns are S, b"),
         ("s,b,S\n1,2,3\n", "standard input has two columns named 's'; rename one of them"),
         ("s,b,b\n1,2,3\n", "standard input has two columns named 'b'; rename one of them"),
-        ("s,Verdict\n1,2\n", "the table already has a column 'Verdict'; rename it before deciding"),
-        ('{"s":1,"verdict":2}\n', "the table already has a column 'verdict'; rename it before deciding"),
+        ("s,Verdict\n1,2\n", "there is a column 'Verdict' already; rename it or drop it first"),
+        ('{"s":1,"verdict":2}\n', "there is a column 'verdict' already; rename it or drop it first"),
         ('a,"s\n1,2\n', "the header is not CSV: a quote is opened and never closed; mend it"),
         ('"a"b,s\n1,2\n', "there is no column 's'; "),
         ("a,s\n", "the table - has no rows; pass one with scores"),

@@ -25,12 +25,12 @@ def refuse_twins(names: list[str], table: object) -> None:
             raise InputError(f"{table} has two columns named {name!r}; rename one of them")
 
 
-def refuse_added(names: Iterable[str], added: Iterable[str]) -> None:
+def refuse_added(names: Iterable[object], added: Iterable[str]) -> None:
     """Refuse a table that already has a column, in any case, that is to be added."""
-    wanted = set(added)
+    wanted = {name.lower() for name in added}
     for name in names:
-        if name.lower() in wanted:
-            raise InputError(f"the table already has a column {name!r}; rename it before deciding")
+        if str(name).lower() in wanted:
+            raise InputError(f"there is a column {name!r} already; rename it or drop it first")
 
 
 def not_a_number(score: str, value: object, row: int) -> InputError:

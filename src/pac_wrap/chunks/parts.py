@@ -16,6 +16,7 @@ from pac_wrap.chunks.classes import check_normal_labels, split_classes
 from pac_wrap.chunks.passes import Task
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import as_array
+from pac_wrap.order import RankSearch
 
 Batches = Iterable[tuple[ArrayLike, ArrayLike]]
 
@@ -95,6 +96,11 @@ class PartTask:
 
     task: Task
     anomaly_label: object
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The least and the greatest score that this pass looks at, or None if it looks at all."""
+        return self.task.bounds if isinstance(self.task, RankSearch) else None
 
     def __call__(self, number: int, batches: Batches) -> Part:
         """Return what one partition gives, from its batches of scores and labels."""

@@ -9,7 +9,8 @@ from uuid import uuid4
 from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
 from pac_wrap.chunks import Part, PartTask, calibrate_parts
-from pac_wrap.engines.columns import refuse_columns, require_columns
+from pac_wrap.columns import refuse_added
+from pac_wrap.engines.columns import require_columns
 from pac_wrap.engines.frames import part_of, prediction_sets, scored, verdicts
 from pac_wrap.engines.packages import import_package
 from pac_wrap.errors import InputError, PACWrapError
@@ -68,7 +69,7 @@ def decide(df: Any, certificate: Certificate, *, score: str = "score") -> Any:
     A missing score is abstained on.
     """
     _check(df, numbers=[score])
-    refuse_columns(["verdict", "prediction_set"], df.columns)
+    refuse_added(df.columns, ["verdict", "prediction_set"])
     scores, rule = df[score], certificate.rule
     return df.assign(
         verdict=scores.map_partitions(verdicts, rule, meta=("verdict", "int8")),
@@ -89,7 +90,7 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
     if features is None:
         features = list(df.select_dtypes("number").columns if named is None else named)
     _check(df, numbers=features)
-    refuse_columns([score], df.columns)
+    refuse_added(df.columns, [score])
     wanted = getattr(detector, "n_features_in_", len(features)) or 0
     if len(features) != wanted or not features:
         raise InputError(

@@ -21,7 +21,11 @@ def part_of(task: PartTask, number: int, frame: Any) -> Part:
     if missing := int(labels.isna().sum()):
         sentence = f"labels of partition {number} must not be missing, got {missing:,} of {labels.size:,}"
         return Part(None, problem=(number, f"{sentence}; drop those rows"))
-    return task(number, [(_numbers(scores), labels.to_numpy())])
+    values = _numbers(scores)
+    if task.bounds is not None and values.dtype.kind in "biuf":
+        inside = np.flatnonzero((values >= task.bounds[0]) & (values <= task.bounds[1]))
+        values, labels = values[inside], labels.iloc[inside]
+    return task(number, [(values, labels.to_numpy())])
 
 
 def verdicts(column: Any, rule: Thresholds) -> Any:

@@ -1,7 +1,6 @@
 """Spark: calibrate, decide and score DataFrames; the statistics live in `chunks`.
 
-pac_wrap must be installed where the Python workers run. Only DataFrame operations are used, so that a
-session of Spark Connect will do.
+pac_wrap must be installed where the Python workers run. Only DataFrames are used, no RDDs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,15 +10,16 @@ from typing import Any, Final, Unpack
 from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
 from pac_wrap.chunks import Part, PartTask, calibrate_parts
+from pac_wrap.columns import refuse_added
 from pac_wrap.engines.arrow import ANSWER, added, answer, scored, unpack
-from pac_wrap.engines.columns import refuse_columns, require_columns
+from pac_wrap.engines.columns import require_columns
 from pac_wrap.engines.packages import import_package
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.estimator import PACWrap
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.relaxation import Strategy, StrategyName
 from pac_wrap.scores import anomaly_scores
-from pac_wrap.sql import prediction_set_sql, quote_name, verdict_sql
+from pac_wrap.sql import prediction_set_sql, quote_name, quote_number, verdict_sql
 
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 SCORES: Final = (*_NUMBERS, "boolean")
@@ -62,7 +62,7 @@ def decide(df: Any, certificate: Certificate, *, score: str = "score") -> Any:
     A missing score is abstained on.
     """
     check_frame(df, {score: SCORES})
-    refuse_columns(["verdict", "prediction_set"], df.columns)
+    refuse_added(df.columns, ["verdict", "prediction_set"])
     rule = certificate.rule
     verdict, labels = verdict_sql(rule, score, "spark"), prediction_set_sql(rule, score, "spark")
     return df.selectExpr("*", f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set")
@@ -82,7 +82,7 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
             [name for name, kind in df.dtypes if _base(kind) in _NUMBERS] if known is None else list(known)
         )
     check_frame(df, dict.fromkeys(features, SCORES))
-    refuse_columns([score], df.columns)
+    refuse_added(df.columns, [score])
     wanted = getattr(detector, "n_features_in_", len(features)) or 0
     if len(features) != wanted or not features:
         raise InputError(
@@ -111,6 +111,9 @@ def run_parts(pairs: Any, task: PartTask) -> Part:
 
         yield from answer(task, TaskContext.get().partitionId(), batches)
 
+    if task.bounds is not None:  # Spark drops the others before any Python sees them
+        low, high = map(quote_number, task.bounds)
+        pairs = pairs.where(f"score BETWEEN {low} AND {high}")
     parts = pairs.mapInArrow(answers, ANSWER).repartition("number").mapInArrow(added, ANSWER)
     try:
         rows = parts.repartition(1).mapInArrow(added, ANSWER).collect()

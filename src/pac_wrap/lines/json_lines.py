@@ -144,4 +144,4 @@ def _not_an_object(found: Any) -> str | None:
 
 def _has_added(found: dict[str, Any]) -> str | None:
     taken = [name for name in found if name.lower() in ADDED]
-    return f"already has a column {taken[0]!r}; rename it before deciding" if taken else None
+    return f"has a column {taken[0]!r} already; rename it or drop it first" if taken else None
