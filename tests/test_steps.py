@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pac_wrap import cores, steps
-from pac_wrap.steps import Steps
 from pac_wrap.thresholds import Thresholds
 from strategies import refusal
 
@@ -62,6 +61,24 @@ def test_every_type_is_compared_in_float64(kind: Any, size: int) -> None:
     assert rule.verdicts(values[:50]).tolist() == [slow(rule, float(value)) for value in values[:50]]
 
 
+@given(
+    alarm_from=st.floats(allow_nan=False),
+    clear_below=st.floats(allow_nan=False),
+    upwards=st.booleans(),
+)
+def test_float32_beside_a_double_is_compared_as_a_double(
+    alarm_from: float, clear_below: float, upwards: bool
+) -> None:
+    rule = Thresholds(alarm_from, clear_below)
+    with np.errstate(over="ignore"):
+        near = np.array([alarm_from, clear_below], dtype=np.float32)
+    # the float32 numbers around each threshold
+    scores = np.concatenate([near, np.nextafter(near, np.float32(inf if upwards else -inf))])
+    many = np.tile(scores, steps._FEW)
+    expected = [slow(rule, float(score)) for score in scores]
+    assert rule.verdicts(many)[: scores.size].tolist() == expected
+
+
 @pytest.mark.parametrize("size", [1, 100, steps._FEW + 1, 300_000])
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_a_nan_is_refused_wherever_it_stands(size: int, kind: Any) -> None:
@@ -78,6 +95,7 @@ def test_many_scores_use_every_core_and_little_memory(monkeypatch: pytest.Monkey
     asked: list[int] = []
     together = cores.together
     monkeypatch.setattr(cores, "usable_cores", lambda: 3)
+    monkeypatch.setattr(steps, "_MANY", 1 << 19)
     monkeypatch.setattr(steps, "usable_cores", lambda: 3)
 
     def count(actions: Any) -> Any:
@@ -115,8 +133,3 @@ def test_one_core_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("os.sched_getaffinity")
     monkeypatch.setattr("os.cpu_count", lambda: None)
     assert cores.usable_cores() == 1
-
-
-def test_more_edges_than_two() -> None:
-    found = Steps([0.0, 1.0, 2.0], np.array([5, 3, 3, -2], dtype=np.int8)).codes_of(np.arange(-1.0, 600.0))
-    assert found[:5].tolist() == [5, 3, 3, -2, -2]

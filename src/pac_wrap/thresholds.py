@@ -120,15 +120,14 @@ def steps_of(alarm_from: float | None, clear_below: float | None) -> Steps:
     edges = sorted({edge for edge in (alarm_from, clear_below) if edge not in (None, -inf)})
     # at the left end and at each edge, where `>=` begins to hold
     scores = np.array([-inf, *edges])
-    alarms = kept = scores >= inf
-    if alarm_from is not None:
-        alarms = _alarms(scores, alarm_from)
-    if clear_below is not None:
-        kept = scores >= clear_below
-    alarms, kept = (kept if alarm_from is None else alarms), (alarms if clear_below is None else kept)
+    alarms = None if alarm_from is None else _alarms(scores, alarm_from)
+    kept = alarms if clear_below is None else scores >= clear_below
+    alarms = kept if alarms is None else alarms
+    assert alarms is not None
+    assert kept is not None
     # alarm and kept 1, neither 0, only one of them -1
     codes = (alarms & kept).view(np.int8) - (alarms ^ kept).view(np.int8)
-    return Steps(edges, codes)
+    return Steps(edges, codes.tolist())
 
 
 def alarm_from(normal: Scores | Ranked, budget: int | None) -> float:
