@@ -105,7 +105,12 @@ class Staged:
             # what normal points are called is learnt from the first of them
             found = self._table.rows(f"SELECT {text} FROM source WHERE NOT {one_of(text, marks)} LIMIT 1")
             others = tuple(str(value) for (value,) in found) or marks
-        return f"CASE WHEN {one_of(text, marks)} THEN true WHEN {one_of(text, others)} THEN false END"
+        # the plain spelling first: most labels are that, and need no more comparisons
+        plain = f"CASE {quote_name(self._label)}::VARCHAR WHEN {quote_text(marks[0])} THEN true"
+        return (
+            f"{plain} WHEN {quote_text(others[0])} THEN false ELSE"
+            f" CASE WHEN {one_of(text, marks)} THEN true WHEN {one_of(text, others)} THEN false END END"
+        )
 
     def _parquet(self, file: str) -> _Piece:
         path = quote_text(literal_path(file))
