@@ -1,0 +1,1 @@
+"""Benchmarks: each line of the table in README.md is one module of `benchmarks.lines`."""

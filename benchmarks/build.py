@@ -1,0 +1,37 @@
+"""Put the saved results together into benchmarks/README.md; no number is typed here.
+
+python -m benchmarks.build
+"""
+
+from pathlib import Path
+
+from benchmarks.lines import NAMES
+from benchmarks.record import load
+from benchmarks.table import render, summary
+
+HERE = Path(__file__).parent
+PAGE = HERE / "README.md"
+
+
+def build_page(results: Path) -> str:
+    """Return the page: what was found by hand, which aims are met, and the tables of every line."""
+    paths = [path for name in NAMES if (path := results / f"{name}.json").exists()]
+    loaded = [load(path) for path in paths]
+    parts = [
+        (HERE / "findings.md").read_text(encoding="utf-8").rstrip(),
+        "## Aims",
+        summary(result for result, _ in loaded),
+    ]
+    for (result, made), path in zip(loaded, paths, strict=True):
+        versions = ", ".join(f"{name} {number}" for name, number in made.items())
+        parts += [render(result), f"*[{path.name}](results/{path.name}), {result.scale} sizes; {versions}*"]
+    return "\n\n".join(parts) + "\n"
+
+
+def write_page() -> None:
+    """Write the page from the saved results."""
+    PAGE.write_text(build_page(HERE / "results"), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    write_page()

@@ -1,0 +1,68 @@
+"""`pac_wrap.engines.spark.calibrate` beside Spark's own aggregate over the same frame."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from typing import Any
+from unittest.mock import patch
+
+from benchmarks.lines.engines import beside
+from benchmarks.peers import missing
+from benchmarks.record import Result, SkipError
+from benchmarks.timing import Action, Scale
+
+PARTITIONS = 16
+ABOUT = """\
+Spark in local mode with all processors, its session already started, on {partitions} Parquet files. The
+limit is Spark's own aggregate over the same frame: `max(s + 0)` and `sum(y + 0)`, which reads both columns
+once and never leaves the JVM. Ours hands rows to Python workers through Arrow; beside it stands one pass
+that hands all rows to Python, which only counts them. An answer is what one pass sends to the driver, as
+pickled bytes."""
+
+
+def counted(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield the number of rows of one partition, having received them all."""
+    pyarrow: Any = import_module("pyarrow")
+    rows = sum(batch.num_rows for batch in batches)
+    yield pyarrow.RecordBatch.from_arrays([pyarrow.array([rows])], names=["rows"])
+
+
+def measure(scale: Scale) -> Result:
+    """Return the timings for all sizes."""
+    if reason := missing("pyspark") or missing("pyarrow"):
+        raise SkipError(reason)
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        raise SkipError("there is no Java")
+    sql: Any = import_module("pyspark.sql")
+    adapter: Any = import_module("pac_wrap.engines.spark")
+    builder = sql.SparkSession.builder.master("local[*]").appName("pac-wrap benchmarks")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": "8",
+        "spark.driver.host": "localhost",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
+    }
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with patch.dict(os.environ, {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}):
+        session = builder.getOrCreate()
+
+        def prepare(paths: list[str]) -> tuple[Action, Action, Action]:
+            frame = session.read.parquet(*paths)
+            return (
+                partial(adapter.calibrate, frame, score="s", label="y"),
+                lambda: frame.selectExpr("max(s + 0)", "sum(y + 0)").collect(),
+                lambda: frame.mapInArrow(counted, "rows long").collect(),
+            )
+
+        partitions = scale.pick(2, PARTITIONS, PARTITIONS)
+        try:
+            return beside("spark", ABOUT.format(partitions=partitions), scale, adapter, prepare, partitions)
+        finally:
+            session.stop()
