@@ -121,9 +121,13 @@ class RankSearch:
         none = np.zeros(0, dtype=np.uint64)
         gathered = ([none], [none])
         tops = np.array([one.top for one in self.ranges], dtype=np.uint64)
+        low, high = self.bounds
         for label, scores in enumerate((normal, anomalous)):
             for start in range(0, scores.size, _CHUNK):
-                keys, places = self._inside(to_keys(scores[start : start + _CHUNK]), tops)
+                chunk = scores[start : start + _CHUNK]
+                # most scores lie beyond all ranges, and comparisons are cheaper than keys
+                near = chunk[(chunk >= low) & (chunk <= high)]
+                keys, places = self._inside(to_keys(near), tops)
                 if self.gathers:
                     gathered[label].append(keys)
                 else:
@@ -144,10 +148,8 @@ class RankSearch:
     def _inside(self, keys: Keys, tops: Keys) -> tuple[Keys, NDArray[np.int64]]:
         """Return the keys that lie in a range, and in which."""
         shifted = keys >> np.uint64(self.width)
-        # most keys lie beyond all ranges, and a comparison is cheaper than a search
-        near = np.flatnonzero((shifted >= tops[0]) & (shifted <= tops[-1]))
-        keys, shifted = keys[near], shifted[near]
-        places = np.searchsorted(tops, shifted)
+        # one beyond the last range is none of them either
+        places = np.minimum(np.searchsorted(tops, shifted), tops.size - 1)
         hit = tops[places] == shifted
         return keys[hit], places[hit].astype(np.int64, copy=False)
 
