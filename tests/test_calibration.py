@@ -355,3 +355,14 @@ def test_verification_forgives_the_last_digits_of_a_rate() -> None:
     assert verify(replace(certificate, certified=rounded), normal, anomalous)
     wrong = replace(certificate.certified, max_fpr=certificate.certified.max_fpr * 0.999)
     assert names(verify(replace(certificate, certified=wrong), normal, anomalous)) == {"certified.max_fpr"}
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_both_classes_at_once_give_the_same(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(2)
+    normal, anomalous = (random.normal(shift, 1.0, 200_000).astype(kind) for shift in (0.0, 3.0))
+    alone = calibrate(normal, anomalous)
+    monkeypatch.setattr("pac_wrap.calibration._MANY", 1)
+    assert calibrate(normal, anomalous) == alone
+    anomalous[199_999] = np.nan
+    assert "anomalous must not contain NaN, got 1 of 200,000" in refusal(lambda: calibrate(normal, anomalous))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import isclose
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Final, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,9 +17,12 @@ from pac_wrap.cores import together
 from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.guarantee import Budget, Guarantee, as_guarantee
 from pac_wrap.inputs import as_anomaly_mask, as_scores, check_choice
-from pac_wrap.order import SMALL, Held, Ranked, auc, unchecked
+from pac_wrap.order import Held, Ranked, auc, unchecked
 from pac_wrap.relaxation import Outcome, Strategy, StrategyName, single_threshold
 from pac_wrap.thresholds import crossings, find_regime, find_thresholds
+
+# from so many scores of each class on, a thread for each pays
+_MANY: Final = 1 << 20
 
 
 class StrategyOptions(TypedDict, total=False):
@@ -98,7 +101,7 @@ def calibrate(
     fpr, fnr = request.budgets(low.size, high.size)
     k_low, k_high = low.size - ((fpr and fpr.errors) or 0), 1 + ((fnr and fnr.errors) or 0)
     sides = partial(Held, low, "normal", k_low), partial(Held, high, "anomalous", k_high)
-    held = together(sides) if min(low.size, high.size) > SMALL else [side() for side in sides]
+    held = together(sides) if min(low.size, high.size) > _MANY else [side() for side in sides]
     if low.size and high.size:
         warn_if_upside_down(auc(low, high))
     return certify(request, (fpr, fnr), *held)

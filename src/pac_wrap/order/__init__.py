@@ -5,11 +5,9 @@ from pac_wrap.order.digests import digest
 from pac_wrap.order.held import Held, unchecked
 from pac_wrap.order.ranked import Ranked, count_below, kth_largest, kth_smallest
 from pac_wrap.order.search import Counts, Found, Rank, RankSearch
-from pac_wrap.order.selection import SMALL
 from pac_wrap.order.survey import Survey, survey
 
 __all__ = [
-    "SMALL",
     "Counts",
     "Found",
     "Held",
