@@ -80,6 +80,8 @@ def test_what_is_wrong_with_a_partition_names_it() -> None:
         (([0.1], [2]), "labels of partition 2 must be 0 (normal) or 1 (anomalous), got 2"),
         (([0.1], [0, 1]), "scores and labels of partition 2 must have the same length, got 1 and 2"),
         (([[0.1]], [0]), "scores of partition 2 must be one-dimensional"),
+        (([[np.nan], [0.1]], [0]), "scores of partition 2 must be one-dimensional"),
+        (([np.nan, 0.1], [0]), "scores of partition 2 must not contain NaN"),
     ):
         parts: list[list[Batch]] = [[good], [good], [good, bad], [(["b"], [0])]]
         assert refusal(lambda: calibrate_parts(runs(parts))).startswith(sentence)  # noqa: B023  (called at once)

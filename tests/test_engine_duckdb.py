@@ -153,6 +153,66 @@ def test_a_file_without_a_column_that_others_have_is_named(form: str, tmp_path: 
     )
 
 
+@pytest.mark.parametrize("engine", ["duckdb", "dask"])
+def test_the_name_of_a_folder_is_no_column(engine: str, tmp_path: Path) -> None:
+    if engine == "dask":
+        pytest.importorskip("dask", reason="dask is not installed")
+    scores, labels = np.arange(2_000.0), np.repeat([0, 1], 1_000)
+    for folder in ("y=1", "s=7", "plain"):
+        (tmp_path / folder).mkdir()
+        file = written(tmp_path / folder, "t.parquet", scores, labels)
+        saved = tmp_path / f"{folder}.json"
+        done = invoke("calibrate", file, "--score", "s", "--label", "y", "-o", saved, "--engine", engine)
+        assert (done.code, done.err) == (0, "")
+        assert saved.read_text() == whole(scores, labels)
+    parquet(tmp_path / "y=1" / "without.parquet", "SELECT 1.0 AS s")
+    message = refusal(
+        lambda: certificate([tmp_path / "plain" / "t.parquet", tmp_path / "y=1" / "without.parquet"])
+    )
+    assert "without.parquet has no column 'y'" in message
+
+
+def test_whole_numbers_beside_float32_are_decided_as_they_are(tmp_path: Path) -> None:
+    saved = tmp_path / "c.json"
+    scores = np.r_[np.arange(16_777_118.0, 16_777_218.0), np.full(100, 3e7)]
+    made = calibrate_labelled(scores, np.repeat([0, 1], 100))
+    made.save(saved)
+    parquet(tmp_path / "a.parquet", "SELECT CAST(1.5 AS FLOAT) AS s, 'x' AS other")
+    parquet(tmp_path / "b.parquet", "SELECT CAST(i AS INTEGER) AS s FROM range(16777210, 16777220) t(i)")
+    done = invoke(
+        "decide", saved, tmp_path / "a.parquet", tmp_path / "b.parquet", "--score", "s", "--format", "csv"
+    )
+    rows = [line.split(",") for line in done.out.splitlines()[1:]]
+    expected = np.r_[1.5, np.arange(16_777_210.0, 16_777_220.0)]
+    assert [float(row[0]) for row in rows] == expected.tolist()
+    assert [int(row[2]) for row in rows] == made.verdicts(expected).tolist()
+
+
+def test_a_column_with_the_name_that_duckdb_gives_row_numbers(tmp_path: Path) -> None:
+    parquet(tmp_path / "t.parquet", "SELECT i AS s, i % 2 AS y, 7 AS file_row_number FROM range(500) t(i)")
+    assert certificate([tmp_path / "t.parquet"]) == whole(np.arange(500.0), np.arange(500) % 2)
+
+
+def test_whole_numbers_beyond_64_bits_are_rounded_to_the_nearest_double(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.jsonl", '{"s":-144115188075203960,"y":0}\n{"s":9223372036854775808,"y":1}\n')
+    assert certificate([file]) == whole([-144115188075203960.0, 9223372036854775808.0], [0, 1])
+
+
+def test_files_are_named_in_several_ways(tmp_path: Path) -> None:
+    file = written(tmp_path, "t.parquet", [0.1, 0.9], [0, 1])
+    expected = certificate([file])
+    for files in (file, str(file), (file,), [str(tmp_path / "*.parquet")]):
+        assert duckdb.calibrate(files, score="s", label="y").to_json() == expected
+    assert refusal(lambda: duckdb.calibrate([])) == "files are empty; name at least one file or pattern"
+
+
+def test_many_columns_fit(tmp_path: Path) -> None:
+    columns = ",".join(f"c{i}" for i in range(6_000))
+    rows = "".join(f"{i}.5,{i % 2}{',7' * 6_000}\n" for i in range(20))
+    file = write(tmp_path / "wide.csv", f"s,y,{columns}\n{rows}")
+    assert certificate([file]) == whole(np.arange(20) + 0.5, np.arange(20) % 2)
+
+
 def test_types_may_differ_between_files_as_long_as_they_are_numbers(tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet", "SELECT CAST(i AS FLOAT) / 3 AS s, i % 2 AS y FROM range(500) t(i)")
     parquet(tmp_path / "b.parquet", "SELECT i AS s, i % 2 = 1 AS y FROM range(500) t(i)")
@@ -238,7 +298,7 @@ def test_more_than_the_engine_may_hold_is_spilled(tmp_path: Path, monkeypatch: p
         return call(self, task)
 
     monkeypatch.setattr(staging.Staged, "__call__", look)
-    monkeypatch.setattr(staging, "_memory", lambda: f"{memory:.0f}B")
+    monkeypatch.setattr(staging, "_memory", lambda columns: f"{memory:.0f}B")
     assert certificate([path]) == whole(scores, np.arange(rows) % 2)
     # nine bytes a row do not fit
     assert spilled > 9 * rows - memory

@@ -1,5 +1,6 @@
 """What may be wrong with the columns and scores of a table, in the same words wherever it comes from."""
 
+from collections import Counter
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -19,9 +20,9 @@ def require_column(column: str, columns: list[str]) -> None:
 
 def refuse_twins(names: list[str], table: object) -> None:
     """Refuse a table that names a column twice, in any case."""
-    lowered = [name.lower() for name in names]
+    counts = Counter(name.lower() for name in names)
     for name in names:
-        if lowered.count(name.lower()) > 1:
+        if counts[name.lower()] > 1:
             raise InputError(f"{table} has two columns named {name!r}; rename one of them")
 
 

@@ -16,8 +16,10 @@ from pac_wrap.order import RankSearch
 from pac_wrap.sources import literal_path
 from pac_wrap.sql import quote_name, quote_number, quote_text
 from pac_wrap.tables import Table, label_text, one_of
+from pac_wrap.views import NO_FOLDERS
 
 _CHUNK: Final = 1 << 20
+_ROW: Final = "file_row_number"
 _WHOLE: Final = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER"
 
 
@@ -43,8 +45,8 @@ class Staged:
         require_column(label, table.columns)
         self._table, self._score, self._label, self._anomaly_label = table, score, label, anomaly_label
         self._number, self._kind = table.score_sql(score), self._kind_sql()
-        table.rows(f"SET memory_limit = '{_memory()}'")
-        if table.reader == "read_parquet":
+        table.rows(f"SET memory_limit = '{_memory(len(table.columns))}'")
+        if table.reader == "read_parquet" and _ROW not in {name.lower() for name in table.columns}:
             self._pieces = [self._parquet(str(file.absolute())) for file in table.files]
         else:
             columns = f"{self._number} AS score, {self._kind} AS anomalous"
@@ -115,10 +117,10 @@ class Staged:
     def _parquet(self, file: str) -> _Piece:
         path = quote_text(literal_path(file))
         ((size,),) = self._table.rows(f"SELECT num_rows FROM parquet_file_metadata({path})")
-        return _Piece(f"read_parquet({path}, file_row_number = true)", "file_row_number", size)
+        return _Piece(f"read_parquet({path}, {NO_FOLDERS}, {_ROW} = true)", _ROW, size)
 
 
-def _memory() -> str:
+def _memory(columns: int) -> str:
     """Return what the engine may hold in memory: 500 MB for two cores; it spills the rest to disk."""
-    # each thread that reads a CSV needs buffers of its own
-    return f"{300 + 100 * usable_cores()}MB"
+    # each thread that reads a CSV needs buffers of its own, and a vector for each of many columns
+    return f"{300 + usable_cores() * (100 + columns // 10)}MB"

@@ -18,7 +18,7 @@ from pac_wrap.inputs import Scores
 from pac_wrap.labels import LOOKED_AT, anomaly_marks
 from pac_wrap.sources import find_files, numpy_columns, reader_of
 from pac_wrap.sql import quote_name, quote_text
-from pac_wrap.views import csv_types, make_view, refuse_missing_columns, refuse_twin_columns
+from pac_wrap.views import NO_FOLDERS, common_types, csv_types, make_view, refuse_twin_columns, widen_view
 
 Progress = Callable[[float], None]
 T = TypeVar("T")
@@ -96,6 +96,8 @@ class Table:
 
     def score_sql(self, score: str) -> str:
         """Return the score as an SQL expression."""
+        if self.types[score].endswith("HUGEINT"):  # which DuckDB rounds wrongly, but not its text
+            return f"CAST(CAST({quote_name(score)} AS VARCHAR) AS DOUBLE)"
         return f"CAST({self._text(score)} AS DOUBLE)"
 
     def _text(self, column: str) -> str:
@@ -185,7 +187,7 @@ def open_table(
             if reader == "numpy":
                 connection.register("source", numpy_columns(files))
             else:
-                options = ["hive_partitioning = false"]
+                options = [NO_FOLDERS]
                 options += ["union_by_name = true"] if len(files) > 1 else []
                 if reader == "read_json":
                     options += ["sample_size = -1"]
@@ -199,7 +201,10 @@ def open_table(
                 if len(files) > 1:
                     wanted = [*scores, *([] if label is None else [label])]
                     present = [name for name in wanted if name in types]
-                    refuse_missing_columns(connection, reader, files, present)
+                    kinds = common_types(connection, reader, files, present)
+                    mixed = [name for name in scores if types.get(name) == "FLOAT" and len(kinds[name]) > 1]
+                    if mixed:
+                        widen_view(connection, files, mixed)
             table = Table(connection, list(paths), files, reader, progress)
         except (duckdb.Error, RuntimeError) as error:
             raise _refusal(error, list(paths)) from error

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Budget
 from pac_wrap.inputs import Scores, as_scores
-from pac_wrap.order import Ranked, count_below, kth_largest, kth_smallest
+from pac_wrap.order import Ranked, count_below, kth_largest, kth_smallest, to_keys
 from pac_wrap.steps import Steps
 
 
@@ -117,17 +117,25 @@ class Thresholds:
 @lru_cache(maxsize=64)
 def steps_of(alarm_from: float | None, clear_below: float | None) -> Steps:
     """Return the verdicts as a step function: they change only where a threshold is reached."""
-    edges = sorted({edge for edge in (alarm_from, clear_below) if edge not in (None, -inf)})
-    # at the left end and at each edge, where `>=` begins to hold
-    scores = np.array([-inf, *edges])
-    alarms = None if alarm_from is None else _alarms(scores, alarm_from)
-    kept = alarms if clear_below is None else scores >= clear_below
-    alarms = kept if alarms is None else alarms
-    assert alarms is not None
-    assert kept is not None
-    # alarm and kept 1, neither 0, only one of them -1
-    codes = (alarms & kept).view(np.int8) - (alarms ^ kept).view(np.int8)
-    return Steps(edges, codes.tolist())
+    # by their keys: a processor that flushes subnormal numbers takes them for zeros in any comparison
+    alarm, clear = (None if edge is None else _key(edge) for edge in (alarm_from, clear_below))
+    edges = {
+        key: edge
+        for key, edge in ((alarm, alarm_from), (clear, clear_below))
+        if key is not None and edge is not None and edge > -inf
+    }
+    codes = []
+    for place in (_key(-inf), *sorted(edges)):
+        alarms = None if alarm is None else alarm <= place and alarm_from != inf
+        kept = None if clear is None else clear <= place
+        sides = {side for side in (alarms, kept) if side is not None}
+        # both or the only one: 1, neither: 0, just one of two: -1
+        codes.append(int(sides.pop()) if len(sides) == 1 else int(Verdict.ABSTAIN))
+    return Steps([edges[key] for key in sorted(edges)], codes)
+
+
+def _key(edge: float) -> int:
+    return int(to_keys(np.array([edge]))[0])
 
 
 def alarm_from(normal: Scores | Ranked, budget: int | None) -> float:

@@ -2,21 +2,24 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 
 from pac_wrap.columns import refuse_twins
 from pac_wrap.errors import InputError
 from pac_wrap.sources import literal_path
-from pac_wrap.sql import quote_text
+from pac_wrap.sql import quote_name, quote_text
+
+# the names of folders are not data
+NO_FOLDERS: Final = "hive_partitioning = false"
 
 
 def make_view(
     connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path], options: list[str]
 ) -> dict[str, str]:
     """Make the files a view called source, and return the types of its columns."""
-    listed = "[" + ", ".join(quote_text(literal_path(str(file.absolute()))) for file in files) + "]"
+    listed = "[" + ", ".join(map(_quoted, files)) + "]"
     arguments = ", ".join([listed, *options])
     connection.execute(f"CREATE OR REPLACE VIEW source AS SELECT * FROM {reader}({arguments})")
     return {name: kind for name, kind, *_ in connection.execute("DESCRIBE source").fetchall()}
@@ -40,29 +43,49 @@ def refuse_twin_columns(connection: duckdb.DuckDBPyConnection, reader: str, file
         "read_parquet": "SELECT name, coalesce(num_children, 0) FROM parquet_schema({})",
     }.get(reader)
     for file in files if query else []:
-        found = connection.execute(
-            (query or "").format(quote_text(literal_path(str(file.absolute()))))
-        ).fetchall()
+        found = connection.execute((query or "").format(_quoted(file))).fetchall()
         if reader == "read_parquet":
             found = [(name,) for name in _top_level(found)]
         names = [str(name) for row in found for name in row if name is not None]
         refuse_twins(names, file)
 
 
-def refuse_missing_columns(
+def widen_view(connection: duckdb.DuckDBPyConnection, files: list[Path], columns: Sequence[str]) -> None:
+    """Make Parquet files a view called source with these columns as doubles in each file.
+
+    Where one file has float32 and another whole numbers, DuckDB would make float32 of both.
+    """
+    doubles = ", ".join(f"CAST({quote_name(name)} AS DOUBLE) AS {quote_name(name)}" for name in columns)
+    parts = (
+        f"SELECT * REPLACE ({doubles}) FROM read_parquet({_quoted(file)}, {NO_FOLDERS})" for file in files
+    )
+    connection.execute(f"CREATE OR REPLACE VIEW source AS {' UNION ALL BY NAME '.join(parts)}")
+
+
+def common_types(
     connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path], columns: Sequence[str]
-) -> None:
-    """Refuse a file without a column that others have; DuckDB would fill it with NULL."""
+) -> dict[str, set[str]]:
+    """Return the types that columns have in all files; a file without one of them is refused.
+
+    DuckDB would fill the column with NULL.
+    """
+    types: dict[str, set[str]] = {column: set() for column in columns}
     for file in files:
-        path = quote_text(literal_path(str(file.absolute())))
-        described = connection.execute(f"DESCRIBE SELECT * FROM {reader}({path})").fetchall()
-        names = [name for name, *_ in described]
+        query = f"DESCRIBE SELECT * FROM {reader}({_quoted(file)}, {NO_FOLDERS})"
+        described = {name: kind for name, kind, *_ in connection.execute(query).fetchall()}
+        names = list(described)
         for column in columns:
             if column not in names:
                 raise InputError(
                     f"{file} has no column {column!r}, which other files have; its columns are"
                     f" {', '.join(names)}; leave that file out or mend it"
                 )
+            types[column].add(described[column])
+    return types
+
+
+def _quoted(file: Path) -> str:
+    return quote_text(literal_path(str(file.absolute())))
 
 
 def _top_level(schema: list[tuple[Any, ...]]) -> list[str]:

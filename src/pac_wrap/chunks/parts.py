@@ -111,7 +111,8 @@ class PartTask:
             for scores, labels in batches:
                 values, marks = as_array(scores, "scores"), as_array(labels, "labels")
                 rows += values.size
-                if values.dtype.kind == "f" and (nan := np.isnan(values)).any():
+                sound = values.ndim == 1 and values.shape == marks.shape and values.dtype.kind == "f"
+                if sound and (nan := np.isnan(values)).any():
                     gaps += int(np.count_nonzero(nan))
                     values, marks = values[~nan], marks[~nan]
                 both = split_classes(f"partition {number}", values, marks, self.anomaly_label)

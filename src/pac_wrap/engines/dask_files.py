@@ -1,6 +1,7 @@
 """Files of scores, calibrated by Dask in threads of this process."""
 
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -27,6 +28,8 @@ from pac_wrap.sources import literal_path
 
 Reader = Literal["read_csv", "read_parquet", "read_json"]
 _BLOCK: Final = 1 << 25
+# what the readers of pandas and Arrow raise on files that are not what they seem
+_ILL_FORMED: Final = (ValueError, TypeError, AttributeError, LookupError)
 
 
 class _Dialect(NamedTuple):
@@ -61,7 +64,7 @@ def calibrate_files(
     # the work is Arrow's and NumPy's, which let threads run; processes would cost seconds to start
     threads = import_package("dask", "dask").config.set(scheduler="threads")
     with TemporaryDirectory(prefix="pac-wrap-") as scratch, threads, _refusing(files):
-        keys, graph = partitions_of(_opened(list(files), reader, columns)[columns])
+        keys, graph = partitions_of(_opened(list(files), reader, columns, scratch)[columns])
         parsed = None if reader == "read_parquet" else scratch
         counted = run_parts(partial(_labels, columns, parsed), keys, graph)
         if not counted.counts:
@@ -80,29 +83,40 @@ def calibrate_files(
 
 @contextmanager
 def _refusing(files: Sequence[str]) -> Iterator[None]:
-    """Say in one sentence what is wrong with the files."""
+    """Say in one sentence what is wrong with the files; what Dask should mend is nothing to the user."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=DeprecationWarning, module="dask")
+            yield
     except PACWrapError:
         raise
-    except (ValueError, OSError, LookupError, NotImplementedError, duckdb.Error) as error:
+    except (*_ILL_FORMED, OSError, NotImplementedError, duckdb.Error) as error:
         reason = str(error).rpartition("Original Message: ")[2].strip().partition("\n")[0]
         raise InputError(f"cannot read {', '.join(files)}: {reason}") from error
 
 
-def _opened(files: list[str], reader: Reader, columns: list[str]) -> Any:
+def _opened(files: list[str], reader: Reader, columns: list[str], scratch: str) -> Any:
     """Return the files as one frame, not yet read."""
     frames = import_package("dask.dataframe", "dask")
     if reader == "read_json":
         meta = dict.fromkeys(columns, "object")
         return frames.from_map(_json, files, args=[columns], meta=meta, enforce_metadata=False)
     if reader == "read_parquet":
-        paths = [_literal(file) for file in files]
+        paths = [_literal(_linked(file, scratch, number)) for number, file in enumerate(files)]
         return frames.read_parquet(paths, columns=columns, dtype_backend="pyarrow", blocksize=_BLOCK)
     groups: dict[_Dialect, list[str]] = {}
     for file in files:
         groups.setdefault(_dialect(file), []).append(file)
     return frames.concat([_csv(frames, *group, columns) for group in groups.items()])
+
+
+def _linked(file: str, scratch: str, number: int) -> str:
+    """Return a path to a file without a folder called `name=value`, which Dask would make a column of."""
+    if not any("=" in part for part in Path(file).parent.parts):
+        return file
+    link = Path(scratch) / f"linked-{number}{Path(file).suffix}"
+    link.symlink_to(file)
+    return str(link)
 
 
 def _csv(frames: Any, dialect: _Dialect, files: list[str], columns: list[str]) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from os import PathLike, fspath
 from typing import Unpack
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
 from pac_wrap.chunks import calibrate_passes
+from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import Scores
 from pac_wrap.metrics import Metrics, Tally, metrics_of, tally
@@ -18,7 +20,7 @@ from pac_wrap.tables import Table, open_table
 
 
 def calibrate(
-    files: Sequence[str],
+    files: str | PathLike[str] | Sequence[str | PathLike[str]],
     guarantee: Guarantee | None = None,
     *,
     score: str = "score",
@@ -32,7 +34,10 @@ def calibrate(
 
     Labels are compared as text: 0/1 or true/false, or `anomaly_label` and one other value.
     """
-    with open_table(files, [score], label) as table:
+    listed = [files] if isinstance(files, (str, PathLike)) else files
+    if not listed:
+        raise InputError("files are empty; name at least one file or pattern")
+    with open_table([fspath(file) for file in listed], [score], label) as table:
         return calibrate_table(
             table,
             guarantee,

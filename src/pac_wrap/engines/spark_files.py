@@ -167,7 +167,7 @@ def _refusing(files: Sequence[str]) -> Iterator[None]:
 
 def _reason(message: str) -> str:
     if "MALFORMED_RECORD" in message:
-        return "a row is damaged or does not fit the header; mend it"
+        return "a row does not fit the header, or a cell holds a line break; mend it or leave --engine out"
     lines = [
         line.strip()
         for line in message.splitlines()

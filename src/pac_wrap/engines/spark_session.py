@@ -48,10 +48,32 @@ def _started(builder: Any, scratch: str) -> Any:
     # without it Spark's workers run the first python3 on the path, which need not have pac_wrap
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        with _silenced():
+        with _silenced(), _ended_on_failure():
             return builder.getOrCreate()
     except import_package("pyspark.errors", "spark").PySparkRuntimeError as error:
         raise MissingExtraError(f"Spark did not start, it needs Java 17 or later; {remedy}") from error
+
+
+@contextmanager
+def _ended_on_failure() -> Iterator[None]:
+    """End the Java that is being started if anything, Ctrl-C say, comes in between; it would run on."""
+    gateway: Any = import_package("pyspark.java_gateway", "spark")
+    start, started = gateway.Popen, []
+
+    def remember(*arguments: Any, **options: Any) -> Any:
+        started.append(start(*arguments, **options))
+        return started[-1]
+
+    gateway.Popen = remember
+    try:
+        yield
+    except BaseException:
+        for process in started:
+            process.kill()
+            process.wait()
+        raise
+    finally:
+        gateway.Popen = start
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from pac_wrap.order.area import auc, spaced_positions
 from pac_wrap.order.digests import digest
 from pac_wrap.order.held import Held, unchecked
+from pac_wrap.order.keys import to_keys
 from pac_wrap.order.ranked import Ranked, count_below, kth_largest, kth_smallest
 from pac_wrap.order.search import Counts, Found, Rank, RankSearch
 from pac_wrap.order.survey import Survey, survey
@@ -22,5 +23,6 @@ __all__ = [
     "kth_smallest",
     "spaced_positions",
     "survey",
+    "to_keys",
     "unchecked",
 ]

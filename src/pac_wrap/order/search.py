@@ -10,6 +10,7 @@ up in any order. Four passes suffice for 16 ranks, whatever the scores; two or t
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import inf, nextafter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -109,10 +110,10 @@ class RankSearch:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the greatest score that the next pass looks at; it needs no others."""
+        """Two scores between which all lie that the next pass looks at; it needs no others."""
         low, high = self.ranges[0].top << self.width, (self.ranges[-1].top + 1 << self.width) - 1
-        # beyond the infinities lie the keys of NaN
-        return from_key(max(low, _LEAST)), from_key(min(high, _GREATEST))
+        # beyond the infinities lie the keys of NaN; one below, since some order -0.0 before 0.0
+        return nextafter(from_key(max(low, _LEAST)), -inf), from_key(min(high, _GREATEST))
 
     def __call__(self, normal: Scores, anomalous: Scores) -> Counts:
         """Return what the next pass wants to know of one part of the data; NaN must not occur."""
