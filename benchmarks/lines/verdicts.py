@@ -18,8 +18,8 @@ SCRATCH = Aim("<=", 4.0)
 LABELS = 1000
 ABOUT = """\
 `certificate.verdicts` refuses NaN and gives an int8 per score; the limit is the comparison `scores >=
-threshold`, one pass that reads the array, allocates its result and writes one byte per score, on one core
-(float32 is compared as float32 there, as float64 by ours). The aim is applied from {least:,} scores on:
+threshold`, one pass that reads the array, allocates its result and writes one byte per score, on one core.
+The aim is applied from {least:,} scores on:
 below that a call costs more than its pass, which is the next line's subject. The peers were calibrated on
 {labels:,} scores per class; MAPIE compares with two thresholds, crepes and nonconformist give prediction
 sets for both labels. Temporaries are what NumPy holds at once beyond the result. Processors are processor

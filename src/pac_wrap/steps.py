@@ -55,7 +55,9 @@ class Steps:
 
     def _many(self, scores: NDArray[Any]) -> Codes:
         codes = np.empty(scores.size, dtype=np.int8)
-        parts = min(usable_cores(), scores.size // _MANY) or 1
+        if scores.size < 2 * _MANY:
+            return codes if self._fill(scores, codes) else self._refused(scores)
+        parts = min(usable_cores(), scores.size // _MANY)
         cuts = [scores.size * part // parts for part in range(parts + 1)]
         sound = together(
             [partial(self._fill, scores[start:end], codes[start:end]) for start, end in pairwise(cuts)]
