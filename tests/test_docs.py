@@ -4,19 +4,15 @@ from pathlib import Path
 import pytest
 
 import pac_wrap
+from pages import ROOT, python_blocks
 
-ROOT = Path(__file__).parents[1]
 SOURCES = sorted(Path(pac_wrap.__file__).parent.rglob("*.py"))
 RECORDS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 
 
-def python_blocks(path: Path) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
-
-
 def test_readme_examples_run_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    first, second = python_blocks(ROOT / "README.md")
+    first, second = python_blocks("README.md")
     assert len(first.strip().splitlines()) <= 11
     names: dict[str, object] = {}
     exec(first, names)
@@ -30,7 +26,7 @@ def test_readme_examples_run_as_printed(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_the_examples_of_the_page_on_time_series_run_as_printed() -> None:
     names: dict[str, object] = {}
-    for block in python_blocks(ROOT / "docs" / "timeseries.md"):
+    for block in python_blocks("docs/timeseries.md"):
         exec(block, names)
     certificate = names["certificate"]
     assert isinstance(certificate, pac_wrap.Certificate)
@@ -40,7 +36,7 @@ def test_the_examples_of_the_page_on_time_series_run_as_printed() -> None:
 
 def test_the_examples_of_the_page_on_scale_run_as_printed() -> None:
     names: dict[str, object] = {}
-    local = [block for block in python_blocks(ROOT / "docs" / "scale.md") if "engines" not in block]
+    local = [block for block in python_blocks("docs/scale.md") if "engines" not in block]
     assert len(local) == 2
     for block in local:
         exec(block, names)

@@ -19,6 +19,7 @@ from pac_wrap.calibration import calibrate_labelled
 from pac_wrap.engines import dask as engine
 from pac_wrap.scores import UnfittedError
 from pac_wrap.thresholds import Thresholds
+from pages import python_blocks
 from strategies import RULES, refusal
 
 dd = needs_dask()
@@ -324,3 +325,14 @@ def test_without_dask_one_sentence_says_what_to_install(
         MissingExtraError, match=r'^dask is not installed; run pip install "pac-wrap-ad\[dask\]"$'
     ):
         engine.calibrate(labelled)
+
+
+def test_the_example_of_the_page_on_scale(client: Any, labelled: Any) -> None:
+    detector = IsolationForest(20, random_state=0).fit(labelled[["score"]])
+    (example,) = [block for block in python_blocks("docs/scale.md") if "engines import dask" in block]
+    names = {"df": cut(labelled, 1000), "detector": detector, "Guarantee": Guarantee}
+    exec(example, names)
+    assert names["certificate"].to_json() == in_memory(labelled, Guarantee(max_fpr=0.01, max_fnr=0.05))
+    assert list(names["decided"].columns) == ["score", "label", "verdict", "prediction_set"]
+    scored = names["scored"].compute()
+    assert scored.rescored.to_numpy().tolist() == anomaly_scores(detector, labelled[["score"]]).tolist()

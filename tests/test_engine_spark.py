@@ -20,6 +20,7 @@ from pac_wrap.chunks import Part, PartTask
 from pac_wrap.engines import spark
 from pac_wrap.order import survey
 from pac_wrap.sql import quote_name
+from pages import python_blocks
 from strategies import RULES, refusal
 
 pytestmark = sparksession.quiet
@@ -332,3 +333,20 @@ def test_without_pyspark_one_sentence_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(MissingExtraError, match=r'is not installed; run pip install "pac-wrap-ad\[spark\]"$'):
         spark.calibrate(object())
+
+
+def test_the_example_of_the_page_on_scale(session: Any, labelled: Any) -> None:
+    scores, labels = labelled
+    detector = LocalOutlierFactor(novelty=True).fit(scores.reshape(-1, 1))
+    (example,) = [block for block in python_blocks("docs/scale.md") if "engines import spark" in block]
+    names = {
+        "df": frame(session, 3, score=scores, label=labels),
+        "detector": detector,
+        "Guarantee": Guarantee,
+    }
+    exec(example, names)
+    expected = calibrate_labelled(scores, labels, Guarantee(max_fpr=0.01, max_fnr=0.05))
+    assert names["certificate"] == expected
+    assert names["decided"].columns == ["score", "label", "verdict", "prediction_set"]
+    assert names["scored"].columns == ["score", "rescored"]
+    assert names["scored"].count() == scores.size
