@@ -1,4 +1,4 @@
-"""Put the saved results together into benchmarks/README.md; no number is typed here.
+"""Put the saved results together into benchmarks/README.md and docs/scale.md; no number is typed here.
 
 python -m benchmarks.build
 """
@@ -7,10 +7,13 @@ from pathlib import Path
 
 from benchmarks.lines import NAMES
 from benchmarks.record import load
-from benchmarks.table import render, summary
+from benchmarks.table import growth_table, render, summary
 
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"
+SCALE = HERE.parent / "docs" / "scale.md"
+LARGE = ("calibrate", "verdicts", "files", "spark", "dask", "pipe")
+MARKS = ("<!-- measured -->", "<!-- end -->")
 
 
 def build_page(results: Path) -> str:
@@ -28,9 +31,18 @@ def build_page(results: Path) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def build_scale(results: Path, page: str) -> str:
+    """Return the page on scale with its table of measured growth, between two marks, made anew."""
+    loaded = [load(results / f"{name}.json")[0] for name in LARGE if (results / f"{name}.json").exists()]
+    before, _, rest = page.partition(MARKS[0])
+    return before + MARKS[0] + "\n" + growth_table(loaded) + "\n" + MARKS[1] + rest.partition(MARKS[1])[2]
+
+
 def write_page() -> None:
-    """Write the page from the saved results."""
+    """Write both pages from the saved results."""
     PAGE.write_text(build_page(HERE / "results"), encoding="utf-8", newline="\n")
+    scale = build_scale(HERE / "results", SCALE.read_text(encoding="utf-8"))
+    SCALE.write_text(scale, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

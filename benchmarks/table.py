@@ -29,6 +29,25 @@ def summary(results: Iterable[Result]) -> str:
     return _table(["line", "aims met", "not met"], rows, "lrl")
 
 
+def growth_table(results: Iterable[Result]) -> str:
+    """Return one row per method of ours: how its time grows, and how it compares at the largest size."""
+    rows = []
+    for result in results:
+        ours = {
+            timing.method for one in result.comparisons for timing in one.timings if timing.role == "ours"
+        }
+        for one in result.growths:
+            if one.method not in ours and result.comparisons:
+                continue
+            last = [
+                other for other in result.comparisons if (other.case, other.size) == (one.case, one.sizes[-1])
+            ]
+            beside = f"{_number(last[0].value)} x {last[0].of('limit').method}" if last else "-"
+            sizes = f"{one.sizes[0]:,} to {one.sizes[-1]:,}"
+            rows.append([one.method, one.case, sizes, f"{one.exponent:.2f}", beside])
+    return _table(["what", "case", "sizes", "growth exponent", "time at the largest size"], rows, "llrrl")
+
+
 def _comparisons(comparisons: Sequence[Comparison]) -> str:
     methods = list(dict.fromkeys(timing.method for one in comparisons for timing in one.timings))
     sized = any(one.size is not None for one in comparisons)

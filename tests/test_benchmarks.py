@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import bounds, memory, peers, tables, timing
-from benchmarks.build import HERE, PAGE, build_page
+from benchmarks.build import HERE, PAGE, SCALE, build_page, build_scale
 from benchmarks.lines import NAMES, line
 from benchmarks.record import (
     Aim,
@@ -37,6 +37,9 @@ Usage = namedtuple("Usage", "free")
 
 def test_the_page_is_what_the_results_give() -> None:
     assert PAGE.read_text(encoding="utf-8") == build_page(RESULTS), "run python -m benchmarks.build"
+    scale = SCALE.read_text(encoding="utf-8")
+    assert scale == build_scale(RESULTS, scale), "run python -m benchmarks.build"
+    assert "spark.calibrate" in scale
 
 
 @pytest.mark.parametrize("name", NAMES)
