@@ -122,9 +122,9 @@ def test_what_is_wrong_is_one_sentence(session: Any, tmp_path: Path) -> None:
     # so late that nobody who looks at the first rows can see it
     for row in ("0.5", "0.5,1,7"):
         found = said(*good, *["0.5,0"] * 30_000, row)
-        assert (
-            found
-            == "Spark cannot read wrong.csv: a row does not fit the header, or a cell holds a line break; mend it or leave --engine out"
+        assert found == (
+            "Spark cannot read wrong.csv: a row does not fit the header, or a cell holds a line break;"
+            " mend it or leave --engine out"
         )
     rows = ['{"score": 0.5, "label": 0}'] * 3
     found = said(*rows, '{"score": 0.5, "la', suffix=".jsonl", reader="read_json")
