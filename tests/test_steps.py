@@ -113,7 +113,8 @@ def test_many_scores_use_every_core_and_little_memory(monkeypatch: pytest.Monkey
         verdicts = rule.verdicts(values)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert peak - verdicts.nbytes < 1_000_000
+        # two buffers of bytes for each of three threads, and what widening needs
+        assert peak - verdicts.nbytes < 3_000_000
 
 
 def test_an_error_in_a_thread_arrives() -> None:
