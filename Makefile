@@ -61,12 +61,13 @@ bench: $(VENV)/.engines
 clean:
 	rm -rf $(VENV)
 
-# A stamp per set of packages: a second run installs nothing, a changed pyproject.toml installs again.
-$(VENV)/.base: pyproject.toml | $(BIN)/pip
+# A stamp per set of packages: a second run installs nothing, a change of what an install reads installs again.
+INSTALL := pyproject.toml hatch_build.py src/pac_wrap/kernels/kernels.c
+$(VENV)/.base: $(INSTALL) | $(BIN)/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/pip
+$(VENV)/.dev: $(INSTALL) | $(BIN)/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@ $(VENV)/.base
 
@@ -74,7 +75,7 @@ $(VENV)/.deep: | $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
 	touch $@
 
-$(VENV)/.engines: pyproject.toml | $(VENV)/.dev
+$(VENV)/.engines: $(INSTALL) | $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[spark,bench]"
 	touch $@
 

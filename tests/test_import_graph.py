@@ -14,7 +14,7 @@ ADDRESS = "__init__"
 # from the bottom up; names that share a step may not import each other
 STEPS = (
     ("version",),
-    ("errors", "cores"),
+    ("errors", "cores", "kernels"),
     ("inputs", "columns"),
     ("tail",),
     ("binomial",),

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from pac_wrap.order import auc, digest, kth_largest, kth_smallest
 from strategies import Floats, score, scores
 
+pytestmark = pytest.mark.usefixtures("each_kernel")
+
 
 @given(scores(min_size=1))
 def test_ranks_are_those_of_the_sorted_scores(values: Floats) -> None:

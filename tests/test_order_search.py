@@ -16,6 +16,8 @@ from pac_wrap.order.area import auc
 from pac_wrap.order.keys import from_key, to_keys
 from strategies import Floats, refusal, score, scores
 
+pytestmark = pytest.mark.usefixtures("each_kernel")
+
 Part = tuple[Floats, Floats]
 ENDS = np.array([-inf, -1e308, -1.0, -5e-324, -0.0, 0.0, 5e-324, 2.2e-308, 1.0, 1e308, inf])
 
@@ -133,7 +135,7 @@ def test_a_survey_knows_sizes_digests_and_roughly_the_area(normal: Floats, anoma
     assert whole.digests == (digest(normal), digest(anomalous))
     # scores in one of the 2^16 ranges count as ties
     tops = [(to_keys(values) >> np.uint64(48)).astype(np.float64) for values in (normal, anomalous)]
-    assert whole.area == pytest.approx(auc(*tops), abs=1e-12)
+    assert whole.area == pytest.approx(auc(tops[0], tops[1]), abs=1e-12)
 
 
 def test_scores_that_change_between_passes_are_refused() -> None:

@@ -12,6 +12,8 @@ from pac_wrap import cores, steps
 from pac_wrap.thresholds import Thresholds
 from strategies import refusal
 
+pytestmark = pytest.mark.usefixtures("each_kernel")
+
 EDGES = st.sampled_from([None, -inf, -1.0, -5e-324, 0.0, 5e-324, 1.0, 2.0, inf])
 SCORES = [-inf, -1.5, -1.0, -5e-324, -0.0, 0.0, 5e-324, 0.5, 1.0, np.nextafter(1.0, 0.0), 2.0, 1.7e308, inf]
 

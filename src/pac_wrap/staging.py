@@ -11,6 +11,7 @@ from pac_wrap.columns import no_rows, require_column
 from pac_wrap.cores import usable_cores
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
+from pac_wrap.kernels import kernels
 from pac_wrap.labels import FALSE, TRUE, spellings
 from pac_wrap.order import RankSearch
 from pac_wrap.sources import literal_path
@@ -85,7 +86,7 @@ class Staged:
                 if np.ma.is_masked(scores) or np.ma.is_masked(anomalous) or np.isnan(scores).any():
                     self._refuse()
                 scores, anomalous = np.asarray(scores), np.asarray(anomalous, dtype=bool)
-                yield scores[np.flatnonzero(~anomalous)], scores[np.flatnonzero(anomalous)]
+                yield kernels().divide(scores, anomalous)
 
     def _refuse(self) -> None:
         """Say what is wrong with a score or a label that a pass has met."""

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import as_array, as_scores
-from pac_wrap.order.digests import Floats, Mixer, digest
+from pac_wrap.kernels import Floats
+from pac_wrap.order.digests import as_digest, digest
 from pac_wrap.order.ranked import Ranked
 from pac_wrap.order.selection import SMALL, Bracket, count_below, select
 
@@ -37,19 +38,9 @@ class Held(Ranked):
         if scores.size <= SMALL:
             self.digest = digest(scores)
             return
-        mixer, nan_seen = Mixer(), False
-
-        def visit(chunk: Floats) -> None:
-            nonlocal nan_seen
-            # a sum is the cheapest way to see a NaN, and infinities of both signs are rare
-            nan_seen |= bool(np.isnan(np.add.reduce(chunk)) and np.isnan(chunk).any())
-            mixer.add(chunk)
-
-        # a signalling NaN would otherwise warn before it is refused, and a sum may overflow
-        with np.errstate(invalid="ignore", over="ignore"):
-            self._bracket = Bracket.around(scores, k).filled(scores, visit)
-        self.digest = mixer.digest
-        if nan_seen:
+        self._bracket = Bracket.around(scores, k).filled(scores)
+        self.digest = as_digest(self._bracket.mixed)
+        if self._bracket.nan:
             as_scores(scores, name)
             raise InputError(f"{name} changed while they were read; pass an array that nobody writes to")
 

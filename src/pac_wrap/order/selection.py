@@ -1,13 +1,12 @@
 """The k-th smallest of scores in memory: exact, and cheaper than ordering them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from math import ceil, floor, sqrt
+from dataclasses import dataclass
+from math import ceil, floor, inf, nextafter, sqrt
 from typing import Final
 
 import numpy as np
 
-from pac_wrap.order.digests import CHUNK, Floats
+from pac_wrap.kernels import Floats, kernels, narrowed
 
 # up to so many scores np.partition alone is the faster way
 SMALL: Final = 1 << 17
@@ -19,7 +18,7 @@ _MARGIN: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """The scores in [low, high], and how many lie below; few, and very likely with the wanted rank in them.
+    """A range of scores that is narrow and very likely holds the wanted rank; filled, with what lies in it.
 
     Where ties make low and high equal, the scores inside are only counted.
     """
@@ -28,7 +27,9 @@ class Bracket:
     high: np.floating
     below: int = 0
     size: int = 0
-    inside: tuple[Floats, ...] = ()
+    inside: Floats | None = None
+    nan: bool = False
+    mixed: int = 0
 
     @classmethod
     def around(cls, scores: Floats, k: int) -> "Bracket":
@@ -49,33 +50,21 @@ class Bracket:
             sample[high] if high < size else kind(np.inf),
         )
 
-    def filled(self, scores: Floats, visit: Callable[[Floats], None] | None = None) -> "Bracket":
-        """Return the bracket filled in one pass, on which `visit` sees every chunk as well."""
-        below, size, inside = 0, 0, []
-        lower, within = np.empty((2, CHUNK), dtype=bool)
-        for start in range(0, scores.size, CHUNK):
-            chunk = scores[start : start + CHUNK]
-            low, high = lower[: chunk.size], within[: chunk.size]
-            if visit is not None:
-                visit(chunk)
-            np.less(chunk, self.low, out=low)
-            np.less_equal(chunk, self.high, out=high)
-            below += int(np.count_nonzero(low))
-            size += int(np.count_nonzero(high))
-            if self.low < self.high:
-                inside.append(chunk[np.not_equal(low, high, out=high)])
-        return replace(self, below=below, size=size - below, inside=tuple(inside))
+    def filled(self, scores: Floats) -> "Bracket":
+        """Return the bracket filled in one pass, which also looks for NaN and mixes for the digest."""
+        below, above, inside, nan, mixed = kernels().bracket(
+            scores, self.low, self.high, keep=bool(self.low < self.high)
+        )
+        return Bracket(self.low, self.high, below, scores.size - below - above, inside, nan, mixed)
 
     def kth_smallest(self, k: int) -> float | None:
         """Return the k-th smallest score if it lies inside."""
         rank = k - 1 - self.below
         if not 0 <= rank < self.size:
             return None
-        if self.low == self.high:
+        if self.inside is None or self.low == self.high:
             return float(self.low)
-        inside = np.concatenate(self.inside)
-        inside.partition(rank)
-        return float(inside[rank])
+        return float(np.partition(self.inside, rank)[rank])
 
 
 def select(scores: Floats, k: int) -> float:
@@ -96,7 +85,6 @@ def count_below(scores: Floats, threshold: float) -> int:
     >>> count_below(np.array([1.0, 2.0, 2.0]), 2.0)
     1
     """
-    # a float64, so that float32 scores are widened for the comparison, and not the threshold rounded
-    wide = np.float64(threshold)
-    parts = (scores[start : start + CHUNK] for start in range(0, scores.size, CHUNK))
-    return sum(int(np.count_nonzero(part < wide)) for part in parts)
+    if threshold == -inf:
+        return 0
+    return kernels().count(scores, narrowed(nextafter(threshold, -inf), scores.dtype))

@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.inputs import Scores
-from pac_wrap.order.digests import CHUNK, Mixer, as_digest
+from pac_wrap.kernels import LEADING, kernels
+from pac_wrap.order.digests import as_digest
 
 # sign, exponent and four more bits: sixteen ranges between a number and its double
-BITS: Final = 16
-_REST: Final = np.uint64(64 - BITS)
+BITS: Final = LEADING
 # leading bits from here on belong to negative numbers
 _MINUS: Final = 1 << BITS - 1
-_MINUS_ZERO: Final = np.uint64(1 << 63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +62,8 @@ def survey(normal: Scores, anomalous: Scores) -> Survey:
     """
     counts, mixed = [], []
     for scores in (normal, anomalous):
-        mixer = Mixer(min(scores.size, CHUNK))
         raw = np.zeros(1 << BITS, dtype=np.int64)
-        for start in range(0, scores.size, CHUNK):
-            chunk = np.ascontiguousarray(scores[start : start + CHUNK])
-            mixer.add(chunk)
-            bits = chunk.view(np.uint64)
-            tops = (bits >> _REST).view(np.int64)
-            first = int(tops.min())
-            found = np.bincount(tops - first)
-            raw[first : first + found.size] += found
-            if raw[_MINUS]:
-                # a negative zero has the key of the other one, unlike the small numbers beside it
-                zeros = int(np.count_nonzero(bits == _MINUS_ZERO))
-                raw[_MINUS] -= zeros
-                raw[0] += zeros
-        mixed.append(mixer.total)
+        mixed.append(kernels().tally(scores, raw))
         # the leading bits in the order of the scores: negative numbers turn around
         counts.append(np.concatenate([raw[: _MINUS - 1 : -1], raw[:_MINUS]]))
     return Survey(np.stack(counts), (mixed[0], mixed[1]))

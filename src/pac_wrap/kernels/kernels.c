@@ -1,0 +1,144 @@
+/* The passes over scores that everything else waits for; plain.py says the same in NumPy. */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* One build for every x86 processor: the loader picks the widest vectors that it has. */
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#define PASS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define PASS
+#endif
+
+/* Scores at a time: they stay in the first-level cache while several loops look at them. */
+#define BLOCK 512
+
+static inline uint64_t bits_of(double score)
+{
+    uint64_t bits;
+    score += 0.0; /* -0.0 compares equal to 0.0, and gets its bits */
+    memcpy(&bits, &score, sizeof bits);
+    return bits;
+}
+
+static inline uint64_t mixed(uint64_t bits)
+{
+    bits ^= bits >> 40;
+    return bits * bits;
+}
+
+/* The code of each score, and whether none is NaN: neither comparison holds for it, and one for all others. */
+#define CODES(NAME, SCORE)                                                                              \
+    PASS int NAME(const SCORE *restrict scores, size_t n, SCORE low, SCORE high, int8_t below,          \
+                  int8_t between, int8_t above, int8_t *restrict codes)                                 \
+    {                                                                                                   \
+        uint8_t reached[BLOCK], within[BLOCK], nan = 0;                                                 \
+        for (size_t start = 0; start < n; start += BLOCK) {                                             \
+            const SCORE *block = scores + start;                                                        \
+            size_t size = n - start < BLOCK ? n - start : BLOCK;                                        \
+            for (size_t i = 0; i < size; i++)                                                           \
+                reached[i] = block[i] > low;                                                            \
+            for (size_t i = 0; i < size; i++)                                                           \
+                within[i] = block[i] <= high;                                                           \
+            for (size_t i = 0; i < size; i++) {                                                         \
+                codes[start + i] = reached[i] ? (within[i] ? between : above) : below;                  \
+                nan |= !(reached[i] | within[i]);                                                       \
+            }                                                                                           \
+        }                                                                                               \
+        return !nan;                                                                                    \
+    }
+
+CODES(codes_float64, double)
+CODES(codes_float32, float)
+
+/* How many scores lie below and above, the sum for the digest, and the others themselves, NaN among them;
+   `inside` has room for n. */
+#define BRACKET(NAME, SCORE)                                                                            \
+    PASS size_t NAME(const SCORE *restrict scores, size_t n, SCORE low, SCORE high,                     \
+                     SCORE *restrict inside, uint64_t *restrict sums)                                   \
+    {                                                                                                   \
+        uint64_t below = 0, above = 0, sum = 0;                                                         \
+        size_t found = 0;                                                                               \
+        uint8_t hits[BLOCK] = {0};                                                                      \
+        for (size_t start = 0; start < n; start += BLOCK) {                                             \
+            const SCORE *block = scores + start;                                                        \
+            size_t size = n - start < BLOCK ? n - start : BLOCK;                                        \
+            for (size_t i = 0; i < size; i++) {                                                         \
+                below += block[i] < low;                                                                \
+                above += block[i] > high;                                                               \
+                sum += mixed(bits_of(block[i]));                                                        \
+            }                                                                                           \
+            for (size_t i = 0; i < size; i++)                                                           \
+                hits[i] = !(block[i] < low) & !(block[i] > high);                                       \
+            for (size_t i = 0; i < size; i += 8) {                                                      \
+                uint64_t eight;                                                                         \
+                memcpy(&eight, hits + i, sizeof eight);                                                 \
+                for (size_t j = i; eight && j < i + 8 && j < size; j++)                                 \
+                    if (hits[j])                                                                        \
+                        inside[found++] = block[j];                                                     \
+            }                                                                                           \
+        }                                                                                               \
+        sums[0] += below;                                                                               \
+        sums[1] += above;                                                                               \
+        sums[2] += sum;                                                                                 \
+        return found;                                                                                   \
+    }
+
+BRACKET(bracket_float64, double)
+BRACKET(bracket_float32, float)
+
+/* How many scores are at most `last`. */
+#define COUNT(NAME, SCORE)                                                                              \
+    PASS size_t NAME(const SCORE *restrict scores, size_t n, SCORE last)                                \
+    {                                                                                                   \
+        size_t count = 0;                                                                               \
+        for (size_t start = 0; start < n; start += BLOCK) {                                             \
+            uint32_t found = 0; /* narrow, so that as many fit a vector as scores do */                 \
+            size_t end = n - start < BLOCK ? n : start + BLOCK;                                         \
+            for (size_t i = start; i < end; i++)                                                        \
+                found += scores[i] <= last;                                                             \
+            count += found;                                                                             \
+        }                                                                                               \
+        return count;                                                                                   \
+    }
+
+COUNT(count_float64, double)
+COUNT(count_float32, float)
+
+/* The sum for the digest. */
+#define MIX(NAME, SCORE)                                                                                \
+    PASS uint64_t NAME(const SCORE *restrict scores, size_t n)                                          \
+    {                                                                                                   \
+        uint64_t sum = 0;                                                                               \
+        for (size_t i = 0; i < n; i++)                                                                  \
+            sum += mixed(bits_of(scores[i]));                                                           \
+        return sum;                                                                                     \
+    }
+
+MIX(mix_float64, double)
+MIX(mix_float32, float)
+
+/* Adds each score to the counter of its 16 leading bits; returns the sum for the digest. */
+PASS uint64_t tally(const double *restrict scores, size_t n, int64_t *restrict counts)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits = bits_of(scores[i]);
+        counts[bits >> 48]++;
+        sum += mixed(bits);
+    }
+    return sum;
+}
+
+/* Writes each score to one of two places; both have room for one more than they get. */
+void divide(const double *restrict scores, const uint8_t *restrict marks, size_t n,
+            double *restrict unmarked, double *restrict marked)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++) {
+        unmarked[i - found] = scores[i];
+        marked[found] = scores[i];
+        found += marks[i] != 0;
+    }
+}

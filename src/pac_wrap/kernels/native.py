@@ -1,0 +1,122 @@
+"""The passes over scores in C, called through ctypes: no Python headers to build, no lock held meanwhile."""
+
+import ctypes
+from pathlib import Path
+from typing import Any, Final
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.kernels.plain import Codes, Counts, Doubles, Floats, Inside, Plain
+
+_SOURCE: Final = Path(__file__).with_name("kernels.c")
+# what is found in so many scores waits in a buffer, of which only the beginning is used
+_CHUNK: Final = 1 << 18
+_TYPES: Final[dict[np.dtype[Any], Any]] = {
+    np.dtype(np.float64): ctypes.c_double,
+    np.dtype(np.float32): ctypes.c_float,
+}
+
+
+def library() -> Path:
+    """Return where the compiled source lies, if it does; its name tells of which source it was made."""
+    return _SOURCE.with_name(f"kernels-{crc32(_SOURCE.read_bytes()):08x}.so")
+
+
+class Native(Plain):
+    """The passes in C; an array that C cannot walk through is left to NumPy."""
+
+    def __init__(self, path: Path) -> None:
+        compiled = ctypes.CDLL(str(path))
+
+        def function(name: str, result: Any, *arguments: Any) -> Any:
+            found = getattr(compiled, name)
+            found.restype, found.argtypes = result, arguments
+            return found
+
+        def functions(name: str, result: Any, *arguments: Any) -> dict[np.dtype[Any], Any]:
+            """Return one function for each type of scores; `object` stands for that type."""
+            return {
+                kind: function(
+                    f"{name}_{kind}", result, *(score if one is object else one for one in arguments)
+                )
+                for kind, score in _TYPES.items()
+            }
+
+        pointer, size, code = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int8
+        self._codes = functions(
+            "codes", ctypes.c_int, pointer, size, object, object, code, code, code, pointer
+        )
+        self._bracket = functions("bracket", size, pointer, size, object, object, pointer, pointer)
+        self._count = functions("count", size, pointer, size, object)
+        self._mix = functions("mix", ctypes.c_uint64, pointer, size)
+        self._tally = function("tally", ctypes.c_uint64, pointer, size, pointer)
+        self._divide = function("divide", None, pointer, pointer, size, pointer, pointer)
+
+    def codes(
+        self,
+        scores: NDArray[Any],
+        low: np.floating,
+        high: np.floating,
+        steps: tuple[int, int, int],
+        out: Codes,
+    ) -> bool:
+        """Write the code of each score; return whether none is NaN."""
+        if not _walkable(scores):
+            return super().codes(scores, low, high, steps, out)
+        call = self._codes[scores.dtype]
+        return bool(call(_at(scores), scores.size, low, high, *steps, _at(out)))
+
+    def bracket(self, scores: Floats, low: np.floating, high: np.floating, *, keep: bool) -> Inside:
+        """Return what lies in [low, high], and kept if asked for, with all that one pass can count."""
+        if not _walkable(scores):
+            return super().bracket(scores, low, high, keep=keep)
+        call, nan, inside = self._bracket[scores.dtype], False, [np.empty(0, dtype=scores.dtype)]
+        room, sums = np.empty(min(scores.size, _CHUNK), dtype=scores.dtype), np.zeros(3, dtype=np.uint64)
+        for start in range(0, scores.size, _CHUNK):
+            chunk = scores[start : start + _CHUNK]
+            found = room[: call(_at(chunk), chunk.size, low, high, _at(room), _at(sums))]
+            nan |= bool(np.isnan(found).any())
+            if keep:
+                inside.append(found.copy())
+        below, above, mixed = sums.tolist()
+        return Inside(below, above, np.concatenate(inside), nan, mixed)
+
+    def count(self, scores: Floats, last: np.floating) -> int:
+        """Return how many scores are at most `last`."""
+        if not _walkable(scores):
+            return super().count(scores, last)
+        return int(self._count[scores.dtype](_at(scores), scores.size, last))
+
+    def mix(self, scores: Floats) -> int:
+        """Return the sum that a digest shows."""
+        if not _walkable(scores):
+            return super().mix(scores)
+        return int(self._mix[scores.dtype](_at(scores), scores.size))
+
+    def tally(self, scores: Doubles, counts: Counts) -> int:
+        """Add each score to the counter of its 16 leading bits; return the sum for the digest."""
+        if not _walkable(scores):
+            return super().tally(scores, counts)
+        return int(self._tally(_at(scores), scores.size, _at(counts)))
+
+    def divide(self, scores: Doubles, marks: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
+        """Return the scores without and those with a mark."""
+        if not (_walkable(scores) and marks.flags.c_contiguous):
+            return super().divide(scores, marks)
+        marked = int(np.count_nonzero(marks))
+        # one more, since a score is written to both before its mark is looked at
+        pair = np.empty(scores.size - marked + 1), np.empty(marked + 1)
+        self._divide(_at(scores), _at(marks), scores.size, _at(pair[0]), _at(pair[1]))
+        return pair[0][:-1], pair[1][:-1]
+
+
+def _walkable(scores: NDArray[Any]) -> bool:
+    flags = scores.flags
+    return scores.dtype in _TYPES and flags.c_contiguous and flags.aligned
+
+
+def _at(array: NDArray[Any]) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address

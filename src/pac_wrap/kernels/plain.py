@@ -1,0 +1,162 @@
+"""The passes over scores in NumPy, for where no C compiler was found; chunks stay in the cache."""
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating]
+Doubles = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Codes = NDArray[np.int8]
+
+# a chunk and two buffers of this many doubles stay in the second-level cache
+CHUNK: Final = 1 << 16
+MODULUS: Final = 1 << 64
+# sign, exponent and four more bits
+LEADING: Final = 16
+# brings sign, exponent and the leading digits down to the last bits, which are zero in round numbers
+_DOWN: Final = np.uint64(40)
+
+
+class Inside(NamedTuple):
+    """The scores in [low, high], unless they were only to be looked at, and how many lie on either side.
+
+    `nan` says whether there was one; `mixed` is the sum for the digest.
+    """
+
+    below: int
+    above: int
+    scores: Floats
+    nan: bool
+    mixed: int
+
+
+class Plain:
+    """The passes over scores, as methods."""
+
+    def codes(
+        self,
+        scores: NDArray[Any],
+        low: np.floating,
+        high: np.floating,
+        steps: tuple[int, int, int],
+        out: Codes,
+    ) -> bool:
+        """Write a code for scores up to `low`, up to `high` and above; return whether none is NaN."""
+        below, between, above = steps
+        buffers = np.empty((2, min(scores.size, CHUNK)), dtype=bool)
+        # a signalling NaN would otherwise warn before it is refused
+        with np.errstate(invalid="ignore"):
+            for start in range(0, scores.size, CHUNK):
+                chunk, found = scores[start : start + CHUNK], out[start : start + CHUNK]
+                within, spare = buffers[:, : chunk.size]
+                reached = np.greater(chunk, low, out=found.view(bool))
+                np.less_equal(chunk, high, out=within)
+                # neither holds for NaN, and one of them for every other score
+                if not np.logical_or(reached, within, out=spare).all():
+                    return False
+                if between != above:
+                    middle = np.logical_and(reached, within, out=within).view(np.int8)
+                    np.multiply(middle, np.int8(between - above), out=middle)
+                if above - below != 1:
+                    np.multiply(found, np.int8(above - below), out=found)
+                if between != above:
+                    np.add(found, middle, out=found)
+                if below:
+                    np.add(found, np.int8(below), out=found)
+        return True
+
+    def bracket(self, scores: Floats, low: np.floating, high: np.floating, *, keep: bool) -> Inside:
+        """Return what lies in [low, high], and kept if asked for, with all that one pass can count."""
+        below, above, nan, mixer = 0, 0, False, _Mixer(min(scores.size, CHUNK))
+        inside = [np.empty(0, dtype=scores.dtype)]
+        lower, upper = np.empty((2, min(scores.size, CHUNK)), dtype=bool)
+        with np.errstate(invalid="ignore"):
+            for start in range(0, scores.size, CHUNK):
+                chunk = scores[start : start + CHUNK]
+                less, more = lower[: chunk.size], upper[: chunk.size]
+                np.less(chunk, low, out=less)
+                np.greater(chunk, high, out=more)
+                below += int(np.count_nonzero(less))
+                above += int(np.count_nonzero(more))
+                # neither: inside, or NaN
+                found = chunk[np.equal(less, more, out=more)]
+                nan |= bool(np.isnan(found).any())
+                if keep:
+                    inside.append(found)
+                mixer.add(chunk)
+        return Inside(below, above, np.concatenate(inside), nan, mixer.total)
+
+    def count(self, scores: Floats, last: np.floating) -> int:
+        """Return how many scores are at most `last`."""
+        parts = (scores[start : start + CHUNK] for start in range(0, scores.size, CHUNK))
+        return sum(int(np.count_nonzero(part <= last)) for part in parts)
+
+    def mix(self, scores: Floats) -> int:
+        """Return the sum that a digest shows: the squares of the mixed bits, modulo 2^64."""
+        mixer = _Mixer(min(scores.size, CHUNK))
+        for start in range(0, scores.size, CHUNK):
+            mixer.add(scores[start : start + CHUNK])
+        return mixer.total
+
+    def tally(self, scores: Doubles, counts: Counts) -> int:
+        """Add each score to the counter of its 16 leading bits; return the sum for the digest."""
+        mixer = _Mixer(min(scores.size, CHUNK))
+        for start in range(0, scores.size, CHUNK):
+            bits = mixer.bits_of(scores[start : start + CHUNK])
+            leading = (bits >> np.uint64(64 - LEADING)).view(np.int64)
+            first = int(leading.min())
+            found = np.bincount(leading - first)
+            counts[first : first + found.size] += found
+            mixer.add_bits(bits)
+        return mixer.total
+
+    def divide(self, scores: Doubles, marks: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
+        """Return the scores without and those with a mark."""
+        # by position: mixed marks make a mask several times as slow
+        return scores[np.flatnonzero(~marks)], scores[np.flatnonzero(marks)]
+
+
+@lru_cache(maxsize=64)
+def narrowed(bound: float, kind: np.dtype[Any]) -> np.floating:
+    """Return what scores of a type can be compared with, with `>` and `<=`, as if with this double.
+
+    For float32 it is the largest one that is not above the bound: no float32 lies between the two.
+
+    >>> float(narrowed(0.1, np.dtype(np.float32))) < 0.1
+    True
+    """
+    if kind != np.float32:
+        return np.float64(bound)
+    with np.errstate(over="ignore"):
+        narrow = np.float32(bound)
+    return np.nextafter(narrow, np.float32(-np.inf)) if narrow > np.float64(bound) else narrow
+
+
+class _Mixer:
+    """Sums up the squares of the mixed bits of scores, chunk by chunk, in two buffers."""
+
+    def __init__(self, largest: int) -> None:
+        self.total = 0
+        self._values = np.empty(largest)
+        self._spare = np.empty(largest, dtype=np.uint64)
+
+    def add(self, chunk: Floats) -> None:
+        """Add a chunk, float64 or float32, that is no larger than `largest`."""
+        self.add_bits(self.bits_of(chunk))
+
+    def bits_of(self, chunk: Floats) -> NDArray[np.uint64]:
+        """Return the bits of a chunk, which stay valid until the next one."""
+        values = self._values[: chunk.size]
+        # adding 0.0 widens float32 and turns -0.0, which compares equal, into 0.0
+        np.add(chunk, 0.0, out=values)
+        return values.view(np.uint64)
+
+    def add_bits(self, bits: NDArray[np.uint64]) -> None:
+        """Add bits, which are overwritten."""
+        shifted = np.right_shift(bits, _DOWN, out=self._spare[: bits.size])
+        np.bitwise_xor(bits, shifted, out=bits)
+        # the squares: a plain sum would not notice two scores that move towards each other
+        self.total = (self.total + int(np.dot(bits, bits))) % MODULUS
