@@ -311,7 +311,7 @@ def test_a_wrapped_detector_scores_as_its_wrapper_does(labelled: Any) -> None:
         assert scored.s.to_list() == anomaly_scores(plain, X).tolist()
     scored = engine.score(cut(frame[["name", "a"]], 200), np.ravel).compute()
     assert scored.score.to_list() == X[:, 0].tolist()
-    scored = engine.score(cut(labelled.rename(columns={"score": "x"}), 200), lambda X: X.reshape(-1, 7))
+    scored = engine.score(cut(labelled.rename(columns={"score": "x"}), 200), lambda X: X.reshape(-1, 11))
     assert "cannot score these rows" in refusal(lambda: engine.calibrate(scored))
     with pytest.raises(UnfittedError, match="not fitted"):
         engine.score(cut(frame, 200), IsolationForest()).compute()

@@ -1,5 +1,6 @@
 """The rule of a certificate as SQL: a CASE expression with exact floats; NaN and NULL are abstained."""
 
+from collections.abc import Iterable
 from math import inf
 from typing import Final, Literal
 
@@ -37,6 +38,16 @@ def quote_number(value: float, double: str = "DOUBLE") -> str:
     """
     text = repr(value) if abs(value) < inf else "Infinity" if value > 0 else "-Infinity"
     return f"CAST('{text}' AS {double})"
+
+
+def between(expression: str, bounds: Iterable[tuple[float, float]]) -> str:
+    """Return the condition that an expression lies between the numbers of some pair.
+
+    >>> print(between("s", [(0.5, 1.0)]))
+    (s BETWEEN CAST('0.5' AS DOUBLE) AND CAST('1.0' AS DOUBLE))
+    """
+    pairs = (f"{expression} BETWEEN {quote_number(low)} AND {quote_number(high)}" for low, high in bounds)
+    return f"({' OR '.join(pairs)})"
 
 
 def verdict_sql(rule: Thresholds, column: str, dialect: Dialect = "duckdb") -> str:

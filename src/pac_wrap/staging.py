@@ -15,7 +15,7 @@ from pac_wrap.kernels import kernels
 from pac_wrap.labels import FALSE, TRUE, spellings
 from pac_wrap.order import RankSearch
 from pac_wrap.sources import literal_path
-from pac_wrap.sql import quote_name, quote_number, quote_text
+from pac_wrap.sql import between, quote_name, quote_text
 from pac_wrap.tables import Table, label_text, one_of
 from pac_wrap.views import NO_FOLDERS
 
@@ -47,6 +47,7 @@ class Staged:
         self._table, self._score, self._label, self._anomaly_label = table, score, label, anomaly_label
         self._number, self._kind = table.score_sql(score), self._kind_sql()
         table.rows(f"SET memory_limit = '{_memory(len(table.columns))}'")
+        self._keep_order(False)
         if table.reader == "read_parquet" and _ROW not in {name.lower() for name in table.columns}:
             self._pieces = [self._parquet(str(file.absolute())) for file in table.files]
         else:
@@ -60,9 +61,8 @@ class Staged:
     def __call__(self, task: Task) -> Any:
         """Return the sum of what the task returns for all chunks."""
         if isinstance(task, RankSearch):
-            low, high = task.bounds
             # few scores lie between, so the chunks may be larger
-            step, wanted = 16 * _CHUNK, f"{self._number} BETWEEN {quote_number(low)} AND {quote_number(high)}"
+            step, wanted = 16 * _CHUNK, between(self._number, task.bounds)
         else:
             step, wanted = _CHUNK, "true"
         total = None
@@ -73,6 +73,7 @@ class Staged:
 
     def check_labels(self) -> None:
         """Refuse labels that a pass over the data has shown to be wrong."""
+        self._keep_order(True)
         self._table.anomalous_sql(self._label, self._anomaly_label)
 
     def _classes(self, step: int, wanted: str) -> Iterator[tuple[Scores, Scores]]:
@@ -90,11 +91,16 @@ class Staged:
 
     def _refuse(self) -> None:
         """Say what is wrong with a score or a label that a pass has met."""
+        self._keep_order(True)
         self._table.check_scores(self._score)
         self.check_labels()
         raise InputError(
             f"{', '.join(self._table.names)} changed while it was read; leave it alone meanwhile"
         )
+
+    def _keep_order(self, keep: bool) -> None:
+        # no certificate depends on the order, and reading is faster without; a refusal names the first row
+        self._table.rows(f"SET preserve_insertion_order = {str(keep).lower()}")
 
     def _kind_sql(self) -> str:
         """Return the expression that is true for anomalies, false for normal points, else NULL."""

@@ -16,7 +16,7 @@ from pac_wrap.chunks.classes import check_normal_labels, split_classes
 from pac_wrap.chunks.passes import Task
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import as_array
-from pac_wrap.order import RankSearch
+from pac_wrap.order import Bounds, RankSearch
 
 Batches = Iterable[tuple[ArrayLike, ArrayLike]]
 
@@ -98,8 +98,8 @@ class PartTask:
     anomaly_label: object
 
     @property
-    def bounds(self) -> tuple[float, float] | None:
-        """The least and the greatest score that this pass looks at, or None if it looks at all."""
+    def bounds(self) -> Bounds | None:
+        """Pairs of scores between which all lie that this pass looks at, or None if it looks at all."""
         return self.task.bounds if isinstance(self.task, RankSearch) else None
 
     def __call__(self, number: int, batches: Batches) -> Part:

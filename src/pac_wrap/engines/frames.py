@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from pac_wrap.chunks import Part, PartTask
 from pac_wrap.estimator import PACWrap
 from pac_wrap.inputs import Scores, as_scores
+from pac_wrap.order import within
 from pac_wrap.scores import anomaly_scores
 from pac_wrap.thresholds import Thresholds, Verdict
 
@@ -23,7 +24,7 @@ def part_of(task: PartTask, number: int, frame: Any) -> Part:
         return Part(None, problem=(number, f"{sentence}; drop those rows"))
     values = _numbers(scores)
     if task.bounds is not None and values.dtype.kind in "biuf":
-        inside = np.flatnonzero((values >= task.bounds[0]) & (values <= task.bounds[1]))
+        inside = np.flatnonzero(within(values, task.bounds))
         values, labels = values[inside], labels.iloc[inside]
     return task(number, [(values, labels.to_numpy())])
 

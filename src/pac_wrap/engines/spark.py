@@ -19,7 +19,7 @@ from pac_wrap.estimator import PACWrap
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.relaxation import Strategy, StrategyName
 from pac_wrap.scores import anomaly_scores
-from pac_wrap.sql import prediction_set_sql, quote_name, quote_number, verdict_sql
+from pac_wrap.sql import between, prediction_set_sql, quote_name, verdict_sql
 
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 SCORES: Final = (*_NUMBERS, "boolean")
@@ -112,8 +112,7 @@ def run_parts(pairs: Any, task: PartTask) -> Part:
         yield from answer(task, TaskContext.get().partitionId(), batches)
 
     if task.bounds is not None:  # Spark drops the others before any Python sees them
-        low, high = map(quote_number, task.bounds)
-        pairs = pairs.where(f"score BETWEEN {low} AND {high}")
+        pairs = pairs.where(between("score", task.bounds))
     parts = pairs.mapInArrow(answers, ANSWER).repartition("number").mapInArrow(added, ANSWER)
     try:
         rows = parts.repartition(1).mapInArrow(added, ANSWER).collect()

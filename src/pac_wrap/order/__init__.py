@@ -5,10 +5,11 @@ from pac_wrap.order.digests import digest
 from pac_wrap.order.held import Held, unchecked
 from pac_wrap.order.keys import to_keys
 from pac_wrap.order.ranked import Ranked, count_below, kth_largest, kth_smallest
-from pac_wrap.order.search import Counts, Found, Rank, RankSearch
+from pac_wrap.order.search import Bounds, Counts, Found, Rank, RankSearch, within
 from pac_wrap.order.survey import Survey, survey
 
 __all__ = [
+    "Bounds",
     "Counts",
     "Found",
     "Held",
@@ -25,4 +26,5 @@ __all__ = [
     "survey",
     "to_keys",
     "unchecked",
+    "within",
 ]

@@ -11,7 +11,7 @@ up in any order. Four passes suffice for 16 ranks, whatever the scores; two or t
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf, nextafter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,24 @@ from pac_wrap.order.survey import BITS, Survey
 
 _COUNTERS: Final = 1 << 20
 # so many keys are gathered and sorted rather than counted once more
-_FEW: Final = 1 << 16
+_FEW: Final = 1 << 18
 _CHUNK: Final = 1 << 17
 _LEAST, _GREATEST = to_keys(np.array([-np.inf, np.inf])).tolist()
+
+
+Bounds = tuple[tuple[float, float], ...]
+
+
+def within(scores: NDArray[Any], bounds: Bounds) -> NDArray[np.bool_]:
+    """Return which scores lie between the scores of some pair.
+
+    >>> within(np.array([1.0, 2.0, 3.0]), ((0.0, 1.0), (2.5, 3.0))).tolist()
+    [True, False, True]
+    """
+    found = np.zeros(scores.shape, dtype=bool)
+    for low, high in bounds:
+        found |= (scores >= low) & (scores <= high)
+    return found
 
 
 class Rank(NamedTuple):
@@ -109,11 +124,19 @@ class RankSearch:
         return min(BITS, self.width, max(1, (_COUNTERS // len(self.ranges)).bit_length() - 1))
 
     @property
-    def bounds(self) -> tuple[float, float]:
-        """Two scores between which all lie that the next pass looks at; it needs no others."""
-        low, high = self.ranges[0].top << self.width, (self.ranges[-1].top + 1 << self.width) - 1
-        # beyond the infinities lie the keys of NaN; one below, since some order -0.0 before 0.0
-        return nextafter(from_key(max(low, _LEAST)), -inf), from_key(min(high, _GREATEST))
+    def bounds(self) -> Bounds:
+        """Pairs of scores between which all lie that the next pass looks at; it needs no others."""
+        found: list[tuple[float, float]] = []
+        # the ranks of one class lie close together, those of the other somewhere else
+        for label in (0, 1):
+            places = [place for rank, place in self.wanted if rank.label == label]
+            if places:
+                low = self.ranges[min(places)].top << self.width
+                high = (self.ranges[max(places)].top + 1 << self.width) - 1
+                # beyond the infinities lie the keys of NaN; one below, since some order -0.0 before 0.0
+                ends = nextafter(from_key(max(low, _LEAST)), -inf), from_key(min(high, _GREATEST))
+                found.append(ends)
+        return tuple(found)
 
     def __call__(self, normal: Scores, anomalous: Scores) -> Counts:
         """Return what the next pass wants to know of one part of the data; NaN must not occur."""
@@ -122,12 +145,12 @@ class RankSearch:
         none = np.zeros(0, dtype=np.uint64)
         gathered = ([none], [none])
         tops = np.array([one.top for one in self.ranges], dtype=np.uint64)
-        low, high = self.bounds
+        bounds = self.bounds
         for label, scores in enumerate((normal, anomalous)):
             for start in range(0, scores.size, _CHUNK):
                 chunk = scores[start : start + _CHUNK]
                 # most scores lie beyond all ranges, and comparisons are cheaper than keys
-                near = chunk[(chunk >= low) & (chunk <= high)]
+                near = chunk[within(chunk, bounds)]
                 keys, places = self._inside(to_keys(near), tops)
                 if self.gathers:
                     gathered[label].append(keys)
