@@ -18,7 +18,17 @@ from pac_wrap.inputs import Scores
 from pac_wrap.labels import LOOKED_AT, anomaly_marks
 from pac_wrap.sources import find_files, numpy_columns, reader_of
 from pac_wrap.sql import quote_name, quote_text
-from pac_wrap.views import NO_FOLDERS, common_types, csv_types, make_view, refuse_twin_columns, widen_view
+from pac_wrap.views import (
+    NO_FOLDERS,
+    common_types,
+    csv_types,
+    make_view,
+    refuse_twin_columns,
+    rows_of,
+    types_of,
+    types_option,
+    widen_view,
+)
 
 Progress = Callable[[float], None]
 T = TypeVar("T")
@@ -41,13 +51,12 @@ class Table:
         names: list[str],
         files: list[Path],
         reader: str,
+        types: dict[str, str],
         progress: Progress,
     ) -> None:
         self._connection = connection
         self._progress = progress
-        self.names, self.files, self.reader = names, files, reader
-        described = self.rows("DESCRIBE source")
-        self.types: dict[str, str] = {name: kind for name, kind, *_ in described}
+        self.names, self.files, self.reader, self.types = names, files, reader, types
 
     @property
     def columns(self) -> list[str]:
@@ -183,9 +192,11 @@ def open_table(
         connection.execute("SET disabled_optimizers = 'statistics_propagation'")
         files = [file for path in paths for file in find_files(path, Path(scratch), start)]
         reader = reader_of(files)
+        types: dict[str, str] = {}
         try:
             if reader == "numpy":
                 connection.register("source", numpy_columns(files))
+                types = types_of(connection, "source")
             else:
                 options = [NO_FOLDERS]
                 options += ["union_by_name = true"] if len(files) > 1 else []
@@ -196,8 +207,13 @@ def open_table(
                     options += ["all_varchar = true"]
                 elif reader == "read_csv":
                     options += ["sample_size = -1"] if whole else []
-                    options += csv_types(make_view(connection, reader, files, options), scores, label)
-                types = make_view(connection, reader, files, options)
+                    # each query that names a CSV guesses its format anew, so there are few of them
+                    guessed = types_of(connection, rows_of(reader, files, options))
+                    fixed = csv_types(guessed, scores, label)
+                    options += types_option(fixed)
+                    types = guessed | fixed
+                make_view(connection, rows_of(reader, files, options))
+                types = types or types_of(connection, "source")
                 if len(files) > 1:
                     wanted = [*scores, *([] if label is None else [label])]
                     present = [name for name in wanted if name in types]
@@ -205,7 +221,8 @@ def open_table(
                     mixed = [name for name in scores if types.get(name) == "FLOAT" and len(kinds[name]) > 1]
                     if mixed:
                         widen_view(connection, files, mixed)
-            table = Table(connection, list(paths), files, reader, progress)
+                        types |= dict.fromkeys(mixed, "DOUBLE")
+            table = Table(connection, list(paths), files, reader, types, progress)
         except (duckdb.Error, RuntimeError) as error:
             raise _refusal(error, list(paths)) from error
         yield table

@@ -15,25 +15,32 @@ from pac_wrap.sql import quote_name, quote_text
 NO_FOLDERS: Final = "hive_partitioning = false"
 
 
-def make_view(
-    connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path], options: list[str]
-) -> dict[str, str]:
-    """Make the files a view called source, and return the types of its columns."""
+def rows_of(reader: str, files: list[Path], options: list[str]) -> str:
+    """Return the query for all rows of the files."""
     listed = "[" + ", ".join(map(_quoted, files)) + "]"
-    arguments = ", ".join([listed, *options])
-    connection.execute(f"CREATE OR REPLACE VIEW source AS SELECT * FROM {reader}({arguments})")
-    return {name: kind for name, kind, *_ in connection.execute("DESCRIBE source").fetchall()}
+    return f"SELECT * FROM {reader}({', '.join([listed, *options])})"
 
 
-def csv_types(types: dict[str, str], scores: Sequence[str], label: str | None) -> list[str]:
-    """Return the option that fixes the types of the score and label columns of a CSV."""
+def types_of(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
+    """Return the types of the columns that a query gives."""
+    return {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {query}").fetchall()}
+
+
+def make_view(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    """Make the rows that a query gives a view called source."""
+    connection.execute(f"CREATE OR REPLACE VIEW source AS {query}")
+
+
+def csv_types(types: dict[str, str], scores: Sequence[str], label: str | None) -> dict[str, str]:
+    """Return the types that the score and label columns of a CSV get, given those that were guessed."""
     wanted = dict.fromkeys(scores, "DOUBLE") | ({} if label is None else {label: "VARCHAR"})
-    given = [
-        f"{quote_text(name)}: '{kind}'"
-        for name, kind in wanted.items()
-        if types.get(name, "VARCHAR") != "VARCHAR"
-    ]
-    return [f"types = {{{', '.join(given)}}}"] if given else []
+    return {name: kind for name, kind in wanted.items() if types.get(name, "VARCHAR") != "VARCHAR"}
+
+
+def types_option(types: dict[str, str]) -> list[str]:
+    """Return the option that gives columns of a CSV their types."""
+    given = ", ".join(f"{quote_text(name)}: '{kind}'" for name, kind in types.items())
+    return [f"types = {{{given}}}"] if types else []
 
 
 def refuse_twin_columns(connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path]) -> None:
@@ -59,7 +66,7 @@ def widen_view(connection: duckdb.DuckDBPyConnection, files: list[Path], columns
     parts = (
         f"SELECT * REPLACE ({doubles}) FROM read_parquet({_quoted(file)}, {NO_FOLDERS})" for file in files
     )
-    connection.execute(f"CREATE OR REPLACE VIEW source AS {' UNION ALL BY NAME '.join(parts)}")
+    make_view(connection, " UNION ALL BY NAME ".join(parts))
 
 
 def common_types(
@@ -71,8 +78,7 @@ def common_types(
     """
     types: dict[str, set[str]] = {column: set() for column in columns}
     for file in files:
-        query = f"DESCRIBE SELECT * FROM {reader}({_quoted(file)}, {NO_FOLDERS})"
-        described = {name: kind for name, kind, *_ in connection.execute(query).fetchall()}
+        described = types_of(connection, rows_of(reader, [file], [NO_FOLDERS]))
         names = list(described)
         for column in columns:
             if column not in names:
