@@ -19,6 +19,8 @@ from pac_wrap.guarantee import Guarantee
 from pac_wrap.order import search
 from strategies import LARGEST, RULES, Floats, guarantee, refusal, scores_of_any_type
 
+pytestmark = pytest.mark.usefixtures("each_kernel")
+
 # many levels need many ranks
 MANY_LEVELS: dict[str, Any] = {"abstain": False, "step": 0.005}
 every_rule = pytest.mark.parametrize("options", [*RULES.values(), MANY_LEVELS], ids=[*RULES, "many levels"])

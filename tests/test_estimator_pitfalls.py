@@ -18,6 +18,7 @@ from pac_wrap import (
     VacuousWarning,
     anomaly_scores,
     calibrate,
+    calibrate_chunks,
     calibrate_labelled,
     evaluate,
 )
@@ -99,6 +100,23 @@ def test_zeros_stay_normal_where_the_processor_flushes_subnormal_numbers() -> No
     try:
         assert not certificate.verdicts(zeros).any()
         assert certificate.verdicts(np.ones(3)).all()
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def test_chunks_and_digests_are_the_same_where_the_processor_flushes_subnormal_numbers() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed (make deep)")
+    scores = np.concatenate([np.linspace(-1, 1, 500), np.arange(-250, 250) * 5e-324])
+    labels = np.arange(1000) % 3 == 2
+    digest = calibrate_labelled(scores, labels).normal.digest
+    if not torch.set_flush_denormal(True):
+        pytest.skip("this processor cannot flush subnormal numbers to zero")
+    try:
+        whole = calibrate_labelled(scores, labels)
+        chunks = calibrate_chunks(lambda: [(scores[:300], labels[:300]), (scores[300:], labels[300:])])
+        assert whole.normal.digest == digest
+        assert chunks.normal == whole.normal
+        assert chunks.anomalous == whole.anomalous
     finally:
         torch.set_flush_denormal(False)
 

@@ -14,8 +14,9 @@ ADDRESS = "__init__"
 # from the bottom up; names that share a step may not import each other
 STEPS = (
     ("version",),
-    ("errors", "cores", "kernels"),
+    ("errors", "cores"),
     ("inputs", "columns"),
+    ("kernels",),
     ("tail",),
     ("binomial",),
     ("guarantee",),

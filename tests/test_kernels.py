@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pac_wrap import kernels as package
-from pac_wrap.kernels import Plain, kernels, narrowed
+from pac_wrap.kernels import BITS, Plain, kernels, narrowed
 from pac_wrap.kernels.native import Native, library
+from strategies import refusal
 
 ROOT = Path(__file__).parents[1]
 compiled = pytest.mark.skipif(
@@ -28,11 +29,15 @@ EDGES = st.sampled_from([-inf, -1.0, -5e-324, 0.0, 5e-324, 0.5, 1.0, 1.7e308, in
 VALUES = st.sampled_from([-inf, -1.0, -0.5, -5e-324, -0.0, 0.0, 5e-324, 0.5, 1.0, 1.7e308, inf, nan])
 
 
-def drawn(values: list[float], size: int, kind: Any, strided: bool) -> NDArray[Any]:
+def drawn(values: list[float], size: int, kind: Any, layout: str) -> NDArray[Any]:
     """Return scores of some size, in one piece or not."""
     with np.errstate(over="ignore"):
         scores = np.resize(np.array(values), size).astype(kind)
-    return np.repeat(scores, 2)[::2] if strided else scores
+    if layout == "strided":
+        return np.repeat(scores, 2)[::2]
+    if layout == "unaligned" and size:
+        return np.frombuffer(b"x" + scores.tobytes(), dtype=kind, offset=1)
+    return scores
 
 
 def native() -> Native:
@@ -44,9 +49,9 @@ ARRAYS = st.builds(
     st.lists(VALUES, min_size=1, max_size=40),
     st.sampled_from(SIZES),
     st.sampled_from([np.float64, np.float32]),
-    st.booleans(),
+    st.sampled_from(["whole", "strided", "unaligned"]),
 )
-SOUND = ARRAYS.map(lambda scores: np.where(np.isnan(scores), 0.25, scores).astype(scores.dtype))
+SOUND = ARRAYS.filter(lambda scores: not np.isnan(scores).any())
 
 
 @compiled
@@ -92,24 +97,23 @@ def test_counts_and_sums_are_the_same(scores: NDArray[Any], last: float) -> None
     assert native().mix(scores) == Plain().mix(scores)
     wide = scores.astype(np.float64)
     assert native().mix(wide) == Plain().mix(wide) == Plain().mix(scores)
-    counts = np.zeros((2, 1 << 16), dtype=np.int64)
-    sums = [one.tally(wide, out) for one, out in zip((Plain(), native()), counts, strict=True)]
-    assert sums == [Plain().mix(wide)] * 2
-    assert np.array_equal(counts[0], counts[1])
-    assert counts[0].sum() == wide.size
+    for values in (scores, wide):
+        counts = np.zeros((2, 1 << BITS), dtype=np.int64)
+        sums = [one.count_leading(values, out) for one, out in zip((Plain(), native()), counts, strict=True)]
+        assert sums == [Plain().mix(wide)] * 2
+        assert np.array_equal(counts[0], counts[1])
+        assert counts[0].sum() == wide.size
 
 
 @compiled
 @given(SOUND, st.lists(st.booleans(), min_size=1, max_size=30), st.booleans())
 def test_classes_are_the_same(scores: NDArray[Any], marks: list[bool], strided: bool) -> None:
-    wide = scores.astype(np.float64)
-    mask = (
-        np.resize(np.array(marks), 2 * wide.size)[::2] if strided else np.resize(np.array(marks), wide.size)
-    )
+    mask = np.resize(np.array(marks), 2 * scores.size)[:: 1 + strided][: scores.size]
     for one in (Plain(), native()):
-        unmarked, marked = one.divide(wide, mask)
-        assert unmarked.tobytes() == wide[~mask].tobytes()
-        assert marked.tobytes() == wide[mask].tobytes()
+        for values in (scores, scores.astype(np.float64)):
+            unmarked, marked = one.divide(values, mask)
+            assert unmarked.tobytes() == values[~mask].tobytes()
+            assert marked.tobytes() == values[mask].tobytes()
 
 
 @compiled
@@ -137,7 +141,8 @@ def test_threads_share_nothing() -> None:
     for thread in threads:
         thread.join()
     assert len(found) == 20
-    assert all(each.mixed == expected.mixed and each.below == expected.below for each in found)
+    assert all(each.scores.tobytes() == expected.scores.tobytes() for each in found)
+    assert all(each._replace(scores=expected.scores) == expected for each in found)
 
 
 class TestTheChoice:
@@ -156,6 +161,17 @@ class TestTheChoice:
     def test_numpy_can_be_asked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PAC_WRAP_KERNELS", "plain")
         assert type(kernels()) is Plain
+
+    def test_any_other_word_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PAC_WRAP_KERNELS", "numpy")
+        assert refusal(kernels).startswith("PAC_WRAP_KERNELS must be native or plain, got 'numpy'")
+
+    def test_who_asks_for_c_is_told_that_it_is_missing(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setenv("PAC_WRAP_KERNELS", "native")
+        monkeypatch.setattr(package.native, "library", lambda: tmp_path / "absent.so")
+        assert "PAC_WRAP_KERNELS is native, but the library cannot be loaded" in refusal(kernels)
 
     @pytest.mark.parametrize("content", [None, b"no library at all"])
     def test_numpy_helps_out(
@@ -181,29 +197,44 @@ class TestTheChoice:
 class TestTheBuild:
     """Wheels built from a copy of the sources, as `pip install` builds them."""
 
-    def wheel(self, tmp_path: Path, compiler: str) -> tuple[str, list[str]]:
-        source = tmp_path / "source"
+    def wheel(self, tmp_path: Path, compiler: str) -> tuple[str, list[str], str]:
+        source = tmp_path / "a source"
         shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+        (source / "src/pac_wrap/kernels/kernels-00000000.so").write_text("of another source")
         for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
             shutil.copy(ROOT / name, source)
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")]
         environment = {"PATH": "/usr/bin:/bin", "CC": compiler, "HOME": str(tmp_path)}
-        subprocess.run(command, cwd=source, env=environment, check=True, capture_output=True, timeout=120)
+        done = subprocess.run(
+            command, cwd=source, env=environment, check=True, capture_output=True, text=True, timeout=120
+        )
         (built,) = (tmp_path / "dist").iterdir()
         with ZipFile(built) as archive:
             names = [name for name in archive.namelist() if "kernels" in name]
-        return built.name, names
+        return built.name, names, done.stdout + done.stderr
 
-    def test_without_a_compiler_the_wheel_is_one_for_every_system(self, tmp_path: Path) -> None:
-        name, names = self.wheel(tmp_path, "no-such-compiler")
+    @pytest.mark.parametrize(
+        ("compiler", "reason"),
+        [
+            ("no-such-compiler", "no-such-compiler"),
+            ("sh -c 'echo out of luck >&2; exit 3'", "out of luck (exit code 3)"),
+            ("true", "No such file or directory"),
+        ],
+    )
+    def test_without_a_compiler_the_wheel_is_one_for_every_system(
+        self, tmp_path: Path, compiler: str, reason: str
+    ) -> None:
+        name, names, said = self.wheel(tmp_path, compiler)
         assert name.endswith("-py3-none-any.whl")
         assert not [one for one in names if one.endswith(".so")]
-        assert "pac_wrap/kernels/plain.py" in names
+        assert {"pac_wrap/kernels/plain.py", "pac_wrap/kernels/kernels.c"} <= set(names)
+        assert "the kernels were not compiled, so NumPy does their work" in said
+        assert reason in said
 
     @compiled
     @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler on the path")
     def test_with_a_compiler_it_holds_the_library(self, tmp_path: Path) -> None:
-        name, names = self.wheel(tmp_path, "cc")
+        name, names, _ = self.wheel(tmp_path, shutil.which("cc") or "")
         assert "-py3-none-" in name
         assert not name.endswith("-any.whl")
-        assert f"pac_wrap/kernels/{library().name}" in names
+        assert [one for one in names if one.endswith(".so")] == [f"pac_wrap/kernels/{library().name}"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pac_wrap.order import Held, count_below, digest, kth_largest, kth_smallest, unchecked
+from pac_wrap.order import Held, count_below, digest, kth_largest, kth_smallest, selection, unchecked
 from pac_wrap.order import held as held_module
 from pac_wrap.order.selection import Bracket, select
 from strategies import Floats, refusal, scores_of_any_type
@@ -62,10 +62,10 @@ def test_large_arrays_have_the_ranks_of_the_sorted_ones(values: Floats, kind: An
 
 
 def test_a_sample_that_misleads_costs_time_but_not_exactness(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(scores: Floats, k: int) -> Bracket:
-        return Bracket(np.float64(7.0), np.float64(8.0))
+    def wrong(scores: Floats, k: int) -> tuple[np.floating, np.floating]:
+        return np.float64(7.0), np.float64(8.0)
 
-    monkeypatch.setattr(Bracket, "around", wrong)
+    monkeypatch.setattr(selection, "bounds_around", wrong)
     assert select(ramp(), 15_000) == 14_999.0
     held = Held(ramp(), "normal", 15_000)
     assert held.kth_smallest(15_000) == 14_999.0
@@ -76,10 +76,9 @@ def test_random_scores_are_nearly_always_found_in_a_narrow_bracket() -> None:
     # independent scores: missed once in 400 times at worst; 40 ranks, so five misses have a chance below 1e-7
     values, missed = np.random.default_rng(5).normal(size=N), 0
     for k in range(1, N, N // 40):
-        filled = Bracket.around(values, k).filled(values)
-        missed += filled.kth_smallest(k) is None
-        assert filled.inside is not None
-        assert filled.inside.size < 0.08 * N
+        bracket = Bracket.around(values, k)
+        missed += bracket.kth_smallest(k) is None
+        assert bracket.found.scores.size == bracket.size < 0.08 * N
     assert missed < 5
 
 

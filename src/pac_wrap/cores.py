@@ -1,4 +1,4 @@
-"""Work spread over the processor's cores by threads: NumPy lets them run at the same time."""
+"""Work spread over the processor's cores by threads: NumPy and the kernels let them run at the same time."""
 
 import os
 from collections.abc import Callable, Sequence

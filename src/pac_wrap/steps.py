@@ -15,7 +15,7 @@ from pac_wrap.kernels import Codes, kernels, narrowed
 
 # up to so many scores one binary search is the faster way
 _FEW: Final = 512
-# threads pay from so many scores each on, since they wait for each other between the operations
+# threads pay from so many scores each on: starting one takes as long as deciding some hundred thousand
 _MANY: Final = 1 << 22
 _DOUBLE: Final = np.dtype(np.float64)
 
@@ -31,7 +31,7 @@ class Steps:
         # s > before is s >= edge, and right also where the processor flushes subnormal numbers to zero
         before = [nextafter(edge, -inf) for edge in edges] or [-inf]
         self._low, self._high = before[0], before[-1]
-        self._steps = codes[0], codes[1] if len(codes) == 3 else codes[-1], codes[-1]
+        self._choice = codes[0], codes[1] if len(codes) == 3 else codes[-1], codes[-1]
         # only NaN lies beyond the last end
         self._ends = np.array([*before[: len(edges)], inf])
         self._codes = np.array(codes, dtype=np.int8)
@@ -63,7 +63,7 @@ class Steps:
     def _fill(self, scores: NDArray[Any], codes: Codes) -> bool:
         """Write the codes, and return whether no score was NaN."""
         low, high = (narrowed(bound, scores.dtype) for bound in (self._low, self._high))
-        return kernels().codes(scores, low, high, self._steps, codes)
+        return kernels().codes(scores, low, high, self._choice, codes)
 
     def _refused(self, scores: NDArray[Any]) -> Codes:
         """Refuse scores that hold a NaN; one that came and went is decided again."""

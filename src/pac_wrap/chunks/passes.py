@@ -13,7 +13,7 @@ from pac_wrap.certificate import Certificate
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Budget
 from pac_wrap.inputs import Scores
-from pac_wrap.order import Found, Rank, Ranked, RankSearch, Survey, survey
+from pac_wrap.order import Found, Rank, Ranked, RankSearch, Survey, count_below, survey
 from pac_wrap.relaxation import feasible_levels, level_budgets
 
 # a task is called with the normal and the anomalous scores of one part; what it returns can be added up
@@ -30,7 +30,7 @@ class CountBelow:
 
     def __call__(self, normal: Scores, anomalous: Scores) -> NDArray[np.int64]:
         """Return the counts of one part."""
-        below = [np.count_nonzero(scores < self.threshold) for scores in (normal, anomalous)]
+        below = [count_below(scores, self.threshold) for scores in (normal, anomalous)]
         return np.array([below, [normal.size, anomalous.size]], dtype=np.int64)
 
 

@@ -6,19 +6,29 @@ Both give the same, to the last bit; decision 18 says why there are two.
 import os
 from functools import cache
 
-from pac_wrap.kernels.plain import CHUNK, LEADING, MODULUS, Codes, Floats, Inside, Plain, narrowed
+from pac_wrap.errors import InputError
+from pac_wrap.kernels.plain import BITS, MODULUS, Codes, Floats, Inside, Plain, narrowed
 
-__all__ = ["CHUNK", "LEADING", "MODULUS", "Codes", "Floats", "Inside", "Plain", "kernels", "narrowed"]
+__all__ = ["BITS", "MODULUS", "Codes", "Floats", "Inside", "Plain", "kernels", "narrowed"]
 
 
 @cache
 def kernels() -> Plain:
-    """Return the fastest kernels there are; with PAC_WRAP_KERNELS=plain those in NumPy."""
-    if os.environ.get("PAC_WRAP_KERNELS") != "plain":
+    """Return the fastest kernels there are, or those that PAC_WRAP_KERNELS names: native or plain."""
+    wanted = os.environ.get("PAC_WRAP_KERNELS", "")
+    if wanted not in ("", "native", "plain"):
+        raise InputError(
+            f"PAC_WRAP_KERNELS must be native or plain, got {wanted!r}; unset it for the fastest"
+        )
+    if wanted != "plain":
         from pac_wrap.kernels.native import Native, library
 
         try:
             return Native(library())
-        except OSError:  # not compiled, or for another system
-            pass
+        except OSError as error:  # not compiled, or for another system
+            if wanted:
+                raise InputError(
+                    f"PAC_WRAP_KERNELS is native, but the library cannot be loaded: {error};"
+                    " install again where there is a C compiler, or unset it"
+                ) from error
     return Plain()

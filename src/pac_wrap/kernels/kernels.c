@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* One build for every x86 processor: the loader picks the widest vectors that it has. */
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+/* One build for every x86 processor, where GCC and glibc can: the loader picks the widest vectors that it has. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
 #define PASS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define PASS
@@ -17,9 +17,9 @@
 static inline uint64_t bits_of(double score)
 {
     uint64_t bits;
-    score += 0.0; /* -0.0 compares equal to 0.0, and gets its bits */
     memcpy(&bits, &score, sizeof bits);
-    return bits;
+    /* -0.0 compares equal to 0.0, and gets its bits; a sum would flush subnormal numbers where the processor does */
+    return bits == (uint64_t)1 << 63 ? 0 : bits;
 }
 
 static inline uint64_t mixed(uint64_t bits)
@@ -28,29 +28,23 @@ static inline uint64_t mixed(uint64_t bits)
     return bits * bits;
 }
 
-/* The code of each score, and whether none is NaN: neither comparison holds for it, and one for all others. */
-#define CODES(NAME, SCORE)                                                                              \
+/* The code of each score, and whether none is NaN. LANE is as wide as a score, so that both fill the same vectors. */
+#define CODES(NAME, SCORE, LANE)                                                                        \
     PASS int NAME(const SCORE *restrict scores, size_t n, SCORE low, SCORE high, int8_t below,          \
                   int8_t between, int8_t above, int8_t *restrict codes)                                 \
     {                                                                                                   \
-        uint8_t reached[BLOCK], within[BLOCK], nan = 0;                                                 \
-        for (size_t start = 0; start < n; start += BLOCK) {                                             \
-            const SCORE *block = scores + start;                                                        \
-            size_t size = n - start < BLOCK ? n - start : BLOCK;                                        \
-            for (size_t i = 0; i < size; i++)                                                           \
-                reached[i] = block[i] > low;                                                            \
-            for (size_t i = 0; i < size; i++)                                                           \
-                within[i] = block[i] <= high;                                                           \
-            for (size_t i = 0; i < size; i++) {                                                         \
-                codes[start + i] = reached[i] ? (within[i] ? between : above) : below;                  \
-                nan |= !(reached[i] | within[i]);                                                       \
-            }                                                                                           \
+        LANE first = below, second = between, third = above, nan = 0;                                   \
+        for (size_t i = 0; i < n; i++) {                                                                \
+            SCORE score = scores[i];                                                                    \
+            LANE code = score > low ? second : first;                                                   \
+            codes[i] = (int8_t)(score > high ? third : code);                                           \
+            nan |= score != score;                                                                      \
         }                                                                                               \
-        return !nan;                                                                                    \
+        return nan == 0;                                                                                \
     }
 
-CODES(codes_float64, double)
-CODES(codes_float32, float)
+CODES(codes_float64, double, int64_t)
+CODES(codes_float32, float, int32_t)
 
 /* How many scores lie below and above, the sum for the digest, and the others themselves, NaN among them;
    `inside` has room for n. */
@@ -120,7 +114,7 @@ MIX(mix_float64, double)
 MIX(mix_float32, float)
 
 /* Adds each score to the counter of its 16 leading bits; returns the sum for the digest. */
-PASS uint64_t tally(const double *restrict scores, size_t n, int64_t *restrict counts)
+PASS uint64_t count_leading(const double *restrict scores, size_t n, int64_t *restrict counts)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < n; i++) {

@@ -8,13 +8,16 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.kernels.plain import Codes, Counts, Doubles, Floats, Inside, Plain
+from pac_wrap.inputs import Scores
+from pac_wrap.kernels.plain import Codes, Floats, Inside, Plain
 
 _SOURCE: Final = Path(__file__).with_name("kernels.c")
 # what is found in so many scores waits in a buffer, of which only the beginning is used
 _CHUNK: Final = 1 << 18
+_DOUBLE: Final[np.dtype[Any]] = np.dtype(np.float64)
+_BOOL: Final[np.dtype[Any]] = np.dtype(np.bool_)
 _TYPES: Final[dict[np.dtype[Any], Any]] = {
-    np.dtype(np.float64): ctypes.c_double,
+    _DOUBLE: ctypes.c_double,
     np.dtype(np.float32): ctypes.c_float,
 }
 
@@ -51,7 +54,7 @@ class Native(Plain):
         self._bracket = functions("bracket", size, pointer, size, object, object, pointer, pointer)
         self._count = functions("count", size, pointer, size, object)
         self._mix = functions("mix", ctypes.c_uint64, pointer, size)
-        self._tally = function("tally", ctypes.c_uint64, pointer, size, pointer)
+        self._count_leading = function("count_leading", ctypes.c_uint64, pointer, size, pointer)
         self._divide = function("divide", None, pointer, pointer, size, pointer, pointer)
 
     def codes(
@@ -59,14 +62,14 @@ class Native(Plain):
         scores: NDArray[Any],
         low: np.floating,
         high: np.floating,
-        steps: tuple[int, int, int],
+        choice: tuple[int, int, int],
         out: Codes,
     ) -> bool:
         """Write the code of each score; return whether none is NaN."""
         if not _walkable(scores):
-            return super().codes(scores, low, high, steps, out)
+            return super().codes(scores, low, high, choice, out)
         call = self._codes[scores.dtype]
-        return bool(call(_at(scores), scores.size, low, high, *steps, _at(out)))
+        return bool(call(_at(scores), scores.size, low, high, *choice, _at(out)))
 
     def bracket(self, scores: Floats, low: np.floating, high: np.floating, *, keep: bool) -> Inside:
         """Return what lies in [low, high], and kept if asked for, with all that one pass can count."""
@@ -95,15 +98,15 @@ class Native(Plain):
             return super().mix(scores)
         return int(self._mix[scores.dtype](_at(scores), scores.size))
 
-    def tally(self, scores: Doubles, counts: Counts) -> int:
+    def count_leading(self, scores: Scores, counts: NDArray[np.int64]) -> int:
         """Add each score to the counter of its 16 leading bits; return the sum for the digest."""
-        if not _walkable(scores):
-            return super().tally(scores, counts)
-        return int(self._tally(_at(scores), scores.size, _at(counts)))
+        if not _walkable(scores, _DOUBLE):
+            return super().count_leading(scores, counts)
+        return int(self._count_leading(_at(scores), scores.size, _at(counts)))
 
-    def divide(self, scores: Doubles, marks: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
+    def divide(self, scores: Scores, marks: NDArray[np.bool_]) -> tuple[Scores, Scores]:
         """Return the scores without and those with a mark."""
-        if not (_walkable(scores) and marks.flags.c_contiguous):
+        if not (_walkable(scores, _DOUBLE) and _walkable(marks, _BOOL) and marks.size == scores.size):
             return super().divide(scores, marks)
         marked = int(np.count_nonzero(marks))
         # one more, since a score is written to both before its mark is looked at
@@ -112,11 +115,11 @@ class Native(Plain):
         return pair[0][:-1], pair[1][:-1]
 
 
-def _walkable(scores: NDArray[Any]) -> bool:
-    flags = scores.flags
-    return scores.dtype in _TYPES and flags.c_contiguous and flags.aligned
+def _walkable(array: NDArray[Any], kind: np.dtype[Any] | None = None) -> bool:
+    """Return whether an array is of a type, or of any that scores have in C, and lies there in one piece."""
+    known = array.dtype in _TYPES if kind is None else array.dtype == kind
+    return known and array.flags.c_contiguous and array.flags.aligned
 
 
 def _at(array: NDArray[Any]) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
+    return array.ctypes.data

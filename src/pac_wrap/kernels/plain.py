@@ -6,18 +6,19 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pac_wrap.inputs import Scores
+
 Floats = NDArray[np.floating]
-Doubles = NDArray[np.float64]
-Counts = NDArray[np.int64]
 Codes = NDArray[np.int8]
 
 # a chunk and two buffers of this many doubles stay in the second-level cache
 CHUNK: Final = 1 << 16
 MODULUS: Final = 1 << 64
-# sign, exponent and four more bits
-LEADING: Final = 16
+# sign, exponent and four more bits: sixteen ranges between a number and its double
+BITS: Final = 16
 # brings sign, exponent and the leading digits down to the last bits, which are zero in round numbers
 _DOWN: Final = np.uint64(40)
+_MINUS_ZERO: Final = np.uint64(1 << 63)
 
 
 class Inside(NamedTuple):
@@ -41,11 +42,11 @@ class Plain:
         scores: NDArray[Any],
         low: np.floating,
         high: np.floating,
-        steps: tuple[int, int, int],
+        choice: tuple[int, int, int],
         out: Codes,
     ) -> bool:
         """Write a code for scores up to `low`, up to `high` and above; return whether none is NaN."""
-        below, between, above = steps
+        below, between, above = choice
         buffers = np.empty((2, min(scores.size, CHUNK)), dtype=bool)
         # a signalling NaN would otherwise warn before it is refused
         with np.errstate(invalid="ignore"):
@@ -101,19 +102,19 @@ class Plain:
             mixer.add(scores[start : start + CHUNK])
         return mixer.total
 
-    def tally(self, scores: Doubles, counts: Counts) -> int:
+    def count_leading(self, scores: Scores, counts: NDArray[np.int64]) -> int:
         """Add each score to the counter of its 16 leading bits; return the sum for the digest."""
         mixer = _Mixer(min(scores.size, CHUNK))
         for start in range(0, scores.size, CHUNK):
             bits = mixer.bits_of(scores[start : start + CHUNK])
-            leading = (bits >> np.uint64(64 - LEADING)).view(np.int64)
+            leading = (bits >> np.uint64(64 - BITS)).view(np.int64)
             first = int(leading.min())
             found = np.bincount(leading - first)
             counts[first : first + found.size] += found
             mixer.add_bits(bits)
         return mixer.total
 
-    def divide(self, scores: Doubles, marks: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
+    def divide(self, scores: Scores, marks: NDArray[np.bool_]) -> tuple[Scores, Scores]:
         """Return the scores without and those with a mark."""
         # by position: mixed marks make a mask several times as slow
         return scores[np.flatnonzero(~marks)], scores[np.flatnonzero(marks)]
@@ -150,9 +151,11 @@ class _Mixer:
     def bits_of(self, chunk: Floats) -> NDArray[np.uint64]:
         """Return the bits of a chunk, which stay valid until the next one."""
         values = self._values[: chunk.size]
-        # adding 0.0 widens float32 and turns -0.0, which compares equal, into 0.0
-        np.add(chunk, 0.0, out=values)
-        return values.view(np.uint64)
+        np.copyto(values, chunk)
+        bits = values.view(np.uint64)
+        # -0.0 compares equal to 0.0; a float sum would flush subnormal numbers where the processor does
+        bits[bits == _MINUS_ZERO] = 0
+        return bits
 
     def add_bits(self, bits: NDArray[np.uint64]) -> None:
         """Add bits, which are overwritten."""

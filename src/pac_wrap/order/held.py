@@ -38,9 +38,9 @@ class Held(Ranked):
         if scores.size <= SMALL:
             self.digest = digest(scores)
             return
-        self._bracket = Bracket.around(scores, k).filled(scores)
-        self.digest = as_digest(self._bracket.mixed)
-        if self._bracket.nan:
+        self._bracket = Bracket.around(scores, k)
+        self.digest = as_digest(self._bracket.found.mixed)
+        if self._bracket.found.nan:
             as_scores(scores, name)
             raise InputError(f"{name} changed while they were read; pass an array that nobody writes to")
 

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
+from pac_wrap.kernels import BITS
 from pac_wrap.order.keys import Keys, from_key, to_keys
-from pac_wrap.order.survey import BITS, Survey
+from pac_wrap.order.survey import Survey
 
 _COUNTERS: Final = 1 << 20
 # so many keys are gathered and sorted rather than counted once more
@@ -106,7 +107,7 @@ class RankSearch:
                 raise InputError(f"rank must be 1 to {survey.sizes[rank.label]:,}, got {rank.k:,}")
         everything = _Range(0, (0, 0), survey.sizes)
         whole = cls(64, (everything,), tuple((rank, 0) for rank in ranks))
-        return whole._narrow(survey.counts[:, np.newaxis, :], BITS)
+        return whole._narrow(survey.ordered[:, np.newaxis, :], BITS)
 
     @property
     def done(self) -> bool:

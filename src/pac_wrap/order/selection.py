@@ -1,12 +1,11 @@
 """The k-th smallest of scores in memory: exact, and cheaper than ordering them."""
 
-from dataclasses import dataclass
 from math import ceil, floor, inf, nextafter, sqrt
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from pac_wrap.kernels import Floats, kernels, narrowed
+from pac_wrap.kernels import Floats, Inside, kernels, narrowed
 
 # up to so many scores np.partition alone is the faster way
 SMALL: Final = 1 << 17
@@ -16,55 +15,51 @@ _GOLDEN: Final = (sqrt(5.0) - 1.0) / 2.0
 _MARGIN: Final = 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class Bracket:
-    """A range of scores that is narrow and very likely holds the wanted rank; filled, with what lies in it.
+class Bracket(NamedTuple):
+    """A range of scores that is narrow and very likely holds the wanted rank, with what lies in it.
 
     Where ties make low and high equal, the scores inside are only counted.
     """
 
     low: np.floating
     high: np.floating
-    below: int = 0
-    size: int = 0
-    inside: Floats | None = None
-    nan: bool = False
-    mixed: int = 0
+    size: int
+    found: Inside
 
     @classmethod
     def around(cls, scores: Floats, k: int) -> "Bracket":
-        """Return the bracket, still empty, that a sample of the scores suggests for the k-th smallest."""
-        # n^(2/3) balances the cost of the sample and of what falls into the bracket (Floyd and Rivest 1975)
-        size = min(int(scores.size ** (2 / 3)), _LARGEST_SAMPLE)
-        # steps by the golden ratio spread evenly, and no period in the scores keeps pace with them
-        steps = np.arange(size) * _GOLDEN
-        steps -= np.floor(steps)
-        sample = scores[(steps * scores.size).astype(np.intp)]
-        share = k / scores.size
-        margin = _MARGIN * (sqrt(size * share * (1.0 - share)) + 1.0)
-        low, high = floor(size * share - margin), ceil(size * share + margin)
-        sample.partition([max(low, 0), min(high, size - 1)])
-        kind = scores.dtype.type
-        return cls(
-            sample[low] if low >= 0 else kind(-np.inf),
-            sample[high] if high < size else kind(np.inf),
-        )
-
-    def filled(self, scores: Floats) -> "Bracket":
-        """Return the bracket filled in one pass, which also looks for NaN and mixes for the digest."""
-        below, above, inside, nan, mixed = kernels().bracket(
-            scores, self.low, self.high, keep=bool(self.low < self.high)
-        )
-        return Bracket(self.low, self.high, below, scores.size - below - above, inside, nan, mixed)
+        """Return the bracket around the k-th smallest score, filled in one pass."""
+        low, high = bounds_around(scores, k)
+        found = kernels().bracket(scores, low, high, keep=bool(low < high))
+        return cls(low, high, scores.size - found.below - found.above, found)
 
     def kth_smallest(self, k: int) -> float | None:
         """Return the k-th smallest score if it lies inside."""
-        rank = k - 1 - self.below
+        rank = k - 1 - self.found.below
         if not 0 <= rank < self.size:
             return None
-        if self.inside is None or self.low == self.high:
+        if self.low == self.high:
             return float(self.low)
-        return float(np.partition(self.inside, rank)[rank])
+        return float(np.partition(self.found.scores, rank)[rank])
+
+
+def bounds_around(scores: Floats, k: int) -> tuple[np.floating, np.floating]:
+    """Return two scores that, as a sample suggests, the k-th smallest lies between."""
+    # n^(2/3) balances the cost of the sample and of what falls into the bracket (Floyd and Rivest 1975)
+    size = min(int(scores.size ** (2 / 3)), _LARGEST_SAMPLE)
+    # steps by the golden ratio spread evenly, and no period in the scores keeps pace with them
+    steps = np.arange(size) * _GOLDEN
+    steps -= np.floor(steps)
+    sample = scores[(steps * scores.size).astype(np.intp)]
+    share = k / scores.size
+    margin = _MARGIN * (sqrt(size * share * (1.0 - share)) + 1.0)
+    low, high = floor(size * share - margin), ceil(size * share + margin)
+    sample.partition([max(low, 0), min(high, size - 1)])
+    kind = scores.dtype.type
+    return (
+        sample[low] if low >= 0 else kind(-np.inf),
+        sample[high] if high < size else kind(np.inf),
+    )
 
 
 def select(scores: Floats, k: int) -> float:
@@ -75,7 +70,7 @@ def select(scores: Floats, k: int) -> float:
     """
     found = None
     if scores.size > SMALL:
-        found = Bracket.around(scores, k).filled(scores).kth_smallest(k)
+        found = Bracket.around(scores, k).kth_smallest(k)
     return float(np.partition(scores, k - 1)[k - 1]) if found is None else found
 
 

@@ -7,18 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.inputs import Scores
-from pac_wrap.kernels import LEADING, kernels
+from pac_wrap.kernels import BITS, kernels
 from pac_wrap.order.digests import as_digest
 
-# sign, exponent and four more bits: sixteen ranges between a number and its double
-BITS: Final = LEADING
 # leading bits from here on belong to negative numbers
 _MINUS: Final = 1 << BITS - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """How many scores of each class lie in each of 2^16 ranges of keys, and their digests; surveys add up.
+    """How many scores of each class begin with each of 2^16 bit patterns, and their digests; surveys add up.
 
     >>> both = survey(np.array([1.0, 2.0]), np.zeros(0)) + survey(np.array([4.0]), np.array([2.0, 8.0]))
     >>> both.sizes, both.area
@@ -44,12 +42,17 @@ class Survey:
         return as_digest(self.mixed[0]), as_digest(self.mixed[1])
 
     @property
+    def ordered(self) -> NDArray[np.int64]:
+        """The counts in the order of the scores: those of negative numbers turn around."""
+        return np.concatenate([self.counts[:, : _MINUS - 1 : -1], self.counts[:, :_MINUS]], axis=1)
+
+    @property
     def area(self) -> float:
         """The AUC of all scores, those in one range counting as ties; both classes must have scores.
 
         For scores that come in no order, where evenly spaced ones cannot be picked.
         """
-        normal, anomalous = self.counts.astype(np.float64)
+        normal, anomalous = self.ordered.astype(np.float64)
         below = np.cumsum(normal) - normal / 2.0
         return float(anomalous @ below / (normal.sum() * anomalous.sum()))
 
@@ -60,10 +63,6 @@ def survey(normal: Scores, anomalous: Scores) -> Survey:
     >>> survey(np.array([1.0, 2.0]), np.zeros(0)).sizes
     (2, 0)
     """
-    counts, mixed = [], []
-    for scores in (normal, anomalous):
-        raw = np.zeros(1 << BITS, dtype=np.int64)
-        mixed.append(kernels().tally(scores, raw))
-        # the leading bits in the order of the scores: negative numbers turn around
-        counts.append(np.concatenate([raw[: _MINUS - 1 : -1], raw[:_MINUS]]))
-    return Survey(np.stack(counts), (mixed[0], mixed[1]))
+    counts = np.zeros((2, 1 << BITS), dtype=np.int64)
+    normal_sum, anomalous_sum = map(kernels().count_leading, (normal, anomalous), counts)
+    return Survey(counts, (normal_sum, anomalous_sum))
