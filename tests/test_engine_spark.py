@@ -18,6 +18,7 @@ from pac_wrap import Guarantee, MissingExtraError, PACWrap, UpsideDownWarning, a
 from pac_wrap.calibration import calibrate_labelled
 from pac_wrap.chunks import Part, PartTask
 from pac_wrap.engines import spark
+from pac_wrap.engines.spark_parts import run_parts
 from pac_wrap.order import survey
 from pac_wrap.sql import quote_name
 from pages import python_blocks
@@ -113,7 +114,7 @@ def test_the_driver_receives_one_row_whatever_the_rows_and_partitions(
     for times, partitions in ((1, 2), (30, 20)):
         scores, labels = (np.tile(column, times) for column in labelled)
         df = frame(session, score=scores, label=labels).selectExpr("score", "label").repartition(partitions)
-        spark.run_parts(df, PartTask(survey, 1))
+        run_parts(df, PartTask(survey, 1))
     small, large = received
     assert len(small) == len(large) == 1
     assert len(large[0]) < 2 * len(small[0]) < 50_000
@@ -124,7 +125,7 @@ def test_no_rows_at_all(session: Any) -> None:
     assert "both empty" in refusal(lambda: spark.calibrate(empty))
     nothing = session.createDataFrame([], "score double, label int")
     assert "both empty" in refusal(lambda: spark.calibrate(nothing))
-    part = spark.run_parts(nothing, PartTask(survey, 1))
+    part = run_parts(nothing, PartTask(survey, 1))
     assert isinstance(part, Part)
     assert part.value.sizes == (0, 0)
 

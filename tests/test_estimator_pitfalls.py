@@ -107,7 +107,8 @@ def test_zeros_stay_normal_where_the_processor_flushes_subnormal_numbers() -> No
 def test_chunks_and_digests_are_the_same_where_the_processor_flushes_subnormal_numbers() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed (make deep)")
     scores = np.concatenate([np.linspace(-1, 1, 500), np.arange(-250, 250) * 5e-324])
-    labels = np.arange(1000) % 3 == 2
+    place = np.arange(1000)
+    labels = (place % 500 > 150) & (place % 2 == 0)
     digest = calibrate_labelled(scores, labels).normal.digest
     if not torch.set_flush_denormal(True):
         pytest.skip("this processor cannot flush subnormal numbers to zero")

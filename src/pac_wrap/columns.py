@@ -18,6 +18,12 @@ def require_column(column: str, columns: list[str]) -> None:
         )
 
 
+def require_two(score: object, label: object) -> None:
+    """Refuse one column as both the score and the label."""
+    if score == label:
+        raise InputError(f"column {score!r} cannot be both the score and the label; name two columns")
+
+
 def refuse_twins(names: list[str], table: object) -> None:
     """Refuse a table that names a column twice, in any case."""
     counts = Counter(name.lower() for name in names)

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from pac_wrap.chunks import Task
-from pac_wrap.columns import no_rows, require_column
+from pac_wrap.columns import no_rows, require_column, require_two
 from pac_wrap.cores import usable_cores
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
@@ -16,12 +16,11 @@ from pac_wrap.labels import FALSE, TRUE, spellings
 from pac_wrap.order import RankSearch
 from pac_wrap.sources import literal_path
 from pac_wrap.sql import between, quote_name, quote_text
-from pac_wrap.tables import Table, label_text, one_of
+from pac_wrap.tables import WHOLE, Table, label_text, one_of
 from pac_wrap.views import NO_FOLDERS
 
 _CHUNK: Final = 1 << 20
 _ROW: Final = "file_row_number"
-_WHOLE: Final = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER"
 
 
 class _Piece(NamedTuple):
@@ -40,13 +39,13 @@ class Staged:
     """
 
     def __init__(self, table: Table, score: str, label: str, anomaly_label: str | None) -> None:
-        if score == label:
-            raise InputError(f"column {score!r} cannot be both the score and the label; name two columns")
+        require_two(score, label)
         table.require_numbers(score)
         require_column(label, table.columns)
         self._table, self._score, self._label, self._anomaly_label = table, score, label, anomaly_label
         self._number, self._kind = table.score_sql(score), self._kind_sql()
         table.rows(f"SET memory_limit = '{_memory(len(table.columns))}'")
+        table.rows(f"SET threads = {_threads()}")
         self._keep_order(False)
         if table.reader == "read_parquet" and _ROW not in {name.lower() for name in table.columns}:
             self._pieces = [self._parquet(str(file.absolute())) for file in table.files]
@@ -61,8 +60,8 @@ class Staged:
     def __call__(self, task: Task) -> Any:
         """Return the sum of what the task returns for all chunks."""
         if isinstance(task, RankSearch):
-            # few scores lie between, so the chunks may be larger
-            step, wanted = 16 * _CHUNK, between(self._number, task.bounds)
+            # few scores lie between, unless many are equal, so the chunks may be larger
+            step, wanted = 4 * _CHUNK, between(self._number, task.bounds)
         else:
             step, wanted = _CHUNK, "true"
         total = None
@@ -104,7 +103,7 @@ class Staged:
 
     def _kind_sql(self) -> str:
         """Return the expression that is true for anomalies, false for normal points, else NULL."""
-        if self._anomaly_label is None and re.fullmatch(_WHOLE, self._table.types[self._label]):
+        if self._anomaly_label is None and re.fullmatch(WHOLE, self._table.types[self._label]):
             # the same as below, without turning numbers into texts
             return f"CASE {quote_name(self._label)} WHEN 1 THEN true WHEN 0 THEN false END"
         text = label_text(self._label)
@@ -130,4 +129,9 @@ class Staged:
 def _memory(columns: int) -> str:
     """Return what the engine may hold in memory: 500 MB for two cores; it spills the rest to disk."""
     # each thread that reads a CSV needs buffers of its own, and a vector for each of many columns
-    return f"{300 + usable_cores() * (100 + columns // 10)}MB"
+    return f"{300 + _threads() * (100 + columns // 10)}MB"
+
+
+def _threads() -> int:
+    # more read no faster from most disks, and would take the memory beyond a gigabyte
+    return min(usable_cores(), 4)

@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.columns import missing_scores, no_rows, not_a_number, refuse_added, require_column
+from pac_wrap.columns import missing_scores, no_rows, not_a_number, refuse_added, require_column, require_two
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
 from pac_wrap.labels import LOOKED_AT, anomaly_marks
@@ -39,7 +39,9 @@ _WRITERS: Final = {
     ".jsonl": "FORMAT json",
     ".ndjson": "FORMAT json",
 }
-_NUMBERS: Final = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN"
+# DuckDB's types of whole numbers, and all that may hold scores
+WHOLE: Final = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER"
+_NUMBERS: Final = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN"
 
 
 class Table:
@@ -72,8 +74,7 @@ class Table:
 
     def labelled(self, score: str, label: str, anomaly_label: str | None) -> tuple[Scores, NDArray[np.bool_]]:
         """Return the scores, and where the label marks an anomaly."""
-        if score == label:
-            raise InputError(f"column {score!r} cannot be both the score and the label; name two columns")
+        require_two(score, label)
         self.require_numbers(score)
         anomalous = self.anomalous_sql(label, anomaly_label)
         arrays = self.arrays(f"SELECT {self.score_sql(score)} AS score, {anomalous} AS anomalous FROM source")

@@ -13,6 +13,10 @@ from pac_wrap.sql import quote_name, quote_text
 
 # the names of folders are not data
 NO_FOLDERS: Final = "hive_partitioning = false"
+_HEADS: Final = {
+    "read_csv": "SELECT * FROM read_csv({}, header = false, all_varchar = true) LIMIT 1",
+    "read_parquet": "SELECT name, coalesce(num_children, 0) FROM parquet_schema({})",
+}
 
 
 def rows_of(reader: str, files: list[Path], options: list[str]) -> str:
@@ -45,12 +49,10 @@ def types_option(types: dict[str, str]) -> list[str]:
 
 def refuse_twin_columns(connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path]) -> None:
     """Refuse a file that names a column twice, in any case; DuckDB would rename the second silently."""
-    query = {
-        "read_csv": "SELECT * FROM read_csv({}, header = false, all_varchar = true) LIMIT 1",
-        "read_parquet": "SELECT name, coalesce(num_children, 0) FROM parquet_schema({})",
-    }.get(reader)
-    for file in files if query else []:
-        found = connection.execute((query or "").format(_quoted(file))).fetchall()
+    if reader not in _HEADS:
+        return
+    for file in files:
+        found = connection.execute(_HEADS[reader].format(_quoted(file))).fetchall()
         if reader == "read_parquet":
             found = [(name,) for name in _top_level(found)]
         names = [str(name) for row in found for name in row if name is not None]

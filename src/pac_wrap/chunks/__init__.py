@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.calibration import Request, StrategyOptions, warn_if_upside_down
 from pac_wrap.certificate import Certificate
-from pac_wrap.chunks.parts import Part, PartTask, RunParts
+from pac_wrap.chunks.parts import Part, PartTask, RunParts, missing_labels
 from pac_wrap.chunks.passes import Passes, Run, Task
 from pac_wrap.chunks.reader import Reader
 from pac_wrap.guarantee import Guarantee
@@ -25,6 +25,7 @@ __all__ = [
     "calibrate_chunks",
     "calibrate_parts",
     "calibrate_passes",
+    "missing_labels",
 ]
 
 

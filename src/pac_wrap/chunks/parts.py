@@ -47,6 +47,11 @@ class Missing(NamedTuple):
         )
 
 
+def missing_labels(number: int, missing: int, rows: int) -> str:
+    """Return the sentence about a partition with rows that have no label."""
+    return f"labels of partition {number} must not be missing, got {missing:,} of {rows:,}; drop those rows"
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """What some partitions gave: the sum of the task's answers, and what is wrong with them, if anything.
@@ -104,7 +109,7 @@ class PartTask:
 
     def __call__(self, number: int, batches: Batches) -> Part:
         """Return what one partition gives, from its batches of scores and labels."""
-        value = self.task(np.empty(0), np.empty(0))
+        value = None
         labels_seen: tuple[tuple[int, Any], ...] = ()
         rows = gaps = 0
         try:
@@ -116,11 +121,14 @@ class PartTask:
                     gaps += int(np.count_nonzero(nan))
                     values, marks = values[~nan], marks[~nan]
                 both = split_classes(f"partition {number}", values, marks, self.anomaly_label)
-                value = value + self.task(both.normal, both.anomalous)
+                found = self.task(both.normal, both.anomalous)
+                value = found if value is None else value + found
                 if both.normal_label is not None:
                     labels_seen = _first_two((*labels_seen, (number, both.normal_label)))
         except InputError as error:
             return Part(None, problem=(number, str(error)))
+        if value is None:
+            value = self.task(np.empty(0), np.empty(0))
         return Part(value, labels_seen, Missing(gaps, 1, number, gaps, rows) if gaps else None)
 
 

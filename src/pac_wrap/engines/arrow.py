@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.chunks import Part, PartTask
+from pac_wrap.chunks import Part, PartTask, missing_labels
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
 
@@ -65,20 +65,20 @@ def _pairs(number: int, batches: Iterator[Any]) -> Iterator[tuple[Scores, NDArra
             table = table.filter(table.column(1).is_valid())
         yield table.column(0).to_numpy(), _labels(table.column(1).combine_chunks())
     if missing:
-        raise InputError(
-            f"labels of partition {number} must not be missing, got {missing:,} of {rows:,}; drop those rows"
-        )
+        raise InputError(missing_labels(number, missing, rows))
 
 
 def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
     from pyarrow import Table
 
     waiting: list[Any] = []
+    rows = 0
     for batch in batches:
         waiting.append(batch)
-        if sum(one.num_rows for one in waiting) >= _ROWS:
+        rows += batch.num_rows
+        if rows >= _ROWS:
             yield Table.from_batches(waiting)
-            waiting = []
+            waiting, rows = [], 0
     if waiting:
         yield Table.from_batches(waiting)
 

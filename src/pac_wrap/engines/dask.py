@@ -1,24 +1,21 @@
 """Dask: calibrate, decide and score frames of dask.dataframe; the statistics live in `chunks`."""
 
-from collections.abc import Callable, Sequence
-from functools import partial, reduce
-from operator import add
-from typing import Any, Final, Unpack
-from uuid import uuid4
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Unpack
 
 from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
 from pac_wrap.chunks import Part, PartTask, calibrate_parts
-from pac_wrap.columns import refuse_added
+from pac_wrap.columns import refuse_added, require_two
 from pac_wrap.engines.columns import require_columns
+from pac_wrap.engines.dask_graph import partitions_of, run_parts
+from pac_wrap.engines.features import check_features, features_of
 from pac_wrap.engines.frames import part_of, prediction_sets, scored, verdicts
 from pac_wrap.engines.packages import import_package
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.relaxation import Strategy, StrategyName
-
-# so many parts are added up in one step of the tree
-_TOGETHER: Final = 8
 
 
 def calibrate(
@@ -37,8 +34,7 @@ def calibrate(
     Two to four passes are made by the current scheduler; only counts come back.
     """
     _check(df, [label], [score])
-    if score == label:
-        raise InputError(f"column {score!r} cannot be both the score and the label; name two columns")
+    require_two(score, label)
     keys, graph = partitions_of(df[[score, label]])
 
     def run(task: PartTask) -> Part:
@@ -86,56 +82,14 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
     knows their names, else all columns of numbers.
     """
     _check(df)
-    named = getattr(detector, "feature_names_in_", None)
-    if features is None:
-        features = list(df.select_dtypes("number").columns if named is None else named)
+    features = features_of(detector, features, lambda: df.select_dtypes("number").columns)
     _check(df, numbers=features)
     refuse_added(df.columns, [score])
-    wanted = getattr(detector, "n_features_in_", len(features)) or 0
-    if len(features) != wanted or not features:
-        raise InputError(
-            f"the detector was fitted on {wanted or 'some'} features, got {len(features)}:"
-            f" {', '.join(map(str, features)) or 'no column holds numbers'}; name its columns with features"
-        )
+    check_features(detector, features)
     # as a task of its own the detector travels once to each worker, not with every partition
     sent = import_package("dask", "dask").delayed(detector, traverse=False)
-    scores = df[list(features)].map_partitions(scored, sent, named is not None, meta=(score, "float64"))
+    scores = df[features].map_partitions(scored, sent, meta=(score, "float64"))
     return df.assign(**{score: scores})
-
-
-def partitions_of(df: Any) -> tuple[list[Any], dict[Any, Any]]:
-    """Return the keys of a frame's partitions, and the graph that makes them; see Dask's collections."""
-    # tuning would put small files together, and a partition's number would no longer be the one a user sees
-    with import_package("dask", "dask").config.set({"optimization.tune.active": False}):
-        frame = df.optimize()
-    return list(frame.__dask_keys__()), dict(frame.__dask_graph__())
-
-
-def run_parts(task: Callable[[int, Any], Any], keys: list[Any], graph: dict[Any, Any]) -> Any:
-    """Return the sum of task(number, partition) over all partitions, added up on the workers in a tree."""
-    delayed = import_package("dask.delayed", "dask")
-    name = f"pac-wrap-{uuid4().hex}"
-    # the task has a key of its own, so that it travels once to each worker
-    added: dict[Any, Any] = {name: task}
-
-    def keyed(calls: list[tuple[Any, ...]]) -> list[Any]:
-        places = [(name, len(added) + place) for place in range(len(calls))]
-        added.update(zip(places, calls, strict=True))
-        return places
-
-    keys = keyed([(_call, name, number, key) for number, key in enumerate(keys)])
-    while len(keys) > 1:
-        groups = range(0, len(keys), _TOGETHER)
-        keys = keyed([(_added, keys[start : start + _TOGETHER]) for start in groups])
-    return delayed.Delayed(keys[0], graph | added).compute()
-
-
-def _call(task: Any, number: int, partition: Any) -> Any:
-    return task(number, partition)
-
-
-def _added(parts: list[Any]) -> Any:
-    return reduce(add, parts)
 
 
 def _check(df: Any, columns: Sequence[Any] = (), numbers: Sequence[Any] = ()) -> None:

@@ -16,9 +16,9 @@ import duckdb
 from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
 from pac_wrap.chunks import Part, PartTask, calibrate_parts
-from pac_wrap.columns import no_rows
+from pac_wrap.columns import no_rows, require_two
 from pac_wrap.engines.cells import LabelCounts, Labels, exact_numbers
-from pac_wrap.engines.dask import partitions_of, run_parts
+from pac_wrap.engines.dask_graph import partitions_of, run_parts
 from pac_wrap.engines.packages import import_package
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.guarantee import Guarantee
@@ -58,8 +58,7 @@ def calibrate_files(
 
     Texts are parsed once, and what they say is kept in a scratch folder until the end: 12 bytes a row.
     """
-    if score == label:
-        raise InputError(f"column {score!r} cannot be both the score and the label; name two columns")
+    require_two(score, label)
     columns = [score, label]
     # the work is Arrow's and NumPy's, which let threads run; processes would cost seconds to start
     threads = import_package("dask", "dask").config.set(scheduler="threads")

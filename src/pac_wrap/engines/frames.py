@@ -5,11 +5,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.chunks import Part, PartTask
-from pac_wrap.estimator import PACWrap
+from pac_wrap.chunks import Part, PartTask, missing_labels
+from pac_wrap.engines.features import knows_names, scorer
 from pac_wrap.inputs import Scores, as_scores
 from pac_wrap.order import within
-from pac_wrap.scores import anomaly_scores
 from pac_wrap.thresholds import Thresholds, Verdict
 
 # a set's place: 1 if label 0 is possible, and 2 more if label 1 is
@@ -20,8 +19,7 @@ def part_of(task: PartTask, number: int, frame: Any) -> Part:
     """Return what a task gives for a partition whose columns are the scores and the labels."""
     scores, labels = frame.iloc[:, 0], frame.iloc[:, 1]
     if missing := int(labels.isna().sum()):
-        sentence = f"labels of partition {number} must not be missing, got {missing:,} of {labels.size:,}"
-        return Part(None, problem=(number, f"{sentence}; drop those rows"))
+        return Part(None, problem=(number, missing_labels(number, missing, labels.size)))
     values = _numbers(scores)
     if task.bounds is not None and values.dtype.kind in "biuf":
         inside = np.flatnonzero(within(values, task.bounds))
@@ -44,20 +42,18 @@ def prediction_sets(column: Any, rule: Thresholds) -> Any:
     return type(column)(_SETS[possible @ [1, 2]], index=column.index, dtype="string[pyarrow]")
 
 
-def scored(frame: Any, detector: Any, named: bool) -> Any:
-    """Return the scores of a partition; `named` detectors see the names of its columns."""
+def scored(frame: Any, detector: Any) -> Any:
+    """Return the scores of a partition."""
     from pandas import Series
     from pandas.api.types import is_extension_array_dtype
 
     if frame.empty:
         return Series(np.empty(0), index=frame.index)
     rows = frame
-    if not named:
+    if not knows_names(detector):
         nullable = any(is_extension_array_dtype(kind) for kind in frame.dtypes)
         rows = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
-    wrapped = isinstance(detector, PACWrap)
-    scores = detector.decision_function(rows) if wrapped else anomaly_scores(detector, rows)
-    return Series(scores, index=frame.index)
+    return Series(scorer(detector)(rows), index=frame.index)
 
 
 def _numbers(column: Any) -> NDArray[Any]:

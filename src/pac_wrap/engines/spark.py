@@ -9,17 +9,17 @@ from typing import Any, Final, Unpack
 
 from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
-from pac_wrap.chunks import Part, PartTask, calibrate_parts
-from pac_wrap.columns import refuse_added
-from pac_wrap.engines.arrow import ANSWER, added, answer, scored, unpack
+from pac_wrap.chunks import calibrate_parts
+from pac_wrap.columns import refuse_added, require_two
+from pac_wrap.engines.arrow import scored
 from pac_wrap.engines.columns import require_columns
+from pac_wrap.engines.features import check_features, features_of, knows_names, scorer
 from pac_wrap.engines.packages import import_package
-from pac_wrap.errors import InputError, MissingExtraError
-from pac_wrap.estimator import PACWrap
+from pac_wrap.engines.spark_parts import run_parts
+from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.relaxation import Strategy, StrategyName
-from pac_wrap.scores import anomaly_scores
-from pac_wrap.sql import between, prediction_set_sql, quote_name, verdict_sql
+from pac_wrap.sql import prediction_set_sql, quote_name, verdict_sql
 
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 SCORES: Final = (*_NUMBERS, "boolean")
@@ -41,8 +41,7 @@ def calibrate(
 
     Two to four passes are made, and each computes the frame again; `df.cache()` spares that where it is dear.
     """
-    if score == label:
-        raise InputError(f"column {score!r} cannot be both the score and the label; name two columns")
+    require_two(score, label)
     check_frame(df, {score: SCORES, label: LABELS})
     # mapInArrow trips over names with dots
     pairs = df.selectExpr(f"{_double(score)} AS score", f"{quote_name(label, 'spark')} AS label")
@@ -76,54 +75,19 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
     """
     check_frame(df, {})
     pd, functions = import_package("pandas", "spark"), import_package("pyspark.sql.functions", "spark")
-    known = getattr(detector, "feature_names_in_", None)
-    if features is None:
-        features = (
-            [name for name, kind in df.dtypes if _base(kind) in _NUMBERS] if known is None else list(known)
-        )
+    features = features_of(
+        detector, features, lambda: (name for name, kind in df.dtypes if _base(kind) in _NUMBERS)
+    )
     check_frame(df, dict.fromkeys(features, SCORES))
     refuse_added(df.columns, [score])
-    wanted = getattr(detector, "n_features_in_", len(features)) or 0
-    if len(features) != wanted or not features:
-        raise InputError(
-            f"the detector was fitted on {wanted or 'some'} features, got {len(features)}:"
-            f" {', '.join(features) or 'no column holds numbers'}; name its columns with features"
-        )
-    scores = (
-        detector.decision_function if isinstance(detector, PACWrap) else partial(anomaly_scores, detector)
-    )
+    check_features(detector, features)
+    scores, named = scorer(detector), knows_names(detector)
 
     def batches(frames: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:  # type: ignore[name-defined]
-        yield from scored(scores, known is not None, frames)
+        yield from scored(scores, named, frames)
 
     rows = functions.struct(*(functions.expr(_double(name)).alias(name) for name in features))
     return df.withColumn(score, functions.pandas_udf(batches, "double")(rows))
-
-
-def run_parts(pairs: Any, task: PartTask) -> Part:
-    """Return the sum of the task's answers over all partitions; it is made on the workers, in a tree.
-
-    The driver receives one row, however many rows and partitions there are.
-    """
-
-    def answers(batches: Iterator[Any]) -> Iterator[Any]:
-        from pyspark import TaskContext
-
-        yield from answer(task, TaskContext.get().partitionId(), batches)
-
-    if task.bounds is not None:  # Spark drops the others before any Python sees them
-        pairs = pairs.where(between("score", task.bounds))
-    parts = pairs.mapInArrow(answers, ANSWER).repartition("number").mapInArrow(added, ANSWER)
-    try:
-        rows = parts.repartition(1).mapInArrow(added, ANSWER).collect()
-    except import_package("pyspark.errors", "spark").PySparkException as error:
-        if "No module named 'pac_wrap'" in str(error):
-            raise MissingExtraError(
-                "Spark's Python workers cannot import pac_wrap; install it where they run, or set"
-                " PYSPARK_PYTHON to a Python that has it before the session starts"
-            ) from error
-        raise
-    return unpack(rows[0].part) if rows else task(0, [])
 
 
 def check_frame(df: Any, columns: dict[str, tuple[str, ...]]) -> None:
