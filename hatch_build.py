@@ -1,10 +1,12 @@
 """Compiles the kernels where there is a C compiler; without one the package does the same in NumPy."""
 
+import ctypes
 import os
 import shlex
 import subprocess
 import sys
 import sysconfig
+from contextlib import suppress
 from pathlib import Path
 from platform import machine
 from typing import Any
@@ -23,28 +25,32 @@ class Kernels(BuildHookInterface[Any]):
         folder = Path(self.root, KERNELS)
         source = folder / "kernels.c"
         library = folder / f"kernels-{crc32(source.read_bytes()):08x}.so"
-        partial = folder / f"kernels-{os.getpid()}.so"
+        partial = folder / f"partial-{os.getpid()}.so"
         try:
-            failure = compiled(source, partial)
-            if not failure:
-                os.replace(partial, library)
-        except OSError as error:
-            failure = str(error)
-        for old in set(folder.glob("kernels-*.so")) - {library}:
-            old.unlink(missing_ok=True)
-        if failure:
+            for old in folder.glob("kernels-*.so"):
+                old.unlink(missing_ok=True)
+            compile_library(source, partial)
+            os.replace(partial, library)
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            failure = getattr(error, "stderr", "") or error
             self.app.display_warning(f"the kernels were not compiled, so NumPy does their work: {failure}")
             return
+        finally:
+            with suppress(OSError):
+                partial.unlink()
         build_data["artifacts"].append(f"{KERNELS}/{library.name}")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform_tag()}"
 
 
-def compiled(source: Path, target: Path) -> str:
-    """Compile, and return what went wrong, if anything did."""
-    command = [*shlex.split(os.environ.get("CC", "cc")), "-std=c11", "-O3", "-shared", "-fPIC"]
-    done = subprocess.run([*command, "-o", target, source], capture_output=True, text=True, errors="replace")
-    return f"{done.stderr.strip()} (exit code {done.returncode})" if done.returncode else ""
+def compile_library(source: Path, target: Path) -> None:
+    """Compile, and see that the library can be loaded."""
+    command = [*shlex.split(os.environ.get("CC") or "cc"), "-std=c11", "-O3", "-shared", "-fPIC"]
+    subprocess.run(
+        [*command, "-o", target, source], check=True, capture_output=True, text=True, errors="replace"
+    )
+    if not hasattr(ctypes.CDLL(str(target)), "divide"):
+        raise OSError(f"{' '.join(command)} made a library without its functions")
 
 
 def platform_tag() -> str:

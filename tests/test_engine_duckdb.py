@@ -16,6 +16,7 @@ from pac_wrap import staging
 from pac_wrap.calibration import calibrate_labelled
 from pac_wrap.engines import duckdb
 from pac_wrap.errors import UpsideDownWarning
+from pac_wrap.tables import open_table
 from shell import invoke, one_sentence, parquet, write
 from strategies import RULES, refusal, scores_of_any_type
 
@@ -326,3 +327,26 @@ def test_memory_does_not_grow_with_the_rows(form: str, tmp_path: Path) -> None:
     # six million rows of two columns are 54 MB in memory, and the table of a CSV is allowed 500 MB
     assert sizes[1] - sizes[0] < (500e6 if form == "csv" else 60e6), sizes
     assert max(sizes) < 1e9
+
+
+def test_a_table_keeps_its_order_after_its_passes(tmp_path: Path) -> None:
+    scores, labels = np.arange(1000.0), np.arange(1000) % 2
+    for form in FORMATS:
+        path = written(tmp_path, f"scores.{form}", scores, labels)
+        with open_table([str(path)], ["s"], "y") as table:
+            duckdb.calibrate_table(table, score="s", label="y", anomaly_label=None)
+            assert table.rows("SELECT current_setting('preserve_insertion_order')") == [(True,)]
+            assert table.scores("s").tolist() == scores.tolist()
+
+
+def test_of_several_tables_the_one_with_text_is_named(tmp_path: Path) -> None:
+    for number in range(3):
+        lines = [f"{row / 2},{row % 2}" for row in range(30_000)]
+        lines[25_000] = "text,0" if number == 1 else lines[25_000]
+        (tmp_path / f"x{number}.csv").write_text("s,y\n" + "\n".join(lines) + "\n")
+    for files in ([str(tmp_path / f"x{number}.csv") for number in range(3)], [str(tmp_path / "x*.csv")]):
+        message = refusal(lambda: duckdb.calibrate(files, score="s", label="y"))  # noqa: B023  (called at once)
+        assert (
+            f"cannot read {tmp_path / 'x1.csv'}: column 's' must hold numbers, got 'text' in line 25,002"
+            in message
+        )

@@ -1,6 +1,7 @@
 """What goes wrong without a sound unless it is told: too few labels, a swapped detector, lost scores."""
 
 import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -91,35 +92,63 @@ def test_an_asked_ceiling_that_is_lost_makes_a_certificate_empty() -> None:
     assert not calibrate(NORMAL, ANOMALOUS, abstain=False, strategy="hold_fpr").empty
 
 
-def test_zeros_stay_normal_where_the_processor_flushes_subnormal_numbers() -> None:
+@pytest.fixture
+def flushing() -> Iterator[Callable[[], None]]:
+    """Yield what makes this processor take subnormal numbers for zeros until the test ends."""
     torch = pytest.importorskip("torch", reason="torch is not installed (make deep)")
+
+    def flush() -> None:
+        if not torch.set_flush_denormal(True):
+            pytest.skip("this processor cannot flush subnormal numbers to zero")
+
+    yield flush
+    torch.set_flush_denormal(False)
+
+
+def test_zeros_stay_normal_where_the_processor_flushes_subnormal_numbers(
+    flushing: Callable[[], None],
+) -> None:
     zeros = np.zeros(1000)
     certificate = calibrate(zeros, np.ones(300), Guarantee(max_fnr=None))
-    if not torch.set_flush_denormal(True):
-        pytest.skip("this processor cannot flush subnormal numbers to zero")
-    try:
-        assert not certificate.verdicts(zeros).any()
-        assert certificate.verdicts(np.ones(3)).all()
-    finally:
-        torch.set_flush_denormal(False)
+    flushing()
+    assert not certificate.verdicts(zeros).any()
+    assert certificate.verdicts(np.ones(3)).all()
 
 
-def test_chunks_and_digests_are_the_same_where_the_processor_flushes_subnormal_numbers() -> None:
-    torch = pytest.importorskip("torch", reason="torch is not installed (make deep)")
+def test_thresholds_at_zero_mean_the_same_where_the_processor_flushes(flushing: Callable[[], None]) -> None:
+    normal = np.r_[np.zeros(600), np.linspace(-1, -0.1, 400)]
+    anomalous = np.r_[np.zeros(300), np.ones(700)]
+    promise = Guarantee(0.2, 0.2)
+    before = calibrate(normal, anomalous, promise)
+    assert (before.thresholds.alarm_from, before.thresholds.clear_below) == (5e-324, 0.0)
+    scores = np.resize([-1.0, -0.0, 0.0, 1.0], 2000)
+    verdicts = before.verdicts(scores)
+    assert verdicts[:4].tolist() == [0, -1, -1, 1]
+    labelled = np.r_[normal, anomalous], np.repeat([0, 1], 1000)
+    flushing()
+    for scored in (scores, scores[:8], scores.astype(np.float32)):
+        assert before.verdicts(scored).tolist() == verdicts[: scored.size].tolist()
+    after = calibrate(normal, anomalous, promise)
+    chunks = calibrate_chunks(lambda: [labelled], promise)
+    assert after.normal.crossing == chunks.normal.crossing == before.normal.crossing == 600
+    assert after.anomalous.crossing == chunks.anomalous.crossing == before.anomalous.crossing == 300
+    with pytest.raises(CertificateError, match=r"thresholds.alarm_from is a subnormal number"):
+        before.to_json()
+
+
+def test_chunks_and_digests_are_the_same_where_the_processor_flushes_subnormal_numbers(
+    flushing: Callable[[], None],
+) -> None:
     scores = np.concatenate([np.linspace(-1, 1, 500), np.arange(-250, 250) * 5e-324])
     place = np.arange(1000)
     labels = (place % 500 > 150) & (place % 2 == 0)
     digest = calibrate_labelled(scores, labels).normal.digest
-    if not torch.set_flush_denormal(True):
-        pytest.skip("this processor cannot flush subnormal numbers to zero")
-    try:
-        whole = calibrate_labelled(scores, labels)
-        chunks = calibrate_chunks(lambda: [(scores[:300], labels[:300]), (scores[300:], labels[300:])])
-        assert whole.normal.digest == digest
-        assert chunks.normal == whole.normal
-        assert chunks.anomalous == whole.anomalous
-    finally:
-        torch.set_flush_denormal(False)
+    flushing()
+    whole = calibrate_labelled(scores, labels)
+    chunks = calibrate_chunks(lambda: [(scores[:300], labels[:300]), (scores[300:], labels[300:])])
+    assert whole.normal.digest == digest
+    assert chunks.normal == whole.normal
+    assert chunks.anomalous == whole.anomalous
 
 
 def test_threads_do_not_switch_each_other_out_of_evaluation() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap.order import auc, digest, kth_largest, kth_smallest
+from pac_wrap.order import auc, digest, kth_largest, kth_smallest, rough_auc
 from strategies import Floats, score, scores
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
@@ -63,6 +63,14 @@ def test_digest_of_many_scores_does_not_depend_on_the_order_or_the_layout() -> N
     wide.flags.writeable = False
     assert digest(wide) == digest(values) == digest(values[::-1]) == digest(np.sort(values))
     assert digest(values[:-1]) != digest(values)
+
+
+def test_a_rough_auc_is_not_misled_by_a_period() -> None:
+    size = 999 * 8 + 1
+    normal, anomalous = np.resize([0.0] + [9.0] * 7, size), np.ones(size)
+    assert rough_auc(normal, anomalous) == auc(normal, anomalous) == pytest.approx(0.125, abs=1e-3)
+    assert rough_auc(anomalous, normal) == pytest.approx(0.875, abs=0.01)
+    assert rough_auc(normal[:5], anomalous[:7]) == auc(normal[:5], anomalous[:7])
 
 
 @given(scores(min_size=1, max_size=12), scores(min_size=1, max_size=12))

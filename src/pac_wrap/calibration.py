@@ -17,14 +17,12 @@ from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.guarantee import Budget, Guarantee, as_guarantee
 from pac_wrap.inputs import as_anomaly_mask, as_scores, check_choice
 from pac_wrap.kernels import kernels
-from pac_wrap.order import Held, Ranked, auc, unchecked
+from pac_wrap.order import Held, Ranked, rough_auc, unchecked
 from pac_wrap.relaxation import Outcome, Strategy, StrategyName, single_threshold
 from pac_wrap.thresholds import crossings, find_regime, find_thresholds
 
 # from so many scores of each class on, a thread for each pays
 _MANY: Final = 1 << 20
-# of a thousand points each: more than six standard deviations above one half
-_CLEARLY: Final = 0.6
 
 
 class StrategyOptions(TypedDict, total=False):
@@ -105,9 +103,7 @@ def calibrate(
     sides = partial(Held, low, "normal", k_low), partial(Held, high, "anomalous", k_high)
     held = together(sides) if min(low.size, high.size) > _MANY else [side() for side in sides]
     if low.size and high.size:
-        # a thousand points of each tell, unless it is close
-        area = auc(low, high, 1000)
-        warn_if_upside_down(area if area > _CLEARLY else auc(low, high))
+        warn_if_upside_down(rough_auc(low, high))
     return certify(request, (fpr, fnr), *held)
 
 

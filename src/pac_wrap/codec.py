@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from math import inf, isinf
+from struct import pack
 from types import NoneType, UnionType
 from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -20,6 +21,12 @@ _INFINITIES = {"inf": inf, "-inf": -inf}
 def encode(value: Any, header: dict[str, Any]) -> str:
     """Return value as readable JSON text, with the header in front and a checksum behind."""
     content = header | _plain(value)
+    for name, leaf in flat(value).items():
+        if isinstance(leaf, float) and leaf == 0.0 and pack("<d", abs(leaf)) != bytes(8):
+            raise CertificateError(
+                f"{name} is a subnormal number, which this process would write as 0, since it flushes them;"
+                " call torch.set_flush_denormal(False) before you save"
+            )
     return json.dumps(content | {"checksum": _checksum(content)}, indent=2, allow_nan=False) + "\n"
 
 

@@ -68,7 +68,8 @@ def as_scores(values: ArrayLike, name: str = "scores") -> Scores:
             f"{name} must be real numbers, got dtype {array.dtype}{_example(array)};"
             " convert them first, for example with .astype(float)"
         )
-    scores = array.astype(np.float64, copy=False)
+    with np.errstate(invalid="ignore"):  # a signalling NaN would warn before it is refused
+        scores = array.astype(np.float64, copy=False)
     missing = np.isnan(scores)
     if missing.any():
         raise InputError(

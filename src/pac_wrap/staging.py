@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -46,12 +47,12 @@ class Staged:
         self._number, self._kind = table.score_sql(score), self._kind_sql()
         table.rows(f"SET memory_limit = '{_memory(len(table.columns))}'")
         table.rows(f"SET threads = {_threads()}")
-        self._keep_order(False)
         if table.reader == "read_parquet" and _ROW not in {name.lower() for name in table.columns}:
             self._pieces = [self._parquet(str(file.absolute())) for file in table.files]
         else:
             columns = f"{self._number} AS score, {self._kind} AS anomalous"
-            size = table.rows(f"CREATE TABLE staged AS SELECT {columns} FROM source")[0][0]
+            with self._any_order():
+                size = table.rows(f"CREATE TABLE staged AS SELECT {columns} FROM source")[0][0]
             self._pieces = [_Piece("staged", "rowid", size)]
             self._number, self._kind = "score", "anomalous"
         if not any(piece.size for piece in self._pieces):
@@ -65,14 +66,14 @@ class Staged:
         else:
             step, wanted = _CHUNK, "true"
         total = None
-        for classes in self._classes(step, wanted):
-            part = task(*classes)
-            total = part if total is None else total + part
+        with self._any_order():
+            for classes in self._classes(step, wanted):
+                part = task(*classes)
+                total = part if total is None else total + part
         return total
 
     def check_labels(self) -> None:
         """Refuse labels that a pass over the data has shown to be wrong."""
-        self._keep_order(True)
         self._table.anomalous_sql(self._label, self._anomaly_label)
 
     def _classes(self, step: int, wanted: str) -> Iterator[tuple[Scores, Scores]]:
@@ -90,15 +91,23 @@ class Staged:
 
     def _refuse(self) -> None:
         """Say what is wrong with a score or a label that a pass has met."""
-        self._keep_order(True)
+        self._keep_order(True)  # the first row that is wrong will be named
         self._table.check_scores(self._score)
         self.check_labels()
         raise InputError(
             f"{', '.join(self._table.names)} changed while it was read; leave it alone meanwhile"
         )
 
+    @contextmanager
+    def _any_order(self) -> Iterator[None]:
+        """Read in any order, which is faster, and on which no certificate depends."""
+        self._keep_order(False)
+        try:
+            yield
+        finally:
+            self._keep_order(True)
+
     def _keep_order(self, keep: bool) -> None:
-        # no certificate depends on the order, and reading is faster without; a refusal names the first row
         self._table.rows(f"SET preserve_insertion_order = {str(keep).lower()}")
 
     def _kind_sql(self) -> str:

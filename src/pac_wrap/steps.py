@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from math import inf, nextafter
+from math import inf
 from typing import Any, Final
 
 import numpy as np
@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.cores import together, usable_cores
 from pac_wrap.inputs import as_scores
-from pac_wrap.kernels import Codes, kernels, narrowed
+from pac_wrap.kernels import Codes, before, kernels, narrowed
 
 # up to so many scores one binary search is the faster way
 _FEW: Final = 512
 # threads pay from so many scores each on: starting one takes as long as deciding some hundred thousand
 _MANY: Final = 1 << 22
 _DOUBLE: Final = np.dtype(np.float64)
+_SINGLE: Final = np.dtype(np.float32)
 
 
 class Steps:
@@ -28,12 +29,13 @@ class Steps:
     """
 
     def __init__(self, edges: Sequence[float], codes: Sequence[int]) -> None:
-        # s > before is s >= edge, and right also where the processor flushes subnormal numbers to zero
-        before = [nextafter(edge, -inf) for edge in edges] or [-inf]
-        self._low, self._high = before[0], before[-1]
+        bounds = [before(edge) for edge in edges] or [-inf]
+        self._bounds, self._bounds_32 = (
+            (narrowed(bounds[0], kind), narrowed(bounds[-1], kind)) for kind in (_DOUBLE, _SINGLE)
+        )
         self._choice = codes[0], codes[1] if len(codes) == 3 else codes[-1], codes[-1]
         # only NaN lies beyond the last end
-        self._ends = np.array([*before[: len(edges)], inf])
+        self._ends = np.array([*bounds[: len(edges)], inf])
         self._codes = np.array(codes, dtype=np.int8)
 
     def codes_of(self, scores: ArrayLike) -> Codes:
@@ -62,7 +64,7 @@ class Steps:
 
     def _fill(self, scores: NDArray[Any], codes: Codes) -> bool:
         """Write the codes, and return whether no score was NaN."""
-        low, high = (narrowed(bound, scores.dtype) for bound in (self._low, self._high))
+        low, high = self._bounds_32 if scores.dtype == _SINGLE else self._bounds
         return kernels().codes(scores, low, high, self._choice, codes)
 
     def _refused(self, scores: NDArray[Any]) -> Codes:

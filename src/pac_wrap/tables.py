@@ -259,9 +259,12 @@ def _sentence(error: Exception, names: list[str]) -> str:
     message = str(error)
     line = re.search(r"CSV Error on Line: (\d+)", message)
     value = re.search(r'converting column "(.*)"\. Could not convert string "(.*)" to', message)
+    file = re.search(r"^ *file = (.*)$", message, re.MULTILINE)
     if line and value:
+        several = len(names) > 1 or any(sign in names[0] for sign in "*?[")
+        where = file[1] if file and several else ", ".join(names)
         return (
-            f"cannot read {', '.join(names)}: column {value[1]!r} must hold numbers, got {value[2]!r} in line"
+            f"cannot read {where}: column {value[1]!r} must hold numbers, got {value[2]!r} in line"
             f" {int(line[1]):,}; mend that line"
         )
     return f"cannot read {', '.join(names)}: {_first_line(error)}"

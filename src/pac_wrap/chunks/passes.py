@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import inf, nextafter
+from struct import pack
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class Passes:
         self._run = run
         self.survey: Survey = run(survey)
         self._found: dict[Rank, Found] = {}
-        self._counted: dict[float, tuple[int, int]] = {}
+        self._counted: dict[bytes, tuple[int, int]] = {}
 
     def certify(self, request: Request) -> Certificate:
         """Return the certificate that a request gets from this data."""
@@ -57,17 +58,19 @@ class Passes:
 
     def count_below(self, label: int, threshold: float) -> int:
         """Return how many scores of a class are less than the threshold."""
+        # by their bits: a processor that flushes subnormal numbers takes them for zeros in any comparison
+        wanted = pack("<d", threshold)
         for found in self._found.values():
-            if threshold == found.score:
+            if wanted == pack("<d", found.score):
                 return found.below[label]
-            if threshold == nextafter(found.score, inf):
+            if wanted == pack("<d", nextafter(found.score, inf)):
                 return found.below[label] + found.equal[label]
-        if threshold not in self._counted:
+        if wanted not in self._counted:
             below, sizes = self._run(CountBelow(threshold)).tolist()
             if tuple(sizes) != self.survey.sizes:
                 raise InputError("the scores changed between two passes; give the same ones every time")
-            self._counted[threshold] = (below[0], below[1])
-        return self._counted[threshold][label]
+            self._counted[wanted] = (below[0], below[1])
+        return self._counted[wanted][label]
 
     def _find(self, ranks: Iterable[Rank]) -> None:
         search = RankSearch.begin(self.survey, ranks)

@@ -7,9 +7,23 @@ import os
 from functools import cache
 
 from pac_wrap.errors import InputError
-from pac_wrap.kernels.plain import BITS, MODULUS, Codes, Floats, Inside, Plain, narrowed
+from pac_wrap.kernels.bounds import LEAST_NORMAL, before, flushes, narrowed, raised
+from pac_wrap.kernels.plain import BITS, MODULUS, Codes, Floats, Inside, Plain
 
-__all__ = ["BITS", "MODULUS", "Codes", "Floats", "Inside", "Plain", "kernels", "narrowed"]
+__all__ = [
+    "BITS",
+    "LEAST_NORMAL",
+    "MODULUS",
+    "Codes",
+    "Floats",
+    "Inside",
+    "Plain",
+    "before",
+    "flushes",
+    "kernels",
+    "narrowed",
+    "raised",
+]
 
 
 @cache
@@ -25,7 +39,7 @@ def kernels() -> Plain:
 
         try:
             return Native(library())
-        except OSError as error:  # not compiled, or for another system
+        except (OSError, AttributeError) as error:  # not compiled, or for another system
             if wanted:
                 raise InputError(
                     f"PAC_WRAP_KERNELS is native, but the library cannot be loaded: {error};"

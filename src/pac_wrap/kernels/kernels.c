@@ -82,16 +82,16 @@ CODES(codes_float32, float, int32_t)
 BRACKET(bracket_float64, double)
 BRACKET(bracket_float32, float)
 
-/* How many scores are at most `last`. */
+/* How many scores are less than a bound. */
 #define COUNT(NAME, SCORE)                                                                              \
-    PASS size_t NAME(const SCORE *restrict scores, size_t n, SCORE last)                                \
+    PASS size_t NAME(const SCORE *restrict scores, size_t n, SCORE bound)                               \
     {                                                                                                   \
         size_t count = 0;                                                                               \
         for (size_t start = 0; start < n; start += BLOCK) {                                             \
             uint32_t found = 0; /* narrow, so that as many fit a vector as scores do */                 \
             size_t end = n - start < BLOCK ? n : start + BLOCK;                                         \
             for (size_t i = start; i < end; i++)                                                        \
-                found += scores[i] <= last;                                                             \
+                found += scores[i] < bound;                                                             \
             count += found;                                                                             \
         }                                                                                               \
         return count;                                                                                   \

@@ -86,11 +86,11 @@ class Native(Plain):
         below, above, mixed = sums.tolist()
         return Inside(below, above, np.concatenate(inside), nan, mixed)
 
-    def count(self, scores: Floats, last: np.floating) -> int:
-        """Return how many scores are at most `last`."""
+    def count(self, scores: Floats, bound: np.floating) -> int:
+        """Return how many scores are less than a bound."""
         if not _walkable(scores):
-            return super().count(scores, last)
-        return int(self._count[scores.dtype](_at(scores), scores.size, last))
+            return super().count(scores, bound)
+        return int(self._count[scores.dtype](_at(scores), scores.size, bound))
 
     def mix(self, scores: Floats) -> int:
         """Return the sum that a digest shows."""

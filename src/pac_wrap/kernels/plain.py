@@ -1,6 +1,5 @@
 """The passes over scores in NumPy, for where no C compiler was found; chunks stay in the cache."""
 
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -90,10 +89,10 @@ class Plain:
                 mixer.add(chunk)
         return Inside(below, above, np.concatenate(inside), nan, mixer.total)
 
-    def count(self, scores: Floats, last: np.floating) -> int:
-        """Return how many scores are at most `last`."""
+    def count(self, scores: Floats, bound: np.floating) -> int:
+        """Return how many scores are less than a bound."""
         parts = (scores[start : start + CHUNK] for start in range(0, scores.size, CHUNK))
-        return sum(int(np.count_nonzero(part <= last)) for part in parts)
+        return sum(int(np.count_nonzero(part < bound)) for part in parts)
 
     def mix(self, scores: Floats) -> int:
         """Return the sum that a digest shows: the squares of the mixed bits, modulo 2^64."""
@@ -118,22 +117,6 @@ class Plain:
         """Return the scores without and those with a mark."""
         # by position: mixed marks make a mask several times as slow
         return scores[np.flatnonzero(~marks)], scores[np.flatnonzero(marks)]
-
-
-@lru_cache(maxsize=64)
-def narrowed(bound: float, kind: np.dtype[Any]) -> np.floating:
-    """Return what scores of a type can be compared with, with `>` and `<=`, as if with this double.
-
-    For float32 it is the largest one that is not above the bound: no float32 lies between the two.
-
-    >>> float(narrowed(0.1, np.dtype(np.float32))) < 0.1
-    True
-    """
-    if kind != np.float32:
-        return np.float64(bound)
-    with np.errstate(over="ignore"):
-        narrow = np.float32(bound)
-    return np.nextafter(narrow, np.float32(-np.inf)) if narrow > np.float64(bound) else narrow
 
 
 class _Mixer:

@@ -1,6 +1,6 @@
 """Exact facts about the order of scores: ranks, counts, digest, AUC. Never a quantile function."""
 
-from pac_wrap.order.area import auc, spaced_positions
+from pac_wrap.order.area import auc, rough_auc, spaced_positions
 from pac_wrap.order.digests import digest
 from pac_wrap.order.held import Held, unchecked
 from pac_wrap.order.keys import to_keys
@@ -22,6 +22,7 @@ __all__ = [
     "digest",
     "kth_largest",
     "kth_smallest",
+    "rough_auc",
     "spaced_positions",
     "survey",
     "to_keys",

@@ -5,14 +5,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.inputs import Scores
+from pac_wrap.kernels import Floats
 
 Keys = NDArray[np.uint64]
 _SIGN: Final = np.uint64(1 << 63)
 _TO_MASK: Final = np.int64(63)
 
 
-def to_keys(scores: Scores) -> Keys:
+def to_keys(scores: Floats) -> Keys:
     """Return keys that compare as the scores do; both zeros have one key, NaN must not occur.
 
     >>> keys = to_keys(np.array([-np.inf, -1.0, -0.0, 0.0, 5e-324, np.inf]))

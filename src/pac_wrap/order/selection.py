@@ -1,16 +1,17 @@
 """The k-th smallest of scores in memory: exact, and cheaper than ordering them."""
 
-from math import ceil, floor, inf, nextafter, sqrt
+from math import ceil, floor, sqrt
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from pac_wrap.kernels import Floats, Inside, kernels, narrowed
+from pac_wrap.kernels import LEAST_NORMAL, Floats, Inside, kernels, raised
+from pac_wrap.order.area import scattered_positions
+from pac_wrap.order.keys import to_keys
 
 # up to so many scores np.partition alone is the faster way
 SMALL: Final = 1 << 17
 _LARGEST_SAMPLE: Final = 1 << 16
-_GOLDEN: Final = (sqrt(5.0) - 1.0) / 2.0
 # standard deviations of the sample's rank on both sides; a miss, once in 400 times, only costs np.partition
 _MARGIN: Final = 3.0
 
@@ -47,10 +48,7 @@ def bounds_around(scores: Floats, k: int) -> tuple[np.floating, np.floating]:
     """Return two scores that, as a sample suggests, the k-th smallest lies between."""
     # n^(2/3) balances the cost of the sample and of what falls into the bracket (Floyd and Rivest 1975)
     size = min(int(scores.size ** (2 / 3)), _LARGEST_SAMPLE)
-    # steps by the golden ratio spread evenly, and no period in the scores keeps pace with them
-    steps = np.arange(size) * _GOLDEN
-    steps -= np.floor(steps)
-    sample = scores[(steps * scores.size).astype(np.intp)]
+    sample = scores[scattered_positions(scores.size, size)]
     share = k / scores.size
     margin = _MARGIN * (sqrt(size * share * (1.0 - share)) + 1.0)
     low, high = floor(size * share - margin), ceil(size * share + margin)
@@ -80,6 +78,9 @@ def count_below(scores: Floats, threshold: float) -> int:
     >>> count_below(np.array([1.0, 2.0, 2.0]), 2.0)
     1
     """
-    if threshold == -inf:
-        return 0
-    return kernels().count(scores, narrowed(nextafter(threshold, -inf), scores.dtype))
+    if abs(threshold) < LEAST_NORMAL:
+        # in whole numbers, since a processor that flushes subnormal numbers takes them for zeros
+        key = to_keys(np.array([threshold]))
+        parts = (scores[start : start + SMALL] for start in range(0, scores.size, SMALL))
+        return sum(int(np.count_nonzero(to_keys(part) < key)) for part in parts)
+    return kernels().count(scores, raised(threshold, scores.dtype))
