@@ -53,7 +53,7 @@ def whole(scores: Any, labels: Any, **options: Any) -> str:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "_CHUNK", 700)
+    monkeypatch.setattr(staging, "_BATCH", 700)
 
 
 @pytest.mark.usefixtures("small_chunks")

@@ -30,7 +30,7 @@ STEPS = (
     ("metrics", "sql", "sources", "labels", "comparison", "baselines"),
     ("validation",),
     ("timeseries",),
-    ("views", "lines"),
+    ("views", "lines", "batches"),
     ("tables",),
     ("staging",),
     ("scores", "rows"),

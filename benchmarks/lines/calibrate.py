@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.peers import Crepes, Mapie, Nonconformist, left_out, missing, probabilities
+from benchmarks.plain import IN_NUMPY, in_numpy
 from benchmarks.record import Aim, Comparison, Result, Role
 from benchmarks.timing import Action, Scale, affordable, compare, growths
 from pac_wrap import calibrate, error_budget
@@ -17,7 +18,7 @@ ABOUT = """\
 classes and counts who lies beyond the other threshold; the limit is two `np.partition` calls on the same
 arrays, which copy and find the ranks, and nothing else. The size is that of one class. MAPIE tests 100
 thresholds per rate; nonconformist sorts both classes; crepes only stores the scores and does the work with
-every prediction."""
+every prediction. *Ours in NumPy* is `calibrate` where there is no C compiler."""
 Floats = NDArray[np.floating]
 
 
@@ -67,6 +68,8 @@ def measure(scale: Scale) -> Result:
                 "`calibrate`": ("ours", partial(calibrate, normal, anomalous)),
                 "two `np.partition`": ("limit", partial(partitions, normal, anomalous)),
             }
+            if size >= 10**5:
+                methods[IN_NUMPY] = ("peer", in_numpy(partial(calibrate, normal, anomalous)))
             if kind is np.float64 and size <= 10**6:
                 others = affordable(peers(normal, anomalous), last, scale)
                 methods |= {name: ("peer", other) for name, other in others.items()}

@@ -1,42 +1,31 @@
-"""Labelled scores of files in chunks, as often as wanted: Parquet as it lies, other files staged once."""
+"""Labelled scores of files in batches, as often as wanted: Parquet as it lies, other files staged once."""
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Final, NamedTuple
+from contextlib import closing, contextmanager
+from typing import Any, Final
 
 import numpy as np
 
+from pac_wrap.batches import gathered
 from pac_wrap.chunks import Task
 from pac_wrap.columns import no_rows, require_column, require_two
 from pac_wrap.cores import usable_cores
 from pac_wrap.errors import InputError
-from pac_wrap.inputs import Scores
 from pac_wrap.kernels import kernels
 from pac_wrap.labels import FALSE, TRUE, spellings
 from pac_wrap.order import RankSearch
-from pac_wrap.sources import literal_path
 from pac_wrap.sql import between, quote_name, quote_text
-from pac_wrap.tables import WHOLE, Table, label_text, one_of
-from pac_wrap.views import NO_FOLDERS
+from pac_wrap.tables import NO_STATISTICS, WHOLE, Table, label_text, one_of
 
-_CHUNK: Final = 1 << 20
-_ROW: Final = "file_row_number"
-
-
-class _Piece(NamedTuple):
-    """Rows that can be read from anywhere: what they are selected from, by which number, how many."""
-
-    relation: str
-    row: str
-    size: int
+_BATCH: Final = 1 << 20
 
 
 class Staged:
     """The labelled scores of a table; a `Run` of `calibrate_passes`.
 
-    A Parquet file can be entered anywhere, so it is read anew on each pass. Other files are read once, into a
-    table of DuckDB's own, which spills to disk.
+    Parquet files are read anew on each pass. Other files are read once, into a table of DuckDB's own, which
+    spills to disk.
     """
 
     def __init__(self, table: Table, score: str, label: str, anomaly_label: str | None) -> None:
@@ -44,54 +33,41 @@ class Staged:
         table.require_numbers(score)
         require_column(label, table.columns)
         self._table, self._score, self._label, self._anomaly_label = table, score, label, anomaly_label
-        self._number, self._kind = table.score_sql(score), self._kind_sql()
+        self._number, self._mark, self._relation = table.score_sql(score), self._mark_sql(), "source"
         table.rows(f"SET memory_limit = '{_memory(len(table.columns))}'")
         table.rows(f"SET threads = {_threads()}")
-        if table.reader == "read_parquet" and _ROW not in {name.lower() for name in table.columns}:
-            self._pieces = [self._parquet(str(file.absolute())) for file in table.files]
-        else:
-            columns = f"{self._number} AS score, {self._kind} AS anomalous"
-            with self._any_order():
-                size = table.rows(f"CREATE TABLE staged AS SELECT {columns} FROM source")[0][0]
-            self._pieces = [_Piece("staged", "rowid", size)]
-            self._number, self._kind = "score", "anomalous"
-        if not any(piece.size for piece in self._pieces):
-            raise no_rows(table.names)
+        if table.reader != "read_parquet":
+            columns = f"{self._number} AS score, {self._mark} AS mark"
+            with self._fast():
+                table.rows(f"CREATE TABLE staged AS SELECT {columns} FROM source")
+            self._number, self._mark, self._relation = "score", "mark", "staged"
 
     def __call__(self, task: Task) -> Any:
-        """Return the sum of what the task returns for all chunks."""
-        if isinstance(task, RankSearch):
-            # few scores lie between, unless many are equal, so the chunks may be larger
-            step, wanted = 4 * _CHUNK, between(self._number, task.bounds)
-        else:
-            step, wanted = _CHUNK, "true"
-        total = None
-        with self._any_order():
-            for classes in self._classes(step, wanted):
-                part = task(*classes)
+        """Return the sum of what the task returns for all batches."""
+        wanted = between(self._number, task.bounds) if isinstance(task, RankSearch) else "true"
+        # NaN for a missing score, as 2 for a label that is neither: a NULL would need a second look
+        columns = f"coalesce({self._number}, CAST('NaN' AS DOUBLE)), {self._mark}"
+        query = f"SELECT {columns} FROM {self._relation} WHERE {wanted}"
+        total, sound = None, True
+        with self._fast(), closing(self._table.batches(query)) as batches:
+            for scores, marks in gathered(batches, _BATCH):
+                sound = not (np.isnan(scores).any() or (marks > 1).any())
+                if not sound:
+                    break
+                part = task(*kernels().divide(scores, marks.view(bool)))
                 total = part if total is None else total + part
-        return total
+        if not sound:
+            self._refuse()
+        if total is None and not isinstance(task, RankSearch):
+            raise no_rows(self._table.names)
+        return task(np.empty(0), np.empty(0)) if total is None else total
 
     def check_labels(self) -> None:
         """Refuse labels that a pass over the data has shown to be wrong."""
         self._table.anomalous_sql(self._label, self._anomaly_label)
 
-    def _classes(self, step: int, wanted: str) -> Iterator[tuple[Scores, Scores]]:
-        for relation, row, size in self._pieces:
-            for start in range(0, size, step):
-                found = self._table.arrays(
-                    f"SELECT {self._number} AS score, {self._kind} AS anomalous FROM {relation}"
-                    f" WHERE {row} >= {start} AND {row} < {start + step} AND {wanted}"
-                )
-                scores, anomalous = found["score"], found["anomalous"]
-                if np.ma.is_masked(scores) or np.ma.is_masked(anomalous) or np.isnan(scores).any():
-                    self._refuse()
-                scores, anomalous = np.asarray(scores), np.asarray(anomalous, dtype=bool)
-                yield kernels().divide(scores, anomalous)
-
     def _refuse(self) -> None:
         """Say what is wrong with a score or a label that a pass has met."""
-        self._keep_order(True)  # the first row that is wrong will be named
         self._table.check_scores(self._score)
         self.check_labels()
         raise InputError(
@@ -99,40 +75,39 @@ class Staged:
         )
 
     @contextmanager
-    def _any_order(self) -> Iterator[None]:
-        """Read in any order, which is faster, and on which no certificate depends."""
-        self._keep_order(False)
+    def _fast(self) -> Iterator[None]:
+        """Read in any order, on which no certificate depends, and with the help of statistics.
+
+        They say nothing about NaN, which the first pass looks for itself.
+        """
+        self._table.rows("SET preserve_insertion_order = false")
+        self._table.rows("SET disabled_optimizers = ''")
         try:
             yield
         finally:
-            self._keep_order(True)
+            self._table.rows("SET preserve_insertion_order = true")
+            self._table.rows(NO_STATISTICS)
 
-    def _keep_order(self, keep: bool) -> None:
-        self._table.rows(f"SET preserve_insertion_order = {str(keep).lower()}")
-
-    def _kind_sql(self) -> str:
-        """Return the expression that is true for anomalies, false for normal points, else NULL."""
+    def _mark_sql(self) -> str:
+        """Return the expression that is 1 for anomalies, 0 for normal points, else 2."""
         if self._anomaly_label is None and re.fullmatch(WHOLE, self._table.types[self._label]):
             # the same as below, without turning numbers into texts
-            return f"CASE {quote_name(self._label)} WHEN 1 THEN true WHEN 0 THEN false END"
+            found = f"CASE {quote_name(self._label)} WHEN 1 THEN 1 WHEN 0 THEN 0 ELSE 2 END"
+            return f"CAST({found} AS UTINYINT)"
         text = label_text(self._label)
         marks, others = TRUE, FALSE
         if self._anomaly_label is not None:
             marks = spellings(self._anomaly_label)
             # what normal points are called is learnt from the first of them
-            found = self._table.rows(f"SELECT {text} FROM source WHERE NOT {one_of(text, marks)} LIMIT 1")
-            others = tuple(str(value) for (value,) in found) or marks
+            first = self._table.rows(f"SELECT {text} FROM source WHERE NOT {one_of(text, marks)} LIMIT 1")
+            others = tuple(str(value) for (value,) in first) or marks
         # the plain spelling first: most labels are that, and need no more comparisons
-        plain = f"CASE {quote_name(self._label)}::VARCHAR WHEN {quote_text(marks[0])} THEN true"
         return (
-            f"{plain} WHEN {quote_text(others[0])} THEN false ELSE"
-            f" CASE WHEN {one_of(text, marks)} THEN true WHEN {one_of(text, others)} THEN false END END"
+            f"CAST(CASE {quote_name(self._label)}::VARCHAR WHEN {quote_text(marks[0])} THEN 1"
+            f" WHEN {quote_text(others[0])} THEN 0 ELSE"
+            f" CASE WHEN {one_of(text, marks)} THEN 1 WHEN {one_of(text, others)} THEN 0 ELSE 2 END END"
+            " AS UTINYINT)"
         )
-
-    def _parquet(self, file: str) -> _Piece:
-        path = quote_text(literal_path(file))
-        ((size,),) = self._table.rows(f"SELECT num_rows FROM parquet_file_metadata({path})")
-        return _Piece(f"read_parquet({path}, {NO_FOLDERS}, {_ROW} = true)", _ROW, size)
 
 
 def _memory(columns: int) -> str:

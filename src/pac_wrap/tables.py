@@ -3,7 +3,7 @@
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from pac_wrap.batches import batches
 from pac_wrap.columns import missing_scores, no_rows, not_a_number, refuse_added, require_column, require_two
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
@@ -39,6 +40,8 @@ _WRITERS: Final = {
     ".jsonl": "FORMAT json",
     ".ndjson": "FORMAT json",
 }
+# writers leave NaN out of a Parquet file's statistics, so they prove nothing about NaN
+NO_STATISTICS: Final = "SET disabled_optimizers = 'statistics_propagation'"
 # DuckDB's types of whole numbers, and all that may hold scores
 WHOLE: Final = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER"
 _NUMBERS: Final = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN"
@@ -155,6 +158,14 @@ class Table:
         """Return the rows that a query gives."""
         return self._fetch(query, duckdb.DuckDBPyConnection.fetchall)
 
+    def batches(self, query: str) -> Generator[tuple[Scores, NDArray[np.uint8]]]:
+        """Yield what a query for two columns gives, as `pac_wrap.batches` does."""
+        try:
+            with _watched(self._connection, self._progress):
+                yield from batches(self._connection.sql(query))
+        except (duckdb.Error, RuntimeError) as error:
+            raise _refusal(error, self.names) from error
+
     def arrays(self, query: str) -> dict[str, Any]:
         """Return the columns that a query gives, as arrays."""
         return self._fetch(query, duckdb.DuckDBPyConnection.fetchnumpy)
@@ -189,8 +200,7 @@ def open_table(
         # progress is asked for, never printed by the engine itself
         connection.execute("SET enable_progress_bar = true")
         connection.execute("SET enable_progress_bar_print = false")
-        # writers leave NaN out of a Parquet file's statistics, so they prove nothing about NaN
-        connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+        connection.execute(NO_STATISTICS)
         files = [file for path in paths for file in find_files(path, Path(scratch), start)]
         reader = reader_of(files)
         types: dict[str, str] = {}
