@@ -30,7 +30,7 @@ STEPS = (
     ("metrics", "sql", "sources", "labels", "comparison", "baselines"),
     ("validation",),
     ("timeseries",),
-    ("views", "lines", "batches"),
+    ("views", "lines", "batches", "refusals"),
     ("tables",),
     ("staging",),
     ("scores", "rows"),

@@ -34,8 +34,7 @@ class Staged:
         require_column(label, table.columns)
         self._table, self._score, self._label, self._anomaly_label = table, score, label, anomaly_label
         self._number, self._mark, self._relation = table.score_sql(score), self._mark_sql(), "source"
-        table.rows(f"SET memory_limit = '{_memory(len(table.columns))}'")
-        table.rows(f"SET threads = {_threads()}")
+        table.set(f"memory_limit = '{_memory(len(table.columns))}'", f"threads = {_threads()}")
         if table.reader != "read_parquet":
             columns = f"{self._number} AS score, {self._mark} AS mark"
             with self._fast():
@@ -80,13 +79,11 @@ class Staged:
 
         They say nothing about NaN, which the first pass looks for itself.
         """
-        self._table.rows("SET preserve_insertion_order = false")
-        self._table.rows("SET disabled_optimizers = ''")
+        self._table.set("preserve_insertion_order = false", "disabled_optimizers = ''")
         try:
             yield
         finally:
-            self._table.rows("SET preserve_insertion_order = true")
-            self._table.rows(NO_STATISTICS)
+            self._table.set("preserve_insertion_order = true", NO_STATISTICS)
 
     def _mark_sql(self) -> str:
         """Return the expression that is 1 for anomalies, 0 for normal points, else 2."""

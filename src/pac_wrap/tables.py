@@ -17,6 +17,7 @@ from pac_wrap.columns import missing_scores, no_rows, not_a_number, refuse_added
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
 from pac_wrap.labels import LOOKED_AT, anomaly_marks
+from pac_wrap.refusals import first_line, refusal
 from pac_wrap.sources import find_files, numpy_columns, reader_of
 from pac_wrap.sql import quote_name, quote_text
 from pac_wrap.views import (
@@ -41,7 +42,7 @@ _WRITERS: Final = {
     ".ndjson": "FORMAT json",
 }
 # writers leave NaN out of a Parquet file's statistics, so they prove nothing about NaN
-NO_STATISTICS: Final = "SET disabled_optimizers = 'statistics_propagation'"
+NO_STATISTICS: Final = "disabled_optimizers = 'statistics_propagation'"
 # DuckDB's types of whole numbers, and all that may hold scores
 WHOLE: Final = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER"
 _NUMBERS: Final = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN"
@@ -104,7 +105,7 @@ class Table:
             self.rows(f"COPY (SELECT *, {extra} FROM source) TO {quote_text(target)} ({options})")
         except InputError as error:
             if isinstance(error.__cause__, duckdb.IOException) and "write" in str(error.__cause__).lower():
-                raise OSError(_first_line(error.__cause__)) from error
+                raise OSError(first_line(error.__cause__)) from error
             raise
 
     def score_sql(self, score: str) -> str:
@@ -154,6 +155,11 @@ class Table:
         marks = anomaly_marks([(value, count) for value, count in counted], label, anomaly_label)
         return one_of(text, marks)
 
+    def set(self, *options: str) -> None:
+        """Set options of the engine, such as `threads = 4`."""
+        for option in options:
+            self._connection.execute(f"SET {option}")
+
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return the rows that a query gives."""
         return self._fetch(query, duckdb.DuckDBPyConnection.fetchall)
@@ -164,7 +170,7 @@ class Table:
             with _watched(self._connection, self._progress):
                 yield from batches(self._connection.sql(query))
         except (duckdb.Error, RuntimeError) as error:
-            raise _refusal(error, self.names) from error
+            raise refusal(error, self.names) from error
 
     def arrays(self, query: str) -> dict[str, Any]:
         """Return the columns that a query gives, as arrays."""
@@ -175,7 +181,7 @@ class Table:
             with _watched(self._connection, self._progress):
                 return fetch(self._connection.execute(query))
         except (duckdb.Error, RuntimeError) as error:
-            raise _refusal(error, self.names) from error
+            raise refusal(error, self.names) from error
 
 
 @contextmanager
@@ -200,7 +206,7 @@ def open_table(
         # progress is asked for, never printed by the engine itself
         connection.execute("SET enable_progress_bar = true")
         connection.execute("SET enable_progress_bar_print = false")
-        connection.execute(NO_STATISTICS)
+        connection.execute(f"SET {NO_STATISTICS}")
         files = [file for path in paths for file in find_files(path, Path(scratch), start)]
         reader = reader_of(files)
         types: dict[str, str] = {}
@@ -235,7 +241,7 @@ def open_table(
                         types |= dict.fromkeys(mixed, "DOUBLE")
             table = Table(connection, list(paths), files, reader, types, progress)
         except (duckdb.Error, RuntimeError) as error:
-            raise _refusal(error, list(paths)) from error
+            raise refusal(error, list(paths)) from error
         yield table
 
 
@@ -256,35 +262,6 @@ def output_options(name: str) -> str:
     if suffix not in _WRITERS or (packed and suffix == ".parquet"):
         raise InputError(f"the output {name} has no known format; the endings are {', '.join(_WRITERS)}")
     return _WRITERS[suffix] + (", COMPRESSION gzip" if packed else "")
-
-
-def _refusal(error: Exception, names: list[str]) -> BaseException:
-    if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":
-        return KeyboardInterrupt()
-    return InputError(_sentence(error, names))
-
-
-def _sentence(error: Exception, names: list[str]) -> str:
-    """Return what is wrong with the files, out of DuckDB's longer message."""
-    message = str(error)
-    line = re.search(r"CSV Error on Line: (\d+)", message)
-    value = re.search(r'converting column "(.*)"\. Could not convert string "(.*)" to', message)
-    file = re.search(r"^ *file = (.*)$", message, re.MULTILINE)
-    if line and value:
-        several = len(names) > 1 or any(sign in names[0] for sign in "*?[")
-        where = file[1] if file and several else ", ".join(names)
-        return (
-            f"cannot read {where}: column {value[1]!r} must hold numbers, got {value[2]!r} in line"
-            f" {int(line[1]):,}; mend that line"
-        )
-    return f"cannot read {', '.join(names)}: {_first_line(error)}"
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [text.strip() for text in str(error).splitlines() if text.strip()]
-    useless = ("Original Line", "Possible", "LINE ", "^")
-    wanted = [text for text in lines if not text.startswith(useless) and "sample_size" not in text]
-    return re.sub(r"\s*Try .*", "", "; ".join(wanted[:2])) or type(error).__name__
 
 
 @contextmanager
