@@ -4,7 +4,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -101,6 +101,9 @@ class Table:
         """Write all columns and the added expressions to a file; an OSError says why it cannot be written."""
         refuse_added(self.types, added)
         extra = ", ".join(f"{expression} AS {quote_name(name)}" for name, expression in added.items())
+        # DuckDB 2.0 may wait for ever for its own threads if one of them cannot write; older ones have none
+        with suppress(duckdb.CatalogException):
+            self.set("async_threads = 0")
         try:
             self.rows(f"COPY (SELECT *, {extra} FROM source) TO {quote_text(target)} ({options})")
         except InputError as error:
