@@ -4,11 +4,13 @@ import gc
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
 import pytest
 
+from pac_wrap import batches as module
 from pac_wrap.batches import batches, gathered
 from pac_wrap.engines import duckdb as engine
 from shell import parquet
@@ -51,6 +53,22 @@ def test_a_stream_that_nobody_finishes_is_let_go(connection: duckdb.DuckDBPyConn
     del pairs, first
     gc.collect()
     assert connection.execute("SELECT 42").fetchall() == [(42,)]
+
+
+def test_an_interrupt_in_the_middle_stays_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "scores.parquet"
+    parquet(path, "SELECT hash(i) / 1e19 AS s, i % 2 AS y FROM range(500000) t(i)")
+    seen: list[int] = []
+
+    def values(column: Any, kind: Any) -> Any:
+        seen.append(column.length)
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+        return np.zeros(column.length, dtype=kind)
+
+    monkeypatch.setattr(module, "_values", values)
+    with pytest.raises(KeyboardInterrupt):
+        engine.calibrate(path, score="s", label="y")
 
 
 def test_what_goes_wrong_on_the_way_is_said(connection: duckdb.DuckDBPyConnection) -> None:

@@ -26,7 +26,7 @@ def running(*options: str, scratch: Path | None = None) -> Iterator[subprocess.P
     """Start a decision that waits for its input, and end it if the test has not."""
     environment = os.environ | ({} if scratch is None else {"TMPDIR": str(scratch)})
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([*WORDS, *options], env=environment, **pipes) as process:  # type: ignore[call-overload]
+    with subprocess.Popen([*WORDS, *options], env=environment, **pipes) as process:  # type: ignore[call-overload]  # options in a dictionary
         try:
             yield process
         finally:
@@ -243,6 +243,6 @@ def test_a_closed_standard_output_is_one_sentence(tmp_path: Path) -> None:
 def test_a_full_disk_is_one_sentence() -> None:
     with open("/dev/full", "wb") as full:
         words = {"stdout": full, "stderr": subprocess.PIPE, "timeout": 60, "check": False}
-        done = subprocess.run(WORDS, input=b"score\n5\n", **words)  # type: ignore[call-overload]
+        done = subprocess.run(WORDS, input=b"score\n5\n", **words)  # type: ignore[call-overload]  # options in a dictionary
     assert done.returncode == 2
     assert one_sentence(done.stderr.decode()) == "No space left on device"

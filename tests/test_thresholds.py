@@ -260,7 +260,7 @@ def test_every_regime_explains_itself() -> None:
 def test_scores_to_judge_are_checked_like_any_other(values: Any) -> None:
     thresholds = Thresholds(0.7, 0.3)
     for judge in (thresholds.verdicts, thresholds.prediction_sets, thresholds.y_fp, thresholds.y_fn):
-        assert "scores must" in refusal(lambda judge=judge: judge(values))  # type: ignore[misc]
+        assert "scores must" in refusal(lambda judge=judge: judge(values))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
 
 
 def test_float32_scores_are_compared_as_float64() -> None:

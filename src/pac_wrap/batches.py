@@ -55,17 +55,22 @@ def batches(relation: duckdb.DuckDBPyRelation) -> Generator[tuple[Scores, NDArra
     """
     capsule = relation.__arrow_c_stream__()
     stream = _Stream.from_address(_pointer_of(capsule, b"arrow_array_stream"))
-    while True:
-        array = _Array()
-        if stream.get_next(ctypes.byref(stream), ctypes.byref(array)):
-            raise RuntimeError((stream.get_last_error(ctypes.byref(stream)) or b"").decode(errors="replace"))
-        if not array.release:
-            return
-        try:
-            scores, marks = (array.children[place].contents for place in (0, 1))
-            yield _values(scores, ctypes.c_double), _values(marks, ctypes.c_uint8)
-        finally:
-            array.release(ctypes.byref(array))
+    try:
+        while True:
+            array = _Array()
+            if stream.get_next(ctypes.byref(stream), ctypes.byref(array)):
+                message = stream.get_last_error(ctypes.byref(stream)) or b""
+                raise RuntimeError(message.decode(errors="replace"))
+            if not array.release:
+                return
+            try:
+                scores, marks = (array.children[place].contents for place in (0, 1))
+                yield _values(scores, ctypes.c_double), _values(marks, ctypes.c_uint8)
+            finally:
+                array.release(ctypes.byref(array))
+    finally:
+        # at once, since an error on its way keeps the capsule, and the connection would stay taken
+        stream.release(ctypes.byref(stream))
 
 
 def gathered(

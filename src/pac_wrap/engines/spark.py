@@ -83,7 +83,7 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
     check_features(detector, features)
     scores, named = scorer(detector), knows_names(detector)
 
-    def batches(frames: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:  # type: ignore[name-defined]
+    def batches(frames: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:  # type: ignore[name-defined]  # pd is imported late
         yield from scored(scores, named, frames)
 
     rows = functions.struct(*(functions.expr(_double(name)).alias(name) for name in features))
