@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 TORCH := torch==2.13.0
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+TORTURE_ARGS ?= --write
 
-.PHONY: demo test check format lint types deep engines system picture guide reproduction bench clean
+.PHONY: demo test check format lint types deep engines system picture guide reproduction bench torture clean
 
 demo: $(VENV)/.base
 	$(BIN)/pac-wrap demo
@@ -57,6 +58,10 @@ reproduction: $(VENV)/.deep
 bench: $(VENV)/.engines
 	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
 	$(BIN)/python -m benchmarks.build
+
+# ten minutes of generated faults; writes docs/reliability.md. TORTURE_ARGS="--seed 5 --minutes 2" tries others
+torture: $(VENV)/.engines
+	PYTHONPATH=tests $(BIN)/python -m torture $(TORTURE_ARGS)
 
 clean:
 	rm -rf $(VENV)
