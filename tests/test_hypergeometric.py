@@ -1,4 +1,4 @@
-"""The hypergeometric tail against every way to draw, counted in whole numbers: the nearest double, soon."""
+"""The hypergeometric tail against every way to draw, counted in whole numbers: the nearest double."""
 
 from math import comb
 from time import process_time
