@@ -112,6 +112,11 @@ def test_one_or_two_events_are_worth_no_more_than_that(events: int, misled: bool
     assert Worth(20, None, events).effective == (effective if misled else None)
 
 
+def test_two_windows_are_told_of_as_more_than_one() -> None:
+    text = Worth(2, None, 2).warning("anomalous", 60, 1)
+    assert str(text).startswith("2 anomalous windows of only 2 events can tell little")
+
+
 def test_windows_are_to_be_as_far_apart_as_they_depend_and_as_few_as_they_are_worth() -> None:
     assert made(effective=20.0, lag=9).apart == 9
     # a weak dependence that lasts is not seen at the first lag
