@@ -166,6 +166,14 @@ def test_bad_sequences_are_refused(arguments: tuple[Any, ...], text: str) -> Non
             function(*arguments)
 
 
+def test_the_span_is_limited_wherever_it_begins() -> None:
+    # the shortest span that is too long, and a short one that begins beyond it
+    for start in (0, 5, 2**40):
+        with pytest.raises(InputError, match="at most 67,108,864 units of the grid, got 67,108,865"):
+            dependence([0, 1], [start, start + 2**26])
+    assert dependence([0, 1, 0], [2**26, 2**26 + 1, 2**26 + 2]).n == 3
+
+
 def test_bad_options_are_refused() -> None:
     for function in (autocorrelation, dependence):
         with pytest.raises(InputError, match="max_lag must be a whole number, 0 or more, got -1"):

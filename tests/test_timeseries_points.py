@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.signal import lfilter
 
 from pac_wrap import Certificate, Guarantee, calibrate, verify
-from pac_wrap.errors import DependenceWarning, InputError
+from pac_wrap.errors import DependenceWarning, InputError, VacuousWarning
 from pac_wrap.sampling import ASSUMPTIONS, Sampling
 from pac_wrap.thresholds import Thresholds
 from pac_wrap.timeseries import (
@@ -25,6 +25,7 @@ from pac_wrap.timeseries import (
     misleading,
     random_split,
     window_points,
+    worth,
 )
 from pac_wrap.timeseries.splits import Parts
 from strategies import Floats, refusal
@@ -136,6 +137,15 @@ def independent_points(size: int = 3000, seed: int = 0) -> Points:
     return window_points(random.normal(4.0 * labels), labels, **WINDOW)
 
 
+def calibrated(points: Points, guarantee: Guarantee = TENTH) -> tuple[Certificate, list[str]]:
+    """Return the certificate, and what was warned of: dependence, or too few labels, which is ignored."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        certificate = calibrate_points(points, guarantee)
+    assert {one.category for one in caught} <= {DependenceWarning, VacuousWarning}
+    return certificate, [str(one.message) for one in caught if one.category is DependenceWarning]
+
+
 def quiet(points: Points, parts: Parts | None, **options: Any) -> Certificate:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DependenceWarning)
@@ -167,10 +177,9 @@ def test_the_certificate_is_that_of_the_calibration_part(kind: str, options: dic
     assert verify(found, scores[labels == 0], scores[labels == 1])
     effective = []
     for label in (0, 1):
-        index = chosen[labels == label]
-        errors = exceedances(points.scores[index], expected.thresholds, bool(label))
-        by_hand = dependence(errors, points.positions[index] // points.every, max_lag=points.longest)
-        effective.append(by_hand.effective if 0 < errors.sum() < errors.size else None)
+        mine = scores[labels == label]
+        errors = int(exceedances(mine, expected.thresholds, bool(label)).sum())
+        effective.append(worth(mine, anomalous=bool(label), errors=errors).effective)
     gap, block = (20, 100) if kind == "blocks" else (0, None)
     assert found.sampling == Sampling(3, 5, "max", kind, gap, block, *effective)  # type: ignore[arg-type]
     assert Certificate.from_json(found.to_json()) == found
@@ -202,11 +211,8 @@ def test_a_warning_says_what_dependent_windows_are_worth_and_what_spacing_helps(
     noise = random.normal(size=30_000) * sqrt(1 - phi**2)
     labels = np.repeat(np.arange(60) % 3 == 0, 500).astype(int)
     points = window_points(lfilter([1.0], [1.0, -phi], noise) + 5.0 * labels, labels, length=1, every=4)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        certificate = calibrate_points(points, TENTH)
-    told = [str(one.message) for one in caught if one.category is DependenceWarning]
-    assert len(told) == len(caught) == (2 if phi else 0)
+    certificate, told = calibrated(points)
+    assert len(told) == (2 if phi else 0)
     sampling = certificate.sampling
     assert sampling is not None
     if not phi:
@@ -215,16 +221,133 @@ def test_a_warning_says_what_dependent_windows_are_worth_and_what_spacing_helps(
     for text, name, anomalous, n in zip(
         told, ("normal", "anomalous"), (False, True), (5000, 2500), strict=True
     ):
-        found = points.dependence(certificate.thresholds, anomalous)
-        assert found is not None
-        assert misleading(found)
+        found = points.worth(certificate.thresholds, anomalous)
         assert text == (
             f"{n:,} {name} windows are worth about {found.effective:,.0f} independent ones, so the stated"
-            f" confidence is too high; take windows about {4 * found.lag:,} steps apart"
+            f" confidence is too high; take windows about {4 * found.apart:,} steps apart"
         )
-        assert found.lag > 1
+        assert found.apart > 1
         assert found.effective == getattr(sampling, f"effective_{name}")
-    assert caught[0].filename == __file__
+
+
+def test_a_warning_points_at_the_line_that_calibrates() -> None:
+    with pytest.warns(DependenceWarning) as caught:
+        calibrate_points(window_points(np.arange(600.0), np.arange(600) % 2), TENTH)
+    assert {one.filename for one in caught} == {__file__}
+
+
+def events_of(*runs: int, apart: int = 30) -> Points:
+    """Return independent scores of anomalies in so many runs of so many windows, amid normal windows."""
+    labels = np.concatenate([np.repeat([0, 1], [apart, run]) for run in (*runs, 0)])
+    return window_points(np.random.default_rng(1).normal(5.0 * labels), labels)
+
+
+@pytest.mark.parametrize(
+    ("runs", "told"),
+    [
+        ((60, 60), "120 anomalous windows of only 2 events"),
+        ((120,), "120 anomalous windows of only one event"),
+    ],
+)
+def test_many_windows_of_one_or_two_events_warn_though_their_scores_look_independent(
+    runs: tuple[int, ...], told: str
+) -> None:
+    points = events_of(*runs, apart=100)
+    certificate, warned = calibrated(points)
+    assert warned == [
+        f"{told} can tell little about other events, so the stated confidence is too high; label windows of"
+        " more events"
+    ]
+    assert certificate.sampling is not None
+    assert certificate.sampling.effective_anomalous == len(runs)
+    assert f"about {len(runs)} independent anomalous scores" in str(certificate)
+    found = points.worth(certificate.thresholds, anomalous=True).dependence
+    assert found is not None
+    assert not misleading(found)
+
+
+def test_the_same_windows_in_many_events_do_not() -> None:
+    assert calibrated(events_of(*[4] * 30))[1] == []
+
+
+def test_events_are_runs_of_neighbouring_windows_also_of_a_part_and_of_joined_series() -> None:
+    rule = Thresholds(3.0, 3.0)
+    points = events_of(5, 1, 7)
+
+    def events(found: Points, part: list[int] | None = None) -> int | None:
+        return found.worth(rule, True, None if part is None else np.array(part, dtype=np.intp)).events
+
+    assert events(points) == 3
+    # windows 30 to 34, 65 and 96 to 102 are anomalous
+    assert events(points, [30, 34]) == events(points, [0, 32]) == 1
+    assert events(points, [30, 33, 65, 70]) == 2
+    assert events(points, [0, 1]) == 0
+    assert points.worth(rule, anomalous=False).events is None
+    # the end of one series and the start of the next are not neighbours
+    anomalous = window_points(np.zeros(4), np.ones(4, dtype=int))
+    assert events(anomalous) == 1
+    assert events(joined([anomalous] * 3)) == 3
+    # windows of more than one step are neighbours if none is left out between them
+    labels = np.zeros(40, dtype=int)
+    labels[[0, 7, 9, 21, 39]] = 1
+    assert events(window_points(np.zeros(40), labels, length=5, every=5)) == 3
+
+
+def test_what_cannot_be_judged_warns() -> None:
+    random = np.random.default_rng(0)
+    # 28 normal windows, 29 anomalous ones, each by itself
+    few = window_points(random.normal(5.0 * (np.arange(57) % 2 == 0)), np.arange(57) % 2 == 0)
+    labels = np.arange(400) % 2
+    alike = window_points(6.0 * labels, labels)
+    for points, counts in ((few, (28, 29)), (alike, (200, 200))):
+        certificate, told = calibrated(points)
+        assert told == [
+            f"{n} {name} windows cannot show how far windows depend on each other, for no score has 15 of"
+            " them on either side, so the stated confidence holds only if they do not; label more"
+            for n, name in zip(counts, ("normal", "anomalous"), strict=True)
+        ]
+        sampling = certificate.sampling
+        assert sampling is not None
+        assert (sampling.effective_normal, sampling.effective_anomalous) == (None, None)
+        assert sampling.worth == (
+            "what the normal scores are worth cannot be said; what the anomalous scores are worth cannot be"
+            " said"
+        )
+
+
+def test_one_window_of_a_class_warns() -> None:
+    half = Guarantee(0.5, 0.5, 0.5, 0.5)
+    for scores, labels, told in (
+        ([0.0, 1.0], [0, 1], ["1 normal window cannot show", "1 anomalous window of only one event can"]),
+        ([0.0], [0], ["1 normal window cannot show"]),
+    ):
+        _, warned = calibrated(window_points(scores, labels), half)
+        assert [text.startswith(start) for text, start in zip(warned, told, strict=True)] == [True] * len(
+            told
+        )
+
+
+def test_a_class_that_is_promised_nothing_does_not_warn() -> None:
+    trend = window_points(np.arange(200.0), np.repeat([0, 1], [180, 20]))
+    # 20 anomalies are too few for a tenth at .1, so nothing is promised about them
+    assert [text[:10] for text in calibrated(trend)[1]] == ["180 normal"]
+    assert [text[:10] for text in calibrated(trend, Guarantee(0.1, None, 0.1))[1]] == ["180 normal"]
+    assert [text[:12] for text in calibrated(trend, Guarantee(None, 0.2, delta_fnr=0.1))[1]] == [
+        "20 anomalous"
+    ]
+
+
+def test_a_series_too_short_to_be_thinned_is_told_so() -> None:
+    # it hardly moves within its 120 windows, so that no spacing within the series helps
+    noise = np.random.default_rng(0).standard_normal(120)
+    points = window_points(lfilter([1.0], [1.0, -0.99], noise), np.zeros(120, dtype=int))
+    certificate, (text,) = calibrated(points, Guarantee(0.05, None, 0.05))
+    found = points.worth(certificate.thresholds, anomalous=False)
+    assert text == (
+        f"120 normal windows are worth about {found.effective:,.0f} independent ones, so the stated"
+        " confidence is too high; the series is too short to take windows further apart, for fewer than the"
+        " 59 that are needed would remain"
+    )
 
 
 def test_windows_as_far_apart_as_advised_are_worth_more() -> None:
@@ -235,9 +358,8 @@ def test_windows_as_far_apart_as_advised_are_worth_more() -> None:
     dense = window_points(scores, labels)
     with pytest.warns(DependenceWarning):
         thresholds = calibrate_points(dense, TENTH).thresholds
-    found = dense.dependence(thresholds, anomalous=False)
-    assert found is not None
-    spaced = window_points(scores, labels, length=1, every=found.spacing(1))
+    apart = max(dense.worth(thresholds, anomalous).apart for anomalous in (False, True))
+    spaced = window_points(scores, labels, length=1, every=apart)
     certificate = calibrate_points(spaced, TENTH)  # a warning would be an error
     assert certificate.sampling is not None
     assert (certificate.sampling.effective_normal or 0.0) > 0.5 * certificate.normal.n
@@ -252,6 +374,8 @@ def test_what_a_class_without_points_or_threshold_is_worth_is_unknown() -> None:
     one_sided = quiet(independent_points(), None)
     without = replace(one_sided.thresholds, clear_below=None)
     assert independent_points().dependence(without, anomalous=True) is None
+    # what its points are worth hangs on no threshold
+    assert independent_points().worth(without, anomalous=True).effective is not None
 
 
 @pytest.mark.parametrize(

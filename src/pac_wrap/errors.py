@@ -67,4 +67,4 @@ class OverlapWarning(PACWrapWarning):
 
 
 class DependenceWarning(PACWrapWarning):
-    """Dependence in time makes the nominal number of calibration points misleading."""
+    """The points of a series are worth far less than their number, or nothing can be said of their worth."""

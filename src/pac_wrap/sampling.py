@@ -23,8 +23,8 @@ class Sampling:
 
     A window is the first `length` of every `every` steps; its score is that of its steps, reduced.
     `split` is "blocks" (of `block` steps, calibration and test at least `gap` steps apart), "random", or
-    "none" if every window calibrates. The effective sizes come from the autocorrelation of the errors; None
-    where there were no errors, so that nothing could be learned.
+    "none" if every window calibrates. The effective sizes come from the autocorrelation of the scores, and
+    are at most the number of events where there were only one or two; None where nothing can be said.
 
     >>> print(Sampling(15, 60, "max", "blocks", 60, 600, effective_normal=80, effective_anomalous=9))
     windows of 15 in every 60 steps (max), split in blocks of 600 steps with a gap of 60
@@ -65,7 +65,7 @@ class Sampling:
         """How many independent points the windows count as, in words."""
         pairs = (("normal", self.effective_normal), ("anomalous", self.effective_anomalous))
         known = [f"about {size:,.0f} independent {name} scores" for name, size in pairs if size is not None]
-        unknown = [f"too few errors to say of {name} scores" for name, size in pairs if size is None]
+        unknown = [f"what the {name} scores are worth cannot be said" for name, size in pairs if size is None]
         return "; ".join([f"worth {' and '.join(known)}"] * bool(known) + unknown)
 
     def __str__(self) -> str:

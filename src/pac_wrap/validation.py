@@ -6,7 +6,6 @@ never larger.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import comb
 from typing import Final
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.binomial import error_budget, interval
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Guarantee, as_guarantee
+from pac_wrap.hypergeometric import hypergeometric_cdf
 from pac_wrap.inputs import Scores, as_scores, check_count, check_rate
 from pac_wrap.metrics import Rate
 from pac_wrap.tail import cdf
@@ -241,13 +241,3 @@ def _sides(
         for i, (ceiling, delta) in enumerate(ceilings)
     )
     return fpr, fnr
-
-
-def hypergeometric_cdf(k: int, n: int, marked: int, total: int) -> float:
-    """Return the chance of at most k marked points among n drawn without replacement: eq. (18)."""
-    first = max(0, n + marked - total)
-    ways = term = comb(marked, first) * comb(total - marked, n - first) if k >= first else 0
-    for i in range(first, min(k, marked, n)):
-        term = term * (marked - i) * (n - i) // ((i + 1) * (total - marked - n + i + 1))
-        ways += term
-    return ways / comb(total, n)

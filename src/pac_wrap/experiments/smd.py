@@ -168,8 +168,9 @@ def _setting(count: int, seeds: int, quick: bool) -> tuple[str, ...]:
 def _findings(outcomes: list[Outcome], spacings: list[Row]) -> Iterator[str]:
     yield (
         "What is guaranteed: nothing unconditionally. The promise is proved for independent points; on series"
-        " it is conditional on mixing. The column *worth* estimates how many independent points there are; it"
-        " takes machines for drawn at random, and is pessimistic about the same machines again."
+        " it is conditional on mixing. The column *worth* estimates how many independent points there are"
+        " from their errors at the thresholds, which is too many where few errors are allowed, as few show"
+        " little; it takes machines for drawn at random, and is pessimistic about the same machines again."
     )
     for split, told in (("random", "Random split"), ("blocks", "Blocks")):
         group = [one for one in outcomes if one.split == split and one.share == SHARE]

@@ -13,12 +13,14 @@ from pac_wrap.timeseries.resampling import block_violation, independent_violatio
 from pac_wrap.timeseries.splits import Parts, block_split, random_split
 from pac_wrap.timeseries.times import check_times
 from pac_wrap.timeseries.windows import Windows, windows
+from pac_wrap.timeseries.worth import Worth, worth
 
 __all__ = [
     "Dependence",
     "Parts",
     "Points",
     "Windows",
+    "Worth",
     "autocorrelation",
     "block_split",
     "block_violation",
@@ -34,4 +36,5 @@ __all__ = [
     "random_violation",
     "window_points",
     "windows",
+    "worth",
 ]

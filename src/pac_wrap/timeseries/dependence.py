@@ -1,7 +1,7 @@
 """How much points depend on each other in time, and as how many independent ones they count.
 
-A diagnostic: it estimates, and promises nothing. What is judged is the indicator of an error, since the error
-rates hang on nothing else: `exceedances`.
+A diagnostic: it estimates, and promises nothing. What is judged is one indicator, such as that of an error
+(`exceedances`); `worth` judges a class by several.
 """
 
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ def autocorrelation(
 def dependence(
     indicator: ArrayLike, positions: ArrayLike | None = None, max_lag: int | None = None
 ) -> Dependence:
-    """Return how the points of one class depend on each other, judged by the indicator of their errors.
+    """Return how the points of one class depend on each other, judged by one indicator, such as their errors.
 
     effective = n / (1 + 2 sum_k (pairs_k / n) rho_k) over k = 1, 2, ..., where pairs_k pairs are k apart;
     without holes these are n - k. The sum ends by Geyer's rule: before the first two neighbouring lags whose
@@ -154,13 +154,16 @@ def _lag_sums(values: Scores, steps: Steps) -> tuple[Scores, Steps]:
     """Return, for each lag, the sum of products over the pairs that far apart, and the number of pairs."""
     size = int(steps[-1] - steps[0]) + 1
     padded = 1 << (2 * size - 1).bit_length()
-    sums = []
-    for weights in (values, np.ones(values.size)):
+
+    def sums(weights: Scores) -> Scores:
         grid = np.zeros(padded)
         grid[steps - steps[0]] = weights
         transformed = np.fft.rfft(grid)
-        sums.append(np.fft.irfft(transformed.real**2 + transformed.imag**2, padded)[:size])
-    return sums[0], np.rint(sums[1]).astype(np.intp)
+        return np.asarray(np.fft.irfft(transformed.real**2 + transformed.imag**2, padded)[:size])
+
+    if size == values.size:  # no holes
+        return sums(values), np.arange(size, 0, -1, dtype=np.intp)
+    return sums(values), np.rint(sums(np.ones(values.size))).astype(np.intp)
 
 
 def _per_pair(sums: Scores, pairs: Steps) -> Scores:

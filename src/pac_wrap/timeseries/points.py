@@ -8,6 +8,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pac_wrap.binomial import min_samples
 from pac_wrap.calibration import StrategyOptions, calibrate
 from pac_wrap.certificate import Certificate
 from pac_wrap.errors import DependenceWarning, InputError
@@ -17,9 +18,10 @@ from pac_wrap.relaxation import Strategy, StrategyName
 from pac_wrap.sampling import ASSUMPTIONS, Reduce, Sampling
 from pac_wrap.thresholds import Thresholds
 from pac_wrap.timeseries.checks import Steps
-from pac_wrap.timeseries.dependence import Dependence, dependence, exceedances, misleading
+from pac_wrap.timeseries.dependence import Dependence, dependence, exceedances
 from pac_wrap.timeseries.splits import Parts
 from pac_wrap.timeseries.windows import windows
+from pac_wrap.timeseries.worth import Worth, worth
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,10 @@ class Points:
     def dependence(
         self, thresholds: Thresholds, anomalous: bool, part: Steps | None = None
     ) -> Dependence | None:
-        """Return how far the errors of one class depend on each other; None without errors to judge by."""
+        """Return how far the errors of one class depend on each other; None without errors to judge by.
+
+        What the points are worth, also where errors are few: `worth`.
+        """
         index = self.of_class(anomalous, part)
         threshold = thresholds.clear_below if anomalous else thresholds.alarm_from
         if index.size == 0 or threshold is None:
@@ -58,6 +63,20 @@ class Points:
         if errors.all() or not errors.any():
             return None
         return dependence(errors, self.positions[index] // self.every, max_lag=self.longest)
+
+    def worth(self, thresholds: Thresholds, anomalous: bool, part: Steps | None = None) -> Worth:
+        """Return as how many independent points those of one class count."""
+        index = self.of_class(anomalous, part)
+        scores = self.scores[index]
+        threshold = thresholds.clear_below if anomalous else thresholds.alarm_from
+        errors = 0 if threshold is None else int(exceedances(scores, thresholds, anomalous).sum())
+        events = np.unique(self._events()[index]).size if anomalous else None
+        return worth(scores, anomalous=anomalous, errors=errors, events=events)
+
+    def _events(self) -> Steps:
+        """Return a number for each point that neighbours share if both are anomalous: that of their event."""
+        together = (np.diff(self.positions) == self.every) & (self.labels[1:] == 1) & (self.labels[:-1] == 1)
+        return np.concatenate([[0], np.cumsum(~together)])
 
 
 def window_points(
@@ -113,11 +132,13 @@ def calibrate_points(
 ) -> Certificate:
     """Return the certificate of the calibration part of some windows (of all, without parts).
 
-    It carries the windows, the split and the effective sample sizes, and it assumes mixing instead of
-    independence. Where dependence makes n misleading, a `DependenceWarning` says what spacing would help.
+    It carries the windows, the split and what the points are worth, and it assumes mixing instead of
+    independence. A `DependenceWarning` says where n is misleading, and what would help: if points of a class
+    count as less than half of their number, if nothing can be said of them, or if all anomalies are of one or
+    two events.
 
     >>> random = np.random.default_rng(0)
-    >>> labels = np.repeat([0, 1], [6000, 3000])
+    >>> labels = np.tile(np.repeat([0, 1], [60, 30]), 100)
     >>> points = window_points(random.normal(5 * labels), labels, length=5, every=20)
     >>> certificate = calibrate_points(points, Guarantee(0.1, 0.1, 0.1, 0.1))
     >>> certificate.regime.value, str(certificate.sampling)
@@ -136,18 +157,16 @@ def calibrate_points(
         strategy=strategy,
         **options,
     )
-    effective = []
-    for name, anomalous in (("normal", False), ("anomalous", True)):
-        found = points.dependence(certificate.thresholds, anomalous, part)
-        effective.append(None if found is None else found.effective)
-        if found is not None and misleading(found):
-            warnings.warn(
-                f"{found.n:,} {name} windows are worth about {found.effective:,.0f} independent ones, so the"
-                " stated confidence is too high; take windows about"
-                f" {found.spacing(points.every):,} steps apart",
-                DependenceWarning,
-                stacklevel=2,
-            )
+    found = [points.worth(certificate.thresholds, anomalous, part) for anomalous in (False, True)]
+    for one, name, evidence in zip(
+        found, ("normal", "anomalous"), (certificate.normal, certificate.anomalous), strict=True
+    ):
+        budget = evidence.budget
+        if budget is None or budget.errors is None or certificate.certified is None:
+            continue  # nothing is promised that could be wrong
+        text = one.warning(name, points.every, min_samples(budget.rate, budget.delta))
+        if text is not None:
+            warnings.warn(text, DependenceWarning, stacklevel=2)
     sampling = Sampling(
         points.length,
         points.every,
@@ -155,6 +174,6 @@ def calibrate_points(
         "none" if parts is None else parts.kind,
         0 if parts is None else parts.gap,
         None if parts is None else parts.block,
-        *effective,
+        *(one.effective for one in found),
     )
     return replace(certificate, sampling=sampling, assumptions=ASSUMPTIONS)

@@ -9,13 +9,14 @@ from numpy.typing import ArrayLike
 from pac_wrap.binomial import error_budget, interval
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Budget, Guarantee, as_guarantee
+from pac_wrap.hypergeometric import hypergeometric_cdf
 from pac_wrap.inputs import as_anomaly_mask, as_scores, check_count, check_rate
 from pac_wrap.metrics import Rate
 from pac_wrap.thresholds import find_thresholds
 from pac_wrap.timeseries.checks import check_random, check_same_length, check_steps
 from pac_wrap.timeseries.dependence import exceedances
 from pac_wrap.timeseries.splits import Splitter, block_splitter, random_splitter
-from pac_wrap.validation import ExactViolation, ViolationRate, hypergeometric_cdf
+from pac_wrap.validation import ExactViolation, ViolationRate
 
 BudgetOf = Callable[[int], Budget | None]
 
