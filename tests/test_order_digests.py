@@ -93,7 +93,7 @@ def test_two_scores_that_move_towards_each_other_are_noticed() -> None:
 
 
 def test_hashes_are_spread_evenly() -> None:
-    # round numbers, which differ in few bits: each of 64 bits is set in half of the hashes, within six deviations
+    # round numbers, which differ in few bits: each bit is set in half of the hashes, within six deviations
     hashes = [int(digest(np.array([score])), 16) for score in np.arange(2_000.0)]
     assert len(set(hashes)) == 2_000
     for bit in range(64):
