@@ -37,8 +37,9 @@ def any_bits(size: int) -> Floats:
     bits = np.random.default_rng(17).integers(0, 1 << 64, size, dtype=np.uint64)
     # the exponent of every other one is zero: subnormal
     bits[::2] &= np.uint64(0x800F_FFFF_FFFF_FFFF)
-    scores = np.concatenate([[score for score, _ in PINNED], bits.view(np.float64)])
-    return scores[~np.isnan(scores)]
+    scores: Floats = np.concatenate([[score for score, _ in PINNED], bits.view(np.float64)])
+    sound: Floats = scores[~np.isnan(scores)]
+    return sound
 
 
 @pytest.mark.parametrize(("score", "expected"), PINNED)

@@ -52,9 +52,9 @@ def test_memory_maps_are_calibrated_on_without_a_copy(kind: Any, tmp_path: Path)
         scores.tofile(tmp_path / str(place))
         mapped.append(np.memmap(tmp_path / str(place), dtype=kind, mode="r"))
     tracemalloc.start()
-    certificate = calibrate(*mapped)
+    certificate = calibrate(mapped[0], mapped[1])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert certificate == calibrate(*arrays)
+    assert certificate == calibrate(arrays[0], arrays[1])
     # one class as float64 alone would take 8 MB
     assert peak < 6_000_000
