@@ -121,3 +121,15 @@ def test_digests_are_the_same_where_the_processor_flushes(flushing: Callable[[],
     assert digest(scores) == Held(scores, "normal", 5).digest == survey(scores, scores).digests[0] == expected
     for score, text in PINNED:
         assert digest(np.array([score])) == text
+
+
+def test_float32_scores_keep_their_digest_where_the_processor_flushes(flushing: Callable[[], None]) -> None:
+    # every subnormal float32 is a normal double
+    bits = np.array([0, 1, 2, 0x7FFFFF, 0x800000, 0x3F800000], dtype=np.uint32)
+    few = np.concatenate([bits, bits | np.uint32(1 << 31)]).view(np.float32)
+    expected = [digest(few.astype(np.float64)), digest(np.resize(few, SMALL + 5).astype(np.float64))]
+    anomalous = np.ones(9)
+    flushing()
+    for scores, text in zip((few, np.resize(few, SMALL + 5)), expected, strict=True):
+        assert digest(scores) == digest(np.repeat(scores, 2)[::2]) == text
+        assert calibrate(scores, anomalous).normal.digest == text

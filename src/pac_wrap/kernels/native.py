@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.inputs import Scores
-from pac_wrap.kernels.compiled import load_sealed
+from pac_wrap.kernels.compiled import flushes, load_sealed
 from pac_wrap.kernels.plain import Codes, Floats, Inside, Plain
 
 _SOURCE: Final = Path(__file__).with_name("kernels.c")
@@ -51,7 +51,7 @@ class Native(Plain):
 
     def bracket(self, scores: Floats, low: np.floating, high: np.floating, *, keep: bool) -> Inside:
         """Return what lies in [low, high], and kept if asked for, with all that one pass can count."""
-        if not _walkable(scores):
+        if not _walkable(scores) or _flushed(scores):
             return super().bracket(scores, low, high, keep=keep)
         call, nan, inside = self._bracket[scores.dtype], False, [np.empty(0, dtype=scores.dtype)]
         room, sums = np.empty(min(scores.size, _CHUNK), dtype=scores.dtype), np.zeros(3, dtype=np.uint64)
@@ -72,7 +72,7 @@ class Native(Plain):
 
     def mix(self, scores: Floats) -> int:
         """Return the sum that a digest shows."""
-        if not _walkable(scores):
+        if not _walkable(scores) or _flushed(scores):
             return super().mix(scores)
         return int(self._mix[scores.dtype](_at(scores), scores.size))
 
@@ -97,6 +97,11 @@ def _walkable(array: NDArray[Any], kind: np.dtype[Any] | None = None) -> bool:
     """Return whether an array is of a type, or of any that scores have in C, and lies there in one piece."""
     known = array.dtype in _KINDS if kind is None else array.dtype == kind
     return known and array.flags.c_contiguous and array.flags.aligned
+
+
+def _flushed(scores: Floats) -> bool:
+    """Return whether some scores may lose their bits as C widens them for their hash."""
+    return scores.dtype != _DOUBLE and flushes()
 
 
 def _at(array: NDArray[Any]) -> int:

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.inputs import Scores
+from pac_wrap.inputs import Scores, restore_subnormal
 
 Floats = NDArray[np.floating]
 Codes = NDArray[np.int8]
@@ -142,6 +142,7 @@ class _Mixer:
         """Return the bits of a chunk, which stay valid until the next one."""
         values = self._values[: chunk.size]
         np.copyto(values, chunk)
+        restore_subnormal(chunk, values)
         bits = values.view(np.uint64)
         # -0.0 compares equal to 0.0; a float sum would flush subnormal numbers where the processor does
         bits[bits == _MINUS_ZERO] = 0
