@@ -1,10 +1,12 @@
 """Settings that every test shares."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+import flushing as switches
 from pac_wrap.kernels import kernels
 from pac_wrap.kernels.native import library
 
@@ -23,6 +25,19 @@ def each_kernel(request: pytest.FixtureRequest) -> Iterator[None]:
         kernels.cache_clear()
         yield
     kernels.cache_clear()
+
+
+@pytest.fixture(params=["C", "torch"])
+def flushing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], None]]:
+    """Yield what makes this processor take subnormal numbers for zeros until the test ends."""
+    switch = switches.in_c(tmp_path) if request.param == "C" else switches.in_torch()
+
+    def flush() -> None:
+        if not switch(True):
+            pytest.skip("this processor cannot flush subnormal numbers to zero")
+
+    yield flush
+    switch(False)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -13,6 +13,11 @@ from pac_wrap import Certificate, calibrate
 from shell import CERTIFICATE, GOLDEN, command, invoke, refused, succeeded, write
 
 COLUMNS = ["--score", "score", "--label", "label"]
+VERIFIED = """\
+verified: these scores and labels, in any order, give this certificate
+not shown: that the detector gave these scores, that the labels are right, that nobody chose the rows;
+           a digest finds accidents, not forgers
+"""
 CLEAR, BETWEEN, ALARM = 0.0, 1.0, 5.0  # a score below, between and above the golden thresholds
 
 
@@ -87,10 +92,10 @@ def test_labels_of_another_name_are_evaluated(tmp_path: Path) -> None:
 
 
 def test_the_scores_it_was_made_of_verify_a_certificate_in_any_order(tmp_path: Path) -> None:
-    assert succeeded("verify", CERTIFICATE, GOLDEN / "scores.csv", *COLUMNS) == "verified\n"
+    assert succeeded("verify", CERTIFICATE, GOLDEN / "scores.csv", *COLUMNS) == VERIFIED
     lines = (GOLDEN / "scores.csv").read_text().splitlines()
     shuffled = write(tmp_path / "a.csv", "\n".join([lines[0], *reversed(lines[1:])]) + "\n")
-    assert succeeded("verify", CERTIFICATE, shuffled, *COLUMNS) == "verified\n"
+    assert succeeded("verify", CERTIFICATE, shuffled, *COLUMNS) == VERIFIED
 
 
 @pytest.mark.parametrize("change", ["one score", "one label", "one row less", "one row twice"])
@@ -121,7 +126,7 @@ def test_certificates_of_one_threshold_verify_too(name: str, tmp_path: Path) -> 
     saved = tmp_path / "certificate.json"
     options = ["--no-abstain", "--strategy", name, "-o", saved]
     assert invoke("calibrate", GOLDEN / "scores.csv", *COLUMNS, *options).code == 0
-    assert succeeded("verify", saved, GOLDEN / "scores.csv", *COLUMNS) == "verified\n"
+    assert succeeded("verify", saved, GOLDEN / "scores.csv", *COLUMNS) == VERIFIED
 
 
 def test_an_edited_certificate_is_refused_before_it_is_verified(tmp_path: Path) -> None:

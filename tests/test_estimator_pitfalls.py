@@ -1,7 +1,7 @@
 """What goes wrong without a sound unless it is told: too few labels, a swapped detector, lost scores."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -90,19 +90,6 @@ def test_an_asked_ceiling_that_is_lost_makes_a_certificate_empty() -> None:
     assert certificate.empty
     assert "0 anomalous scores certify no FNR below 1" in str(certificate)
     assert not calibrate(NORMAL, ANOMALOUS, abstain=False, strategy="hold_fpr").empty
-
-
-@pytest.fixture
-def flushing() -> Iterator[Callable[[], None]]:
-    """Yield what makes this processor take subnormal numbers for zeros until the test ends."""
-    torch = pytest.importorskip("torch", reason="torch is not installed (make deep)")
-
-    def flush() -> None:
-        if not torch.set_flush_denormal(True):
-            pytest.skip("this processor cannot flush subnormal numbers to zero")
-
-    yield flush
-    torch.set_flush_denormal(False)
 
 
 def test_zeros_stay_normal_where_the_processor_flushes_subnormal_numbers(

@@ -1,14 +1,17 @@
 import tracemalloc
 from math import inf, nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pac_wrap import cores, steps
+from pac_wrap.kernels import Plain
 from pac_wrap.thresholds import Thresholds
 from strategies import refusal
 
@@ -117,6 +120,48 @@ def test_many_scores_use_every_core_and_little_memory(monkeypatch: pytest.Monkey
         tracemalloc.stop()
         # two buffers of bytes for each of three threads, and what widening needs
         assert peak - verdicts.nbytes < 3_000_000
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16, np.int64])
+def test_a_memory_map_is_decided_without_a_copy(kind: Any, tmp_path: Path) -> None:
+    scores = (np.random.default_rng(0).random(1_000_003) * 9).astype(kind)
+    scores.tofile(tmp_path / "scores")
+    mapped = np.memmap(tmp_path / "scores", dtype=kind, mode="r")
+    rule = Thresholds(alarm_from=7.0, clear_below=3.0)
+    tracemalloc.start()
+    verdicts = rule.verdicts(mapped)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert type(verdicts) is np.ndarray
+    assert np.array_equal(verdicts, rule.verdicts(scores))
+    # a copy as float64 alone would take 8 MB; widening in chunks needs half a megabyte
+    assert peak - verdicts.nbytes < 1_500_000
+
+
+class Named(np.ndarray[Any, Any]):
+    """An array with something more, as many packages have."""
+
+
+def test_other_wrapped_arrays_are_decided_as_arrays_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    class Watched(Plain):
+        def codes(self, scores: Any, *others: Any) -> bool:
+            seen.append((type(scores), scores.dtype))
+            return super().codes(scores, *others)
+
+    monkeypatch.setattr(steps, "kernels", Watched)
+    rule = Thresholds(alarm_from=0.7, clear_below=0.3)
+    scores = np.linspace(0.0, 1.0, 1000, dtype=np.float32)
+    expected = rule.verdicts(scores)
+    for same in (scores.view(Named), np.ma.MaskedArray(scores), pd.Series(scores)):
+        assert np.array_equal(rule.verdicts(same), expected)
+    assert seen == [(np.ndarray, np.dtype(np.float32))] * 4
+    masked = np.ma.MaskedArray(scores, mask=scores > 0.99)
+    assert "must not contain masked values, got 10" in refusal(lambda: rule.verdicts(masked))
+    with pytest.warns(PendingDeprecationWarning, match="matrix"):
+        matrix = np.asmatrix(scores)
+    assert "scores must be one-dimensional" in refusal(lambda: rule.verdicts(matrix))
 
 
 def test_an_error_in_a_thread_arrives() -> None:

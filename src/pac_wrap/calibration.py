@@ -23,6 +23,10 @@ from pac_wrap.thresholds import crossings, find_regime, find_thresholds
 
 # from so many scores of each class on, a thread for each pays
 _MANY: Final = 1 << 20
+_VERIFIED: Final = """\
+verified: these scores and labels, in any order, give this certificate
+not shown: that the detector gave these scores, that the labels are right, that nobody chose the rows;
+           a digest finds accidents, not forgers"""
 
 
 class StrategyOptions(TypedDict, total=False):
@@ -166,17 +170,20 @@ class Verification:
         return not self.differences
 
     def __str__(self) -> str:
-        return "verified" if self else "not verified: " + "; ".join(self.differences)
+        return _VERIFIED if self else "not verified: " + "; ".join(self.differences)
 
 
 def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) -> Verification:
     """Recompute a certificate from the scores it was made of, and say where the two differ.
 
+    This shows that the scores, in any order, give the certificate. It does not show that the detector gave
+    these scores, that the labels are right, or that nobody chose the rows.
+
     >>> certificate = calibrate([0.1, 0.2], [0.8, 0.9])
     >>> bool(verify(certificate, [0.2, 0.1], [0.8, 0.9]))
     True
     >>> print(verify(certificate, [0.1, 0.3], [0.8, 0.9]))
-    not verified: normal.digest is '44c148ec90caa012' in the certificate, '17f3398ce1e4c009' from the scores
+    not verified: normal.digest is '4bf0b9951e6a64ba' in the certificate, '6564847ef7e48ce1' from the scores
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from math import nan
 from numbers import Real
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.errors import InputError, LabelWarning
 
 Scores = NDArray[np.float64]
+
+_LEAST_32: Final = np.ones(1, dtype=np.uint32).view(np.float32)
 
 
 def check_rate(name: str, value: float) -> float:
@@ -70,6 +72,7 @@ def as_scores(values: ArrayLike, name: str = "scores") -> Scores:
         )
     with np.errstate(invalid="ignore"):  # a signalling NaN would warn before it is refused
         scores = array.astype(np.float64, copy=False)
+        restore_subnormal(array, scores)
     missing = np.isnan(scores)
     if missing.any():
         raise InputError(
@@ -77,6 +80,19 @@ def as_scores(values: ArrayLike, name: str = "scores") -> Scores:
             f" position {int(missing.argmax())}; drop those points or make the detector score them"
         )
     return scores
+
+
+def restore_subnormal(scores: NDArray[Any], wide: Scores) -> None:
+    """Put back subnormal float32 scores that the processor flushed to zero as they were widened.
+
+    As doubles they are normal, so nothing takes them for zeros any more.
+    """
+    if scores.dtype != np.float32 or _LEAST_32.astype(np.float64)[0] != 0.0:
+        return
+    bits = scores.view(np.int32)
+    digits = bits & 0x7FFFFF
+    lost = np.flatnonzero((bits & 0x7F800000 == 0) & (digits != 0))
+    wide[lost] = np.where(bits[lost] < 0, -(2.0**-149), 2.0**-149) * digits[lost]
 
 
 def as_anomaly_mask(labels: ArrayLike, anomaly_label: object = 1, name: str = "labels") -> NDArray[np.bool_]:

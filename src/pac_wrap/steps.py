@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.cores import together, usable_cores
-from pac_wrap.inputs import as_scores
+from pac_wrap.inputs import as_array, as_scores
 from pac_wrap.kernels import Codes, before, kernels, narrowed
 
 # up to so many scores one binary search is the faster way
@@ -40,16 +40,18 @@ class Steps:
 
     def codes_of(self, scores: ArrayLike) -> Codes:
         """Return the code of each score; what is no score is refused."""
-        if type(scores) is np.ndarray and scores.ndim == 1:
-            if scores.size <= _FEW and scores.dtype is _DOUBLE:
+        # what wraps an array, such as a memory map, is looked at as one: no copy
+        array = scores if type(scores) is np.ndarray else as_array(scores, "scores")
+        if array.ndim == 1:
+            if array.size <= _FEW and array.dtype is _DOUBLE:
                 try:
-                    found: Codes = self._codes.take(self._ends.searchsorted(scores))
+                    found: Codes = self._codes.take(self._ends.searchsorted(array))
                     return found
                 except IndexError:  # a NaN, which has no code
-                    return self._refused(scores)
-            if scores.dtype.kind in "iu" or scores.dtype in (np.float64, np.float32, np.float16):
-                return self._many(scores)
-        return self._many(as_scores(scores))
+                    return self._refused(array)
+            if array.dtype.kind in "iu" or array.dtype in (np.float64, np.float32, np.float16):
+                return self._many(array)
+        return self._many(as_scores(array))
 
     def _many(self, scores: NDArray[Any]) -> Codes:
         codes = np.empty(scores.size, dtype=np.int8)

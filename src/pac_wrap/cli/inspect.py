@@ -50,6 +50,9 @@ def verify(
 ) -> None:
     """Recompute a certificate from the scores it was made of; exit code 1 if it differs.
 
+    Finds a wrong file, a missing row or a changed score. Whether the detector gave these scores, whether the
+    labels are right and whether somebody chose the rows, it cannot know.
+
     Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
     """
     from pac_wrap.calibration import options_of, verify_against

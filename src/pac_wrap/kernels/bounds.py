@@ -6,14 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from pac_wrap.kernels.compiled import flushes
+
 LEAST_NORMAL: Final = sys.float_info.min
-_SUBNORMAL: Final = 5e-324
 _LEAST_NORMAL_32: Final = np.finfo(np.float32).tiny
-
-
-def flushes() -> bool:
-    """Return whether this processor takes subnormal numbers for zeros now; torch can make it do so."""
-    return _SUBNORMAL == 0.0
 
 
 def before(edge: float) -> float:

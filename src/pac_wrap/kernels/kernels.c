@@ -22,10 +22,19 @@ static inline uint64_t bits_of(double score)
     return bits == (uint64_t)1 << 63 ? 0 : bits;
 }
 
+#define TURNED(BITS, BY) ((BITS) << (BY) | (BITS) >> (64 - (BY)))
+
+/* xxhash64 of the eight bytes, seed 42: what Spark's SQL function gives for a double. */
 static inline uint64_t mixed(uint64_t bits)
 {
-    bits ^= bits >> 40;
-    return bits * bits;
+    const uint64_t first = 0x9E3779B185EBCA87u, second = 0xC2B2AE3D27D4EB4Fu, third = 0x165667B19E3779F9u,
+                   fourth = 0x85EBCA77C2B2AE63u, fifth = 0x27D4EB2F165667C5u;
+    bits *= second;
+    bits = (42 + fifth + 8) ^ TURNED(bits, 31) * first;
+    bits = TURNED(bits, 27) * first + fourth;
+    bits = (bits ^ bits >> 33) * second;
+    bits = (bits ^ bits >> 29) * third;
+    return bits ^ bits >> 32;
 }
 
 /* The code of each score, and whether none is NaN. LANE is as wide as a score, so that both fill the same vectors. */

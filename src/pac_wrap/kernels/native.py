@@ -1,6 +1,5 @@
 """The passes over scores in C, called through ctypes: no Python headers to build, no lock held meanwhile."""
 
-import ctypes
 from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.inputs import Scores
+from pac_wrap.kernels.compiled import flushes, load_sealed
 from pac_wrap.kernels.plain import Codes, Floats, Inside, Plain
 
 _SOURCE: Final = Path(__file__).with_name("kernels.c")
@@ -16,10 +16,7 @@ _SOURCE: Final = Path(__file__).with_name("kernels.c")
 _CHUNK: Final = 1 << 18
 _DOUBLE: Final[np.dtype[Any]] = np.dtype(np.float64)
 _BOOL: Final[np.dtype[Any]] = np.dtype(np.bool_)
-_TYPES: Final[dict[np.dtype[Any], Any]] = {
-    _DOUBLE: ctypes.c_double,
-    np.dtype(np.float32): ctypes.c_float,
-}
+_KINDS: Final[tuple[np.dtype[Any], ...]] = _DOUBLE, np.dtype(np.float32)
 
 
 def library() -> Path:
@@ -31,31 +28,12 @@ class Native(Plain):
     """The passes in C; an array that C cannot walk through is left to NumPy."""
 
     def __init__(self, path: Path) -> None:
-        compiled = ctypes.CDLL(str(path))
-
-        def function(name: str, result: Any, *arguments: Any) -> Any:
-            found = getattr(compiled, name)
-            found.restype, found.argtypes = result, arguments
-            return found
-
-        def functions(name: str, result: Any, *arguments: Any) -> dict[np.dtype[Any], Any]:
-            """Return one function for each type of scores; `object` stands for that type."""
-            return {
-                kind: function(
-                    f"{name}_{kind}", result, *(score if one is object else one for one in arguments)
-                )
-                for kind, score in _TYPES.items()
-            }
-
-        pointer, size, code = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int8
-        self._codes = functions(
-            "codes", ctypes.c_int, pointer, size, object, object, code, code, code, pointer
+        functions = load_sealed(path)
+        self._codes, self._bracket, self._count, self._mix = (
+            {kind: functions[f"{name}_{kind}"] for kind in _KINDS}
+            for name in ("codes", "bracket", "count", "mix")
         )
-        self._bracket = functions("bracket", size, pointer, size, object, object, pointer, pointer)
-        self._count = functions("count", size, pointer, size, object)
-        self._mix = functions("mix", ctypes.c_uint64, pointer, size)
-        self._count_leading = function("count_leading", ctypes.c_uint64, pointer, size, pointer)
-        self._divide = function("divide", None, pointer, pointer, size, pointer, pointer)
+        self._count_leading, self._divide = functions["count_leading"], functions["divide"]
 
     def codes(
         self,
@@ -73,7 +51,7 @@ class Native(Plain):
 
     def bracket(self, scores: Floats, low: np.floating, high: np.floating, *, keep: bool) -> Inside:
         """Return what lies in [low, high], and kept if asked for, with all that one pass can count."""
-        if not _walkable(scores):
+        if not _walkable(scores) or _flushed(scores):
             return super().bracket(scores, low, high, keep=keep)
         call, nan, inside = self._bracket[scores.dtype], False, [np.empty(0, dtype=scores.dtype)]
         room, sums = np.empty(min(scores.size, _CHUNK), dtype=scores.dtype), np.zeros(3, dtype=np.uint64)
@@ -94,7 +72,7 @@ class Native(Plain):
 
     def mix(self, scores: Floats) -> int:
         """Return the sum that a digest shows."""
-        if not _walkable(scores):
+        if not _walkable(scores) or _flushed(scores):
             return super().mix(scores)
         return int(self._mix[scores.dtype](_at(scores), scores.size))
 
@@ -117,8 +95,13 @@ class Native(Plain):
 
 def _walkable(array: NDArray[Any], kind: np.dtype[Any] | None = None) -> bool:
     """Return whether an array is of a type, or of any that scores have in C, and lies there in one piece."""
-    known = array.dtype in _TYPES if kind is None else array.dtype == kind
+    known = array.dtype in _KINDS if kind is None else array.dtype == kind
     return known and array.flags.c_contiguous and array.flags.aligned
+
+
+def _flushed(scores: Floats) -> bool:
+    """Return whether some scores may lose their bits as C widens them for their hash."""
+    return scores.dtype != _DOUBLE and flushes()
 
 
 def _at(array: NDArray[Any]) -> int:

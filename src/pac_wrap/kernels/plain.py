@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.inputs import Scores
+from pac_wrap.inputs import Scores, restore_subnormal
 
 Floats = NDArray[np.floating]
 Codes = NDArray[np.int8]
@@ -15,9 +15,13 @@ CHUNK: Final = 1 << 16
 MODULUS: Final = 1 << 64
 # sign, exponent and four more bits: sixteen ranges between a number and its double
 BITS: Final = 16
-# brings sign, exponent and the leading digits down to the last bits, which are zero in round numbers
-_DOWN: Final = np.uint64(40)
 _MINUS_ZERO: Final = np.uint64(1 << 63)
+# xxhash64 of eight bytes: its primes, and what it starts with for seed 42
+_FIRST: Final = np.uint64(0x9E3779B185EBCA87)
+_SECOND: Final = np.uint64(0xC2B2AE3D27D4EB4F)
+_THIRD: Final = np.uint64(0x165667B19E3779F9)
+_FOURTH: Final = np.uint64(0x85EBCA77C2B2AE63)
+_START: Final = np.uint64(42 + 0x27D4EB2F165667C5 + 8)
 
 
 class Inside(NamedTuple):
@@ -95,7 +99,7 @@ class Plain:
         return sum(int(np.count_nonzero(part < bound)) for part in parts)
 
     def mix(self, scores: Floats) -> int:
-        """Return the sum that a digest shows: the squares of the mixed bits, modulo 2^64."""
+        """Return the sum that a digest shows: the hashes of the scores, modulo 2^64."""
         mixer = _Mixer(min(scores.size, CHUNK))
         for start in range(0, scores.size, CHUNK):
             mixer.add(scores[start : start + CHUNK])
@@ -120,7 +124,10 @@ class Plain:
 
 
 class _Mixer:
-    """Sums up the squares of the mixed bits of scores, chunk by chunk, in two buffers."""
+    """Sums up the hashes of scores, chunk by chunk, in two buffers.
+
+    A score's hash is xxhash64 of the eight bytes of the double, seed 42: what Spark's SQL function gives.
+    """
 
     def __init__(self, largest: int) -> None:
         self.total = 0
@@ -135,6 +142,7 @@ class _Mixer:
         """Return the bits of a chunk, which stay valid until the next one."""
         values = self._values[: chunk.size]
         np.copyto(values, chunk)
+        restore_subnormal(chunk, values)
         bits = values.view(np.uint64)
         # -0.0 compares equal to 0.0; a float sum would flush subnormal numbers where the processor does
         bits[bits == _MINUS_ZERO] = 0
@@ -142,7 +150,26 @@ class _Mixer:
 
     def add_bits(self, bits: NDArray[np.uint64]) -> None:
         """Add bits, which are overwritten."""
-        shifted = np.right_shift(bits, _DOWN, out=self._spare[: bits.size])
-        np.bitwise_xor(bits, shifted, out=bits)
-        # the squares: a plain sum would not notice two scores that move towards each other
-        self.total = (self.total + int(np.dot(bits, bits))) % MODULUS
+        bits *= _SECOND
+        self._turn(bits, 31)
+        bits *= _FIRST
+        bits ^= _START
+        self._turn(bits, 27)
+        bits *= _FIRST
+        bits += _FOURTH
+        self._fold(bits, 33)
+        bits *= _SECOND
+        self._fold(bits, 29)
+        bits *= _THIRD
+        self._fold(bits, 32)
+        self.total = (self.total + int(bits.sum())) % MODULUS
+
+    def _turn(self, bits: NDArray[np.uint64], by: int) -> None:
+        """Move bits up, those that fall off coming in below."""
+        upper = np.left_shift(bits, np.uint64(by), out=self._spare[: bits.size])
+        bits >>= np.uint64(64 - by)
+        bits |= upper
+
+    def _fold(self, bits: NDArray[np.uint64], by: int) -> None:
+        """Fold the upper bits onto the lower ones."""
+        bits ^= np.right_shift(bits, np.uint64(by), out=self._spare[: bits.size])
