@@ -89,12 +89,13 @@ def show(
     Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
     """
     from pac_wrap.certificate import Certificate
+    from pac_wrap.report.markdown import escape
 
     loaded = Certificate.load(certificate)
     if form == "json":
         typer.echo(loaded.to_json(), nl=False)
     elif form == "markdown":
-        rows = (f"| {name} | {text.replace('|', chr(92) + '|')} |" for name, text in loaded.lines())
+        rows = (f"| {name} | {escape(text)} |" for name, text in loaded.lines())
         typer.echo("\n".join(["| certificate | |", "|---|---|", *rows]))
     else:
         typer.echo(str(loaded))

@@ -8,13 +8,14 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pac_wrap.assumptions import OF_SERIES
 from pac_wrap.calibration import StrategyOptions, calibrate
 from pac_wrap.certificate import Certificate
 from pac_wrap.errors import DependenceWarning, InputError
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import Scores
 from pac_wrap.relaxation import Strategy, StrategyName
-from pac_wrap.sampling import ASSUMPTIONS, Reduce, Sampling
+from pac_wrap.sampling import Reduce, Sampling
 from pac_wrap.thresholds import Thresholds
 from pac_wrap.timeseries.checks import Steps
 from pac_wrap.timeseries.dependence import Dependence, dependence, exceedances, misleading
@@ -157,4 +158,4 @@ def calibrate_points(
         None if parts is None else parts.block,
         *effective,
     )
-    return replace(certificate, sampling=sampling, assumptions=ASSUMPTIONS)
+    return replace(certificate, sampling=sampling, assumptions=OF_SERIES)
