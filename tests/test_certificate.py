@@ -1,6 +1,5 @@
 """What a certificate says, what its rule does, and that its file gives back the same."""
 
-import hashlib
 import json
 import warnings
 from dataclasses import FrozenInstanceError
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from pac_wrap import Certificate, CertificateError, Guarantee, Regime, Thresholds, calibrate
 from pac_wrap.assumptions import OF_DRAWS
 from pac_wrap.errors import UpsideDownWarning
+from resealed import sealed
 
 RNG = np.random.default_rng(0)
 NORMAL = RNG.normal(0, 1, 2000)
@@ -233,15 +233,13 @@ def test_a_file_gives_back_the_same_certificate(tmp_path: Path) -> None:
 def contradict(certificate: Certificate, **changes: Any) -> str:
     """Return the certificate's text with values changed and the checksum made to fit again."""
     content = json.loads(certificate.to_json())
-    del content["checksum"]
     for path, value in changes.items():
         *outer, last = path.split("__")
         node = content
         for name in outer:
             node = node[name]
         node[last] = value
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return json.dumps(content | {"checksum": hashlib.sha256(canonical.encode()).hexdigest()})
+    return sealed(content)
 
 
 def test_made_to_fit_without_a_change_is_accepted() -> None:

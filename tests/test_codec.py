@@ -1,7 +1,6 @@
 """JSON in and out: exact, strict, and closed to everything that encode did not write."""
 
 import copy
-import hashlib
 import json
 import os
 import pickle
@@ -15,6 +14,7 @@ import pytest
 
 from pac_wrap import Certificate, CertificateError, calibrate
 from pac_wrap.codec import decode, encode, flat
+from resealed import sealed as seal
 
 Content = dict[str, Any]
 
@@ -28,13 +28,6 @@ def text() -> str:
 
 def refuse_constant(name: str) -> NoReturn:
     raise AssertionError(f"{name} is not JSON")
-
-
-def seal(content: Content) -> str:
-    """Return content with the checksum that encode would give it."""
-    body = {name: value for name, value in content.items() if name != "checksum"}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps(body | {"checksum": hashlib.sha256(canonical.encode()).hexdigest()})
 
 
 def edit(text: str, **changes: Any) -> str:
