@@ -81,6 +81,7 @@ def test_columns_that_are_not_there_or_there_twice(text: str, suffix: str) -> No
     for score, label in ((f"{text}3", "label"), ("score", text), (text, text), (text, f"{text}2")):
         assert shown("calibrate", path, "--score", score, "--label", label).code == 2
     assert shown("decide", CERTIFICATE, path, "--score", "score").code == 2
+    assert "Traceback" in shown("--debug", "decide", CERTIFICATE, path, "--score", "score").err
     with open("twins.csv", "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([[text, text, "label"], [1, 2, 0]])
     assert shown("calibrate", "twins.csv", "--score", text, "--label", "label").code == 2

@@ -50,6 +50,8 @@ def verify(
 ) -> None:
     """Recompute a certificate from the scores it was made of; exit code 1 if it differs.
 
+    This finds accidents, not forgers: whoever chose the scores can make a certificate that fits them.
+
     Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
     """
     from pac_wrap.calibration import options_of, verify_against
@@ -84,7 +86,9 @@ def show(
         Literal["text", "markdown", "json"], typer.Option("--format", help="How to show it.")
     ] = "text",
 ) -> None:
-    """Show what a certificate promises.
+    """Show what a certificate promises, if it is whole and does not contradict itself.
+
+    Its checksum finds accidents, not forgers: whoever can write the file can make it fit.
 
     Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
     """

@@ -40,7 +40,10 @@ def run(command: Callable[..., None]) -> Callable[..., None]:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             except (PACWrapError, OSError) as error:
                 if _state["debug"]:
-                    traceback.print_exc()
+                    # line by line: what other software says may stand in it
+                    sys.stderr.writelines(
+                        f"{harmless(line)}\n" for line in traceback.format_exc().split("\n")
+                    )
                     raise typer.Exit(BAD_INPUT) from error
                 _end(_sentence(error))
 
