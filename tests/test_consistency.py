@@ -14,6 +14,7 @@ import pytest
 from believable import belongs_together
 from pac_wrap import Certificate, CertificateError, Guarantee, calibrate
 from pac_wrap.assumptions import Assumption
+from pac_wrap.certificate import _inconsistencies
 from resealed import PATIENCE, certificates, mutants, said, tampered
 from shell import invoke, write
 from strategies import LARGEST, calibrate_quietly
@@ -55,6 +56,7 @@ def test_the_oracle_would_see_each_kind_of_falsehood() -> None:
     overlapping = calibrate(NORMAL, NEAR)
     for changes in (
         {"normal.crossing": 0},
+        {"normal.crossing": None},
         {"normal.budget.errors": 84},
         {"normal.budget.confidence": 0.5},
         {"regime": "separated"},
@@ -66,6 +68,7 @@ def test_the_oracle_would_see_each_kind_of_falsehood() -> None:
         text = json.loads(tampered(overlapping, changes))
         forged = forge(overlapping, text)
         assert belongs_together(forged) != [], changes
+        assert list(_inconsistencies(forged)) != [], changes
 
 
 def forge(like: Certificate, content: dict[str, Any]) -> Certificate:
@@ -125,6 +128,11 @@ FROM: dict[str, Certificate] = {
         # the threshold that is held
         ("hold_fnr", {"tau": 0.0}, "tau = 0.0 does not follow"),
         ("hold_fpr", {"tau": 0.0}, "tau = 0.0 does not follow"),
+        ("hold_fnr", {"thresholds.clear_below": "inf", "tau": "inf"}, "tau = inf does not follow"),
+        ("hold_fnr", {"thresholds.clear_below": "inf", "tau": "inf", "thresholds.alarm_from": "inf",
+                      "anomalous.crossing": 2000}, "leaves the thresholds separated"),
+        ("not reached", {"thresholds.alarm_from": 0.0, "thresholds.clear_below": 1.0, "normal.crossing": 0,
+                         "anomalous.crossing": 0}, "a level is reached exactly if its thresholds"),
         ("hold_fnr", {"normal.crossing": 1}, "the FPR budget is for the ceiling"),
         ("hold_fnr", {"normal.budget.rate": 0.01}, "the FPR budget is for the ceiling"),
         ("hold_fnr", {"normal.budget.rate": 0.99, "certified.max_fpr": 0.99}, "the FPR budget is for the"),
@@ -169,6 +177,19 @@ FROM: dict[str, Certificate] = {
 )  # fmt: skip
 def test_a_contradiction_is_refused_with_its_reason(kind: str, changes: dict[str, Any], reason: str) -> None:
     assert re.search(reason, said(tampered(FROM[kind], changes))), said(tampered(FROM[kind], changes))
+
+
+def test_the_last_digits_of_a_bound_may_differ_but_it_must_carry_its_errors() -> None:
+    certificate = FROM["hold_fnr"]
+    assert certificate.normal.budget is not None
+    rate = certificate.normal.budget.rate
+    for factor, errors in ((1 + 1e-12, None), (1 - 1e-10, certificate.normal.crossing)):
+        changes = {"normal.budget.rate": rate * factor, "certified.max_fpr": rate * factor}
+        text = tampered(certificate, changes)
+        if errors is None:
+            assert belongs_together(Certificate.from_json(text)) == []
+        else:
+            assert f"the FPR budget is {errors - 1}, not {errors}" in said(text)
 
 
 def test_a_normal_score_at_the_largest_double_leaves_no_room_for_a_threshold() -> None:
