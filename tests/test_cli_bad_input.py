@@ -236,7 +236,7 @@ CERTIFICATES: dict[str, tuple[str | bytes, str]] = {
     "something else": ("{}", "was another file given?"),
     "edited": (CERTIFICATE.read_text().replace("0.46", "0.47", 1), "changed after it was written"),
     "newer": (json.dumps(json.loads(CERTIFICATE.read_text()) | {"schema": 2}), "update pac-wrap-ad"),
-    "deep": ("[" * 100_000, "the certificate is not valid JSON"),
+    "deep": ("[" * 100_000, "more than 100 times the character ["),
 }
 USES = {
     "show": [],

@@ -9,6 +9,7 @@ from pac_wrap import Certificate
 from shell import CERTIFICATE, GOLDEN, command, invoke, succeeded
 
 LABELLED = [GOLDEN / "scores.csv", "--score", "score", "--label", "label"]
+ASKED = ["--max-fpr", "0.1", "--max-fnr", "0.1", "--delta-fpr", "0.1", "--delta-fnr", "0.1"]
 OUTPUTS: dict[str, list[object]] = {
     "show.txt": ["show", CERTIFICATE],
     "show.md": ["show", CERTIFICATE, "--format", "markdown"],
@@ -37,8 +38,7 @@ def test_the_real_command_prints_the_same(name: str) -> None:
 
 def test_the_golden_certificate_is_what_its_scores_give(tmp_path: Path) -> None:
     saved = tmp_path / "certificate.json"
-    asked = ["--max-fpr", "0.1", "--max-fnr", "0.1", "--delta-fpr", "0.1", "--delta-fnr", "0.1"]
-    shown = succeeded("calibrate", *LABELLED, *asked, "-o", saved)
+    shown = succeeded("calibrate", *LABELLED, *ASKED, "-o", saved)
     # the golden certificate may be of an older version, and must still be read
     golden = Certificate.load(CERTIFICATE)
     assert replace(Certificate.load(saved), version=golden.version) == golden
@@ -53,5 +53,6 @@ def test_a_file_holds_what_standard_output_shows(name: str, tmp_path: Path) -> N
 
 
 if __name__ == "__main__":
+    succeeded("calibrate", *LABELLED, *ASKED, "-o", CERTIFICATE)
     for name, arguments in OUTPUTS.items():
         (GOLDEN / name).write_text(succeeded(*arguments), encoding="utf-8", newline="\n")

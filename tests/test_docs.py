@@ -86,6 +86,7 @@ def test_decision_records_are_short_and_decide(record: Path) -> None:
     [
         "README.md",
         "CONTRIBUTING.md",
+        "SECURITY.md",
         "benchmarks/README.md",
         *(f"docs/{name}.md" for name in ("theory", "reproduction", "timeseries", "scale")),
     ],

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import Certificate, CertificateError, Guarantee, calibrate, verify
-from pac_wrap.certificate import ASSUMPTIONS as INDEPENDENT
+from pac_wrap.assumptions import OF_DRAWS, OF_SERIES
 from pac_wrap.report.result import Report
 from pac_wrap.report.write import render_report
-from pac_wrap.sampling import ASSUMPTIONS, Sampling
+from pac_wrap.sampling import Sampling
 from shell import CERTIFICATE, invoke, succeeded
 from strategies import refusal
 
@@ -36,7 +36,7 @@ FIELDS: dict[str, Any] = {
     "effective_anomalous": 9.6,
 }
 BLOCKS = Sampling(**FIELDS)
-CARRYING = replace(PLAIN, sampling=BLOCKS, assumptions=ASSUMPTIONS)
+CARRYING = replace(PLAIN, sampling=BLOCKS, assumptions=OF_SERIES)
 
 
 def made(**changed: Any) -> Sampling:
@@ -125,11 +125,11 @@ def test_a_certificate_tells_windows_split_worth_and_mixing() -> None:
         str(BLOCKS),
         "worth about 80 independent normal scores and about 10 independent anomalous scores",
     ]
-    assert text["assumes"] == list(ASSUMPTIONS)
+    assert text["assumes"] == list(map(str, OF_SERIES))
     assert "conditional on mixing" in text["assumes"][0]
     assert not any("independent draws from one distribution" in line for line in text["assumes"])
     assert "series" not in plain
-    assert plain["assumes"] == list(INDEPENDENT)
+    assert plain["assumes"] == list(map(str, OF_DRAWS))
     # all else is as without a series
     assert {name: text[name] for name in plain if name != "assumes"} == {
         name: lines for name, lines in plain.items() if name != "assumes"
@@ -153,7 +153,7 @@ samplings = st.builds(
 
 @given(samplings)
 def test_json_gives_back_an_equal_certificate(sampling: Sampling) -> None:
-    carrying = replace(PLAIN, sampling=sampling, assumptions=ASSUMPTIONS)
+    carrying = replace(PLAIN, sampling=sampling, assumptions=OF_SERIES)
     again = Certificate.from_json(carrying.to_json())
     assert again == carrying
     assert again.to_json() == carrying.to_json()
@@ -166,7 +166,7 @@ def test_a_file_gives_back_an_equal_certificate(tmp_path: Path) -> None:
 
 def test_numpy_numbers_of_steps_can_be_written() -> None:
     whole = {name: np.int64(FIELDS[name]) for name in ("length", "every", "gap", "block")}
-    carrying = replace(PLAIN, sampling=made(**whole))
+    carrying = replace(PLAIN, sampling=made(**whole), assumptions=OF_SERIES)
     assert Certificate.from_json(carrying.to_json()).sampling == BLOCKS
 
 
@@ -178,7 +178,12 @@ def test_without_a_series_nothing_of_it_is_written_and_old_files_are_read() -> N
     loaded = Certificate.load(CERTIFICATE)
     assert loaded.sampling is None
     assert loaded.to_json() == old
-    assert Certificate.from_json(tampered(lambda content: content.update(sampling=None))).sampling is None
+    assert (
+        Certificate.from_json(
+            tampered(lambda content: content.update(sampling=None, assumptions=[1, 2, 3]))
+        ).sampling
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -250,7 +255,7 @@ def test_reports_say_that_the_promise_is_conditional_on_mixing(suffix: str) -> N
         return unescape(render_report(Report(certificate, NORMAL, ANOMALOUS), f"report{suffix}"))
 
     text = rendered(CARRYING)
-    sentences = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in ASSUMPTIONS]
+    sentences = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in map(str, OF_SERIES)]
     assert [text.count(sentence) for sentence in sentences] == [1] * len(sentences)
     assert "mixing" not in rendered(PLAIN)
 
@@ -261,7 +266,7 @@ def test_show_prints_windows_split_worth_and_mixing(tmp_path: Path) -> None:
     shown = " ".join(succeeded("show", path).split())
     assert str(BLOCKS) in shown
     assert "worth about 80 independent normal scores and about 10 independent anomalous scores" in shown
-    assert all(sentence in shown for sentence in ASSUMPTIONS)
+    assert all(str(sentence) in shown for sentence in OF_SERIES)
 
 
 def test_show_refuses_a_tampered_file_in_one_sentence(tmp_path: Path) -> None:

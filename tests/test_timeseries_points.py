@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scipy.signal import lfilter
 
 from pac_wrap import Certificate, Guarantee, calibrate, verify
+from pac_wrap.assumptions import OF_SERIES
 from pac_wrap.errors import DependenceWarning, InputError, VacuousWarning
-from pac_wrap.sampling import ASSUMPTIONS, Sampling
+from pac_wrap.sampling import Sampling
 from pac_wrap.thresholds import Thresholds
 from pac_wrap.timeseries import (
     Points,
@@ -173,7 +174,7 @@ def test_the_certificate_is_that_of_the_calibration_part(kind: str, options: dic
     found = quiet(points, parts, **options)
     expected = calibrate(scores[labels == 0], scores[labels == 1], TENTH, **options)
     assert replace(found, sampling=None, assumptions=expected.assumptions) == expected
-    assert found.assumptions == ASSUMPTIONS
+    assert found.assumptions == OF_SERIES
     assert verify(found, scores[labels == 0], scores[labels == 1])
     effective = []
     for label in (0, 1):

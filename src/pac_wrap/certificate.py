@@ -1,33 +1,33 @@
 """The certificate: what was asked, found and assumed, the rule it carries, and its JSON file."""
 
 import os
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from math import inf
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.binomial import confidence, error_budget
-from pac_wrap.codec import decode, encode
-from pac_wrap.errors import CertificateError
+from pac_wrap.assumptions import OF_DRAWS, OF_SERIES, Assumption
+from pac_wrap.codec import MOST_BYTES, decode, encode
+from pac_wrap.consistency import Claim, contradictions
+from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.files import write_whole
+from pac_wrap.foreign import quoted
 from pac_wrap.guarantee import Budget, Guarantee, rounded_down, rounded_up
-from pac_wrap.relaxation import Strategy, feasible_levels, survives
+from pac_wrap.relaxation import Outcome, Strategy
 from pac_wrap.sampling import Sampling
 from pac_wrap.thresholds import Regime, Thresholds, find_regime
 from pac_wrap.version import __version__
 
 _HEADER: Final = {"format": "pac-wrap certificate", "schema": 1}
 
-ASSUMPTIONS: Final = (
-    "within each class, calibration points and future points are independent draws from one distribution",
-    "the detector was trained without the calibration points and stays the same",
-    "the distribution of each class does not shift",
-)
+_NO_SCORES: Final = "0" * 16
+# as Python's packages are numbered, and no longer than they are
+_VERSION: Final = r"[0-9]{1,4}([.][0-9]{1,4}){0,3}((a|b|rc)[0-9]{1,4})?([.](post|dev)[0-9]{1,8}){0,2}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Certificate:
     levels: int | None = None
     level: int | None = None
     sampling: Sampling | None = field(default=None, metadata={"optional": True})
-    assumptions: tuple[str, ...] = ASSUMPTIONS
+    assumptions: tuple[Assumption, ...] = OF_DRAWS
     version: str = __version__
 
     @property
@@ -103,7 +103,11 @@ class Certificate:
     def from_json(cls, text: str | bytes) -> "Certificate":
         """Return the certificate in a JSON text, after checking that it is whole and consistent."""
         certificate = decode(cls, text, _HEADER)
-        for problem in _inconsistencies(certificate):
+        try:
+            problem = next(_inconsistencies(certificate), None)
+        except InputError as error:  # numbers that no calibration would take
+            problem = str(error)
+        if problem is not None:
             raise CertificateError(f"the certificate contradicts itself: {problem}; calibrate again")
         return certificate
 
@@ -113,8 +117,12 @@ class Certificate:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Certificate":
-        """Read a certificate; loading never runs code."""
-        return cls.from_json(Path(path).read_bytes())
+        """Read a certificate; loading never runs code, and reads no more than a certificate can have.
+
+        Its checksum and digests find accidents, not forgers: whoever can write the file can make them fit.
+        """
+        with open(path, "rb") as file:
+            return cls.from_json(file.read(MOST_BYTES + 1))
 
     @property
     def diagnosis(self) -> tuple[str, ...]:
@@ -153,7 +161,7 @@ class Certificate:
             lines += [("series", str(self.sampling)), ("", self.sampling.worth)]
         if self.strategy is not None:
             lines += [("strategy", _strategy(self.strategy, self.levels, self.level))]
-        return lines + [("" if i else "assumes", text) for i, text in enumerate(self.assumptions)]
+        return lines + [("" if i else "assumes", text) for i, text in enumerate(map(str, self.assumptions))]
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<10} {text}" for name, text in self.lines())
@@ -201,60 +209,38 @@ def _strategy(strategy: Strategy, levels: int | None, level: int | None) -> str:
     return text + "delta shared equally among them, so the confidence survives the choice"
 
 
-def _expected_promise(certificate: Certificate) -> tuple[Guarantee | None, int | None]:
-    """Return the promise that follows from what was asked and the counts, and the number of levels."""
-    asked, strategy = certificate.guarantee, certificate.strategy
-    if strategy is None:
-        return asked, None
-    if strategy.name == "relax":
-        levels = feasible_levels(strategy, asked, certificate.normal.n, certificate.anomalous.n)
-        level = certificate.level
-        if level is None or not 0 <= level < len(levels):
-            return None, len(levels)
-        return survives(strategy, levels, level), len(levels)
-    if strategy.name == "hold_fnr":
-        budget = certificate.normal.budget
-        return replace(asked, max_fpr=None if budget is None else budget.rate), None
-    budget = certificate.anomalous.budget
-    return replace(asked, max_fnr=None if budget is None else budget.rate), None
-
-
 def _inconsistencies(certificate: Certificate) -> Iterator[str]:
-    if (sampling := certificate.sampling) is not None:
-        effective = (sampling.effective_normal, sampling.effective_anomalous)
-        for (name, _, evidence), size in zip(certificate._sides(), effective, strict=True):
-            if size is not None and size > evidence.n:
-                yield f"{evidence.n:,} {name} scores cannot be worth {size:,.0f}"
-    if (certificate.certified, certificate.levels) != _expected_promise(certificate):
-        yield "what is certified does not follow from what was asked"
+    """Yield what in a certificate contradicts itself, its own texts and those of a series included."""
+    sides, found = certificate._sides(), certificate.sampling
+    effective = (None, None) if found is None else (found.effective_normal, found.effective_anomalous)
+    for (name, _, evidence), size in zip(sides, effective, strict=True):
+        if not re.fullmatch(r"[0-9a-f]{16}", evidence.digest):
+            yield f"{quoted(evidence.digest)} is no digest of {name} scores, which has 16 hexadecimal digits"
+        if not evidence.n and evidence.digest != _NO_SCORES:
+            yield f"the digest of no {name} scores is {_NO_SCORES}, not {evidence.digest}"
+        if size is not None and size > evidence.n:
+            yield f"{evidence.n:,} {name} scores cannot be worth {size:,.0f}"
+    if not re.fullmatch(_VERSION, certificate.version):
+        yield f"{quoted(certificate.version)} is no version of pac-wrap-ad"
+    if certificate.assumptions != (OF_DRAWS if found is None else OF_SERIES):
+        yield f"these are not the assumptions of {'draws' if found is None else 'a series'}"
     budgets = (certificate.normal.budget, certificate.anomalous.budget)
-    for name, rate, evidence in certificate._sides():
-        if (budget := evidence.budget) is None:
-            continue
-        if budget.n != evidence.n:
-            yield f"the {rate} budget is for {budget.n:,} {name} scores, not {evidence.n:,}"
-        elif budget.errors != (errors := error_budget(budget.n, budget.rate, budget.delta)):
-            yield f"the {rate} budget is {errors}, not {budget.errors}"
-        elif abs(confidence(budget.n, budget.rate, budget.errors) - budget.confidence) > 1e-9:
-            yield f"the exact confidence of the {rate} is not {budget.confidence}"
+    outcome = Outcome(
+        *budgets,
+        certificate.thresholds,
+        certificate.certified,
+        certificate.tau,
+        certificate.levels,
+        certificate.level,
+    )
+    yield from contradictions(
+        Claim(
+            certificate.guarantee,
+            certificate.strategy,
+            outcome,
+            (certificate.normal.n, certificate.anomalous.n),
+            (certificate.normal.crossing, certificate.anomalous.crossing),
+        )
+    )
     if certificate.regime is not (regime := find_regime(certificate.thresholds, *budgets)):
         yield f"the regime is {regime.value}, not {certificate.regime.value}"
-    low, high = certificate.thresholds.alarm_from, certificate.thresholds.clear_below
-    tau = certificate.tau
-    if tau is not None and not (-inf if low is None else low) <= tau <= (inf if high is None else high):
-        yield f"tau = {tau!r} does not lie between alarm_from and clear_below"
-    certified = certificate.certified
-    ceilings = (None, None) if certified is None else (certified.max_fpr, certified.max_fnr)
-    for (name, rate, evidence), ceiling, threshold in zip(
-        certificate._sides(), ceilings, (low, high), strict=True
-    ):
-        budget, crossing = evidence.budget, evidence.crossing
-        if certified is not None and ceiling != (budget and budget.rate):
-            yield f"the {rate} is certified at {ceiling}, but its budget is for {budget and budget.rate}"
-        if (threshold is None) != (budget is None) and tau is None:
-            yield f"the {rate} has a budget or a threshold, but not both"
-        if crossing is not None and not 0 <= crossing <= evidence.n:
-            yield f"{crossing:,} of {evidence.n:,} {name} scores cannot cross"
-        beyond = crossing is not None and budget is not None and crossing > (budget.errors or 0)
-        if certificate.regime is Regime.SEPARATED and beyond:
-            yield f"{crossing:,} crossing {name} scores are beyond the budget"

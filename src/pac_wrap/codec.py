@@ -1,21 +1,26 @@
-"""Frozen dataclasses to JSON and back: floats exact, infinities as text, and nothing unknown let in."""
+"""Frozen dataclasses to JSON and back: floats exact, infinities as text; nothing unknown or endless read."""
 
 import hashlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from math import inf, isinf
 from struct import pack
 from types import NoneType, UnionType
-from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pac_wrap.errors import CertificateError, InputError
+from pac_wrap.foreign import LONGEST, quoted
 
 T = TypeVar("T")
 _LARGEST = sys.float_info.max
 _INFINITIES = {"inf": inf, "-inf": -inf}
+# what is read at most; a certificate has about 2,500 bytes, a dozen brackets and 60 commas
+MOST_BYTES: Final = 1_000_000
+_MOST_SIGNS: Final = {"[": 100, "{": 100, ",": 1_000}
+_MOST_DIGITS: Final = 50
 
 
 def encode(value: Any, header: dict[str, Any]) -> str:
@@ -32,8 +37,15 @@ def encode(value: Any, header: dict[str, Any]) -> str:
 
 def decode(kind: type[T], text: str | bytes, header: dict[str, Any]) -> T:
     """Return the value that `encode` wrote, or raise a CertificateError that says what is wrong."""
+    _refuse_endless(text)
     try:
-        content = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_no_twins)
+        content = json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_int=_short(int),
+            parse_float=_short(float),
+            object_pairs_hook=_no_twins,
+        )
         written = content.pop("checksum", None) if isinstance(content, dict) else None
         checksum = _checksum(content)
     except (ValueError, RecursionError) as error:
@@ -65,6 +77,32 @@ def flat(value: Any) -> dict[str, Any]:
     return dict(walk("", _plain(value)))
 
 
+def _refuse_endless(text: str | bytes) -> None:
+    """Refuse a text that would cost time or memory, before any of it is taken apart."""
+    if len(text) > MOST_BYTES:
+        raise CertificateError(
+            f"the certificate is larger than {MOST_BYTES:,} bytes, and none is; was another file given?"
+        )
+    for sign, most in _MOST_SIGNS.items():
+        # brackets bound the nesting, commas the number of values
+        if (text.count(sign) if isinstance(text, str) else text.count(sign.encode())) > most:
+            raise CertificateError(
+                f"the certificate has more than {most:,} times the character {sign}, and none has;"
+                " was another file given?"
+            )
+
+
+def _short(kind: Callable[[str], T]) -> Callable[[str], T]:
+    """Return what reads a number of a few digits, and refuses one of many."""
+
+    def read(text: str) -> T:
+        if len(text) > _MOST_DIGITS:
+            raise ValueError(f"a number has more than {_MOST_DIGITS} digits")
+        return kind(text)
+
+    return read
+
+
 def _checksum(content: Any) -> str:
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
@@ -73,10 +111,10 @@ def _checksum(content: Any) -> str:
 def _refuse_header(name: str, found: Any, expected: Any) -> NoReturn:
     if isinstance(expected, int) and type(found) is int and found > expected:
         raise CertificateError(
-            f"the certificate has {name} {found}, this version reads {expected}; update pac-wrap-ad"
+            f"the certificate has {name} {quoted(found)}, this version reads {expected}; update pac-wrap-ad"
         )
     raise CertificateError(
-        f"the certificate has {name} {found!r} where {expected!r} is expected; was another file given?"
+        f"the certificate has {name} {quoted(found)} where {expected!r} is expected; was another file given?"
     )
 
 
@@ -123,14 +161,17 @@ def _typed(kind: Any, value: Any, where: str) -> Any:
     if is_dataclass(kind):
         return _fill(kind, _require(isinstance(value, dict), value, where, "an object", value), where)
     if isinstance(kind, type) and issubclass(kind, Enum):
-        _require(value in [member.value for member in kind], value, where, "a known name", value)
-        return kind(value)
+        # by its type as well: true is not 1
+        known = any(type(value) is type(member.value) and value == member.value for member in kind)
+        return kind(_require(known, value, where, "one that is known", value))
     if kind is float:
         if type(value) is str:
             _require(value in _INFINITIES, value, where, "a number, 'inf' or '-inf'", value)
             return _INFINITIES[value]
         _require(type(value) in (int, float), value, where, "a number", value)
         return float(_require(abs(value) <= _LARGEST, value, where, "a number that fits a double", "more"))
+    if type(value) is str:
+        _require(len(value) <= LONGEST, value, where, f"at most {LONGEST} characters long", value)
     return _require(type(value) is kind, value, where, f"of type {kind.__name__}", value)
 
 
@@ -150,5 +191,5 @@ def _fill(kind: Any, content: dict[str, Any], where: str) -> Any:
 
 def _require(condition: bool, result: Any, where: str, rule: str, found: Any) -> Any:
     if not condition:
-        raise CertificateError(f"{where} must be {rule}, got {found!r}")
+        raise CertificateError(f"{where} must be {rule}, got {quoted(found)}")
     return result

@@ -3,8 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Final
 
 from pac_wrap.errors import InputError
+from pac_wrap.foreign import listed, quoted, visible
+
+_LONGEST_CELL: Final = 60
 
 
 def require_column(column: str, columns: list[str]) -> None:
@@ -12,16 +16,14 @@ def require_column(column: str, columns: list[str]) -> None:
     if column not in columns:
         lowered = {name.lower(): name for name in columns}
         near = get_close_matches(column.lower(), lowered, 1)
-        hint = f"did you mean {lowered[near[0]]!r}? " if near else ""
-        raise InputError(
-            f"there is no column {column!r}; {hint}the columns are {_short(', '.join(columns), 500)}"
-        )
+        hint = f"did you mean {quoted(lowered[near[0]])}? " if near else ""
+        raise InputError(f"there is no column {quoted(column)}; {hint}the columns are {listed(columns)}")
 
 
 def require_two(score: object, label: object) -> None:
     """Refuse one column as both the score and the label."""
     if score == label:
-        raise InputError(f"column {score!r} cannot be both the score and the label; name two columns")
+        raise InputError(f"column {quoted(score)} cannot be both the score and the label; name two columns")
 
 
 def refuse_twins(names: list[str], table: object) -> None:
@@ -29,7 +31,7 @@ def refuse_twins(names: list[str], table: object) -> None:
     counts = Counter(name.lower() for name in names)
     for name in names:
         if counts[name.lower()] > 1:
-            raise InputError(f"{table} has two columns named {name!r}; rename one of them")
+            raise InputError(f"{visible(table)} has two columns named {quoted(name)}; rename one of them")
 
 
 def refuse_added(names: Iterable[object], added: Iterable[str]) -> None:
@@ -37,13 +39,13 @@ def refuse_added(names: Iterable[object], added: Iterable[str]) -> None:
     wanted = {name.lower() for name in added}
     for name in names:
         if str(name).lower() in wanted:
-            raise InputError(f"there is a column {name!r} already; rename it or drop it first")
+            raise InputError(f"there is a column {quoted(name)} already; rename it or drop it first")
 
 
 def not_a_number(score: str, value: object, row: int) -> InputError:
     """Return the refusal of a score that is no number."""
-    shown = _short(repr(value), 60)
-    return InputError(f"column {score!r} must hold numbers, got {shown} in row {row:,}; mend that row")
+    shown = quoted(value, _LONGEST_CELL)
+    return InputError(f"column {quoted(score)} must hold numbers, got {shown} in row {row:,}; mend that row")
 
 
 def missing_scores(score: str, count: int, rows: int, first: int) -> InputError:
@@ -63,12 +65,8 @@ def missing_score(score: str, row: int) -> InputError:
 
 def no_rows(names: list[str]) -> InputError:
     """Return the refusal of a table that has a header only."""
-    return InputError(f"the table {', '.join(names)} has no rows; pass one with scores")
-
-
-def _short(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[:length]}..."
+    return InputError(f"the table {listed(names)} has no rows; pass one with scores")
 
 
 def _missing(score: str) -> str:
-    return f"column {score!r} must not be empty or NaN"
+    return f"column {quoted(score)} must not be empty or NaN"

@@ -17,9 +17,15 @@ PACWrapWarning           (UserWarning)
 └── DependenceWarning    calibration points that depend on each other in time: fewer than they look
 """
 
+from pac_wrap.foreign import message
+
 
 class PACWrapError(Exception):
     """Any error PAC-Wrap raises on purpose; its text says what, why and what to do."""
+
+    def __str__(self) -> str:
+        # names and cells stand in it, and what other software says: no text may get to a terminal untamed
+        return message(super().__str__())
 
 
 class InputError(PACWrapError, ValueError):
@@ -48,6 +54,9 @@ class MissingExtraError(PACWrapError, ImportError):
 
 class PACWrapWarning(UserWarning):
     """Something that keeps the promise formally true but probably not what you want."""
+
+    def __str__(self) -> str:
+        return message(super().__str__())
 
 
 class UpsideDownWarning(PACWrapWarning):

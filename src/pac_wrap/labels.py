@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pac_wrap.errors import InputError
+from pac_wrap.foreign import listed, quoted
 
 # so many different labels are looked at; two are right
 LOOKED_AT: Final = 9
@@ -25,12 +26,12 @@ def anomaly_marks(
     values = [value for value, _ in counted if value is not None]
     for value, count in counted:
         if value is None:
-            raise InputError(f"column {column!r} has {count:,} rows without a label")
+            raise InputError(f"column {quoted(column)} has {count:,} rows without a label")
     if anomaly_label is None:
         strange = [value for value in values if value not in TRUE + FALSE]
         if strange:
             raise InputError(
-                f"column {column!r} must be 0/1 or true/false, got {strange[0]!r};"
+                f"column {quoted(column)} must be 0/1 or true/false, got {quoted(strange[0])};"
                 " name the label of anomalies with --anomaly-label"
             )
         return TRUE
@@ -38,7 +39,8 @@ def anomaly_marks(
     others = [value for value in values if value not in marks]
     if len(others) > 1 or len(others) == len(values):
         raise InputError(
-            f"column {column!r} must hold {anomaly_label!r} and one other value, got {', '.join(values)}"
+            f"column {quoted(column)} must hold {quoted(anomaly_label)} and one other value,"
+            f" got {listed(values)}"
         )
     return marks
 

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, ldexp
 from typing import Final, Literal
 
 import numpy as np
@@ -80,7 +80,10 @@ class Strategy:
             levels.append(replace(guarantee, **raised))
 
     def _raise(self, start: float, times: int) -> float:
-        return start * 2.0**times if self.growth == "double" else round(start + times * self.step, 12)
+        if self.growth == "linear":
+            return round(start + times * self.step, 12)
+        # 2^times itself may be beyond every double
+        return ldexp(start, times) if start < ldexp(1.0, -times) else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,7 @@ def _relax(
     fpr, fnr, thresholds = attempt(min(reached, len(levels) - 1))
     if reached == len(levels):
         return Outcome(fpr, fnr, thresholds, None, None, len(levels))
-    tau, certified = _place(thresholds, strategy.position), survives(strategy, levels, reached)
+    tau, certified = place(thresholds, strategy.position), survives(strategy, levels, reached)
     return Outcome(fpr, fnr, thresholds, certified, tau, len(levels), reached)
 
 
@@ -186,7 +189,7 @@ def _hold_fpr(normal: Scores | Ranked, anomalous: Scores | Ranked, guarantee: Gu
     return Outcome(fpr, fnr, thresholds, certified, tau)
 
 
-def _place(thresholds: Thresholds, position: float) -> float:
+def place(thresholds: Thresholds, position: float) -> float:
     """Return a finite point of [alarm_from, clear_below]."""
     assert thresholds.alarm_from is not None
     assert thresholds.clear_below is not None

@@ -2,19 +2,12 @@
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Final, Literal
+from typing import Literal
 
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import check_choice, check_count, is_number
 
 Reduce = Literal["max", "mean", "last"]
-
-ASSUMPTIONS: Final = (
-    "the points are windows of a time series and depend on each other: the promise is conditional on mixing,"
-    " that is, on windows so far apart being as good as independent draws",
-    "within each class, the series is stationary: calibration and future windows have one distribution",
-    "the detector was trained without the calibration points and stays the same",
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,16 @@ from typing import Any, Final
 import numpy as np
 
 import pac_wrap
-from pac_wrap import Certificate, Guarantee, PACWrapError, PACWrapWarning, Thresholds, baselines, timeseries
-from pac_wrap import validation
+from pac_wrap import (
+    Certificate,
+    Guarantee,
+    PACWrapError,
+    PACWrapWarning,
+    Thresholds,
+    baselines,
+    timeseries,
+    validation,
+)
 from shell import CERTIFICATE
 
 _SECONDS: Final = 5.0

@@ -1,13 +1,13 @@
 """Command lines with wrong options and files: a known exit code, at most one sentence, nothing left behind."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from typer.testing import CliRunner
 
 from pac_wrap.cli import app
 from shell import CERTIFICATE, GOLDEN, one_sentence
-from typer.testing import CliRunner
 
 _WORDS: Final = (
     "", "-", "--", "-1", "0", "1", "0.05", "nan", "inf", "1e-320", "1e400", "none", "None", "é", "\x1b[31m",

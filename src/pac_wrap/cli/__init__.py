@@ -1,8 +1,9 @@
 """The command line: parse, call, render; nothing else. Heavy imports wait until a command needs them."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from pac_wrap.cli.certify import calibrate, compare
 from pac_wrap.cli.data import data
@@ -11,9 +12,38 @@ from pac_wrap.cli.plan import demo, plan
 from pac_wrap.cli.reproduce import reproduce
 from pac_wrap.cli.run import debug, run
 from pac_wrap.cli.use import decide, sql
+from pac_wrap.foreign import message
 from pac_wrap.version import __version__
 
+
+class Commands(TyperGroup):
+    """The commands; what is said of a wrong word on the command line shows that word harmless."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Return what the words before a command say."""
+        try:
+            return super().make_context(*arguments, **options)
+        except Exception as error:
+            _make_harmless(error)
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that the other words name."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            _make_harmless(error)
+            raise
+
+
+def _make_harmless(error: Exception) -> None:
+    # usage errors alone have it; their class moves with the version of typer
+    if hasattr(error, "format_message") and isinstance(error.message, str):  # type: ignore[attr-defined]
+        error.message = message(error.message)  # type: ignore[attr-defined]
+
+
 app = typer.Typer(
+    cls=Commands,
     help="Certified false positive and false negative rates around any anomaly detector.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pac_wrap.cli.run import run
+from pac_wrap.foreign import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from pac_wrap.datasets.remote import Entry
 
 ALL: Final = "all"
+# no path is longer
+_LONGEST_LINE: Final = 4200
 
 data = typer.Typer(
     name="data",
@@ -56,7 +59,7 @@ def get(
         check_name(name)
     for name in wanted:
         for file in ENTRIES[name].files:
-            typer.echo(fetch(file))
+            _say(fetch(file))
 
 
 def where(
@@ -72,8 +75,8 @@ def where(
     from pac_wrap.datasets.store import locate
 
     if name is None:
-        typer.echo(f"folder: {data_folder() or f'none; {VARIABLE} is not set'}")
-        typer.echo(f"cache: {cache_folder()}")
+        _say(f"folder: {data_folder() or f'none; {VARIABLE} is not set'}")
+        _say(f"cache: {cache_folder()}")
         return
     check_name(name)
     for file in ENTRIES[name].files:
@@ -82,7 +85,11 @@ def where(
             if file.original
             else f"pac-wrap data get {name} fetches it"
         )
-        typer.echo(locate(file) or f"{file.name} is not here; {remedy}")
+        _say(locate(file) or f"{file.name} is not here; {remedy}")
+
+
+def _say(line: object) -> None:
+    typer.echo(visible(line, _LONGEST_LINE))
 
 
 def _table() -> "Table":

@@ -51,7 +51,8 @@ def verify(
     """Recompute a certificate from the scores it was made of; exit code 1 if it differs.
 
     Finds a wrong file, a missing row or a changed score. Whether the detector gave these scores, whether the
-    labels are right and whether somebody chose the rows, it cannot know.
+    labels are right and whether somebody chose the rows, it cannot know:
+    it finds accidents, not forgers. Whoever chose the scores can make a certificate that fits them.
 
     Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
     """
@@ -87,17 +88,20 @@ def show(
         Literal["text", "markdown", "json"], typer.Option("--format", help="How to show it.")
     ] = "text",
 ) -> None:
-    """Show what a certificate promises.
+    """Show what a certificate promises, if it is whole and does not contradict itself.
+
+    Its checksum finds accidents, not forgers: whoever can write the file can make it fit.
 
     Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
     """
     from pac_wrap.certificate import Certificate
+    from pac_wrap.report.markdown import escape
 
     loaded = Certificate.load(certificate)
     if form == "json":
         typer.echo(loaded.to_json(), nl=False)
     elif form == "markdown":
-        rows = (f"| {name} | {text.replace('|', chr(92) + '|')} |" for name, text in loaded.lines())
+        rows = (f"| {name} | {escape(text)} |" for name, text in loaded.lines())
         typer.echo("\n".join(["| certificate | |", "|---|---|", *rows]))
     else:
         typer.echo(str(loaded))

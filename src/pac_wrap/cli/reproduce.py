@@ -10,6 +10,7 @@ import typer
 
 from pac_wrap.cli.run import progress_bar
 from pac_wrap.errors import InputError
+from pac_wrap.foreign import visible
 
 ALL: Final = "all"
 SERIES: Final = {"nasa", "smd"}  # their detectors need torch
@@ -76,7 +77,7 @@ def reproduce(
         Console().print(show_study(study))
         if out is not None:
             written = write_study(study, out, record(name, seed=seed, trials=trials, quick=quick))
-            typer.echo(f"{len(written)} files of {name} are in {out}")
+            typer.echo(f"{len(written)} files of {name} are in {visible(out)}")
 
 
 def _show(bar: Callable[[float, str], None], name: str, share: float, text: str) -> None:

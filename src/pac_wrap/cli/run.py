@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from pac_wrap.errors import PACWrapError
+from pac_wrap.foreign import message as harmless
 
 BAD_INPUT = 2
 _PATIENCE = 1.0
@@ -39,7 +40,10 @@ def run(command: Callable[..., None]) -> Callable[..., None]:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             except (PACWrapError, OSError) as error:
                 if _state["debug"]:
-                    traceback.print_exc()
+                    # line by line: what other software says may stand in it
+                    sys.stderr.writelines(
+                        f"{harmless(line)}\n" for line in traceback.format_exc().split("\n")
+                    )
                     raise typer.Exit(BAD_INPUT) from error
                 _end(_sentence(error))
 
@@ -47,7 +51,7 @@ def run(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _end(sentence: str) -> None:
-    sys.stderr.write(f"pac-wrap: {sentence}\n")
+    sys.stderr.write(f"pac-wrap: {harmless(sentence)}\n")
     raise typer.Exit(BAD_INPUT)
 
 
@@ -62,7 +66,7 @@ def _sentence(error: Exception) -> str:
 def _note(message: Warning | str, *_: Any) -> None:
     # how to flip the scores in Python is of no use in a shell
     text = str(message).split(' or pass polarity="lower"')[0]
-    sys.stderr.write(f"pac-wrap: note: {text}\n")
+    sys.stderr.write(f"pac-wrap: note: {harmless(text)}\n")
 
 
 @contextmanager

@@ -10,13 +10,14 @@ import numpy as np
 import scipy
 
 from pac_wrap.certificate import Certificate
+from pac_wrap.foreign import visible
 from pac_wrap.report.next_steps import PlanRow, next_steps, plan, plan_caption
 from pac_wrap.report.promise import notes, promise, status, warnings_of
 from pac_wrap.report.ranges import VerdictRow, verdict_rows
 from pac_wrap.report.reached import ReachedRow, explanations, reached_rows
 from pac_wrap.report.result import Report
 from pac_wrap.report.sides import Side, sides
-from pac_wrap.report.wording import ceiling, foreign, percent
+from pac_wrap.report.wording import ceiling, percent
 from pac_wrap.version import __version__
 
 _TABLES: Final = 10
@@ -91,7 +92,7 @@ def content_of(report: Report) -> Content:
         held_out=tuple(_held_out(report)),
         reached=reached_rows(certificate),
         explanations=tuple(explanations(certificate)),
-        assumptions=tuple(_sentence(foreign(text)) for text in _assumed(certificate)),
+        assumptions=tuple(_sentence(text) for text in _assumed(certificate)),
         breaks=BREAKS,
         not_promised=NOT_PROMISED,
         next_steps=next_steps(report),
@@ -105,7 +106,7 @@ def content_of(report: Report) -> Content:
 
 
 def _title(report: Report) -> str:
-    name = foreign(report.detector) if report.detector else "an anomaly detector"
+    name = visible(report.detector) if report.detector else "an anomaly detector"
     return f"Error rates of {name}"
 
 
@@ -113,7 +114,7 @@ def _assumed(certificate: Certificate) -> tuple[str, ...]:
     """Return what the promise assumes, and how the points were taken if they are windows of a series."""
     sampling = certificate.sampling
     taken = () if sampling is None else (f"the points are {sampling}; {sampling.worth}",)
-    return (*certificate.assumptions, *taken)
+    return (*map(str, certificate.assumptions), *taken)
 
 
 def _sentence(text: str) -> str:
@@ -157,20 +158,20 @@ def _finding(side: Side | None) -> str:
 
 def _origin(report: Report) -> Iterator[tuple[str, str]]:
     if report.detector:
-        yield "Detector", foreign(report.detector)
+        yield "Detector", visible(report.detector)
     if report.source is not None:
         tables = report.source.tables
         for table in tables[:_TABLES]:
-            yield "Table of scores", foreign(table)
+            yield "Table of scores", visible(table)
         if len(tables) > _TABLES:
             yield "More tables", f"{len(tables) - _TABLES:,}"
-        yield "Column of scores", foreign(report.source.score)
-        yield "Column of labels", foreign(report.source.label)
+        yield "Column of scores", visible(report.source.score)
+        yield "Column of labels", visible(report.source.label)
 
 
 def _versions(certificate: Certificate) -> tuple[tuple[str, str], ...]:
     return (
-        ("Certificate made by pac-wrap-ad", foreign(certificate.version)),
+        ("Certificate made by pac-wrap-ad", visible(certificate.version)),
         ("Report made by pac-wrap-ad", __version__),
         ("Python", platform.python_version()),
         ("NumPy", np.__version__),

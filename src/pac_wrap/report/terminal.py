@@ -16,6 +16,7 @@ from rich.text import Text
 from pac_wrap.binomial import achievable_rate, min_samples
 from pac_wrap.certificate import Certificate
 from pac_wrap.comparison import Contender
+from pac_wrap.foreign import visible
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import Scores
 from pac_wrap.metrics import Metrics, exceeded
@@ -117,7 +118,7 @@ def show_comparison(contenders: list[Contender]) -> RenderableType:
     for one in contenders:
         ceiling = "nothing" if one.single.certified is None else f"{one.common_ceiling:g}"
         table.add_row(
-            Text(one.name),
+            Text(visible(one.name)),
             "" if one.auc is None else f"{one.auc:.4f}",
             f"{one.abstained:.4f}{' *' if one.abstained == least else '  '}",
             one.abstaining.regime.value,

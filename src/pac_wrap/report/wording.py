@@ -1,4 +1,4 @@
-"""How a report writes numbers and foreign text: no promise is rounded in its own favour, no name runs."""
+"""How a report writes numbers: no promise is rounded in its own favour."""
 
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
@@ -6,7 +6,6 @@ from math import isinf
 from typing import Final
 
 _DIGITS: Final = 4
-_LONGEST: Final = 300
 
 
 def ceiling(rate: float) -> str:
@@ -79,16 +78,6 @@ def exact(value: float | None) -> str:
     if value is None:
         return "none"
     return numbers([value])[0] if isinf(value) else repr(value)
-
-
-def foreign(text: str) -> str:
-    """Return text from outside on one line, with what cannot be seen written out, and not too long.
-
-    >>> foreign("a\\tb\\u202e\\udcff")
-    'a\\\\tb\\\\u202e\\\\udcff'
-    """
-    seen = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
-    return seen if len(seen) <= _LONGEST else f"{seen[:_LONGEST]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _percent(value: Decimal, rounding: str) -> str:

@@ -8,6 +8,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pac_wrap.assumptions import OF_SERIES
 from pac_wrap.binomial import min_samples
 from pac_wrap.calibration import StrategyOptions, calibrate
 from pac_wrap.certificate import Certificate
@@ -15,7 +16,7 @@ from pac_wrap.errors import DependenceWarning, InputError
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import Scores
 from pac_wrap.relaxation import Strategy, StrategyName
-from pac_wrap.sampling import ASSUMPTIONS, Reduce, Sampling
+from pac_wrap.sampling import Reduce, Sampling
 from pac_wrap.thresholds import Thresholds
 from pac_wrap.timeseries.checks import Steps
 from pac_wrap.timeseries.dependence import Dependence, dependence, exceedances
@@ -176,4 +177,4 @@ def calibrate_points(
         None if parts is None else parts.block,
         *(one.effective for one in found),
     )
-    return replace(certificate, sampling=sampling, assumptions=ASSUMPTIONS)
+    return replace(certificate, sampling=sampling, assumptions=OF_SERIES)
