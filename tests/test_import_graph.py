@@ -17,7 +17,7 @@ STEPS = (
     ("errors", "cores"),
     ("inputs", "columns"),
     ("kernels",),
-    ("tail",),
+    ("tail", "precision"),
     ("binomial",),
     ("guarantee",),
     ("order", "steps"),
