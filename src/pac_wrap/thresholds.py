@@ -84,6 +84,8 @@ class Thresholds:
         >>> Thresholds(alarm_from=0.7, clear_below=0.3).before_rounding("float16")
         Thresholds(alarm_from=0.699951171875, clear_below=0.29992675781250006)
         """
+        if kind == "float64":
+            return self
         alarm, clear = self.alarm_from, self.clear_below
         return Thresholds(
             # inf stays: it means never, also for what rounds to inf
