@@ -1,8 +1,9 @@
 """The type of scores: which one it is, rounding to it, and the doubles where rounded scores change sides."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from math import ceil, copysign, frexp, inf, ldexp, nextafter
-from struct import pack
+from struct import pack, unpack
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -91,17 +92,23 @@ def rounding_edge(threshold: float, kind: ScoreType) -> float:
     >>> rounding_edge(0.3, "float32")  # the next float32 above 0.3, less half a step
     0.29999999701976776
     """
-    if kind == "float64" or threshold == -inf:
-        return threshold
+    return threshold if kind == "float64" or threshold == -inf else _edge(pack("<d", threshold), kind)
+
+
+@lru_cache(maxsize=64)
+def _edge(bits: bytes, kind: ScoreType) -> float:
+    """Return the edge of a threshold, given by its bits: some processors take subnormal numbers for zeros."""
+    threshold: float = unpack("<d", bits)[0]
     form = _FORMATS[kind]
-    if abs(threshold) < LEAST_NORMAL and pack("<d", abs(threshold)) != bytes(8):
-        # no rounded score lies between 0 and here, and some processors take such small numbers for zeros
+    if abs(threshold) < LEAST_NORMAL and any(bits[:-1]):
+        # no rounded score lies between 0 and here
         threshold = copysign(LEAST_NORMAL, threshold)
     # 2^top stands for infinity: scores round to it as if it were the next number after the largest
     top = ldexp(1.0, form.top)
     largest = top - form.spacing(top / 2.0)
-    step = form.spacing(threshold) if threshold < inf else 1.0
-    reached = min(max(ceil(threshold / step) * step, -largest), top) if threshold < inf else top
+    threshold = min(threshold, top)
+    step = form.spacing(threshold)
+    reached = max(ceil(threshold / step) * step, -largest)
     # what is less lies closer together below a positive power of two
     below = form.spacing(nextafter(reached, 0.0) if reached > 0.0 else reached)
     middle = reached - below / 2.0
