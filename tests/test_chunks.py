@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from pac_wrap import chunks as chunks_package
 from pac_wrap.calibration import calibrate_labelled
-from pac_wrap.chunks import Passes, Reader, calibrate_chunks
+from pac_wrap.chunks import Passes, Reader, Task, calibrate_chunks
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.order import search
+from pac_wrap.precision import ScoreType
 from strategies import LARGEST, RULES, Floats, guarantee, refusal, scores_of_any_type
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
@@ -196,7 +197,14 @@ def test_data_that_changes_between_passes_is_refused() -> None:
 
     assert "changed between two passes" in refusal(lambda: calibrate_chunks(fewer))
     left = iter([100, 99])
-    passes = Passes(lambda task: task(np.arange(float(next(left))), np.zeros(0)))
+
+    class Shrinking:
+        score_type: ScoreType = "float64"
+
+        def __call__(self, task: Task) -> Any:
+            return task(np.arange(float(next(left))), np.zeros(0))
+
+    passes = Passes(Shrinking())
     assert "changed between two passes" in refusal(lambda: passes.count_below(0, 7.5))
 
 

@@ -262,7 +262,7 @@ def test_scores_that_are_upside_down_are_warned_about(labelled: Any) -> None:
 )
 def test_verdicts_are_those_of_memory_and_missing_scores_are_abstained(rule: Thresholds) -> None:
     known = [-inf, -0.0, 0.3, nextafter(0.3, 0), 0.5, 0.7, nextafter(0.7, 0), inf]
-    certificate: Any = type("Ruled", (), {"rule": rule})()
+    certificate: Any = type("Ruled", (), {"rule": rule, "undecidable": lambda self, kind: ()})()
     texts = {(True, True): "{0,1}", (True, False): "{0}", (False, True): "{1}", (False, False): "{}"}
     sets = [texts[possible[0], possible[1]] for possible in rule.prediction_sets(known).tolist()]
     for kind in ("float64", "Float64", "double[pyarrow]"):

@@ -122,7 +122,13 @@ def test_numbers_are_rounded_correctly_however_they_are_written(text: str) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ['[{"s": 0.1, "y": 0}, {"y": 1, "s": 2}]', '\n {"s": 0.1, "y": 0}\n{"s": 2, "y": 1}']
+    "text",
+    [
+        '[{"s": 0.1, "y": 0}, {"y": 1, "s": 2}]',
+        '\n {"s": 0.1, "y": 0}\n{"s": 2, "y": 1}',
+        '{"s": 0.1, "y": 0}\n{"s": "-Infinity", "y": false}\n{"s": "Infinity", "y": 1.0}\n{"s": 2, "y": 1}',
+        '[{"s": "Infinity", "y": 1}, {"y": 0, "s": 2}, {"y": 0, "s": 0.30000000000000004}]',
+    ],
 )
 def test_json_may_be_a_list_or_lines(text: str) -> None:
     Path("a.jsonl").write_text(text)
@@ -140,7 +146,7 @@ def test_json_may_be_a_list_or_lines(text: str) -> None:
         ("a.csv", "s,y\n", "the table a.csv has no rows; pass one with scores"),
         ("a.csv", "s,y\n" + "0.5,1\n" * 90_000 + "0.5\n", "cannot read a.csv: CSV parse error"),
         ("a.csv.zst", "s,y\n", "Dask cannot unpack a.csv.zst; pack it with gzip"),
-        ("a.jsonl", '{"s": 0.5, "y": 1}\n{"s": "x", "y": 0}\n', "cannot read a.jsonl: JSON parse error"),
+        ("a.jsonl", '{"s": 0.5, "y": 1}\n{"s": "x", "y": 0}\n', "column 's' must hold numbers, got 'x' in"),
         ("a.jsonl", '{"s": 0.5, "y": 1}\n{"s":', "cannot read a.jsonl: JSON parse error"),
         ("a.jsonl", '{"s": 0.5, "y": 1}\n{"y": 0}\n', "scores must not be empty or NaN, got 1 of 2"),
         ("a.jsonl", '{"s": [0.5], "y": 1}\n', "column 's' must hold numbers, but its type is list"),

@@ -14,7 +14,14 @@ from sklearn.neighbors import LocalOutlierFactor
 
 import sparksession
 from datafolder import needs
-from pac_wrap import Guarantee, MissingExtraError, PACWrap, UpsideDownWarning, anomaly_scores
+from pac_wrap import (
+    Guarantee,
+    MissingExtraError,
+    PACWrap,
+    PrecisionWarning,
+    UpsideDownWarning,
+    anomaly_scores,
+)
 from pac_wrap.calibration import calibrate_labelled
 from pac_wrap.chunks import Part, PartTask
 from pac_wrap.engines import spark
@@ -79,6 +86,24 @@ def test_ties_infinities_and_narrow_types_change_nothing(session: Any, scores: A
     df = frame(session, partitions, score=scores, label=labels)
     whole = calibrate_labelled(scores, labels, LOOSE)
     assert spark.calibrate(df, LOOSE).to_json() == whole.to_json()
+
+
+def test_float32_is_rounded_to_wherever_scores_come_from(session: Any) -> None:
+    scores = np.linspace(-1, 1, 320).astype(np.float32)
+    scores[100:220] = np.float32(0.3)
+    labels = np.arange(320) > 150
+    narrow = frame(session, 3, score=scores, label=labels)
+    certificate = spark.calibrate(narrow, LOOSE)
+    assert certificate.to_json() == calibrate_labelled(scores, labels, LOOSE).to_json()
+    assert certificate.score_type == "float32"
+    verdicts = certificate.thresholds.verdicts(scores).tolist()
+    short = [float(str(score)) for score in scores]
+    for df in (narrow, frame(session, 3, score=short, label=labels)):
+        found = spark.decide(df, certificate).collect()
+        assert [row.verdict for row in found] == verdicts
+    wide = calibrate_labelled(short, labels, LOOSE)
+    with pytest.warns(PrecisionWarning, match=r"holds float32, but the certificate is of float64 scores"):
+        spark.decide(narrow, wide)
 
 
 def test_labels_may_be_texts_and_columns_may_have_any_name(session: Any, labelled: Any) -> None:

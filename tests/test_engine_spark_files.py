@@ -90,6 +90,27 @@ def test_parquet_files_whose_types_differ(session: Any, tmp_path: Path) -> None:
     assert nothing.endswith("empty.parquet has no rows; pass one with scores")
 
 
+@pytest.mark.parametrize("second", ["float32", "float64", "int64"])
+def test_parquet_files_are_float32_if_all_are(session: Any, second: str, tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    first, rest = SCORES[4:200].astype(np.float32), np.rint(SCORES[200:] * 2**25).astype(second)
+    for name, scores, labels in (("a", first, LABELS[4:200]), ("b", rest, LABELS[200:])):
+        parquet.write_table(pa.table({"the label": labels, "score": scores}), tmp_path / f"{name}.parquet")
+    whole = np.concatenate([first, rest] if second == "float32" else [first.astype(float), rest])
+    files = sorted(str(file) for file in tmp_path.iterdir())
+    assert certificate(files, "read_parquet") == calibrate_labelled(whole, LABELS[4:]).to_json()
+
+
+def test_infinities_in_json_are_texts(session: Any, tmp_path: Path) -> None:
+    texts = ["-Infinity", 0.5, "Infinity", "Infinity", 0.25, -0.5]
+    lines = [json.dumps({"score": text, "the label": int(place > 1)}) for place, text in enumerate(texts)]
+    scores = [-inf, 0.5, inf, inf, 0.25, -0.5]
+    found = certificate([write(tmp_path / "a.jsonl", lines)], "read_json")
+    assert found == calibrate_labelled(scores, [0, 0, 1, 1, 1, 1]).to_json()
+
+
 def test_json_lines_and_arrays(session: Any, tmp_path: Path) -> None:
     def rows(part: slice, kind: Any) -> list[str]:
         pairs = zip(SCORES[4:][part].tolist(), LABELS[4:][part].tolist(), strict=True)

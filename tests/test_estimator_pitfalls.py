@@ -123,6 +123,22 @@ def test_thresholds_at_zero_mean_the_same_where_the_processor_flushes(flushing: 
         before.to_json()
 
 
+def test_rounded_scores_are_decided_alike_where_the_processor_flushes(flushing: Callable[[], None]) -> None:
+    normal = np.r_[np.zeros(600), np.linspace(-1, -0.1, 400)].astype(np.float32)
+    anomalous = np.r_[np.zeros(300), np.ones(700)].astype(np.float32)
+    certificate = calibrate(normal, anomalous, Guarantee(0.2, 0.2))
+    # what float32 rounds to zero, and what it does not
+    scores = np.resize([-1.0, -0.0, 0.0, 1.0, -1e-60, 1e-60, 2.0**-150, 2.0**-149], 2000)
+    verdicts = certificate.verdicts(scores)
+    assert verdicts[:8].tolist() == [0, -1, -1, 1, -1, -1, -1, 1]
+    rule = certificate.rule
+    flushing()
+    assert certificate.rule == rule
+    assert certificate.verdicts(scores).tolist() == verdicts.tolist()
+    zeros = scores[:4].astype(np.float32)
+    assert certificate.verdicts(np.tile(zeros, 500))[:4].tolist() == verdicts[:4].tolist()
+
+
 def test_chunks_and_digests_are_the_same_where_the_processor_flushes_subnormal_numbers(
     flushing: Callable[[], None],
 ) -> None:

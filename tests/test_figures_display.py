@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
@@ -70,6 +71,8 @@ def test_display_refuses_what_it_does_not_know() -> None:
     display = CertificateDisplay(CERTIFICATE, SCORES, [])
     assert "kind must be one of 'scores'" in refusal(lambda: display.plot("pie"))  # type: ignore[arg-type]
     assert "same length" in refusal(lambda: CertificateDisplay.from_scores(CERTIFICATE, [1.0], [0, 1]))
+    one, other = pd.Series([1.0, 2.0]), pd.Series([0, 1], index=[1, 0])
+    assert "same index" in refusal(lambda: CertificateDisplay.from_scores(CERTIFICATE, one, other))
 
 
 def test_figures_leave_pyplot_and_the_settings_alone() -> None:

@@ -17,7 +17,7 @@ STEPS = (
     ("errors", "cores"),
     ("inputs", "columns"),
     ("kernels",),
-    ("tail", "hypergeometric"),
+    ("tail", "hypergeometric", "precision"),
     ("binomial",),
     ("guarantee",),
     ("order", "steps"),

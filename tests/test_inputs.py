@@ -6,16 +6,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import train_test_split
 
+from pac_wrap import Guarantee, PACWrap, calibrate_chunks, calibrate_labelled, evaluate
+from pac_wrap.chunks import calibrate_parts
+from pac_wrap.comparison import compare_scores
+from pac_wrap.detectors import DevNet
 from pac_wrap.errors import InputError, LabelWarning, PACWrapError
 from pac_wrap.inputs import (
     as_anomaly_mask,
     as_class_mask,
     as_scores,
+    check_aligned,
     check_choice,
     check_count,
     check_rate,
 )
+from pac_wrap.timeseries import random_violation, window_points
 from strategies import refusal
 
 NAN = float("nan")
@@ -286,3 +293,71 @@ def test_other_classes_are_refused(y: Any) -> None:
 
 def test_a_wrong_anomaly_label_is_not_overruled() -> None:
     assert "got 2" in refusal(lambda: as_class_mask([1, 2, 3], 3))
+
+
+INDICES: dict[str, tuple[Any, Any, str]] = {
+    "another order": ([2, 0, 1], [0, 1, 2], "in position 0 they have 2 and 0"),
+    "others": ([0, 1, 2], [0, 1, 3], "in position 2 they have 2 and 3"),
+    "names": (["a", "b", "c"], ["a", "c", "b"], "in position 1 they have 'b' and 'c'"),
+    "twins": ([0, 0, 1], [0, 1, 0], "in position 1 they have 0 and 1"),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "where"), INDICES.values(), ids=INDICES)
+def test_indices_that_differ_are_refused(one: Any, other: Any, where: str) -> None:
+    scores, labels = pd.Series([0.1, 0.2, 0.9], index=one), pd.Series([0, 0, 1], index=other)
+    for values in (scores, scores.to_frame()):
+        message = refusal(lambda: check_aligned("scores", values, "labels", labels))  # noqa: B023  (called at once)
+        assert where in message
+        assert "labels.loc[scores.index]" in message
+        assert "\n" not in message
+
+
+def test_equal_indices_and_what_has_none_go_together() -> None:
+    index = pd.Index([3, 1, 2])
+    scores = pd.Series([0.1, 0.2, 0.9], index=index)
+    for labels in (
+        pd.Series([0, 0, 1], index=index.rename("id")),
+        pd.Series([0, 0, 1], index=[3.0, 1.0, 2.0]),
+        scores.to_numpy(),
+        [0, 0, 1],
+        (0, 0, 1),
+        pd.Index([0, 0, 1]),
+        pd.Series([0, 1]),  # of another length, which is refused as that of an array is
+    ):
+        check_aligned("scores", scores, "labels", labels)
+        check_aligned("labels", labels, "scores", scores)
+    check_aligned("scores", pd.Series([1, 2]), "labels", pd.Series([1, 2]))
+
+
+def test_every_entrance_refuses_scores_and_labels_in_another_order() -> None:
+    """A sorted column beside an unsorted one was certified: nonsense, without a word."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"label": np.repeat([0, 1], [300, 100])})
+    frame["score"] = rng.normal(3.0 * frame.label)
+    tangled, label = frame.score.sort_values(), frame.label
+    X = tangled.to_frame()
+    fitted = PACWrap(lambda rows: rows["score"]).fit(frame[["score"]], label)
+    guarantee = Guarantee(0.2, 0.2)
+    refusals: list[Callable[[], object]] = [
+        lambda: calibrate_labelled(tangled, label),
+        lambda: calibrate_chunks(lambda: [(tangled, label)]),
+        lambda: calibrate_parts(lambda task: task(0, [(tangled, label)])),
+        lambda: evaluate(fitted.certificate_.verdicts(tangled) + 0 * tangled, label),
+        lambda: window_points(tangled, label),
+        lambda: random_violation(tangled, label, guarantee, rng, trials=2),
+        lambda: compare_scores({"one": (tangled, label == 1)}, guarantee),
+        lambda: PACWrap("precomputed").fit(tangled, label),
+        lambda: PACWrap(lambda rows: rows["score"]).fit(X, label),
+        lambda: fitted.calibrate(X, label),
+        lambda: fitted.score(X, label),
+        lambda: DevNet().fit(X, label),
+    ]
+    for action in refusals:
+        assert "must have the same index in the same order" in refusal(action)
+    # aligned as the sentence says, or split together, they are what they were
+    whole = calibrate_labelled(frame.score, label)
+    assert calibrate_labelled(tangled, label.loc[tangled.index]) == whole
+    assert calibrate_labelled(frame.score.to_numpy(), label) == whole
+    X_train, _, y_train, _ = train_test_split(frame[["score"]], label, random_state=0)
+    PACWrap(lambda rows: rows["score"]).fit(X_train, y_train)

@@ -76,6 +76,51 @@ def test_postgres_agrees_with_the_rule_to_the_last_bit(rule: Thresholds, databas
         assert cursor.fetchall() == expected(rule)
 
 
+NARROW = {
+    "ties at 0.3": Thresholds(nextafter(float(np.float32(0.3)), inf), float(np.float32(0.3))),
+    "single": Thresholds(0.5, 0.5),
+    "the largest": Thresholds(nextafter(float(np.finfo(np.float32).max), inf), inf),
+    "the least": Thresholds(-HUGE, -float(np.finfo(np.float32).max)),
+    "zero": Thresholds(TINY, 0.0),
+    "never": Thresholds(inf, -inf),
+}
+
+
+def narrow_probes(rule: Thresholds) -> list[float]:
+    """Return doubles beside the edges, and doubles that overflow."""
+    return [*probes(rule.before_rounding("float32")), 0.3, 0.30000001192092896, 1e39, -1e39, 1e-50, -1e-50]
+
+
+@pytest.mark.parametrize("rule", NARROW.values(), ids=list(NARROW))
+@pytest.mark.parametrize("kind", ["REAL", "DOUBLE PRECISION"])
+def test_postgres_decides_rounded_and_unrounded_scores_alike(
+    kind: str, rule: Thresholds, database: Any
+) -> None:
+    wide = narrow_probes(rule)
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = np.array(wide).astype(np.float32)
+    verdicts = rule.verdicts(narrow).tolist()
+    given_scores = narrow.astype(float).tolist() if kind == "REAL" else wide
+    with database.transaction(force_rollback=True), database.cursor() as cursor:
+        cursor.execute(f"CREATE TABLE t (id INTEGER, s {kind})")
+        cursor.executemany("INSERT INTO t VALUES (%s, %s)", list(enumerate(given_scores)))
+        cursor.execute(select(rule.before_rounding("float32"), "s", "postgres") + " ORDER BY id")
+        assert [row[0] for row in cursor.fetchall()] == verdicts
+
+
+@pytest.mark.parametrize("rule", NARROW.values(), ids=list(NARROW))
+@pytest.mark.parametrize("kind", ["FLOAT", "DOUBLE"])
+def test_duckdb_decides_rounded_and_unrounded_scores_alike(kind: str, rule: Thresholds) -> None:
+    wide = narrow_probes(rule)
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = np.array(wide).astype(np.float32)
+    columns = {"id": np.arange(len(wide)), "s": narrow if kind == "FLOAT" else np.array(wide)}
+    with duckdb.connect() as connection:
+        connection.register("t", columns)
+        found = connection.execute(select(rule.before_rounding("float32"), "s", "duckdb") + " ORDER BY id")
+        assert [row[0] for row in found.fetchall()] == rule.verdicts(narrow).tolist()
+
+
 def test_narrow_columns_are_widened_before_they_are_compared() -> None:
     rule = Thresholds(0.1, 0.1)
     narrow = np.array([0.1], dtype=np.float32)

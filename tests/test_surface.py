@@ -31,6 +31,7 @@ SURFACE = [
     "PACWrap",
     "PACWrapError",
     "PACWrapWarning",
+    "PrecisionWarning",
     "Rate",
     "Regime",
     "Strategy",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pac_wrap.errors import OverlapWarning as OverlapWarning
     from pac_wrap.errors import PACWrapError as PACWrapError
     from pac_wrap.errors import PACWrapWarning as PACWrapWarning
+    from pac_wrap.errors import PrecisionWarning as PrecisionWarning
     from pac_wrap.errors import UpsideDownWarning as UpsideDownWarning
     from pac_wrap.errors import VacuousWarning as VacuousWarning
     from pac_wrap.estimator import PACWrap as PACWrap
@@ -54,8 +55,8 @@ _HOME = {
     "chunks": "calibrate_chunks",
     "certificate": "Certificate Evidence",
     "errors": "CertificateError DataError DependenceWarning DetectorError InputError LabelWarning"
-    " MissingExtraError OutputError OverlapWarning PACWrapError PACWrapWarning UpsideDownWarning"
-    " VacuousWarning",
+    " MissingExtraError OutputError OverlapWarning PACWrapError PACWrapWarning PrecisionWarning"
+    " UpsideDownWarning VacuousWarning",
     "estimator": "PACWrap",
     "guarantee": "Budget Guarantee",
     "metrics": "Metrics Rate evaluate",

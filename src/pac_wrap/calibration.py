@@ -15,9 +15,10 @@ from pac_wrap.codec import flat
 from pac_wrap.cores import together
 from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.guarantee import Budget, Guarantee, as_guarantee
-from pac_wrap.inputs import as_anomaly_mask, as_scores, check_choice
-from pac_wrap.kernels import kernels
+from pac_wrap.inputs import as_anomaly_mask, as_array, as_scores, check_aligned, check_choice
+from pac_wrap.kernels import Floats, kernels
 from pac_wrap.order import Held, Ranked, rough_auc, unchecked
+from pac_wrap.precision import ScoreType, is_narrower, rounded, type_of
 from pac_wrap.relaxation import Outcome, Strategy, StrategyName, single_threshold
 from pac_wrap.thresholds import crossings, find_regime, find_thresholds
 
@@ -100,15 +101,20 @@ def calibrate(
     >>> certificate.verdicts([-1.0, 2.0, 5.0])
     array([ 0, -1,  1], dtype=int8)
     """
-    low, high = unchecked(normal, "normal"), unchecked(anomalous, "anomalous")
+    given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
+    low, high = unchecked(given[0], "normal"), unchecked(given[1], "anomalous")
     request = Request.of(guarantee, abstain, strategy, options)
+    return _calibrate(request, low, high, type_of(*given))
+
+
+def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreType) -> Certificate:
     fpr, fnr = request.budgets(low.size, high.size)
     k_low, k_high = low.size - ((fpr and fpr.errors) or 0), 1 + ((fnr and fnr.errors) or 0)
     sides = partial(Held, low, "normal", k_low), partial(Held, high, "anomalous", k_high)
     held = together(sides) if min(low.size, high.size) > _MANY else [side() for side in sides]
     if low.size and high.size:
         warn_if_upside_down(rough_auc(low, high))
-    return certify(request, (fpr, fnr), *held)
+    return certify(request, (fpr, fnr), held[0], held[1], score_type)
 
 
 def calibrate_labelled(
@@ -126,17 +132,23 @@ def calibrate_labelled(
     >>> calibrate_labelled([0.1, 0.2, 0.9], [0, 0, 1]).regime.value
     'vacuous'
     """
-    scores, mask = as_scores(scores), as_anomaly_mask(labels, anomaly_label)
-    if scores.size != mask.size:
+    check_aligned("scores", scores, "labels", labels)
+    given = as_array(scores, "scores")
+    values, mask = as_scores(given), as_anomaly_mask(labels, anomaly_label)
+    if values.size != mask.size:
         raise InputError(
-            f"scores and labels must have the same length, got {scores.size:,} and {mask.size:,}"
+            f"scores and labels must have the same length, got {values.size:,} and {mask.size:,}"
         )
-    normal, anomalous = kernels().divide(scores, mask)
-    return calibrate(normal, anomalous, guarantee, abstain=abstain, strategy=strategy, **options)
+    request = Request.of(guarantee, abstain, strategy, options)
+    return _calibrate(request, *kernels().divide(values, mask), type_of(given))
 
 
 def certify(
-    request: Request, budgets: tuple[Budget | None, Budget | None], normal: Ranked, anomalous: Ranked
+    request: Request,
+    budgets: tuple[Budget | None, Budget | None],
+    normal: Ranked,
+    anomalous: Ranked,
+    score_type: ScoreType,
 ) -> Certificate:
     """Return the certificate that a request gets from two classes, wherever their scores live."""
     guarantee, strategy = request.guarantee, request.strategy
@@ -157,6 +169,7 @@ def certify(
         tau=outcome.tau,
         levels=outcome.levels,
         level=outcome.level,
+        score_type=score_type,
     )
 
 
@@ -179,6 +192,9 @@ def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) ->
     This shows that the scores, in any order, give the certificate. It does not show that the detector gave
     these scores, that the labels are right, or that nobody chose the rows.
 
+    Scores of a wider type than the certificate's are rounded to it first: a float32 that was written as 0.3
+    comes back as a double.
+
     >>> certificate = calibrate([0.1, 0.2], [0.8, 0.9])
     >>> bool(verify(certificate, [0.2, 0.1], [0.8, 0.9]))
     True
@@ -187,8 +203,13 @@ def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) ->
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
-        again = calibrate(normal, anomalous, certificate.guarantee, **options_of(certificate))
-    return verify_against(certificate, again)
+        again = calibrate(
+            _as_made(certificate, normal, "normal"),
+            _as_made(certificate, anomalous, "anomalous"),
+            certificate.guarantee,
+            **options_of(certificate),
+        )
+    return verify_against(certificate, replace(again, score_type=certificate.score_type))
 
 
 def options_of(certificate: Certificate) -> dict[str, Any]:
@@ -202,6 +223,12 @@ def options_of(certificate: Certificate) -> dict[str, Any]:
 def verify_against(certificate: Certificate, again: Certificate) -> Verification:
     """Compare a certificate with one that was made anew."""
     return Verification(tuple(_differences(certificate, again)))
+
+
+def _as_made(certificate: Certificate, scores: ArrayLike, name: str) -> ArrayLike:
+    """Return scores as the certificate saw them, unless they have lost digits since."""
+    given, kind = as_array(scores, name), certificate.score_type
+    return rounded(as_scores(given, name), kind) if is_narrower(kind, type_of(given)) else given
 
 
 def _strategy(strategy: StrategyName | Strategy, options: StrategyOptions) -> Strategy:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from math import inf
+from math import inf, nextafter
 from typing import Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.files import write_whole
 from pac_wrap.foreign import quoted
 from pac_wrap.guarantee import Budget, Guarantee, rounded_down, rounded_up
+from pac_wrap.precision import ScoreType, is_narrower, represents, straddled
 from pac_wrap.relaxation import Outcome, Strategy
 from pac_wrap.sampling import Sampling
 from pac_wrap.thresholds import Regime, Thresholds, find_regime
@@ -50,6 +51,7 @@ class Certificate:
 
     `guarantee` is what was asked, `certified` what is promised (None: no single threshold could be
     certified, and everything is abstained). `thresholds`, `regime` and evidence belong to what is promised.
+    `score_type` is the type of the calibrating scores, to which every score is rounded before it is compared.
     """
 
     guarantee: Guarantee
@@ -62,18 +64,41 @@ class Certificate:
     tau: float | None = None
     levels: int | None = None
     level: int | None = None
+    score_type: ScoreType = "float64"
     sampling: Sampling | None = field(default=None, metadata={"optional": True})
     assumptions: tuple[Assumption, ...] = OF_DRAWS
     version: str = __version__
 
     @property
     def rule(self) -> Thresholds:
-        """What `verdicts` follows: the two thresholds, or twice the same where abstaining is not allowed."""
+        """What `verdicts` follows: the two thresholds, or twice the same where abstaining is not allowed.
+
+        They are those for scores that have not been rounded to `score_type` yet, and right for others too.
+        """
         if self.strategy is None:
-            return self.thresholds
+            return self.thresholds.before_rounding(self.score_type)
         if self.tau is None:
             return Thresholds(alarm_from=inf, clear_below=-inf)
-        return Thresholds(alarm_from=self.tau, clear_below=None if self.tau == inf else self.tau)
+        tau = self.tau
+        return Thresholds(tau, None if tau == inf else tau).before_rounding(self.score_type)
+
+    def undecidable(self, kind: ScoreType) -> tuple[float, ...]:
+        """Return the scores of a narrower type that had to be wider to be decided: a threshold is that near.
+
+        Where the calibration score behind the threshold has no more digits than the type, none were lost.
+        """
+        if not is_narrower(kind, self.score_type):
+            return ()
+        alarm, clear = self.thresholds.alarm_from, self.thresholds.clear_below
+        behind = None if alarm is None else nextafter(alarm, -inf), clear
+        edges = (self.rule.alarm_from, self.rule.clear_below)
+        found = set()
+        for edge, score in zip(edges, behind, strict=True):
+            scores = (score,) if self.strategy is None else behind
+            lost = any(one is not None and not represents(kind, one) for one in scores)
+            if lost and edge is not None and edge < inf:
+                found.add(straddled(edge, kind))
+        return tuple(sorted(one for one in found if one is not None))
 
     @property
     def empty(self) -> bool:
@@ -154,6 +179,8 @@ class Certificate:
     def lines(self) -> list[tuple[str, str]]:
         """Return what the certificate says, as pairs of a heading and a text; a heading may be empty."""
         lines = [("asked", str(self.guarantee)), ("promised", _promise(self)), ("rule", _rule(self))]
+        if self.score_type != "float64":
+            lines += [("", f"so decided as if every score were rounded to {self.score_type} first")]
         lines += [("regime", f"{self.regime.value}: {self.regime.explanation}")]
         lines += [("", sentence) for sentence in self.diagnosis]
         lines += [(name, _evidence(one, self.levels is not None)) for name, _, one in self._sides()]

@@ -11,7 +11,7 @@ from pac_wrap.calibration import calibrate
 from pac_wrap.certificate import Certificate
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.guarantee import Guarantee
-from pac_wrap.inputs import Scores
+from pac_wrap.inputs import Scores, check_aligned
 from pac_wrap.order import auc
 
 
@@ -49,6 +49,7 @@ def compare_scores(
     share = replace(guarantee, delta_fpr=guarantee.delta_fpr / count, delta_fnr=guarantee.delta_fnr / count)
     contenders = []
     for name, (scores, anomalous) in columns.items():
+        check_aligned("scores", scores, "labels", anomalous)
         normal, strange = scores[~anomalous], scores[anomalous]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UpsideDownWarning)

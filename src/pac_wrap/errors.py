@@ -14,7 +14,8 @@ PACWrapWarning           (UserWarning)
 ├── LabelWarning         labels that had to be interpreted
 ├── VacuousWarning       nothing useful is promised: labels are missing
 ├── OverlapWarning       calibration rows that the detector was trained on
-└── DependenceWarning    calibration points that depend on each other in time: fewer than they look
+├── DependenceWarning    calibration points that depend on each other in time: fewer than they look
+└── PrecisionWarning     scores of a narrower type than the certificate's, where that may change verdicts
 """
 
 from pac_wrap.foreign import message
@@ -77,3 +78,7 @@ class OverlapWarning(PACWrapWarning):
 
 class DependenceWarning(PACWrapWarning):
     """The points of a series are worth far less than their number, or nothing can be said of their worth."""
+
+
+class PrecisionWarning(PACWrapWarning):
+    """Scores come in a narrower type than those of the certificate, and that may change verdicts."""

@@ -16,7 +16,7 @@ from pac_wrap.calibration import StrategyOptions, calibrate
 from pac_wrap.certificate import Certificate
 from pac_wrap.errors import InputError, OverlapWarning, VacuousWarning
 from pac_wrap.guarantee import Guarantee
-from pac_wrap.inputs import Scores, as_class_mask, check_choice, check_rate
+from pac_wrap.inputs import Scores, as_class_mask, check_aligned, check_choice, check_rate
 from pac_wrap.relaxation import Strategy, StrategyName
 from pac_wrap.rows import row_digests, split_rows, take_rows
 from pac_wrap.scores import Polarity, UnfittedError, anomaly_scores, is_estimator, takes_labels, untrained
@@ -272,6 +272,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
             )
 
     def _indexable(self, X: Any, y: ArrayLike) -> tuple[Any, ArrayLike]:
+        check_aligned("X", X, "y", y)
         try:
             X, y = indexable(X, y)
         except ValueError as error:

@@ -164,6 +164,28 @@ def as_class_mask(y: ArrayLike, anomaly_label: object = 1) -> NDArray[np.bool_]:
     return as_anomaly_mask(y, values[1], "y")
 
 
+def check_aligned(name: str, values: object, other: str, others: object) -> None:
+    """Refuse two columns with indices, as pandas has them, that differ: rows are paired by position here.
+
+    What has no index, such as an array, goes with everything.
+    """
+    index, second = _index(values), _index(others)
+    if index is None or second is None or len(index) != len(second) or index.equals(second):
+        return  # lengths are compared, and refused, as those of arrays are
+    place = int(np.argmin(np.asarray(index == second, dtype=bool)))
+    raise InputError(
+        f"{name} and {other} must have the same index in the same order, but in position {place:,} they have"
+        f" {_plain(index[place])!r} and {_plain(second[place])!r}; align them, for example with"
+        f" {other}.loc[{name}.index], or pass .to_numpy() if the rows belong together as they stand"
+    )
+
+
+def _index(values: Any) -> Any:
+    """Return the index of a Series or DataFrame, None for anything else; a list's `index` is a method."""
+    index = getattr(values, "index", None)
+    return index if hasattr(values, "iloc") and hasattr(index, "equals") else None
+
+
 def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
     """Return values as an array; ragged, masked and complex ones are refused."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():

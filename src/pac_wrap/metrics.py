@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.binomial import interval, lower_bound
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Guarantee
-from pac_wrap.inputs import as_anomaly_mask, as_array, check_rate
+from pac_wrap.inputs import as_anomaly_mask, as_array, check_aligned, check_rate
 from pac_wrap.thresholds import Verdict
 
 Tally = NDArray[np.int64]
@@ -69,6 +69,7 @@ def evaluate(
     0.0000 [0.0000, 0.9750]
     """
     check_rate("confidence", confidence)
+    check_aligned("verdicts", verdicts, "labels", labels)
     mask = as_anomaly_mask(labels, anomaly_label)
     given = _as_verdicts(verdicts)
     if given.size != mask.size:

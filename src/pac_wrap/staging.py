@@ -14,7 +14,8 @@ from pac_wrap.cores import usable_cores
 from pac_wrap.errors import InputError
 from pac_wrap.kernels import kernels
 from pac_wrap.labels import FALSE, TRUE, spellings
-from pac_wrap.order import RankSearch
+from pac_wrap.order import Bounds, RankSearch
+from pac_wrap.precision import ScoreType, is_narrower, rounded, rounding_edge
 from pac_wrap.sql import between, quote_name, quote_text
 from pac_wrap.tables import NO_STATISTICS, WHOLE, Table, label_text, one_of
 
@@ -25,14 +26,23 @@ class Staged:
     """The labelled scores of a table; a `Run` of `calibrate_passes`.
 
     Parquet files are read anew on each pass. Other files are read once, into a table of DuckDB's own, which
-    spills to disk.
+    spills to disk. Scores of a wider type than `score_type` are rounded to it.
     """
 
-    def __init__(self, table: Table, score: str, label: str, anomaly_label: str | None) -> None:
+    def __init__(
+        self,
+        table: Table,
+        score: str,
+        label: str,
+        anomaly_label: str | None,
+        score_type: ScoreType | None = None,
+    ) -> None:
         require_two(score, label)
         table.require_numbers(score)
         require_column(label, table.columns)
         self._table, self._score, self._label, self._anomaly_label = table, score, label, anomaly_label
+        self.score_type: ScoreType = score_type or table.score_type(score)
+        self._rounds = is_narrower(self.score_type, table.score_type(score))
         self._number, self._mark, self._relation = table.score_sql(score), self._mark_sql(), "source"
         table.set(f"memory_limit = '{_memory(len(table.columns))}'", f"threads = {_threads()}")
         if table.reader != "read_parquet":
@@ -43,7 +53,7 @@ class Staged:
 
     def __call__(self, task: Task) -> Any:
         """Return the sum of what the task returns for all batches."""
-        wanted = between(self._number, task.bounds) if isinstance(task, RankSearch) else "true"
+        wanted = between(self._number, self._bounds(task)) if isinstance(task, RankSearch) else "true"
         # NaN for a missing score, as 2 for a label that is neither: a NULL would need a second look
         columns = f"coalesce({self._number}, CAST('NaN' AS DOUBLE)), {self._mark}"
         query = f"SELECT {columns} FROM {self._relation} WHERE {wanted}"
@@ -53,6 +63,8 @@ class Staged:
                 sound = not (np.isnan(scores).any() or (marks > 1).any())
                 if not sound:
                     break
+                if self._rounds:  # here, since a cast in SQL refuses what overflows
+                    scores = rounded(scores, self.score_type)
                 part = task(*kernels().divide(scores, marks.view(bool)))
                 total = part if total is None else total + part
         if not sound:
@@ -60,6 +72,14 @@ class Staged:
         if total is None and not isinstance(task, RankSearch):
             raise no_rows(self._table.names)
         return task(np.empty(0), np.empty(0)) if total is None else total
+
+    def _bounds(self, search: RankSearch) -> Bounds:
+        """Return the bounds of what a search looks at, before scores are rounded."""
+        if not self._rounds:
+            return search.bounds
+        kind = self.score_type
+        # rounding is the same on both sides of zero
+        return tuple((rounding_edge(low, kind), -rounding_edge(-high, kind)) for low, high in search.bounds)
 
     def check_labels(self) -> None:
         """Refuse labels that a pass over the data has shown to be wrong."""

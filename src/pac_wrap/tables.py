@@ -17,6 +17,7 @@ from pac_wrap.columns import missing_scores, no_rows, not_a_number, refuse_added
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
 from pac_wrap.labels import LOOKED_AT, anomaly_marks
+from pac_wrap.precision import ScoreType, score_type
 from pac_wrap.refusals import first_line, refusal
 from pac_wrap.sources import find_files, numpy_columns, reader_of
 from pac_wrap.sql import quote_name, quote_text
@@ -30,6 +31,7 @@ from pac_wrap.views import (
     types_of,
     types_option,
     widen_view,
+    written_columns,
 )
 
 Progress = Callable[[float], None]
@@ -58,11 +60,13 @@ class Table:
         files: list[Path],
         reader: str,
         types: dict[str, str],
+        score_types: dict[str, ScoreType],
         progress: Progress,
     ) -> None:
         self._connection = connection
         self._progress = progress
         self.names, self.files, self.reader, self.types = names, files, reader, types
+        self._score_types = score_types
 
     @property
     def columns(self) -> list[str]:
@@ -97,15 +101,20 @@ class Table:
                 score, count, rows, self.rows(f"SELECT min(row) FROM ({numbered}) WHERE missing")[0][0]
             )
 
-    def copy(self, added: dict[str, str], target: str, options: str) -> None:
+    def score_type(self, score: str) -> ScoreType:
+        """Return the type that scores have in these files; texts are read as doubles."""
+        return self._score_types.get(score, "float32" if self.types[score] == "FLOAT" else "float64")
+
+    def copy(self, score: str, added: dict[str, str], target: str, options: str) -> None:
         """Write all columns and the added expressions to a file; an OSError says why it cannot be written."""
         refuse_added(self.types, added)
+        columns = written_columns(self.types, score, self.score_sql(score), options)
         extra = ", ".join(f"{expression} AS {quote_name(name)}" for name, expression in added.items())
         # DuckDB 2.0 may wait for ever for its own threads if one of them cannot write; older ones have none
         with suppress(duckdb.CatalogException):
             self.set("async_threads = 0")
         try:
-            self.rows(f"COPY (SELECT *, {extra} FROM source) TO {quote_text(target)} ({options})")
+            self.rows(f"COPY (SELECT {columns}, {extra} FROM source) TO {quote_text(target)} ({options})")
         except InputError as error:
             if isinstance(error.__cause__, duckdb.IOException) and "write" in str(error.__cause__).lower():
                 raise OSError(first_line(error.__cause__)) from error
@@ -213,9 +222,12 @@ def open_table(
         files = [file for path in paths for file in find_files(path, Path(scratch), start)]
         reader = reader_of(files)
         types: dict[str, str] = {}
+        score_types: dict[str, ScoreType] = {}
         try:
             if reader == "numpy":
-                connection.register("source", numpy_columns(files))
+                columns = numpy_columns(files)
+                score_types = {name: score_type(column.dtype) for name, column in columns.items()}
+                connection.register("source", columns)
                 types = types_of(connection, "source")
             else:
                 options = [NO_FOLDERS]
@@ -242,7 +254,7 @@ def open_table(
                     if mixed:
                         widen_view(connection, files, mixed)
                         types |= dict.fromkeys(mixed, "DOUBLE")
-            table = Table(connection, list(paths), files, reader, types, progress)
+            table = Table(connection, list(paths), files, reader, types, score_types, progress)
         except (duckdb.Error, RuntimeError) as error:
             raise refusal(error, list(paths)) from error
         yield table

@@ -13,6 +13,7 @@ from pac_wrap.guarantee import Budget
 from pac_wrap.inputs import Scores, as_scores
 from pac_wrap.kernels import flushes
 from pac_wrap.order import Ranked, count_below, kth_largest, kth_smallest, to_keys
+from pac_wrap.precision import ScoreType, rounding_edge
 from pac_wrap.steps import Steps
 
 
@@ -76,6 +77,21 @@ class Thresholds:
         if self.alarm_from is None or self.clear_below is None or self.single:
             return None
         return min(self.alarm_from, self.clear_below), max(self.alarm_from, self.clear_below)
+
+    def before_rounding(self, kind: ScoreType) -> "Thresholds":
+        """Return the thresholds that say of a score what these say of it rounded to a type: eq. (22).
+
+        >>> Thresholds(alarm_from=0.7, clear_below=0.3).before_rounding("float16")
+        Thresholds(alarm_from=0.699951171875, clear_below=0.29992675781250006)
+        """
+        if kind == "float64":
+            return self
+        alarm, clear = self.alarm_from, self.clear_below
+        return Thresholds(
+            # inf stays: it means never, also for what rounds to inf
+            alarm_from=alarm if alarm is None or alarm == inf else rounding_edge(alarm, kind),
+            clear_below=None if clear is None else rounding_edge(clear, kind),
+        )
 
     def y_fp(self, scores: ArrayLike) -> NDArray[np.int8]:
         """Return 1 where label 0 is ruled out, else 0: the predictor that keeps the FPR, eq. (8)."""

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.calibration import Request, StrategyOptions, warn_if_upside_down
 from pac_wrap.certificate import Certificate
-from pac_wrap.chunks.parts import Part, PartTask, RunParts, missing_labels
+from pac_wrap.chunks.parts import Part, Parts, PartTask, RunParts, missing_labels
 from pac_wrap.chunks.passes import Passes, Run, Task
 from pac_wrap.chunks.reader import Reader
 from pac_wrap.guarantee import Guarantee
@@ -75,13 +75,8 @@ def calibrate_parts(
     >>> calibrate_parts(lambda task: task(1, parts[1]) + task(2, parts[2]) + task(0, parts[0])).normal.n
     3
     """
-    return calibrate_passes(
-        lambda task: run(PartTask(task, anomaly_label)).settled(anomaly_label),
-        guarantee,
-        abstain=abstain,
-        strategy=strategy,
-        **options,
-    )
+    parts = Parts(run, anomaly_label)
+    return calibrate_passes(parts, guarantee, abstain=abstain, strategy=strategy, **options)
 
 
 def calibrate_passes(

@@ -6,16 +6,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.errors import InputError
-from pac_wrap.inputs import Scores, as_anomaly_mask, as_array, as_scores
+from pac_wrap.inputs import Scores, as_anomaly_mask, as_array, as_scores, check_aligned
 from pac_wrap.kernels import kernels
+from pac_wrap.precision import ScoreType, type_of
 
 
 class Classes(NamedTuple):
-    """The scores of both classes, and what normal points are called here; None if there are none."""
+    """The scores of both classes, what normal points are called here, and the type that the scores came in.
+
+    The last two are None where there are no normal points, or no points at all.
+    """
 
     normal: Scores
     anomalous: Scores
     normal_label: Any
+    score_type: ScoreType | None
 
 
 def split_classes(where: str, scores: ArrayLike, labels: ArrayLike, anomaly_label: object) -> Classes:
@@ -24,15 +29,18 @@ def split_classes(where: str, scores: ArrayLike, labels: ArrayLike, anomaly_labe
     >>> split_classes("chunk 0", [0.1, 0.9], ["ok", "fault"], "fault").normal.tolist()
     [0.1]
     """
-    values = as_scores(scores, f"scores of {where}")
-    name = f"labels of {where}"
+    name, score_name = f"labels of {where}", f"scores of {where}"
+    check_aligned(score_name, scores, name, labels)
+    given = as_array(scores, score_name)
+    values = as_scores(given, score_name)
     mask = as_anomaly_mask(labels, anomaly_label, name)
     if values.size != mask.size:
         raise InputError(
             f"scores and labels of {where} must have the same length, got {values.size:,} and {mask.size:,}"
         )
     normal_label = None if mask.all() else as_array(labels, name)[int(mask.argmin())]
-    return Classes(*kernels().divide(values, mask), normal_label)
+    kind = type_of(given) if given.size else None
+    return Classes(*kernels().divide(values, mask), normal_label, kind)
 
 
 def check_normal_labels(where: str, first: Any, other: Any, anomaly_label: object) -> None:

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from pac_wrap.chunks.classes import check_normal_labels, split_classes
 from pac_wrap.chunks.passes import Task
 from pac_wrap.errors import InputError
-from pac_wrap.inputs import as_array
+from pac_wrap.inputs import as_array, check_aligned
 from pac_wrap.order import Bounds, RankSearch
+from pac_wrap.precision import ScoreType, common_type
 
 Batches = Iterable[tuple[ArrayLike, ArrayLike]]
 
@@ -57,13 +58,14 @@ class Part:
     """What some partitions gave: the sum of the task's answers, and what is wrong with them, if anything.
 
     `normal_labels` maps what normal points are called to the first partition that calls them so; two
-    entries are enough to refuse them.
+    entries are enough to refuse them. `score_type` is the type of the scores, None if there are none.
     """
 
     value: Any
     normal_labels: tuple[tuple[int, Any], ...] = ()
     missing: Missing | None = None
     problem: tuple[int, str] | None = None
+    score_type: ScoreType | None = None
 
     def __add__(self, other: "Part") -> "Part":
         problems = [part.problem for part in (self, other) if part.problem is not None]
@@ -74,6 +76,7 @@ class Part:
             _first_two(self.normal_labels + other.normal_labels),
             gaps[0].merge(gaps[1]) if len(gaps) == 2 else gaps[0] if gaps else None,
             min(problems, default=None),
+            common_type([self.score_type, other.score_type]),
         )
 
     def settled(self, anomaly_label: object) -> Any:
@@ -112,8 +115,10 @@ class PartTask:
         value = None
         labels_seen: tuple[tuple[int, Any], ...] = ()
         rows = gaps = 0
+        kind: ScoreType | None = None
         try:
             for scores, labels in batches:
+                check_aligned("scores", scores, "labels", labels)
                 values, marks = as_array(scores, "scores"), as_array(labels, "labels")
                 rows += values.size
                 sound = values.ndim == 1 and values.shape == marks.shape and values.dtype.kind == "f"
@@ -123,16 +128,38 @@ class PartTask:
                 both = split_classes(f"partition {number}", values, marks, self.anomaly_label)
                 found = self.task(both.normal, both.anomalous)
                 value = found if value is None else value + found
+                kind = common_type([kind, both.score_type])
                 if both.normal_label is not None:
                     labels_seen = _first_two((*labels_seen, (number, both.normal_label)))
         except InputError as error:
             return Part(None, problem=(number, str(error)))
         if value is None:
             value = self.task(np.empty(0), np.empty(0))
-        return Part(value, labels_seen, Missing(gaps, 1, number, gaps, rows) if gaps else None)
+        missing = Missing(gaps, 1, number, gaps, rows) if gaps else None
+        return Part(value, labels_seen, missing, score_type=kind)
 
 
 RunParts = Callable[[PartTask], Part]
+
+
+class Parts:
+    """A `Run` over partitions, which are visited by `run`."""
+
+    def __init__(self, run: RunParts, anomaly_label: object) -> None:
+        self._run, self._anomaly_label = run, anomaly_label
+        self._score_type: ScoreType | None = None
+
+    @property
+    def score_type(self) -> ScoreType:
+        """The type of the scores, known after the first pass."""
+        return self._score_type or "float64"
+
+    def __call__(self, task: Task) -> Any:
+        """Return the sum of what the task returns for all partitions, or refuse what is wrong with them."""
+        part = self._run(PartTask(task, self._anomaly_label))
+        # later passes need not see all partitions
+        self._score_type = self._score_type or part.score_type
+        return part.settled(self._anomaly_label)
 
 
 def _first_two(labels: tuple[tuple[int, Any], ...]) -> tuple[tuple[int, Any], ...]:

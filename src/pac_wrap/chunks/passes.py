@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import inf, nextafter
 from struct import pack
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,22 @@ from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Budget
 from pac_wrap.inputs import Scores
 from pac_wrap.order import Found, Rank, Ranked, RankSearch, Survey, count_below, survey
+from pac_wrap.precision import ScoreType
 from pac_wrap.relaxation import feasible_levels, level_budgets
 
 # a task is called with the normal and the anomalous scores of one part; what it returns can be added up
 Task = Callable[[Scores, Scores], Any]
-# one pass: the sum of what the task returns for all parts
-Run = Callable[[Task], Any]
+
+
+class Run(Protocol):
+    """Some data: a call is one pass over it."""
+
+    @property
+    def score_type(self) -> ScoreType:
+        """The type of the scores, known after the first pass."""
+
+    def __call__(self, task: Task) -> Any:
+        """Return the sum of what the task returns for all parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +58,7 @@ class Passes:
         """Return the certificate that a request gets from this data."""
         budgets = request.budgets(*self.survey.sizes)
         self._find(_ranks(request, budgets, *self.survey.sizes))
-        return certify(request, budgets, _Side(self, 0), _Side(self, 1))
+        return certify(request, budgets, _Side(self, 0), _Side(self, 1), self._run.score_type)
 
     def score(self, rank: Rank) -> float:
         """Return the score at a rank."""

@@ -11,6 +11,7 @@ from pac_wrap.chunks.passes import Task
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
 from pac_wrap.order import Survey, spaced_positions
+from pac_wrap.precision import ScoreType, common_type
 
 # chunks are put together up to this many scores, so that many small ones cost no more than a few large ones
 _BATCH: Final = 1 << 17
@@ -32,7 +33,13 @@ class Reader:
         self._normal_label: Any = None
         self._last: Iterator[Any] | None = None
         self._spaced: _Spaced | None = None
+        self._score_type: ScoreType | None = None
         self.passes = 0
+
+    @property
+    def score_type(self) -> ScoreType:
+        """The type that the scores of all chunks have, known after the first pass."""
+        return self._score_type or "float64"
 
     def __call__(self, task: Task) -> Any:
         """Return the sum of what the task returns for all chunks."""
@@ -81,7 +88,8 @@ class Reader:
 
     def _split(self, number: int, scores: ArrayLike, labels: ArrayLike) -> Pair:
         where = f"chunk {number}"
-        normal, anomalous, normal_label = split_classes(where, scores, labels, self._anomaly_label)
+        normal, anomalous, normal_label, kind = split_classes(where, scores, labels, self._anomaly_label)
+        self._score_type = common_type([self._score_type, kind])
         if normal_label is not None:
             if self._normal_label is None:
                 self._normal_label = normal_label

@@ -74,6 +74,7 @@ def verify(
             score=score,
             label=label,
             anomaly_label=anomaly_label,
+            score_type=loaded.score_type,
             **options_of(loaded),
         )
     verification = verify_against(loaded, again)

@@ -11,7 +11,7 @@ from pac_wrap.cli.run import progress_bar
 from pac_wrap.errors import OutputError
 
 if TYPE_CHECKING:
-    from pac_wrap.thresholds import Thresholds
+    from pac_wrap.certificate import Certificate
 
 
 def decide(
@@ -29,7 +29,8 @@ def decide(
 
     CSV or JSON lines on standard input, without -o, are decided as they come, in constant memory.
 
-    In JSON made from such a CSV, the score is a number and every other cell a text.
+    In JSON made from such a CSV, the score is a number and every other cell a text. JSON has no infinities:
+    they are the texts "Infinity" and "-Infinity", and are read as such.
 
     Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
     """
@@ -37,25 +38,27 @@ def decide(
     from pac_wrap.lines import decide_lines, is_streamed, read_start
     from pac_wrap.sources import standard_input
 
-    rule = Certificate.load(certificate).rule
+    loaded = Certificate.load(certificate)
     start = b""
     if tables == ["-"] and output is None:
         source = standard_input()
         start = read_start(source)
         if is_streamed(start):
-            decide_lines(rule, source, start, _standard_output(), score, form)
+            decide_lines(loaded.rule, source, start, _standard_output(), score, form)
             return
-    _decide_table(rule, tables, score, output, form, start)
+    _decide_table(loaded, tables, score, output, form, start)
 
 
 def _decide_table(
-    rule: "Thresholds", tables: list[str], score: str, output: Path | None, form: str, start: bytes
+    certificate: "Certificate", tables: list[str], score: str, output: Path | None, form: str, start: bytes
 ) -> None:
     """Write the whole table with its verdicts, or nothing at all."""
+    from pac_wrap.engines.duckdb import refuse_undecidable
     from pac_wrap.files import scratch_file, whole_file
     from pac_wrap.sql import prediction_set_sql, verdict_sql
     from pac_wrap.tables import open_table, output_options
 
+    rule = certificate.rule
     added = {"verdict": verdict_sql(rule, score), "prediction_set": prediction_set_sql(rule, score)}
     keep_apart(tables, output)
     options = output_options(f".{form}" if output is None else output.name)
@@ -66,7 +69,8 @@ def _decide_table(
         scratch_file() if output is None else whole_file(output) as target,
     ):
         table.check_scores(score)
-        table.copy(added, str(target), options)
+        refuse_undecidable(table, certificate, score)
+        table.copy(score, added, str(target), options)
         if output is None:
             stdout = _standard_output()
             with target.open("rb") as finished:

@@ -23,7 +23,7 @@ from pac_wrap.detectors.deviation import (
 )
 from pac_wrap.detectors.seeding import generator
 from pac_wrap.errors import InputError
-from pac_wrap.inputs import Scores, as_class_mask, check_count, is_number
+from pac_wrap.inputs import Scores, as_class_mask, check_aligned, check_count, is_number
 
 _CHUNK = 8192  # rows scored at a time, so that a large X is never converted as a whole
 
@@ -102,6 +102,7 @@ class DevNet(BaseEstimator):
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Train on rows whose y is 1 (known anomaly) or 0 (unlabelled, mostly normal)."""
         self._check_parameters()
+        check_aligned("X", X, "y", y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32))
         known = self._known(y)
         random = generator(self.random_state)

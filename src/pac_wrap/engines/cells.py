@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.errors import InputError
-from pac_wrap.inputs import Scores
+from pac_wrap.kernels import Floats
 from pac_wrap.labels import LOOKED_AT
 
 
@@ -33,15 +33,19 @@ class LabelCounts:
         return self.of(Counter(dict(self.counts)) + Counter(dict(other.counts)))
 
 
-def exact_numbers(column: Any, name: str, where: str) -> Scores:
-    """Return a column as float64, NaN where it is empty; texts are read as Python's float reads them."""
+def exact_numbers(column: Any, name: str, where: str) -> Floats:
+    """Return a column as float64, NaN where it is empty; texts are read as Python's float reads them.
+
+    Narrower floats are float32, as DuckDB makes them.
+    """
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_decimal(kind):
         column = column.cast(pa.string())
     try:
-        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
+        narrow = pa.types.is_float32(kind) or pa.types.is_float16(kind)
+        return np.asarray(column.cast(pa.float32() if narrow else pa.float64(), safe=False).to_numpy())
     except pa.ArrowNotImplementedError as error:
         raise InputError(
             f"column {name!r} must hold numbers, but its type is {kind}; pick the score column"

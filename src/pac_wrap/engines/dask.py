@@ -8,10 +8,10 @@ from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
 from pac_wrap.chunks import Part, PartTask, calibrate_parts
 from pac_wrap.columns import refuse_added, require_two
-from pac_wrap.engines.columns import require_columns
+from pac_wrap.engines.columns import require_columns, warn_if_undecidable
 from pac_wrap.engines.dask_graph import partitions_of, run_parts
 from pac_wrap.engines.features import check_features, features_of
-from pac_wrap.engines.frames import part_of, prediction_sets, scored, verdicts
+from pac_wrap.engines.frames import column_type, part_of, prediction_sets, scored, verdicts
 from pac_wrap.engines.packages import import_package
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.guarantee import Guarantee
@@ -62,9 +62,11 @@ def calibrate(
 def decide(df: Any, certificate: Certificate, *, score: str = "score") -> Any:
     """Return the frame with the columns `verdict` and `prediction_set`, not yet computed.
 
-    A missing score is abstained on.
+    A missing score is abstained on. Where the frame's scores are of a narrower type than the certificate's,
+    and that may change verdicts, a `PrecisionWarning` says so.
     """
     _check(df, numbers=[score])
+    warn_if_undecidable(certificate, column_type(df[score].dtype), score)
     refuse_added(df.columns, ["verdict", "prediction_set"])
     scores, rule = df[score], certificate.rule
     return df.assign(

@@ -170,9 +170,29 @@ def _json(file: str, wanted: list[str]) -> Any:
         start = opened.read(4096)
         array = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
         rows = json.loads(start + opened.read()) if array else []
-    if not array:
+    try:
+        if array:
+            return pa.table({name: [row.get(name) for row in rows] for name in wanted})
         return read_json(file).select(wanted)
-    return pa.table({name: [row.get(name) for row in rows] for name in wanted})
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:  # perhaps numbers beside texts, as infinities are
+        try:
+            rows = rows or [json.loads(line) for line in _lines(file)]
+        except ValueError:
+            raise error from None
+        return pa.table(
+            {name: pa.array([_text(row.get(name)) for row in rows], pa.string()) for name in wanted}
+        )
+
+
+def _lines(file: str) -> list[bytes]:
+    import pyarrow as pa
+
+    with pa.input_stream(file) as opened:
+        return [line for line in opened.read().splitlines() if line.strip()]
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 def _labels(columns: list[str], scratch: str | None, number: int, frame: Any) -> LabelCounts:

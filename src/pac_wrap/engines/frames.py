@@ -9,6 +9,7 @@ from pac_wrap.chunks import Part, PartTask, missing_labels
 from pac_wrap.engines.features import knows_names, scorer
 from pac_wrap.inputs import Scores, as_scores
 from pac_wrap.order import within
+from pac_wrap.precision import ScoreType, score_type
 from pac_wrap.thresholds import Thresholds, Verdict
 
 # a set's place: 1 if label 0 is possible, and 2 more if label 1 is
@@ -56,6 +57,12 @@ def scored(frame: Any, detector: Any) -> Any:
     return Series(scorer(detector)(rows), index=frame.index)
 
 
+def column_type(kind: Any) -> ScoreType:
+    """Return the type of scores in a column of this pandas type."""
+    plain = getattr(kind, "numpy_dtype", kind)
+    return score_type(plain) if isinstance(plain, np.dtype) else "float64"
+
+
 def _numbers(column: Any) -> NDArray[Any]:
     """Return a column as an array whose missing values are NaN; what holds no numbers stays as it is."""
     from pandas.api import types
@@ -64,7 +71,7 @@ def _numbers(column: Any) -> NDArray[Any]:
     if types.is_object_dtype(kind):
         column = column.where(column.notna(), np.nan).infer_objects()
     elif types.is_extension_array_dtype(kind) and (types.is_numeric_dtype(kind) or types.is_bool_dtype(kind)):
-        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        return np.asarray(column.to_numpy(dtype=column_type(kind), na_value=np.nan))
     return np.asarray(column.to_numpy())
 
 

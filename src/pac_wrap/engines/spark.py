@@ -12,12 +12,13 @@ from pac_wrap.certificate import Certificate
 from pac_wrap.chunks import calibrate_parts
 from pac_wrap.columns import refuse_added, require_two
 from pac_wrap.engines.arrow import scored
-from pac_wrap.engines.columns import require_columns
+from pac_wrap.engines.columns import require_columns, warn_if_undecidable
 from pac_wrap.engines.features import check_features, features_of, knows_names, scorer
 from pac_wrap.engines.packages import import_package
 from pac_wrap.engines.spark_parts import run_parts
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Guarantee
+from pac_wrap.precision import ScoreType
 from pac_wrap.relaxation import Strategy, StrategyName
 from pac_wrap.sql import prediction_set_sql, quote_name, verdict_sql
 
@@ -44,7 +45,8 @@ def calibrate(
     require_two(score, label)
     check_frame(df, {score: SCORES, label: LABELS})
     # mapInArrow trips over names with dots
-    pairs = df.selectExpr(f"{_double(score)} AS score", f"{quote_name(label, 'spark')} AS label")
+    number = quote_name(score, "spark") if type_of(df, score) == "float32" else _double(score)
+    pairs = df.selectExpr(f"{number} AS score", f"{quote_name(label, 'spark')} AS label")
     return calibrate_parts(
         partial(run_parts, pairs),
         guarantee,
@@ -58,9 +60,11 @@ def calibrate(
 def decide(df: Any, certificate: Certificate, *, score: str = "score") -> Any:
     """Return the frame with the columns `verdict` and `prediction_set`, as expressions of Spark's own.
 
-    A missing score is abstained on.
+    A missing score is abstained on. Where the frame's scores are of a narrower type than the certificate's,
+    and that may change verdicts, a `PrecisionWarning` says so.
     """
     check_frame(df, {score: SCORES})
+    warn_if_undecidable(certificate, type_of(df, score), score)
     refuse_added(df.columns, ["verdict", "prediction_set"])
     rule = certificate.rule
     verdict, labels = verdict_sql(rule, score, "spark"), prediction_set_sql(rule, score, "spark")
@@ -101,6 +105,11 @@ def check_frame(df: Any, columns: dict[str, tuple[str, ...]]) -> None:
         if _base(kind) not in kinds:
             what = "labels: numbers, booleans or texts" if "string" in kinds else "numbers"
             raise InputError(f"column {name!r} must hold {what}, but its type is {kind}; pick another column")
+
+
+def type_of(df: Any, score: str) -> ScoreType:
+    """Return the type of a column of scores."""
+    return "float32" if dict(df.dtypes).get(score) == "float" else "float64"
 
 
 def _base(kind: str) -> str:

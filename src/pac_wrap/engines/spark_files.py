@@ -16,7 +16,7 @@ from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
 from pac_wrap.columns import no_rows
 from pac_wrap.engines.packages import import_package
-from pac_wrap.engines.spark import LABELS, SCORES, calibrate, check_frame
+from pac_wrap.engines.spark import LABELS, SCORES, calibrate, check_frame, type_of
 from pac_wrap.engines.spark_session import local_session
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Guarantee
@@ -54,8 +54,9 @@ def calibrate_files(
     """
     with TemporaryDirectory(prefix="pac-wrap-") as scratch, _refusing(files), local_session() as session:
         forms = _linked(files, reader, (score, label), Path(scratch))
-        frames = (_read(session, reader, *group) for group in forms.items())
-        frame = reduce(_union, (_columns(one, score, label) for one in frames))
+        frames = [_read(session, reader, *group) for group in forms.items()]
+        narrow = all(type_of(one, score) == "float32" for one in frames)
+        frame = reduce(_union, (_columns(one, score, label, narrow) for one in frames))
         if reader != "read_parquet":  # texts are parsed once
             frame = frame.persist()
         try:
@@ -122,14 +123,16 @@ def _read(session: Any, reader: str, form: _Form, links: list[str]) -> Any:
     return reading.csv(links) if reader == "read_csv" else reading.json(links)
 
 
-def _columns(frame: Any, score: str, label: str) -> Any:
-    """Return the score, what is no number among the scores, and the label as a lower-case text."""
+def _columns(frame: Any, score: str, label: str, narrow: bool) -> Any:
+    """Return the score, what is no number among the scores, and the label as a lower-case text.
+
+    Scores become doubles unless they are float32 in all files: Spark would make float32 of whole numbers too.
+    """
     check_frame(frame, {score: (*SCORES, "string"), label: LABELS})
     name, text = quote_name(score, "spark"), f"lower(CAST({quote_name(label, 'spark')} AS STRING))"
     if dict(frame.dtypes)[score] != "string":
-        return frame.selectExpr(
-            f"CAST({name} AS DOUBLE) AS score", "CAST(NULL AS STRING) AS bad", f"{text} AS label"
-        )
+        number = name if narrow else f"CAST({name} AS DOUBLE)"
+        return frame.selectExpr(f"{number} AS score", "CAST(NULL AS STRING) AS bad", f"{text} AS label")
     number = f"try_cast({name} AS DOUBLE)"
     wrong = f"{name} IS NOT NULL AND ({number} IS NULL OR NOT lower(trim({name})) RLIKE '{_NUMBER}')"
     return frame.selectExpr(f"{number} AS score", f"IF({wrong}, {name}, NULL) AS bad", f"{text} AS label")

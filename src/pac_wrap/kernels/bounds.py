@@ -35,8 +35,8 @@ def narrowed(bound: float, kind: np.dtype[Any]) -> np.floating:
         return np.float64(bound)
     with np.errstate(over="ignore", under="ignore"):
         narrow = np.float32(bound)
-    if narrow > np.float64(bound):
-        narrow = np.nextafter(narrow, np.float32(-inf))
+        if narrow > np.float64(bound):
+            narrow = np.nextafter(narrow, np.float32(-inf))
     return -_LEAST_NORMAL_32 if flushes() and bound < 0.0 == narrow else narrow
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from json.encoder import encode_basestring
 from math import isfinite, isnan, nan
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -59,7 +58,7 @@ def up_to_first(
 
 
 def json_numbers(cells: Sequence[str]) -> Sequence[str]:
-    """Return cells that hold numbers as JSON: their own text if JSON allows it; infinities stay texts."""
+    """Return cells that hold numbers as JSON: their own text if JSON allows it, infinities as texts."""
     return cells if _JSON_NUMBERS.fullmatch(",".join(cells) + ",") else [_json_number(cell) for cell in cells]
 
 
@@ -81,7 +80,7 @@ def _json_number(cell: str) -> str:
     if _JSON_NUMBERS.fullmatch(f"{cell},"):
         return cell
     number = float(cell)
-    return repr(number) if isfinite(number) else encode_basestring(cell)
+    return repr(number) if isfinite(number) else '"Infinity"' if number > 0.0 else '"-Infinity"'
 
 
 def _number(value: Any) -> float | None:

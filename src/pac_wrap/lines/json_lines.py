@@ -1,10 +1,11 @@
 """JSON lines as they come: a line keeps its own text."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from pac_wrap.columns import refuse_added, require_column
 from pac_wrap.errors import InputError
@@ -13,6 +14,8 @@ from pac_wrap.lines.csv_lines import csv_text
 from pac_wrap.lines.source import Source, whole_lines
 
 _BLANK = " \t\r"
+# a text, which is left alone, or a word that many take for a number, but JSON does not have
+_NOT_JSON: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|(-?Infinity|NaN)')
 Scan = Callable[[str, int], tuple[Any, int]]
 
 
@@ -70,6 +73,8 @@ class JsonLines:
                 found = found[: len(rows)]
         scores, bad = read_scores(self._score, [one.get(self._score) for one in found], self._before)
         self._before += scores.size
+        if "Infinity" in piece or "NaN" in piece:
+            lines = [_NOT_JSON.sub(_quoted, line) for line in lines]
         if scores.size:
             yield Batch(scores, rows[: scores.size], lines[: scores.size])
         if problem := bad or error:
@@ -108,6 +113,10 @@ class JsonLines:
             ]
         words = {None: "", True: "true", False: "false"}
         return [value if isinstance(value, str) else words[value] for value in values]
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return f'"{found[1]}"' if found[1] else found[0]
 
 
 class _TwinsError(ValueError):

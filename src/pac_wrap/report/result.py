@@ -7,6 +7,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores, as_scores
 from pac_wrap.metrics import Metrics
 from pac_wrap.order import digest
+from pac_wrap.precision import rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ digests differ); pass the calibration scores
 
     def __post_init__(self) -> None:
         for name in ("normal", "anomalous"):
-            scores = as_scores(getattr(self, name), name)
+            scores = rounded(as_scores(getattr(self, name), name), self.certificate.score_type)
             evidence = getattr(self.certificate, name)
             if scores.size != evidence.n or digest(scores) != evidence.digest:
                 raise InputError(

@@ -14,7 +14,7 @@ from pac_wrap.calibration import StrategyOptions, calibrate
 from pac_wrap.certificate import Certificate
 from pac_wrap.errors import DependenceWarning, InputError
 from pac_wrap.guarantee import Guarantee
-from pac_wrap.inputs import Scores
+from pac_wrap.inputs import Scores, check_aligned
 from pac_wrap.relaxation import Strategy, StrategyName
 from pac_wrap.sampling import Reduce, Sampling
 from pac_wrap.thresholds import Thresholds
@@ -87,6 +87,7 @@ def window_points(
 
     `scores` and `labels` have one entry per step; leading NaN scores are the warm-up.
     """
+    check_aligned("scores", scores, "labels", labels)
     found = windows(scores, length, every)
     longest = found.dropped + len(found)
     return Points(

@@ -10,7 +10,7 @@ from pac_wrap.binomial import error_budget, interval
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Budget, Guarantee, as_guarantee
 from pac_wrap.hypergeometric import hypergeometric_cdf
-from pac_wrap.inputs import as_anomaly_mask, as_scores, check_count, check_rate
+from pac_wrap.inputs import as_anomaly_mask, as_scores, check_aligned, check_count, check_rate
 from pac_wrap.metrics import Rate
 from pac_wrap.thresholds import find_thresholds
 from pac_wrap.timeseries.checks import check_random, check_same_length, check_steps
@@ -123,6 +123,7 @@ def _violation(
     trials: int,
     confidence: float,
 ) -> ViolationRate:
+    check_aligned("scores", scores, "labels", labels)
     scores, mask = as_scores(scores), as_anomaly_mask(labels)
     check_same_length("scores", scores.size, "labels", mask.size)
     guarantee = as_guarantee(guarantee)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.certificate import Certificate
 from pac_wrap.errors import InputError
-from pac_wrap.inputs import Scores, as_anomaly_mask, as_scores, check_choice
+from pac_wrap.inputs import Scores, as_anomaly_mask, as_scores, check_aligned, check_choice
 from pac_wrap.metrics import Metrics, evaluate
 from pac_wrap.report.figures.ambiguity import plot_ambiguity
 from pac_wrap.report.figures.boxes import plot_boxes
@@ -62,6 +62,7 @@ class CertificateDisplay:
         cls, wrap: "PACWrap", X: Any, y: ArrayLike, kind: Kind = "scores", **options: Any
     ) -> Self:
         """Draw a calibrated PACWrap on labelled rows; the options are those of `plot`."""
+        check_aligned("X", X, "y", y)
         scores = wrap.decision_function(X)
         return cls.from_scores(
             wrap.certificate_, scores, y, kind, anomaly_label=wrap.anomaly_label, **options
@@ -79,6 +80,7 @@ class CertificateDisplay:
         **options: Any,
     ) -> Self:
         """Draw a certificate on labelled scores; the options are those of `plot`."""
+        check_aligned("scores", scores, "labels", labels)
         given, mask = as_scores(scores), as_anomaly_mask(labels, anomaly_label)
         if given.size != mask.size:
             raise InputError(
