@@ -1,7 +1,9 @@
 """An oracle for certificates, from SciPy's binomial and the theory alone: what in one cannot be true."""
 
-from math import inf, isclose, isfinite
+from math import inf, isclose, isfinite, isinf, nextafter
+from sys import float_info
 
+import numpy as np
 from scipy.stats import beta, binom
 
 from pac_wrap import Certificate, Regime
@@ -86,6 +88,12 @@ def belongs_together(certificate: Certificate) -> list[str]:
                 other.budget.rate, beta.isf(other.budget.delta, errors + 1, n - errors), rel_tol=1e-6
             ):
                 wrong.append("the bound of the other side")
+    # the score behind alarm_from is the double before it;
+    # the largest double stands for a threshold at infinity
+    scores = [] if alarm is None or isinf(alarm) else [nextafter(alarm, -inf)]
+    scores += [] if clear is None or abs(clear) >= float_info.max else [clear]
+    if any(float(np.float64(score).astype(certificate.score_type)) != score for score in scores):
+        wrong.append("a threshold that no score of its type gives")
     if certificate.sampling is None and any(one in OF_SERIES[:2] for one in certificate.assumptions):
         wrong.append("a series without windows")
     return wrong

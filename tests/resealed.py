@@ -110,6 +110,7 @@ def certificates() -> tuple[Certificate, ...]:
     edge = np.array([-inf] * 40 + [inf] * 60)
     pairs = [(normal, far), (normal, near), (near, normal), (normal[:20], far), (normal, far[:20])]
     pairs += [(normal, far[:0]), (edge, edge), (np.zeros(100), np.zeros(100))]
+    pairs += [(normal.astype(np.float32), near.astype(np.float32))]
     made = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)

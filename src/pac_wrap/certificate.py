@@ -19,7 +19,7 @@ from pac_wrap.files import write_whole
 from pac_wrap.foreign import quoted
 from pac_wrap.guarantee import Budget, Guarantee, rounded_down, rounded_up
 from pac_wrap.precision import ScoreType, is_narrower, represents, straddled
-from pac_wrap.relaxation import Outcome, Strategy
+from pac_wrap.relaxation import LARGEST, Outcome, Strategy
 from pac_wrap.sampling import Sampling
 from pac_wrap.thresholds import Regime, Thresholds, find_regime
 from pac_wrap.version import __version__
@@ -89,8 +89,7 @@ class Certificate:
         """
         if not is_narrower(kind, self.score_type):
             return ()
-        alarm, clear = self.thresholds.alarm_from, self.thresholds.clear_below
-        behind = None if alarm is None else nextafter(alarm, -inf), clear
+        behind = self._deciding
         edges = (self.rule.alarm_from, self.rule.clear_below)
         found = set()
         for edge, score in zip(edges, behind, strict=True):
@@ -99,6 +98,12 @@ class Certificate:
             if lost and edge is not None and edge < inf:
                 found.add(straddled(edge, kind))
         return tuple(sorted(one for one in found if one is not None))
+
+    @property
+    def _deciding(self) -> tuple[float | None, float | None]:
+        """The calibration scores behind alarm_from and clear_below: eqs. (7) and (9)."""
+        alarm = self.thresholds.alarm_from
+        return None if alarm is None else nextafter(alarm, -inf), self.thresholds.clear_below
 
     @property
     def empty(self) -> bool:
@@ -249,6 +254,9 @@ def _inconsistencies(certificate: Certificate) -> Iterator[str]:
             yield f"{evidence.n:,} {name} scores cannot be worth {size:,.0f}"
     if not re.fullmatch(_VERSION, certificate.version):
         yield f"{quoted(certificate.version)} is no version of pac-wrap-ad"
+    for score in certificate._deciding:
+        if score is not None and abs(score) < LARGEST and not represents(certificate.score_type, score):
+            yield f"the score {score!r} behind a threshold is no {certificate.score_type}"
     if certificate.assumptions != (OF_DRAWS if found is None else OF_SERIES):
         yield f"these are not the assumptions of {'draws' if found is None else 'a series'}"
     budgets = (certificate.normal.budget, certificate.anomalous.budget)

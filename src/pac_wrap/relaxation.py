@@ -15,7 +15,7 @@ from pac_wrap.thresholds import Thresholds, alarm_from, clear_below, find_thresh
 
 StrategyName = Literal["relax", "hold_fnr", "hold_fpr"]
 _SMALLEST_STEP: Final = 0.0001
-_LARGEST: Final = float(np.finfo(np.float64).max)
+LARGEST: Final = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def survives(strategy: Strategy, levels: list[Guarantee], level: int) -> Guarant
 
 def _hold_fnr(normal: Scores | Ranked, anomalous: Scores | Ranked, guarantee: Guarantee) -> Outcome:
     fnr = Budget.fnr(anomalous.size, guarantee)
-    tau = min(clear_below(anomalous, fnr.errors), _LARGEST)
+    tau = min(clear_below(anomalous, fnr.errors), LARGEST)
     errors = normal.size - count_below(normal, tau)
     fpr = Budget.spent(errors, normal.size, guarantee.delta_fpr)
     thresholds = Thresholds(alarm_from(normal, errors) if fpr else None, tau)
@@ -193,5 +193,5 @@ def place(thresholds: Thresholds, position: float) -> float:
     """Return a finite point of [alarm_from, clear_below]."""
     assert thresholds.alarm_from is not None
     assert thresholds.clear_below is not None
-    low, high = thresholds.alarm_from, min(thresholds.clear_below, _LARGEST)
+    low, high = thresholds.alarm_from, min(thresholds.clear_below, LARGEST)
     return min(max(low * (1.0 - position) + high * position, low), high)

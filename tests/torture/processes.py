@@ -75,7 +75,9 @@ def signalled(random: np.random.Generator, folder: Path) -> str:
         "decide": ["decide", str(CERTIFICATE), str(source), "--score", "score", "-o", str(output)],
         "calibrate": ["calibrate", str(source), *_LABELLED, "-o", str(output)],
     }[kind]
-    number = signal.Signals(int(random.choice([signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])))
+    number = signal.Signals(
+        int(random.choice([signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL]))
+    )
     scratch = folder / "scratch"
     scratch.mkdir()
     environment = os.environ | {"TMPDIR": str(scratch)}
@@ -149,4 +151,3 @@ def _whole(content: bytes, suffix: str) -> bool:
     if suffix == ".parquet":
         return content.startswith(b"PAR1") and content.endswith(b"PAR1")
     return content.endswith(b"\n") and content.count(b"\n") in (200_000, 200_001)
-

@@ -72,9 +72,7 @@ class Record:
     def from_json(cls, text: str) -> "Record":
         """Return the record that a text holds."""
         content: dict[str, Any] = json.loads(text)
-        tallies = tuple(
-            Tally(**one | {"failures": tuple(one["failures"])}) for one in content.pop("tallies")
-        )
+        tallies = tuple(Tally(**one | {"failures": tuple(one["failures"])}) for one in content.pop("tallies"))
         return cls(tallies=tallies, **content)
 
 
