@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 
 from daskcluster import needs_dask
@@ -204,30 +205,25 @@ def test_files_of_several_types_are_doubles(engine: str, second: str, kind: str,
     assert saved.read_text() == calibrate_labelled(whole, LABELS[:2200]).to_json()
 
 
-class TestDaskFrames:
-    @pytest.fixture
-    def frame(self) -> Any:
-        pd = pytest.importorskip("pandas")
-        return pd.DataFrame({"score": SCORES, "label": LABELS})
+@pytest.mark.parametrize("kind", ["float32", "Float32", "float[pyarrow]", "float64", "Float64"])
+def test_dask_frames_of_any_type(kind: str) -> None:
+    frames = needs_dask()
+    frame = pd.DataFrame({"score": SCORES, "label": LABELS})
+    from pac_wrap.engines import dask as engine
 
-    @pytest.mark.parametrize("kind", ["float32", "Float32", "float[pyarrow]", "float64", "Float64"])
-    def test_certificate_and_verdicts(self, frame: Any, kind: str) -> None:
-        frames = needs_dask()
-        from pac_wrap.engines import dask as engine
-
-        cut = frames.from_pandas(frame.astype({"score": kind}), npartitions=3)
-        certificate = engine.calibrate(cut)
-        narrow = kind in ("float32", "Float32", "float[pyarrow]")
-        values = SCORES if narrow else SCORES.astype(np.float64)
-        assert certificate.to_json() == calibrate_labelled(values, LABELS).to_json()
-        found = engine.decide(cut, certificate).compute().verdict.to_list()
-        assert found == certificate.thresholds.verdicts(SCORES).tolist()
-        short = frames.from_pandas(frame.assign(score=[float(text) for text in SHORT]), npartitions=2)
-        if narrow:
-            assert engine.decide(short, certificate).compute().verdict.to_list() == found
-        else:
-            with pytest.warns(PrecisionWarning, match=r"column 'score' holds float32, but the certificate"):
-                engine.decide(cut.astype({"score": "float32"}), engine.calibrate(short))
+    cut = frames.from_pandas(frame.astype({"score": kind}), npartitions=3)
+    certificate = engine.calibrate(cut)
+    narrow = kind in ("float32", "Float32", "float[pyarrow]")
+    values = SCORES if narrow else SCORES.astype(np.float64)
+    assert certificate.to_json() == calibrate_labelled(values, LABELS).to_json()
+    found = engine.decide(cut, certificate).compute().verdict.to_list()
+    assert found == certificate.thresholds.verdicts(SCORES).tolist()
+    short = frames.from_pandas(frame.assign(score=[float(text) for text in SHORT]), npartitions=2)
+    if narrow:
+        assert engine.decide(short, certificate).compute().verdict.to_list() == found
+    else:
+        with pytest.warns(PrecisionWarning, match=r"column 'score' holds float32, but the certificate"):
+            engine.decide(cut.astype({"score": "float32"}), engine.calibrate(short))
 
 
 def test_a_narrow_file_far_from_the_thresholds_is_decided(tmp_path: Path) -> None:
