@@ -104,7 +104,7 @@ def test_ctrl_c_while_writing_leaves_the_old_file_and_nothing_else(
     code, out, err = interrupt(process, lambda: sum(size for size, *_ in listing(place).values()) > 100_000)
     assert listing(place) == before
     assert list(scratch.iterdir()) == []
-    assert (code, out) == (2, b"")
+    assert (code, out) == (130, b"")
     assert one_sentence(err) == "interrupted; no file is left half written"
 
 
@@ -127,7 +127,7 @@ def test_ctrl_c_while_reading_is_one_sentence(name: str, table: Path, tmp_path: 
 
     process = running(name, *certificate, *tables, *arguments, scratch=scratch)
     code, out, err = interrupt(process, reading)
-    assert (code, out) == (2, b"")
+    assert (code, out) == (130, b"")
     assert one_sentence(err) == "interrupted; no file is left half written"
     assert list(scratch.iterdir()) == []
 
@@ -141,7 +141,7 @@ def test_ctrl_c_while_standard_input_waits_is_one_sentence(tmp_path: Path) -> No
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     )
     code, out, err = interrupt(process, lambda: any(tmp_path.rglob("standard-input*")))
-    assert (code, out) == (2, b"")
+    assert (code, out) == (130, b"")
     assert one_sentence(err) == "interrupted; no file is left half written"
     assert list(tmp_path.iterdir()) == []
 

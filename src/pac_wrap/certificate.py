@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import inf
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -21,6 +20,7 @@ from pac_wrap.sampling import Sampling
 from pac_wrap.thresholds import Regime, Thresholds, find_regime
 from pac_wrap.version import __version__
 
+_LONGEST: Final = 1_000_000  # bytes
 _HEADER: Final = {"format": "pac-wrap certificate", "schema": 1}
 
 ASSUMPTIONS: Final = (
@@ -114,7 +114,13 @@ class Certificate:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Certificate":
         """Read a certificate; loading never runs code."""
-        return cls.from_json(Path(path).read_bytes())
+        with open(path, "rb") as file:
+            text = file.read(_LONGEST + 1)  # a device may never end
+        if len(text) > _LONGEST:
+            raise CertificateError(
+                f"{os.fspath(path)} is no certificate: it is longer than {_LONGEST:,} bytes, and none is"
+            )
+        return cls.from_json(text)
 
     @property
     def diagnosis(self) -> tuple[str, ...]:
