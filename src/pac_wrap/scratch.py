@@ -42,7 +42,7 @@ def scratch_folder(parent: str | os.PathLike[str] | None = None) -> Iterator[Pat
                 yield folder
                 return
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
             if lock is not None and lock != _UNLOCKED:
                 os.close(lock)
 
@@ -63,19 +63,31 @@ def _remove_stale(folder: Path) -> None:
     # in a folder that many share, others may lay out what looks like ours
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         return
-    lock = _open_lock(folder)
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        # just made, and its maker will notice; or nearly gone
+        folder.rmdir()
+        return
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        for name in os.listdir(folder):
-            if (folder / name).is_dir() and not (folder / name).is_symlink():
-                shutil.rmtree(folder / name, ignore_errors=True)
-            elif name != _LOCK:
-                os.unlink(folder / name)
-        # last, so that whoever has it open finds out that it is gone
-        os.unlink(folder / _LOCK)
-        folder.rmdir()
+        _remove(folder)
     finally:
         os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder as far as possible, its lock last: what is left is always locked, stale or empty."""
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            path = folder / name
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif name != _LOCK:
+                path.unlink()
+        os.unlink(folder / _LOCK)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _locked(folder: Path) -> int | None:
@@ -83,7 +95,7 @@ def _locked(folder: Path) -> int | None:
     if sys.platform == "win32":
         return _UNLOCKED
     try:
-        lock = _open_lock(folder)
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except FileNotFoundError:
         return None
     try:
@@ -99,7 +111,3 @@ def _locked(folder: Path) -> int | None:
         raise
     os.close(lock)
     return None
-
-
-def _open_lock(folder: Path) -> int:
-    return os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

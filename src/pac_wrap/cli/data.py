@@ -72,8 +72,8 @@ def where(
     from pac_wrap.datasets.store import locate
 
     if name is None:
-        typer.echo(f"folder: {data_folder() or f'none; {VARIABLE} is not set'}")
-        typer.echo(f"cache: {cache_folder()}")
+        folder, cache = data_folder(), cache_folder()
+        typer.echo(f"folder: {folder or f'none; {VARIABLE} is not set'}\ncache: {cache}")
         return
     check_name(name)
     for file in ENTRIES[name].files:

@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
@@ -93,6 +92,8 @@ def ended(error: BaseException) -> int:
         return 0
     expected = isinstance(error, (PACWrapError, OSError, UnicodeError))
     if _state["debug"]:
+        import traceback  # not before, so that signals are listened to early
+
         traceback.print_exception(error)
     else:
         say(_sentence(error) if expected else _apology(error))
