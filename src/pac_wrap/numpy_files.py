@@ -89,7 +89,10 @@ def _array(opened: BinaryIO, size: int) -> NDArray[Any]:
     length = int.from_bytes(opened.read(width), "little")
     if length > _LONGEST_HEADER:
         raise ValueError(f"its header has {length:,} bytes, and {_LONGEST_HEADER:,} is the most")
-    kind, shape, columnwise = _described(opened.read(length).decode(encoding))
+    header = opened.read(length)
+    if len(header) < length:
+        raise ValueError("it ends within its header")
+    kind, shape, columnwise = _described(header.decode(encoding))
     wanted = math.prod(shape) * kind.itemsize
     there = size - len(_MAGIC) - 2 - width - length
     if wanted > there:

@@ -121,12 +121,12 @@ def _with_content(file: Path) -> Path:
     except UnicodeEncodeError:
         shown = str(file).encode("utf-8", "backslashreplace").decode()
         raise InputError(
-            f"the name {shown} is not UTF-8; rename the file, or pass it as -, with < before it"
+            f"the name {shown} is not UTF-8; rename the file, or pipe it in and name - instead"
         ) from None
     facts = file.stat()
     if not stat.S_ISREG(facts.st_mode):
         raise InputError(
-            f"{file} is no regular file, and a table is read more than once; pass it as -, with < before it"
+            f"{file} is no regular file, and a table is read more than once; pipe it in and name - instead"
         )
     if facts.st_size == 0:
         raise InputError(f"{file} is empty; it needs a header and rows")

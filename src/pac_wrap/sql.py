@@ -38,7 +38,7 @@ def _require_unicode(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InputError(f"{ascii(text)} is not UTF-8, as SQL and its files are; use another name") from None
+        raise InputError(f"{text!a} is not UTF-8, as SQL and its files are; use another name") from None
 
 
 def quote_number(value: float, double: str = "DOUBLE") -> str:

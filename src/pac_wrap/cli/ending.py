@@ -138,7 +138,7 @@ def _interrupted(number: int) -> str:
 
 
 def _apology(error: BaseException) -> str:
-    what = " ".join(f"{type(error).__name__}: {error}".split())
+    what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
     return f"an error of pac-wrap itself, {what:.300}; pac-wrap --debug shows more"
 
 

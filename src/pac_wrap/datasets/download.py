@@ -85,7 +85,7 @@ def _receive_in_time(file: RemoteFile, target: Path, progress: bool, timeout: fl
         thread.join(longest)
         if thread.is_alive():
             raise DataError(
-                f"cannot download {file.url}: it did not arrive whole within {longest:,.0f} seconds;"
+                f"cannot download {file.url}: it did not arrive whole within {longest:.3g} seconds;"
                 f" {_by_hand()}"
             )
     finally:
