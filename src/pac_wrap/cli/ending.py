@@ -68,7 +68,8 @@ def end_with(command: Callable[[], None]) -> NoReturn:
             command()
         except SystemExit as error:
             code = error.code if isinstance(error.code, int) else int(error.code is not None)
-        sys.stdout.flush()
+        if _state["signal"] is None:  # else a write may have been cut off, and would be done again
+            sys.stdout.flush()
     except BaseException as error:
         code = ended(error)
     if (number := _state["signal"]) is not None:
