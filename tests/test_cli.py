@@ -116,7 +116,7 @@ def test_ctrl_c_is_one_sentence_even_with_debug(
 
     monkeypatch.setattr(Certificate, "load", interrupt)
     done = invoke(*with_debug, "show", CERTIFICATE)
-    assert (done.code, done.out) == (2, "")
+    assert (done.code, done.out) == (130, "")
     assert one_sentence(done.err) == "interrupted; no file is left half written"
 
 

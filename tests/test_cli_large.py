@@ -1,11 +1,9 @@
-"""Millions of rows: quick, in order, with a bar where somebody watches, and interruptible at any moment."""
+"""Millions of rows: quick, in order, and with a bar where somebody watches."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -14,7 +12,7 @@ import pytest
 
 from pac_wrap import Certificate
 from pac_wrap.tables import open_table
-from shell import CERTIFICATE, SCRIPT, listing, one_sentence, parquet, succeeded
+from shell import CERTIFICATE, SCRIPT, parquet, succeeded
 
 ROWS = 1_000_000
 MANY = 6_000_000
@@ -69,81 +67,6 @@ def test_progress_rises_while_a_query_runs(many: Path, tmp_path: Path) -> None:
         opened.copy("score", {"one": "1"}, str(tmp_path / "out.csv"), "FORMAT csv")
     assert all(0 <= share <= 100 for share in shares)
     assert max(shares) > 20
-
-
-def running(*arguments: object, scratch: Path) -> subprocess.Popen[bytes]:
-    words = [str(SCRIPT), *map(str, arguments)]
-    environment = os.environ | {"TMPDIR": str(scratch)}
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
-
-
-def interrupt(process: subprocess.Popen[bytes], ready: Callable[[], bool]) -> tuple[int, bytes, str]:
-    """Press Ctrl-C as soon as the command is ready for it, and return how it ended."""
-    deadline = time.monotonic() + 60
-    while not ready() and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    assert process.poll() is None, "it ended before it could be interrupted"
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    return process.returncode, out, err.decode()
-
-
-@posix
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_ctrl_c_while_writing_leaves_the_old_file_and_nothing_else(
-    suffix: str, many: Path, tmp_path: Path
-) -> None:
-    place, scratch = tmp_path / "place", tmp_path / "scratch"
-    place.mkdir()
-    scratch.mkdir()
-    output = place / f"out{suffix}"
-    output.write_text("old")
-    before = listing(place)
-    process = running("decide", CERTIFICATE, many, "--score", "score", "-o", output, scratch=scratch)
-    code, out, err = interrupt(process, lambda: sum(size for size, *_ in listing(place).values()) > 100_000)
-    assert listing(place) == before
-    assert list(scratch.iterdir()) == []
-    assert (code, out) == (2, b"")
-    assert one_sentence(err) == "interrupted; no file is left half written"
-
-
-@posix
-@pytest.mark.parametrize("name", ["decide", "calibrate"])
-def test_ctrl_c_while_reading_is_one_sentence(name: str, table: Path, tmp_path: Path) -> None:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    tables = [table] * (3 if name == "decide" else 8)  # decide reads a file more than once
-    arguments: list[object] = ["--score", "score"]
-    arguments += ["--label", "label"] if name == "calibrate" else []
-    certificate = [CERTIFICATE] if name == "decide" else []
-    start: list[float] = []
-
-    def reading() -> bool:
-        # the folder for spilled rows is made before the tables are opened
-        if not start and any(scratch.iterdir()):
-            start.append(time.monotonic())
-        return bool(start) and time.monotonic() - start[0] > 0.4
-
-    process = running(name, *certificate, *tables, *arguments, scratch=scratch)
-    code, out, err = interrupt(process, reading)
-    assert (code, out) == (2, b"")
-    assert one_sentence(err) == "interrupted; no file is left half written"
-    assert list(scratch.iterdir()) == []
-
-
-@posix
-def test_ctrl_c_while_standard_input_waits_is_one_sentence(tmp_path: Path) -> None:
-    words = [str(SCRIPT), "decide", str(CERTIFICATE), "-", "--score", "score"]
-    words += ["-o", str(tmp_path / "out.csv")]
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
-    process = subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
-    )
-    code, out, err = interrupt(process, lambda: any(tmp_path.rglob("standard-input*")))
-    assert (code, out) == (2, b"")
-    assert one_sentence(err) == "interrupted; no file is left half written"
-    assert list(tmp_path.iterdir()) == []
 
 
 @posix

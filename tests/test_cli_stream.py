@@ -192,7 +192,7 @@ def test_ctrl_c_is_one_sentence_and_what_was_decided_stays() -> None:
         assert json.loads(next_line(process))["verdict"] == 1
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (2, b"")
+    assert (process.returncode, out) == (130, b"")
     assert one_sentence(err.decode()) == "interrupted; no file is left half written"
 
 

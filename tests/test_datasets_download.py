@@ -4,7 +4,9 @@ import gzip
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from pac_wrap.datasets.checksum import sha256_of
 from pac_wrap.datasets.remote import RemoteFile
 from pac_wrap.datasets.store import fetch
 from pac_wrap.errors import DataError
+from shell import write
 
 pytest.importorskip("pooch")
 pytest.importorskip("tqdm")
@@ -35,6 +38,9 @@ class Handler(BaseHTTPRequestHandler):
         if case == "silent":
             self.over.wait(60)
             return
+        if case == "drip-header":
+            self.drip(b"HTTP/1.0 200 OK\r\n" + b"X-Header: x\r\n" * 10_000)
+            return
         if case == "gone":
             self.send_error(404)
             return
@@ -45,10 +51,22 @@ class Handler(BaseHTTPRequestHandler):
         if case == "encoded":
             self.send_header("Content-Encoding", "gzip")
         self.end_headers()
+        if case == "drip":
+            self.drip(body)
+            return
         self.wfile.write(body)
         if case == "stall":
             self.wfile.flush()
             self.over.wait(60)
+
+    def drip(self, content: bytes) -> None:
+        """Send a byte every now and then, always before anybody loses patience with the next one."""
+        with suppress(OSError):  # the other side has had enough
+            for byte in content:
+                if self.over.wait(0.05):
+                    return
+                self.wfile.write(bytes([byte]))
+                self.wfile.flush()
 
     def log_message(self, *_: object) -> None:
         """Keep the server quiet."""
@@ -161,6 +179,29 @@ def test_a_server_that_sends_too_much_is_stopped(server: str, cache: Path) -> No
         f"{file.url} sends more than the {file.size:,} bytes of {file.name}; nothing was kept; {BY_HAND}"
     )
     assert [path for path in cache.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("case", ["drip", "drip-header"])
+def test_a_server_that_drips_is_left_after_a_while(server: str, cache: Path, case: str) -> None:
+    file = small_file(f"{server}/{case}/small.csv", b"x" * 10_000)
+    start = time.monotonic()
+    with pytest.raises(DataError) as caught:
+        fetch(file, timeout=5.0, patience=0.5)
+    assert time.monotonic() - start < 4.0
+    # a second for every 50 kB on top
+    assert str(caught.value) == (
+        f"cannot download {file.url}: it did not arrive whole within 0.7 seconds; {BY_HAND}"
+    )
+    assert list(cache.iterdir()) == []
+
+
+def test_a_killed_download_is_swept_by_the_next_one(server: str, cache: Path) -> None:
+    stale = cache / ".pac-wrap-0123.tmp"
+    stale.mkdir(parents=True)
+    write(stale / "arrived", "half")
+    write(stale / ".lock", "")
+    fetch(small_file(f"{server}/good/small.csv"))
+    assert [path.name for path in cache.iterdir()] == ["small.csv"]
 
 
 def test_nobody_listening_is_one_sentence(cache: Path) -> None:

@@ -1,5 +1,7 @@
 """Files that are here: where they are looked for, and that a wrong one is never used."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from pac_wrap.datasets.cache import VARIABLE, cache_folder, data_folder
 from pac_wrap.datasets.checksum import sha256_of
 from pac_wrap.datasets.store import fetch, locate
 from pac_wrap.errors import DataError, MissingExtraError, PACWrapError
+from shell import one_sentence
 
 WRONG = b"a,class\n1,1\n2,1\n"
 
@@ -103,6 +106,56 @@ def test_a_folder_that_is_none_is_refused(
         f"PAC_WRAP_DATA must name a folder, got {named!r}, which is none;"
         " create the folder, correct the variable or unset it"
     )
+
+
+@pytest.mark.usefixtures("cache")
+def test_the_home_of_nobody_is_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "~nobody-of-this-name/data")
+    assert refusal().startswith("PAC_WRAP_DATA must name a folder, got '~nobody-of-this-name/data', which is")
+
+
+NAMELESS = """
+import os, sys
+from pac_wrap.cli import main
+os.setresuid(54321, 0, 0)  # may read what root may
+sys.argv[0] = "pac-wrap"
+main()
+"""
+NO_HOME = "this user has no home folder, so there is no place for downloads; set HOME or XDG_CACHE_HOME"
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+def test_without_a_home_only_the_users_folder_is_left(
+    platform: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    monkeypatch.setattr(sys, "platform", platform)
+    for variable in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(variable, raising=False)
+    assert refusal() == NO_HOME
+    (folder / "small.csv").write_bytes(CONTENT)
+    assert locate(small_file()) == folder / "small.csv"
+
+
+@pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() != 0, reason="only root may become a user without a name"
+)
+@pytest.mark.parametrize("words", [["data", "where"], ["data", "list"], ["reproduce", "q2"]])
+def test_a_user_without_a_name_or_home_gets_one_sentence(words: list[str]) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in (VARIABLE, "HOME")}
+    done = subprocess.run(
+        [sys.executable, "-c", NAMELESS, *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert one_sentence(done.stderr) == NO_HOME
 
 
 def test_a_wrong_file_in_the_cache_is_moved_aside(cache: Path) -> None:

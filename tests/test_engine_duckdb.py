@@ -342,7 +342,7 @@ def test_a_table_keeps_its_order_after_its_passes(tmp_path: Path) -> None:
 
 def test_of_several_tables_the_one_with_text_is_named(tmp_path: Path) -> None:
     for number in range(3):
-        lines = [f"{row / 2},{row % 2}" for row in range(30_000)]
+        lines = [f"{row / 2 + number},{row % 2}" for row in range(30_000)]
         lines[25_000] = "text,0" if number == 1 else lines[25_000]
         (tmp_path / f"x{number}.csv").write_text("s,y\n" + "\n".join(lines) + "\n")
     for files in ([str(tmp_path / f"x{number}.csv") for number in range(3)], [str(tmp_path / "x*.csv")]):

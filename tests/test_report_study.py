@@ -337,7 +337,7 @@ class TestFailure:
         def denied(*_: Any, **__: Any) -> Any:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-        monkeypatch.setattr("tempfile.mkstemp", denied)
+        monkeypatch.setattr("pac_wrap.files.scratch_folder", denied)
         path = tmp_path / "new" / "q1-rates.csv"
         assert (
             self.refused(tmp_path / "new") == f"cannot write {path}: Permission denied; nothing was written"
@@ -349,14 +349,14 @@ class TestFailure:
     ) -> None:
         write_study(PLAIN, tmp_path, META)
         before = written(tmp_path)
-        write_text, count = Path.write_text, iter(range(100))
+        write_bytes, count = Path.write_bytes, iter(range(100))
 
         def full(self: Path, *arguments: Any, **options: Any) -> int:
             if next(count) == 2:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            return write_text(self, *arguments, **options)
+            return write_bytes(self, *arguments, **options)
 
-        monkeypatch.setattr(Path, "write_text", full)
+        monkeypatch.setattr(Path, "write_bytes", full)
         with pytest.raises(OutputError, match=r"^cannot write .*q1\.md: No space left on device; nothing"):
             write_study(replace(PLAIN, tables=(TRIALS, RATES)), tmp_path, {"seed": 8})
         assert written(tmp_path) == before

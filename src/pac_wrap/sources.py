@@ -1,20 +1,25 @@
-"""Finding files of scores: paths, patterns, standard input; which reader fits; NumPy files as columns."""
+"""Finding files of scores: paths, patterns, standard input, none of them twice; which reader fits."""
 
 import os
 import re
+import stat
 import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from glob import glob, has_magic
+from hashlib import file_digest, sha256
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final, cast
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.errors import InputError
+from pac_wrap.errors import InputError, PACWrapWarning
+from pac_wrap.numpy_files import read_numpy
 
 _READERS: Final = {
     ".csv": "read_csv",
@@ -29,8 +34,61 @@ _READERS: Final = {
     ".npz": "numpy",
 }
 _PACKED: Final = (".gz", ".zst")
+_BLOCK: Final = 1 << 16
 PARQUET: Final = b"PAR1"
 EMPTY_INPUT: Final = "standard input is empty; it needs a header and rows"
+
+
+def find_all(paths: Sequence[str], scratch: Path, start: bytes = b"") -> list[Path]:
+    """Return the files that several paths or patterns stand for; a file named twice is refused.
+
+    Files of the same content under different names are warned of: their rows would count twice too.
+    """
+    if list(paths).count("-") > 1:
+        raise InputError("standard input is named twice, but can be read once; name - once")
+    files = [file for path in paths for file in find_files(path, scratch, start)]
+    found: dict[tuple[int, int], Path] = {}
+    for file in files:
+        facts = file.stat()
+        first = found.setdefault((facts.st_dev, facts.st_ino), file)
+        if first is not file:
+            twice = f"{file} is named twice" if file == first else f"{first} and {file} are one file"
+            raise InputError(f"{twice}, and its rows would count twice; name it once")
+    for first, second in _same_content(files):
+        warnings.warn(
+            f"{first} and {second} have the same content; if that is one table twice, its rows count twice",
+            PACWrapWarning,
+            stacklevel=2,
+        )
+    return files
+
+
+def _same_content(files: list[Path]) -> Iterator[tuple[Path, Path]]:
+    """Yield each file whose content an earlier one has, after that one.
+
+    Only files of one size, whose first and last blocks are the same, are read as a whole.
+    """
+    alike: dict[tuple[int, bytes], list[Path]] = {}
+    sizes = Counter(file.stat().st_size for file in files)
+    for file in files:
+        size = file.stat().st_size
+        if sizes[size] > 1:
+            alike.setdefault((size, _ends(file, size)), []).append(file)
+    for group in alike.values():
+        first_with: dict[bytes, Path] = {}
+        for file in group if len(group) > 1 else ():
+            with file.open("rb") as opened:
+                content = file_digest(opened, "sha256").digest()
+            first = first_with.setdefault(content, file)
+            if first is not file:
+                yield first, file
+
+
+def _ends(file: Path, size: int) -> bytes:
+    with file.open("rb") as opened:
+        first = opened.read(_BLOCK)
+        opened.seek(max(0, size - _BLOCK))
+        return sha256(first + opened.read(_BLOCK)).digest()
 
 
 def find_files(path: str, scratch: Path, start: bytes = b"") -> list[Path]:
@@ -58,7 +116,19 @@ def find_files(path: str, scratch: Path, start: bytes = b"") -> list[Path]:
 
 
 def _with_content(file: Path) -> Path:
-    if file.stat().st_size == 0:
+    try:
+        str(file).encode()
+    except UnicodeEncodeError:
+        shown = str(file).encode("utf-8", "backslashreplace").decode()
+        raise InputError(
+            f"the name {shown} is not UTF-8; rename the file, or pipe it in and name - instead"
+        ) from None
+    facts = file.stat()
+    if not stat.S_ISREG(facts.st_mode):
+        raise InputError(
+            f"{file} is no regular file, and a table is read more than once; pipe it in and name - instead"
+        )
+    if facts.st_size == 0:
         raise InputError(f"{file} is empty; it needs a header and rows")
     return file
 
@@ -111,7 +181,7 @@ def literal_path(path: str) -> str:
 
 def numpy_columns(files: list[Path]) -> dict[str, NDArray[Any]]:
     """Return the columns of NumPy files, one after the other."""
-    tables = [_numpy_table(file) for file in files]
+    tables = [read_numpy(file) for file in files]
     names = list(tables[0])
     for file, table in zip(files, tables, strict=True):
         lengths = {column.shape for column in table.values()}
@@ -120,18 +190,3 @@ def numpy_columns(files: list[Path]) -> dict[str, NDArray[Any]]:
                 f"{file} must hold columns of one length, the same in every file: {', '.join(names)}"
             )
     return {name: np.concatenate([table[name] for table in tables]) for name in names}
-
-
-def _numpy_table(file: Path) -> dict[str, NDArray[Any]]:
-    try:
-        with file.open("rb") as opened:
-            loaded = np.load(opened, allow_pickle=False)
-            if isinstance(loaded, np.lib.npyio.NpzFile):
-                return dict(loaded)
-    except (ValueError, OSError, EOFError, BadZipFile) as error:
-        raise InputError(f"{file} is not a whole NumPy file: {error}") from error
-    if loaded.dtype.names:
-        return {name: loaded[name] for name in loaded.dtype.names}
-    if loaded.ndim == 1:
-        return {"score": loaded}
-    return {str(position): column for position, column in enumerate(np.atleast_2d(loaded.T))}

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from math import inf
 from typing import Final, Literal
 
+from pac_wrap.errors import InputError
 from pac_wrap.inputs import check_choice
 from pac_wrap.thresholds import Thresholds
 
@@ -18,6 +19,7 @@ def quote_name(name: str, dialect: Dialect = "duckdb") -> str:
     "a""b" `a``b`
     """
     mark = "`" if dialect == "spark" else '"'
+    _require_unicode(name)
     return mark + name.replace(mark, 2 * mark) + mark
 
 
@@ -27,7 +29,16 @@ def quote_text(text: str) -> str:
     >>> print(quote_text("it's"))
     'it''s'
     """
+    _require_unicode(text)
     return "'" + text.replace("'", "''") + "'"
+
+
+def _require_unicode(text: str) -> None:
+    """Refuse half a character, which is what bytes that are not UTF-8 become in an argument."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{text!a} is not UTF-8, as SQL and its files are; use another name") from None
 
 
 def quote_number(value: float, double: str = "DOUBLE") -> str:

@@ -1,7 +1,6 @@
 """Tables of scores in files, read by DuckDB; several files are one table."""
 
 import re
-import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,7 +18,8 @@ from pac_wrap.inputs import Scores
 from pac_wrap.labels import LOOKED_AT, anomaly_marks
 from pac_wrap.precision import ScoreType, score_type
 from pac_wrap.refusals import first_line, refusal
-from pac_wrap.sources import find_files, numpy_columns, reader_of
+from pac_wrap.scratch import scratch_folder
+from pac_wrap.sources import find_all, numpy_columns, reader_of
 from pac_wrap.sql import quote_name, quote_text
 from pac_wrap.views import (
     NO_FOLDERS,
@@ -114,6 +114,8 @@ class Table:
         with suppress(duckdb.CatalogException):
             self.set("async_threads = 0")
         try:
+            # into the file itself, which has the right permissions, and not into a visible one beside it
+            options += ", USE_TMP_FILE false"
             self.rows(f"COPY (SELECT {columns}, {extra} FROM source) TO {quote_text(target)} ({options})")
         except InputError as error:
             if isinstance(error.__cause__, duckdb.IOException) and "write" in str(error.__cause__).lower():
@@ -213,13 +215,13 @@ def open_table(
     `whole` looks at all rows, for when every column is to be kept; `verbatim` keeps a CSV's cells as text.
     """
     scores = [scores] if isinstance(scores, str) else scores
-    with tempfile.TemporaryDirectory(prefix="pac-wrap-") as scratch, duckdb.connect() as connection:
-        connection.execute(f"SET temp_directory = {quote_text(scratch)}")
+    with scratch_folder() as scratch, duckdb.connect() as connection:
+        connection.execute(f"SET temp_directory = {quote_text(str(scratch))}")
         # progress is asked for, never printed by the engine itself
         connection.execute("SET enable_progress_bar = true")
         connection.execute("SET enable_progress_bar_print = false")
         connection.execute(f"SET {NO_STATISTICS}")
-        files = [file for path in paths for file in find_files(path, Path(scratch), start)]
+        files = find_all(paths, scratch, start)
         reader = reader_of(files)
         types: dict[str, str] = {}
         score_types: dict[str, ScoreType] = {}

@@ -1,4 +1,4 @@
-"""Command lines with wrong options and files: a known exit code, one sentence at most, nothing left behind."""
+"""Command lines with wrong options and files: a known exit code, one sentence, nothing left behind."""
 
 from pathlib import Path
 from typing import Final

@@ -68,7 +68,7 @@ def calibrate(
     Example: [bold]pac-wrap calibrate scores.csv --score score --label label -o certificate.json[/bold]
     """
     from pac_wrap.engines.by_name import calibrate_with
-    from pac_wrap.files import whole_file
+    from pac_wrap.files import whole_file, write_text
     from pac_wrap.report.result import Report, Source
     from pac_wrap.report.write import check_suffix, render_report
     from pac_wrap.tables import open_table
@@ -104,7 +104,7 @@ def calibrate(
         texts[report] = render_report(shown, report)
     with ExitStack() as files:  # all of them, or none
         for path, text in texts.items():
-            files.enter_context(whole_file(path)).write_text(text, encoding="utf-8", newline="\n")
+            write_text(files.enter_context(whole_file(path)), text)
     typer.echo(str(certificate))
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)

@@ -75,8 +75,9 @@ def where(
     from pac_wrap.datasets.store import locate
 
     if name is None:
-        _say(f"folder: {data_folder() or f'none; {VARIABLE} is not set'}")
-        _say(f"cache: {cache_folder()}")
+        folder, cache = data_folder(), cache_folder()
+        _say(f"folder: {folder or f'none; {VARIABLE} is not set'}")
+        _say(f"cache: {cache}")
         return
     check_name(name)
     for file in ENTRIES[name].files:

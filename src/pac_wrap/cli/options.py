@@ -1,5 +1,9 @@
 """The options that several commands share, and what they mean together."""
 
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -34,15 +38,38 @@ def guarantee_of(max_fpr: str, max_fnr: str, delta_fpr: float, delta_fnr: float)
     return Guarantee(_ceiling("--max-fpr", max_fpr), _ceiling("--max-fnr", max_fnr), delta_fpr, delta_fnr)
 
 
-def keep_apart(tables: list[str], *outputs: Path | None) -> None:
-    """Refuse an output that is one of the tables, or the same as another output."""
-    given = [Path(name) for table in tables for name in (glob(table, recursive=True) or [table])]
+def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
+    """Refuse an output that is an input, by whatever name, or the same file as another output.
+
+    Texts may be patterns; paths are names.
+    """
+    read = {one for name in inputs for path in _meant(name) for one in _identities(path)}
+    written: set[object] = set()
     for output in (path for path in outputs if path is not None):
-        if any(output.exists() and table.exists() and output.samefile(table) for table in given):
-            raise InputError(f"{output} is one of the tables; write to another file, so that nothing is lost")
-        given.append(output)
-        if len({str(path.absolute()) for path in outputs if path}) < len([path for path in outputs if path]):
-            raise InputError(f"{output} is given twice; certificate and report need a file each")
+        own = _identities(output)
+        if own & read:
+            raise InputError(
+                f"{output} is also an input, under this name or another; write to another file, so that"
+                " nothing is lost"
+            )
+        if own & written:
+            raise InputError(f"{output} is given twice, under this name or another; each output needs a file")
+        written |= own
+
+
+def _meant(name: str | Path) -> list[str | Path]:
+    return [name, *glob(name, recursive=True)] if isinstance(name, str) else [name]
+
+
+def _identities(path: str | Path) -> set[object]:
+    """Return what tells a file from others: where it really lies, and its number if it is there."""
+    found: set[object] = {os.path.realpath(path)}
+    with suppress(OSError):
+        facts = os.stat(path)
+        if not stat.S_ISREG(facts.st_mode):
+            return set()  # a pipe or a device is not replaced, and /dev/null may be named twice
+        found.add((facts.st_dev, facts.st_ino))
+    return found
 
 
 def _ceiling(option: str, text: str) -> float | None:

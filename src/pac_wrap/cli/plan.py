@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from pac_wrap.cli.options import keep_apart
+
 
 def demo(
     seed: Annotated[int, typer.Option(min=0, help="Fixes the data and the forest.")] = 0,
@@ -26,6 +28,7 @@ def demo(
     from pac_wrap.report.terminal import picture, show_demo
     from pac_wrap.report.write import check_suffix, write_report
 
+    keep_apart([], report, svg)
     if report is not None:
         check_suffix(report)
 

@@ -1,14 +1,13 @@
 """pac-wrap decide and pac-wrap sql: a certificate at work."""
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pac_wrap.cli.ending import standard_output
 from pac_wrap.cli.options import CertificateFile, Score, Tables, keep_apart
 from pac_wrap.cli.run import progress_bar
-from pac_wrap.errors import OutputError
 
 if TYPE_CHECKING:
     from pac_wrap.certificate import Certificate
@@ -39,12 +38,13 @@ def decide(
     from pac_wrap.sources import standard_input
 
     loaded = Certificate.load(certificate)
+    keep_apart([*tables, certificate], output)
     start = b""
     if tables == ["-"] and output is None:
         source = standard_input()
         start = read_start(source)
         if is_streamed(start):
-            decide_lines(loaded.rule, source, start, _standard_output(), score, form)
+            decide_lines(loaded.rule, source, start, standard_output(), score, form)
             return
     _decide_table(loaded, tables, score, output, form, start)
 
@@ -60,7 +60,6 @@ def _decide_table(
 
     rule = certificate.rule
     added = {"verdict": verdict_sql(rule, score), "prediction_set": prediction_set_sql(rule, score)}
-    keep_apart(tables, output)
     options = output_options(f".{form}" if output is None else output.name)
     verbatim = options.startswith("FORMAT csv")
     with (
@@ -72,17 +71,11 @@ def _decide_table(
         refuse_undecidable(table, certificate, score)
         table.copy(score, added, str(target), options)
         if output is None:
-            stdout = _standard_output()
+            stdout = standard_output()
             with target.open("rb") as finished:
                 while chunk := finished.read(1 << 20):
                     stdout.write(chunk)
             stdout.flush()
-
-
-def _standard_output() -> BinaryIO:
-    if sys.stdout is None:
-        raise OutputError("standard output is closed; name a file with -o")
-    return sys.stdout.buffer
 
 
 def sql(

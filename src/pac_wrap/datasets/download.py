@@ -1,31 +1,40 @@
 """A file from the network into the cache: whole and with the right hash, or not under its name."""
 
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from pac_wrap.datasets.checksum import mismatch, rejected_name, sha256_of
 from pac_wrap.datasets.remote import RemoteFile
 from pac_wrap.errors import DataError, MissingExtraError
+from pac_wrap.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from requests import RequestException, Response
 
 _CHUNK: Final = 1 << 16
+# seconds that a whole download may take, and the bytes a second that a large one must come with
+PATIENCE: Final = 900.0
+_SLOWEST: Final = 50_000
 
 
-def download(file: RemoteFile, folder: Path, progress: bool, timeout: float) -> Path:
-    """Return the path of the file in the folder, downloaded and checked; a DataError says what went wrong."""
+def download(
+    file: RemoteFile, folder: Path, progress: bool, timeout: float, patience: float = PATIENCE
+) -> Path:
+    """Return the path of the file in the folder, downloaded and checked; a DataError says what went wrong.
+
+    `timeout` is for the server's next word, `patience` for the whole, besides a second for every 50 kB.
+    """
     _require_pooch(file)
     from requests import RequestException
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".pac-wrap.", dir=folder) as scratch:
-            arrived = Path(scratch, "arrived")
-            _receive(file, arrived, progress, timeout)
+        with scratch_folder(folder) as scratch:
+            arrived = scratch / "arrived"
+            _receive_in_time(file, arrived, progress, timeout, patience + file.size / _SLOWEST)
             found = sha256_of(arrived)
             kept = folder / file.name if found == file.sha256 else rejected_name(folder / file.name)
             arrived.replace(kept)
@@ -59,7 +68,39 @@ def _require_pooch(file: RemoteFile) -> None:
         ) from error
 
 
-def _receive(file: RemoteFile, target: Path, progress: bool, timeout: float) -> None:
+def _receive_in_time(file: RemoteFile, target: Path, progress: bool, timeout: float, longest: float) -> None:
+    """Receive a file in a thread of its own: a server that drips never lets go of whom it drips on."""
+    failures: list[BaseException] = []
+    responses: list[Response] = []
+
+    def work() -> None:
+        try:
+            _receive(file, target, progress, timeout, responses)
+        except BaseException as error:
+            failures.append(error)
+
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        thread.join(longest)
+        if thread.is_alive():
+            raise DataError(
+                f"cannot download {file.url}: it did not arrive whole within {longest:.3g} seconds;"
+                f" {_by_hand()}"
+            )
+    finally:
+        for response in responses if thread.is_alive() else ():
+            # an older urllib3 cannot, or it is over just now; else the thread ends with the process
+            with suppress(OSError, AttributeError, RuntimeError):
+                response.raw.shutdown()
+        thread.join(1.0)
+    for failure in failures:
+        raise failure
+
+
+def _receive(
+    file: RemoteFile, target: Path, progress: bool, timeout: float, responses: "list[Response]"
+) -> None:
     from pooch import HTTPDownloader
     from tqdm import tqdm
 
@@ -70,6 +111,7 @@ def _receive(file: RemoteFile, target: Path, progress: bool, timeout: float) -> 
         def begun(response: "Response", **_: Any) -> None:
             # a broken transfer would leave its connection open
             stack.callback(response.close)
+            responses.append(response)
             if file.name.endswith(".gz"):
                 # some servers call a .gz file an encoding of what is in it, and it would arrive unpacked
                 response.raw.headers.pop("Content-Encoding", None)

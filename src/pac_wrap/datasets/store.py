@@ -4,14 +4,15 @@ from pathlib import Path
 
 from pac_wrap.datasets.cache import cache_folder, data_folder
 from pac_wrap.datasets.checksum import mismatch, rejected_name, sha256_of
-from pac_wrap.datasets.download import download
+from pac_wrap.datasets.download import PATIENCE, download
 from pac_wrap.datasets.remote import RemoteFile
 from pac_wrap.errors import DataError
 
 
 def locate(file: RemoteFile) -> Path | None:
     """Return where the file lies, unchecked: in PAC_WRAP_DATA, else in the cache, else None."""
-    for folder in (data_folder(), cache_folder()):
+    for place in (data_folder, cache_folder):
+        folder = place()  # one after the other: who has no home may still have PAC_WRAP_DATA
         if folder is None:
             continue
         path = folder / file.name
@@ -22,16 +23,19 @@ def locate(file: RemoteFile) -> Path | None:
     return None
 
 
-def fetch(file: RemoteFile, progress: bool = True, *, timeout: float = 30.0) -> Path:
+def fetch(
+    file: RemoteFile, progress: bool = True, *, timeout: float = 30.0, patience: float = PATIENCE
+) -> Path:
     """Return the path of the file, downloaded if it is not here yet, after its hash was checked.
 
-    `timeout` is how many seconds to wait for the server's next word; a bar shows only on a terminal.
+    `timeout` is how many seconds to wait for the server's next word, `patience` how many for the whole file,
+    besides a second for every 50 kB; a bar shows only on a terminal.
     """
     path = locate(file)
     if path is None and file.original:
         raise DataError(file.absence)
     if path is None:
-        return download(file, cache_folder(), progress, timeout)
+        return download(file, cache_folder(), progress, timeout, patience)
     found = sha256_of(path)
     if found == file.sha256:
         return path

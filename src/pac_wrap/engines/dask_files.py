@@ -8,7 +8,6 @@ from functools import partial
 from glob import escape
 from os.path import abspath
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final, Literal, NamedTuple, Unpack
 
 import duckdb
@@ -24,6 +23,7 @@ from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.labels import anomaly_marks
 from pac_wrap.relaxation import Strategy, StrategyName
+from pac_wrap.scratch import scratch_folder
 from pac_wrap.sources import literal_path
 
 Reader = Literal["read_csv", "read_parquet", "read_json"]
@@ -62,7 +62,8 @@ def calibrate_files(
     columns = [score, label]
     # the work is Arrow's and NumPy's, which let threads run; processes would cost seconds to start
     threads = import_package("dask", "dask").config.set(scheduler="threads")
-    with TemporaryDirectory(prefix="pac-wrap-") as scratch, threads, _refusing(files):
+    with scratch_folder() as folder, threads, _refusing(files):
+        scratch = str(folder)
         keys, graph = partitions_of(_opened(list(files), reader, columns, scratch)[columns])
         parsed = None if reader == "read_parquet" else scratch
         counted = run_parts(partial(_labels, columns, parsed), keys, graph)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final, Literal, NamedTuple, Unpack
 
 import duckdb
@@ -22,6 +21,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.labels import LOOKED_AT, anomaly_marks
 from pac_wrap.relaxation import Strategy, StrategyName
+from pac_wrap.scratch import scratch_folder
 from pac_wrap.sources import literal_path
 from pac_wrap.sql import quote_name, quote_text
 
@@ -52,8 +52,8 @@ def calibrate_files(
 
     The certificate is the one that the files give in memory. Nothing is written but to a scratch folder.
     """
-    with TemporaryDirectory(prefix="pac-wrap-") as scratch, _refusing(files), local_session() as session:
-        forms = _linked(files, reader, (score, label), Path(scratch))
+    with scratch_folder() as scratch, _refusing(files), local_session() as session:
+        forms = _linked(files, reader, (score, label), scratch)
         frames = [_read(session, reader, *group) for group in forms.items()]
         narrow = all(type_of(one, score) == "float32" for one in frames)
         frame = reduce(_union, (_columns(one, score, label, narrow) for one in frames))

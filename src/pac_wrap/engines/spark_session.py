@@ -5,11 +5,11 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from pac_wrap.engines.packages import import_package
 from pac_wrap.errors import MissingExtraError
+from pac_wrap.scratch import scratch_folder
 
 
 @contextmanager
@@ -21,8 +21,8 @@ def local_session() -> Iterator[Any]:
     if (running := builder.getActiveSession()) is not None:
         yield running
         return
-    with TemporaryDirectory(prefix="pac-wrap-", ignore_cleanup_errors=True) as scratch:
-        session = _started(builder.builder, scratch)
+    with scratch_folder() as scratch:
+        session = _started(builder.builder, str(scratch))
         try:
             yield session
         finally:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pac_wrap.errors import InputError, OutputError
 from pac_wrap.experiments.study import Picture, Study
-from pac_wrap.files import whole_file
+from pac_wrap.files import whole_file, write_text
 from pac_wrap.report.study.csvtext import csv_text
 from pac_wrap.report.study.markdown import markdown
 
@@ -31,8 +31,7 @@ def write_study(study: Study, folder: str | os.PathLike[str], meta: Mapping[str,
         for path, text in zip(paths, texts.values(), strict=True):
             if path.is_dir():
                 raise OutputError(f"cannot write {path}: it is a folder; nothing was written")
-            temporary = files.enter_context(whole_file(path))
-            temporary.write_text(text, encoding="utf-8", newline="\n")
+            write_text(files.enter_context(whole_file(path)), text)
     return paths
 
 

@@ -1,0 +1,207 @@
+"""How the process ends, from its first import to its last byte: exit codes, signals, outputs nobody reads.
+
+Exit codes: 0 certified or done, 1 not certifiable, verification failed or a ceiling exceeded, 2 wrong usage,
+bad input or output, 70 an error of ours, 128 and the signal's number where one ended it: 130 for Ctrl-C.
+"""
+
+import io
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType
+from typing import Any, BinaryIO, Final, NoReturn, TextIO
+
+from pac_wrap.errors import OutputError, PACWrapError
+from pac_wrap.foreign import message
+
+BAD_INPUT: Final = 2
+BROKEN: Final = 70
+INTERRUPTED: Final = 128
+_HASTE: Final = 1.0
+_SIGNALS: Final = [one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP")]
+_state: dict[str, Any] = {"debug": False, "signal": None, "moment": -_HASTE}
+
+
+class Output(io.RawIOBase):
+    """Standard output or error that never raises, so that no reader changes the exit code; or that does.
+
+    What went wrong is kept. `file` is None where the process was started without it.
+    """
+
+    def __init__(self, number: int, open_at_start: bool) -> None:
+        self.file = io.FileIO(number, "wb", closefd=False) if open_at_start else None
+        self.failure: OSError | None = None
+        self.raising = False
+
+    def writable(self) -> bool:
+        """Return True, as every output does."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the number of the open file."""
+        return super().fileno() if self.file is None else self.file.fileno()
+
+    def isatty(self) -> bool:
+        """Return whether it is a terminal."""
+        return self.file is not None and self.file.isatty()
+
+    def write(self, content: Any) -> int | None:
+        """Write some of the content, or keep what went wrong and let it go."""
+        try:
+            if self.file is not None and self.failure is None:
+                return self.file.write(content)
+        except OSError as error:
+            self.failure = error
+            if self.raising:
+                raise
+        return memoryview(content).nbytes
+
+
+def end_with(command: Callable[[], None]) -> NoReturn:
+    """Run the command line in this process and end it with the code that the command settled on."""
+    outputs = _prepare()
+    code = 0
+    try:
+        try:
+            command()
+        except SystemExit as error:
+            code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        if _state["signal"] is None:  # else a write may have been cut off, and would be done again
+            sys.stdout.flush()
+    except BaseException as error:
+        code = ended(error)
+    if (number := _state["signal"]) is not None:
+        say(_interrupted(number))
+        # without waiting for readers, for threads, or for the last words of libraries
+        os._exit(INTERRUPTED + number)
+    if outputs:
+        _ignore_signals()  # the code is settled
+        code = _after_writing(outputs[0], code)
+    sys.exit(code)
+
+
+def ended(error: BaseException) -> int:
+    """Say in one sentence what ended a command, and return the exit code."""
+    if _state["signal"] is not None:  # whatever libraries have made of it; `end_with` says so
+        return INTERRUPTED + int(_state["signal"])
+    if isinstance(error, KeyboardInterrupt):
+        say(_interrupted(signal.SIGINT))
+        return INTERRUPTED + signal.SIGINT
+    if isinstance(error, BrokenPipeError):  # the reader, `head` say, has seen enough
+        return 0
+    expected = isinstance(error, (PACWrapError, OSError, UnicodeError))
+    if _state["debug"]:
+        import traceback  # not before, so that signals are listened to early
+
+        # line by line: what other software says may stand in it
+        lines = "".join(traceback.format_exception(error)).split("\n")
+        sys.stderr.writelines(f"{message(line)}\n" for line in lines)
+    else:
+        say(_sentence(error) if expected else _apology(error))
+    return BAD_INPUT if expected else BROKEN
+
+
+def standard_output() -> BinaryIO:
+    """Return standard output for a result that is all there is: what goes wrong with it is raised."""
+    raw = None if sys.stdout is None else getattr(sys.stdout.buffer, "raw", None)
+    if isinstance(raw, Output):
+        raw.raising = True
+    if sys.stdout is None or (isinstance(raw, Output) and raw.file is None):
+        raise OutputError("standard output is closed; name a file with -o")
+    return sys.stdout.buffer
+
+
+def debug(wanted: bool) -> None:
+    """Show the traceback of an error, or not."""
+    _state["debug"] = wanted
+
+
+def say(sentence: str) -> None:
+    """Write a sentence to standard error, if anybody can hear it."""
+    with suppress(OSError):
+        sys.stderr.write(f"pac-wrap: {message(sentence)}\n")
+        sys.stderr.flush()
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, UnicodeEncodeError):
+        return f"a name or text is not UTF-8: {ascii(error.object)[1:201]}; rename it"
+    if isinstance(error, OSError) and not isinstance(error, PACWrapError) and error.filename is not None:
+        return f"cannot open {error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return " ".join(str(error).split())
+
+
+def _interrupted(number: int) -> str:
+    how = "interrupted" if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}"
+    return f"{how}; no file is left half written"
+
+
+def _apology(error: BaseException) -> str:
+    what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+    return f"an error of pac-wrap itself, {what:.300}; pac-wrap --debug shows more"
+
+
+def _prepare() -> list[Output]:
+    """Listen to signals and replace standard output and error; return the two if they are real files."""
+    for number in (0, 1, 2):
+        # what is opened later must not take their place
+        with suppress(OSError):
+            if _is_closed(number):
+                os.open(os.devnull, os.O_RDWR)
+    for sign in _SIGNALS:
+        with suppress(ValueError):  # only the main thread may
+            # who started it with nohup, or in the background, wants it to go on
+            if signal.getsignal(sign) in (signal.SIG_DFL, signal.default_int_handler):
+                signal.signal(sign, _stop)
+    if sys.stdout is not sys.__stdout__ or sys.stderr is not sys.__stderr__:
+        return []  # somebody has replaced them already
+    outputs = [Output(1, sys.stdout is not None), Output(2, sys.stderr is not None)]
+    sys.stdout = _text(outputs[0], sys.stdout, by_line=outputs[0].isatty())
+    sys.stderr = _text(outputs[1], sys.stderr, by_line=True)
+    return outputs
+
+
+def _is_closed(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return True
+    return False
+
+
+def _text(output: Output, usual: TextIO | None, by_line: bool) -> TextIO:
+    """Return an output as text in the encoding it has; what has no place there is escaped."""
+    return io.TextIOWrapper(
+        io.BufferedWriter(output),
+        encoding="utf-8" if usual is None else usual.encoding,
+        errors="backslashreplace",
+        line_buffering=by_line,
+    )
+
+
+def _after_writing(output: Output, code: int) -> int:
+    """Return the exit code, which is 2 if the result was good but could not be written."""
+    failure = output.failure
+    if failure is None or output.raising or isinstance(failure, BrokenPipeError):
+        return code
+    say(f"cannot write standard output: {failure.strerror}")
+    return code or BAD_INPUT
+
+
+def _ignore_signals() -> None:
+    for sign in _SIGNALS:
+        with suppress(ValueError):
+            signal.signal(sign, signal.SIG_IGN)
+
+
+def _stop(number: int, _: FrameType | None) -> None:
+    """Unwind as at Ctrl-C, which removes what is half written; whoever is in haste does not disturb that."""
+    moment = time.monotonic()
+    if moment - _state["moment"] >= _HASTE:
+        _state["signal"], _state["moment"] = _state["signal"] or number, moment
+        raise KeyboardInterrupt
