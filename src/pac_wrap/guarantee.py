@@ -120,9 +120,12 @@ class Budget:
 
     @classmethod
     def spent(cls, errors: int, n: int, delta: float) -> "Budget | None":
-        """Return the smallest rate for which `errors` is within budget, or None if that is no less than 1."""
-        rate = upper_bound(errors, n, delta)
-        return None if rate >= 1.0 else cls(n, rate, delta, errors, confidence(n, rate, errors))
+        """Return the smallest rate for which `errors` is within budget, or None if that is no less than 1.
+
+        A rate below the least ceiling that can be asked for is raised to it.
+        """
+        rate = max(upper_bound(errors, n, delta), _LEAST_CEILING)
+        return None if rate >= 1.0 else cls.of(n, rate, delta)
 
     @property
     def missing(self) -> int:

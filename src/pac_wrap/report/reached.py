@@ -82,7 +82,7 @@ def _strategy(certificate: Certificate) -> Iterator[str]:
     if strategy.name != "relax":
         held, other = ("FNR", "FPR") if strategy.name == "hold_fnr" else ("FPR", "FNR")
         counted = certificate.normal if other == "FPR" else certificate.anomalous
-        errors = counted.n if counted.budget is None else counted.budget.errors
+        errors = counted.n if counted.budget is None else counted.crossing
         yield (
             f"Strategy {strategy.name}: one threshold, set by the {held} ceiling alone. It misjudges"
             f" {errors:,} of the {counted.n:,} points of the other class; the ceiling of the {other} is the"
