@@ -24,22 +24,22 @@ SHARES = (5e-324, 1e-308, 1e-9, 0.3, 0.5, 1 - 1e-9, 1 - 2.0**-53)
 SECONDS = 10.0
 
 
-def answered(ask: Callable[[], Any]) -> Any:
+def answered(ask: Callable[..., Any], *arguments: Any) -> Any:
     """Return the answer, or None if it was refused in one sentence; either must come soon."""
-    start = perf_counter()
+    start, sentence = perf_counter(), ""
     try:
-        answer = ask()
+        answer = ask(*arguments)
     except InputError as refused:
-        assert "\n" not in str(refused)
-        answer = None
+        answer, sentence = None, str(refused)
     assert perf_counter() - start < SECONDS
+    assert "\n" not in sentence
     return answer
 
 
 @pytest.mark.parametrize("n", SIZES)
 def test_budgets_of_any_size_are_their_definition(n: int) -> None:
     for rate, delta in product(SHARES, SHARES):
-        budget = answered(lambda rate=rate, delta=delta: error_budget(n, rate, delta))
+        budget = answered(error_budget, n, rate, delta)
         assert budget is None or cdf_at_most(budget, n, rate, delta)
         assert not cdf_at_most(0 if budget is None else budget + 1, n, rate, delta)
 
@@ -48,8 +48,8 @@ def test_budgets_of_any_size_are_their_definition(n: int) -> None:
 def test_bounds_of_any_size_are_their_definition(n: int) -> None:
     for part, delta in product((0, 1, n // 3, n // 2, n - 1, n), SHARES):
         errors = min(part, n)
-        upper = answered(lambda errors=errors, delta=delta: upper_bound(errors, n, delta))
-        lower = answered(lambda errors=errors, delta=delta: lower_bound(errors, n, delta))
+        upper = answered(upper_bound, errors, n, delta)
+        lower = answered(lower_bound, errors, n, delta)
         assert 0.0 <= lower <= 1.0
         assert 0.0 < upper <= 1.0
         if upper < 1.0:
@@ -65,8 +65,8 @@ def test_bounds_of_any_size_are_their_definition(n: int) -> None:
 @pytest.mark.parametrize("n", SIZES)
 def test_confidences_and_intervals_of_any_size_are_numbers(n: int) -> None:
     for errors, share in product((0, n // 3, n), SHARES):
-        reached = answered(lambda errors=errors, share=share: confidence(n, share, errors))
-        low, high = answered(lambda errors=errors, share=share: interval(errors, n, share))
+        reached = answered(confidence, n, share, errors)
+        low, high = answered(interval, errors, n, share)
         assert 0.0 <= reached <= 1.0
         assert not isnan(low + high)
     assert confidence(n, 0.3, n * 3 // 10) == pytest.approx(0.5, abs=0.35 if n < 60 else 1e-4)
@@ -75,7 +75,7 @@ def test_confidences_and_intervals_of_any_size_are_numbers(n: int) -> None:
 @pytest.mark.parametrize("errors", [0, 1, 10**6, 10**12, 2**63 - 1])
 def test_sample_sizes_of_any_promise_are_their_definition_or_refused(errors: int) -> None:
     for rate, delta in product(SHARES, SHARES):
-        n = answered(lambda rate=rate, delta=delta: min_samples(rate, delta, errors))
+        n = answered(min_samples, rate, delta, errors)
         if n is not None:
             assert cdf_at_most(errors, n, rate, delta)
             assert not cdf_at_most(errors, n - 1, rate, delta)

@@ -171,8 +171,9 @@ def _rate_about(errors: int, n: int, delta: float) -> float:
 
 
 def _edge(holds: Callable[[float], bool], guess: float) -> tuple[float, float]:
-    """Return the last rate for which `holds`, which is false at 0 and true at 1, is not yet true, and the first
-    for which it is; no closer than a bound has to be.
+    """Return the last rate for which `holds` is false and the first for which it is true.
+
+    It is false at 0 and true at 1; the two are no closer than a bound has to be.
     """
     low, high = _bracket(holds, guess) if 0.0 < guess < 1.0 else (0.0, 1.0)
     while high - low > _TIGHT * high and low < (middle := (low + high) / 2.0) < high:

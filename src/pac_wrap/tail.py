@@ -142,7 +142,7 @@ def _integral(k: int, n: int, p: Fraction) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def _node(step: int, digits: int) -> tuple[Decimal, Decimal]:
-    """Return x = exp(y - exp(-y)) and dx/dy at y = step / 41; `digits` is the context's, and keys the cache."""
+    """Return x = exp(y - exp(-y)) and dx/dy at y = step / 41; `digits` keys the cache."""
     fall = (Decimal(-step) / _STEPS_PER_UNIT).exp()
     place = (Decimal(step) / _STEPS_PER_UNIT - fall).exp()
     return place, place * (1 + fall)
