@@ -31,6 +31,24 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         logs.rmdir()
 
 
+def executors(session: Any) -> set[str]:
+    """Return the addresses of the executors that Spark holds for alive; the driver's is not among them."""
+    context = session.sparkContext
+    driver = context.getConf().get("spark.driver.port")
+    status = context._jsc.sc().getExecutorMemoryStatus().keySet()
+    found = {str(each) for each in context._jvm.scala.jdk.javaapi.CollectionConverters.asJava(status)}
+    return {each for each in found if not each.endswith(f":{driver}")}
+
+
+def alive(pid: int) -> bool:
+    """Return whether there is such a process; one that is dead and not yet buried is not alive."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as status:
+            return status.read().rpartition(b")")[2].split()[0] != b"Z"
+    except FileNotFoundError:
+        return False
+
+
 def test_an_executor_killed_in_the_middle_of_a_job_changes_nothing(cluster: Any, tmp_path: Path) -> None:
     import pyarrow as pa
 
@@ -51,9 +69,20 @@ def test_an_executor_killed_in_the_middle_of_a_job_changes_nothing(cluster: Any,
             with open(f"/proc/{os.getppid()}/stat", "rb") as daemon:
                 executor = int(daemon.read().rpartition(b")")[2].split()[1])
             with open(f"/proc/{executor}/comm") as name, open(mark, "x") as note:
-                note.write(name.read())
+                note.write(f"{executor} {name.read()}")
             os.kill(executor, signal.SIGKILL)
+        # a task that ends says how often it was tried before
+        with open(f"{mark}.{TaskContext.get().partitionId()}", "a") as note:
+            note.write(f"{TaskContext.get().attemptNumber()} ")
 
+    before = executors(cluster)
     found = spark.calibrate(df.mapInArrow(deadly, df.schema))
     assert found.to_json() == calibrate_labelled(scores, labels).to_json()
-    assert Path(mark).read_text().strip() == "java"
+    pid, name = Path(mark).read_text().split()
+    assert name == "java"
+    # it died: the process is gone, Spark has another executor in its place, and the task was tried again
+    assert not alive(int(pid))
+    assert len(before) == 2
+    assert executors(cluster) - before
+    assert before - executors(cluster)
+    assert int(Path(f"{mark}.4").read_text().split()[0]) >= 1

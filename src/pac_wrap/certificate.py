@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from math import inf
 from pathlib import Path
 from typing import Final
@@ -15,7 +14,7 @@ from pac_wrap.binomial import confidence, error_budget
 from pac_wrap.codec import decode, encode
 from pac_wrap.errors import CertificateError
 from pac_wrap.files import write_whole
-from pac_wrap.guarantee import Budget, Guarantee, rounded_down, rounded_up
+from pac_wrap.guarantee import Budget, Guarantee, confidence_left, rounded_down, rounded_up
 from pac_wrap.relaxation import Strategy, feasible_levels, survives
 from pac_wrap.sampling import Sampling
 from pac_wrap.thresholds import Regime, Thresholds, find_regime
@@ -124,9 +123,10 @@ class Certificate:
         for (name, rate, evidence), ceiling in zip(self._sides(), asked, strict=True):
             budget = evidence.budget
             if budget is not None and budget.errors is None:
+                needed = evidence.n + budget.missing
                 sentences.append(
                     f"{evidence.n:,} {name} scores cannot certify {rate} <= {rounded_up(budget.rate)} at"
-                    f" delta = {budget.delta:.4g}; at least {evidence.n + budget.missing:,} are needed"
+                    f" delta = {rounded_up(budget.delta)}; at least {needed:,} are needed"
                 )
             elif budget is None and ceiling is not None:
                 sentences.append(f"{evidence.n:,} {name} scores certify no {rate} below 1 at this threshold")
@@ -163,7 +163,7 @@ def _promise(certificate: Certificate) -> str:
     certified = certificate.certified
     if certified is None:
         return "nothing: no single threshold can be certified at any level tried; every point is abstained"
-    joint = f"; jointly {rounded_down(max(Decimal(0), 1 - Decimal(repr(certified.joint_delta))))}"
+    joint = f"; jointly {rounded_down(confidence_left(certified.delta_fpr, certified.delta_fnr))}"
     return f"{certified}{joint if None not in (certified.max_fpr, certified.max_fnr) else ''}"
 
 
@@ -185,7 +185,7 @@ def _evidence(evidence: Evidence, chosen: bool) -> str:
     if evidence.budget.errors is None:
         return f"{text}, too few for any error budget"
     of = "confidence of this level alone" if chosen else "exact confidence"
-    return f"{text}, error budget {evidence.budget.errors:,}, {of} {evidence.budget.confidence:.6g}"
+    return f"{text}, error budget {evidence.budget.errors:,}, {of} {rounded_down(evidence.budget.confidence)}"
 
 
 def _strategy(strategy: Strategy, levels: int | None, level: int | None) -> str:
