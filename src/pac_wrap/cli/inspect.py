@@ -21,7 +21,8 @@ def evaluate(
 ) -> None:
     """Measure the error rates on labelled points that were not used to calibrate.
 
-    Exit code 1 if a promised ceiling is significantly exceeded (one-sided exact test at 5 %).
+    Exit code 1 if a promised ceiling is significantly exceeded (one-sided exact test at 5 %, for one look:
+    a job that looks every night raises a false alarm sooner or later).
 
     Example: [bold]pac-wrap evaluate certificate.json test.csv --score score --label label[/bold]
     """

@@ -140,7 +140,7 @@ def picture(shown: RenderableType, title: str, width: int = 84) -> str:
 
 
 def _promise(guarantee: Guarantee) -> Text:
-    text = Text("On future points drawn like the calibration points, with any detector:\n")
+    text = Text("Rates on future points drawn like the calibration points, with any detector:\n")
     deltas = []
     for rate, delta, mistake in (
         (guarantee.max_fpr, guarantee.delta_fpr, "normal points are called anomalies"),
