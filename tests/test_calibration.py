@@ -13,6 +13,7 @@ from pac_wrap.calibration import Verification, calibrate, calibrate_labelled, ve
 from pac_wrap.certificate import Certificate
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.guarantee import Guarantee
+from pac_wrap.order import is_upside_down
 from pac_wrap.thresholds import Regime, Thresholds, Verdict
 from strategies import (
     LARGEST,
@@ -198,19 +199,21 @@ def test_upside_down_scores_raise_a_warning_that_says_what_to_do(options: dict[s
     with pytest.warns(UpsideDownWarning, match=r"AUC 0\.0\d\d.*negate them"):
         calibrate(-normal, -anomalous, **options)
     with pytest.warns(UpsideDownWarning, match="anomalies score lower"):
-        calibrate_labelled([1.0, 0.0], [0, 1], **options)
+        calibrate_labelled([1.0, 0.0] * 7, [0, 1] * 7, **options)
 
 
-@given(scores(1, 12), scores(1, 12))
-def test_the_warning_comes_exactly_if_fewer_than_half_the_pairs_are_in_order(
+@given(scores(1, 24), scores(1, 24))
+def test_the_warning_comes_exactly_if_the_auc_is_significantly_below_one_half(
     normal: Floats, anomalous: Floats
 ) -> None:
     above = np.count_nonzero(anomalous[:, None] > normal)
     below = np.count_nonzero(anomalous[:, None] < normal)
+    area = 0.5 + (above - below) / (2 * normal.size * anomalous.size)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         calibrate(normal, anomalous)
-    assert [warning.category for warning in caught] == ([UpsideDownWarning] if above < below else [])
+    expected = [UpsideDownWarning] if is_upside_down(area, normal.size, anomalous.size) else []
+    assert [warning.category for warning in caught] == expected
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_upside_down_scores_get_the_same_warning(options: dict[str, Any]) -> Non
     # sorted, so that only evenly spaced scores tell the truth, and more than the AUC is taken on
     values = np.sort(np.random.default_rng(4).normal(size=60_000))
     labels = np.arange(60_000) % 3 == 0
-    values[labels] -= 0.01
+    values[labels] -= 0.1
     whole = result(lambda: calibrate_labelled(values, labels, **options))
     assert len(whole[1]) == 1
     parts = cut(values, labels, [11, 20_000, 20_001, 45_000])
@@ -99,8 +99,8 @@ def test_upside_down_scores_get_the_same_warning(options: dict[str, Any]) -> Non
 
 
 def test_labels_alone_may_leave_nothing_to_search_for(readers: list[Reader]) -> None:
-    parts = [([2.0, 1.0], [0, 1]), ([], [])]
-    whole = result(lambda: calibrate_labelled([2.0, 1.0], [0, 1]))
+    parts = [([2.0, 1.0] * 7, [0, 1] * 7), ([], [])]
+    whole = result(lambda: calibrate_labelled([2.0, 1.0] * 7, [0, 1] * 7))
     assert result(lambda: calibrate_chunks(lambda: parts)) == whole
     assert len(whole[1]) == 1
     # the second one picks the scores for the AUC

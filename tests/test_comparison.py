@@ -1,14 +1,17 @@
 """Several detectors on the same labels: delta is shared, and the best is on top."""
 
+import warnings
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pac_wrap import Guarantee, Regime, UpsideDownWarning, calibrate
-from pac_wrap.comparison import compare_scores
+from pac_wrap import Guarantee, InputError, Regime, UpsideDownWarning, calibrate
+from pac_wrap.comparison import Contender, compare_scores
 from shell import GOLDEN, command, invoke, refused, succeeded, write
+from statistical.enumeration import Answers
 
 RNG = np.random.default_rng(0)
 LABELS = np.arange(600) % 2 == 1
@@ -21,17 +24,18 @@ def columns(**gaps: float) -> Columns:
     return {name: (BASE + gap * LABELS, LABELS) for name, gap in gaps.items()}
 
 
-def test_delta_is_shared_among_the_detectors_and_the_ceilings_are_not() -> None:
-    asked = Guarantee(0.1, 0.2, 0.04, 0.08)
+def test_delta_is_shared_among_all_certificates_and_the_ceilings_are_not() -> None:
+    asked = Guarantee(0.1, 0.2, 0.08, 0.16)
     contenders = compare_scores(columns(a=1, b=2, c=3, d=4), asked)
     for one in contenders:
         for certificate in (one.abstaining, one.single):
             assert certificate.guarantee == Guarantee(0.1, 0.2, 0.01, 0.02)
-    assert sum(one.abstaining.guarantee.joint_delta for one in contenders) == pytest.approx(asked.joint_delta)
+    spent = (one.abstaining.guarantee.joint_delta + one.single.guarantee.joint_delta for one in contenders)
+    assert sum(spent) == pytest.approx(asked.joint_delta)
 
 
 def test_each_certificate_is_what_calibrating_alone_with_the_share_gives() -> None:
-    contenders = compare_scores(columns(a=2, b=3), Guarantee(delta_fpr=0.1, delta_fnr=0.1), step=0.05)
+    contenders = compare_scores(columns(a=2, b=3), Guarantee(delta_fpr=0.2, delta_fnr=0.2), step=0.05)
     for one in contenders:
         scores = BASE + {"a": 2, "b": 3}[one.name] * LABELS
         normal, anomalous = scores[~LABELS], scores[LABELS]
@@ -42,10 +46,36 @@ def test_each_certificate_is_what_calibrating_alone_with_the_share_gives() -> No
         )
 
 
-def test_one_detector_keeps_all_of_delta() -> None:
+def test_one_detector_shares_delta_between_its_two_certificates() -> None:
     (one,) = compare_scores(columns(only=3), Guarantee())
-    assert one.abstaining.guarantee == Guarantee()
+    assert one.abstaining.guarantee == one.single.guarantee == Guarantee(0.05, 0.05, 0.025, 0.025)
     assert one.name == "only"
+
+
+@pytest.mark.parametrize("asked", [Guarantee(max_fnr=None), Guarantee(max_fpr=None)])
+def test_one_detector_with_one_side_promised_keeps_all_of_delta(asked: Guarantee) -> None:
+    (one,) = compare_scores(columns(only=3), asked)
+    assert one.abstaining == one.single
+    assert one.abstaining.guarantee == asked
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "asked"),
+    [(7, 2, Guarantee(0.374, 0.499, 0.2, 0.2)), (4, 3, Guarantee(0.249, 0.374, 0.32, 0.32))],
+)
+def test_no_fpr_shown_is_broken_more_often_than_delta(n: int, m: int, asked: Guarantee) -> None:
+    """On every sample of every small population; with delta for each certificate it is .236 and .332."""
+
+    def one_of(normal: list[float], anomalous: list[float]) -> Contender:
+        scores, labels = np.array(normal + anomalous), np.repeat([False, True], [n, m])
+        return compare_scores({"a": (scores, labels)}, asked, step=0.25 if n == 7 else 0.125)[0]
+
+    abstaining = Answers(n, m, lambda normal, anomalous: one_of(normal, anomalous).abstaining)
+    single = Answers(n, m, lambda normal, anomalous: one_of(normal, anomalous).single)
+    broken = abstaining.too_many_alarms() | single.too_many_alarms()
+    assert abstaining.worst(abstaining.count_alarms(broken)) <= Fraction(asked.delta_fpr)
+    # something is promised all the same
+    assert abstaining.worst(abstaining.count_alarms(single.too_many_alarms())) > 0
 
 
 def test_the_one_that_abstains_least_comes_first() -> None:
@@ -83,9 +113,35 @@ def test_the_common_ceiling_is_the_larger_of_the_two() -> None:
     assert one.common_ceiling == max(one.single.certified.max_fpr or 1, one.single.certified.max_fnr or 1)
 
 
-def test_one_sided_promises_are_compared() -> None:
-    contenders = compare_scores(columns(a=2, b=3), Guarantee(0.05, None))
+@pytest.mark.parametrize("asked", [Guarantee(0.05, None), Guarantee(None, 0.05)])
+def test_one_sided_promises_are_compared(asked: Guarantee) -> None:
+    contenders = compare_scores(columns(a=2, b=3), asked)
     assert all(one.abstained == 0.0 for one in contenders)
+    # nothing is promised about the other rate, which may be anything up to 1
+    assert all(one.common_ceiling == 1.0 for one in contenders)
+
+
+@pytest.mark.parametrize("labels", [[], [False] * 9, [True] * 9])
+def test_a_class_without_scores_has_no_area(labels: list[bool]) -> None:
+    mask = np.array(labels, dtype=bool)
+    if not labels:
+        with pytest.raises(InputError, match="both empty"):
+            compare_scores({"a": (np.zeros(0), mask)}, Guarantee())
+        return
+    (one,) = compare_scores({"a": (np.arange(9.0), mask)}, Guarantee())
+    assert one.auc is None
+
+
+@pytest.mark.parametrize(("size", "warned"), [(6, False), (7, True)])
+def test_only_what_is_significantly_upside_down_is_warned_of(size: int, warned: bool) -> None:
+    scores, labels = np.arange(100.0), np.arange(100) < size
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        (one,) = compare_scores({"a": (scores, labels)}, Guarantee())
+    assert one.auc == 0.0
+    assert [(warning.category, warning.filename) for warning in caught] == (
+        [(UpsideDownWarning, __file__)] if warned else []
+    )
 
 
 def test_scores_upside_down_come_last() -> None:
@@ -120,7 +176,7 @@ def test_the_command_puts_the_best_on_top_and_marks_it(table: Path) -> None:
     ]
     assert found["lof"].count("*") == 2
     assert found["forest"].count("*") == found["[red]x[/red]"].count("*") == 0
-    assert "confidence 0.9833" in " ".join(out.split())  # 1 - 0.05 / 3, rounded down
+    assert "confidence 0.991666)" in " ".join(out.split())  # 1 - 0.05 / 6, rounded down
 
 
 def test_equally_good_detectors_are_all_marked(table: Path) -> None:
@@ -145,10 +201,10 @@ def test_one_class_only_gets_no_star_for_a_ceiling(tmp_path: Path) -> None:
 
 def test_the_real_command_compares() -> None:
     done = command(
-        "compare", GOLDEN / "scores.csv", "--score", "score", "--label", "label", "--max-fpr", "0.1"
+        "compare", GOLDEN / "scores.csv", "--score", "score", "--label", "label", "--max-fnr", "0.1"
     )
     assert (done.code, done.err) == (0, "")
-    assert "overlapping" in done.out
+    assert "vacuous" in done.out  # 60 normal scores are too few for 0.05 at delta 0.025
 
 
 @pytest.mark.filterwarnings("default")

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,27 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         logs.rmdir()
 
 
+def lost_executors(session: Any) -> list[str]:
+    """Return the executors that Spark has given up, once there is one; it hears of a death a little later."""
+    store = session.sparkContext._jsc.sc().statusStore()
+    for _ in range(600):
+        known = store.executorList(False)  # not only those that are alive
+        lost = [each.id() for each in map(known.apply, range(known.size())) if not each.isActive()]
+        if lost:
+            return lost
+        sleep(0.1)
+    return []
+
+
+def alive(pid: int) -> bool:
+    """Return whether there is such a process; one that is dead and not yet buried is not alive."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as status:
+            return status.read().rpartition(b")")[2].split()[0] != b"Z"
+    except FileNotFoundError:
+        return False
+
+
 def test_an_executor_killed_in_the_middle_of_a_job_changes_nothing(cluster: Any, tmp_path: Path) -> None:
     import pyarrow as pa
 
@@ -51,9 +73,17 @@ def test_an_executor_killed_in_the_middle_of_a_job_changes_nothing(cluster: Any,
             with open(f"/proc/{os.getppid()}/stat", "rb") as daemon:
                 executor = int(daemon.read().rpartition(b")")[2].split()[1])
             with open(f"/proc/{executor}/comm") as name, open(mark, "x") as note:
-                note.write(name.read())
+                note.write(f"{executor} {name.read()}")
             os.kill(executor, signal.SIGKILL)
+        # a task that ends says how often it was tried before
+        with open(f"{mark}.{TaskContext.get().partitionId()}", "a") as note:
+            note.write(f"{TaskContext.get().attemptNumber()} ")
 
     found = spark.calibrate(df.mapInArrow(deadly, df.schema))
     assert found.to_json() == calibrate_labelled(scores, labels).to_json()
-    assert Path(mark).read_text().strip() == "java"
+    pid, name = Path(mark).read_text().split()
+    assert name == "java"
+    # it died: the process is gone, Spark has lost one executor, and the task was tried once more
+    assert not alive(int(pid))
+    assert len(lost_executors(cluster)) == 1
+    assert Path(f"{mark}.4").read_text().split()[0] == "1"

@@ -1,8 +1,15 @@
+from decimal import Decimal
+from fractions import Fraction
 from math import nextafter
+from typing import Any
 
+import mpmath
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pac_wrap.tail import cdf, cdf_at_most
+from pac_wrap import tail as module
+from pac_wrap.tail import MANY, cdf, cdf_at_most, sf_at_most
 from strategies import around, exact_tail, tail_60
 
 PROBABILITIES = (5e-324, 1e-12, 0.01, 0.05, 0.3, 0.5, 0.9, 1 - 1e-12)
@@ -68,3 +75,107 @@ def test_powers_of_two_are_equal_down_to_the_smallest_double() -> None:
     assert not cdf_at_most(1, 1074, 0.5, 5e-324)
     assert cdf_at_most(0, 20, 1 - 2.0**-53, 2.0**-1060)
     assert not cdf_at_most(0, 20, 1 - 2.0**-53, nextafter(2.0**-1060, 0.0))
+
+
+def agrees(found: Decimal, expected: Any, digits: int) -> bool:
+    """Return whether a decimal and a number of mpmath agree to so many digits, relative."""
+    with mpmath.workdps(100):
+        return bool(abs(mpmath.mpf(str(found)) - expected) <= abs(expected) * mpmath.mpf(10) ** -digits)
+
+
+@pytest.mark.parametrize("m", [1000, 1001, 1234, 5000, 10**5, 10**9, 10**15, 2**63 - 1])
+def test_the_logarithm_of_a_factorial_has_58_digits(m: int) -> None:
+    with module._wide_context(m), mpmath.workdps(100):
+        assert agrees(module._log_factorial(m), mpmath.loggamma(m + 1), 58)
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "p"),
+    [
+        (1000, 2000, 0.5),
+        (1000, 30_000, 0.04),
+        (999, 10**15, 1e-12),
+        (1000, 10**15, 1e-12),
+        (999_999, 10**7, 0.1),
+        (10**6, 10**7, 0.1),
+        (10**9 - 999, 10**9, 1 - 1e-6),
+        (3 * 10**17, 10**18, 0.3),
+        (2**62, 2**63 - 1, 0.5),
+    ],
+)
+def test_the_chance_of_exactly_k_errors_has_55_digits(k: int, n: int, p: float) -> None:
+    with module._wide_context(n), mpmath.workdps(100):
+        hit = mpmath.mpf(p)
+        ways = mpmath.loggamma(n + 1) - mpmath.loggamma(k + 1) - mpmath.loggamma(n - k + 1)
+        expected = mpmath.exp(ways + k * mpmath.log(hit) + (n - k) * mpmath.log(1 - hit))
+        assert agrees(module._pmf(k, n, Fraction(p)), expected, 55)
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "p"),
+    [
+        (1000, 2000, 0.5),
+        (1007, 2000, 0.5),
+        (1040, 20_000, 0.05),
+        (1000, 10**6, 0.0011),
+        (998_900, 10**6, 0.999),
+        (10**6 - 1, 10**7, 0.1),
+        (10**6, 10**7, 0.1),
+        (10**6 + 900, 10**7, 0.1),
+        (7 * 10**6 + 1, 10**7, 0.7),
+        (2 * 10**6, 10**8, 0.0201),
+    ],
+)
+def test_the_tail_of_a_thousand_errors_and_more_has_40_digits(k: int, n: int, p: float) -> None:
+    with module._wide_context(n):
+        assert agrees(module._cdf_to_40_digits(k, n, Fraction(p)), tail_60(k, n, p), 42)
+
+
+@given(st.integers(MANY, 10**12), st.integers(MANY, 10**12), st.floats(1.0, 3.0), st.data())
+def test_the_integral_is_the_sum(k: int, others: int, above: float, data: st.DataObject) -> None:
+    """At least six digits of p apart from k / n, so that the sum has few terms."""
+    n = k + others
+    p = data.draw(st.floats(min(k / n * (1.0 + 1e-3 * above), (1.0 + k / n) / 2), 1.0, exclude_max=True))
+    with module._wide_context(n):
+        by_terms = module._sum(k, n, Fraction(p))
+        assert abs(module._integral(k, n, Fraction(p)) - by_terms) <= by_terms * Decimal("1e-44")
+
+
+@pytest.mark.parametrize("n", [10**12, 10**15, 10**18, 2**63 - 1])
+@pytest.mark.parametrize("p", [1e-9, 0.3, 0.5, 0.999999])
+@pytest.mark.parametrize("deviations", [0, 1.6, 30])
+def test_the_integral_is_what_gauss_and_legendre_find(n: int, p: float, deviations: float) -> None:
+    sd = (n * p * (1.0 - p)) ** 0.5
+    k = int(n * Fraction(p)) - int(deviations * sd)
+    if min(k, n - k) < MANY:
+        return
+    with module._wide_context(n):
+        found = module._integral(k, n, Fraction(p))
+    with mpmath.workdps(90):
+        hit = mpmath.mpf(p)
+        width = float(hit) / max(sd * (1.0 - p), float(n * hit - k), 1.0)  # about where it has fallen to 1/e
+        edges = [0, *(width * step for step in (1, 2, 4, 8, 16, 32, 64, 128, 256))]
+        area = mpmath.quad(
+            lambda s: mpmath.exp(k * mpmath.log1p(s / hit) - (n + 1) * mpmath.log1p(s)), edges, maxdegree=8
+        )
+        assert agrees(found, (n - k) * area, 42)
+
+
+@pytest.mark.parametrize("n", [10**12 + 1, 10**15 + 1, 10**18 + 1, 2**63 - 1])
+def test_a_fair_coin_is_exact_for_as_many_points_as_can_be_counted(n: int) -> None:
+    assert cdf_at_most((n - 1) // 2, n, 0.5, 0.5)
+    assert not cdf_at_most((n - 1) // 2, n, 0.5, nextafter(0.5, 0.0))
+    assert sf_at_most((n + 1) // 2, n, 0.5, 0.5)
+    assert not sf_at_most((n + 1) // 2, n, 0.5, nextafter(0.5, 0.0))
+    assert cdf((n - 1) // 2, n, 0.5) == 0.5
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 20, 60])
+@pytest.mark.parametrize("p", PROBABILITIES)
+def test_the_upper_tail_is_decided_by_the_fraction_too(n: int, p: float) -> None:
+    assert not sf_at_most(0, n, p, nextafter(1.0, 0.0))
+    for k in {1, n // 3 + 1, n}:
+        tail = 1 - exact_tail(k - 1, n, p)
+        for delta in around(tail):
+            if 0.0 < delta < 1.0:
+                assert sf_at_most(k, n, p, delta) == (tail <= delta), (k, delta)

@@ -1,14 +1,15 @@
 """How many errors, labels or which rate: the questions an exact binomial tail answers. Knows no scores."""
 
 from collections.abc import Callable
-from math import isfinite, sqrt
+from fractions import Fraction
+from math import sqrt
 from typing import Final
 
-from scipy.special import betainccinv, betaincinv, gammainccinv, ndtri
+from scipy.special import betainccinv, gammainccinv, gammaincinv, ndtri
 
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import check_count, check_rate
-from pac_wrap.tail import cdf, cdf_at_most
+from pac_wrap.tail import MANY, SCIPY_UP_TO, cdf, cdf_at_most, sf_at_most
 
 # a bound counts as the least one if it cannot be lowered by this much, relative
 _TIGHT: Final = 2.0**-46
@@ -28,9 +29,7 @@ def error_budget(n: int, rate: float, delta: float) -> int | None:
     rate, delta = check_rate("rate", rate), check_rate("delta", delta)
     if not cdf_at_most(0, n, rate, delta):
         return None
-    quantile = float(ndtri(delta))
-    skewed = (quantile * quantile - 1.0) * (1.0 - 2.0 * rate) / 6.0
-    guess = n * rate + quantile * sqrt(n * rate * (1.0 - rate)) + skewed - 0.5
+    guess = int(n * Fraction(rate) + Fraction(_beyond_mean(n, rate, delta)))
     return _last(lambda k: cdf_at_most(k, n, rate, delta), 0, n, guess)
 
 
@@ -58,9 +57,12 @@ def min_samples(rate: float, delta: float, errors: int = 0) -> int:
     """
     rate, delta = check_rate("rate", rate), check_rate("delta", delta)
     errors = check_count("errors", errors)
-    guess = float(gammainccinv(errors + 1, delta)) / rate
-    if guess >= 2.0**62:
-        raise InputError(f"rate = {rate!r} needs more than 2^62 labels; ask for a larger rate")
+    guess = _points_about(errors, rate, delta)
+    if guess >= 2**62:
+        raise InputError(
+            f"rate = {rate!r} with {errors:,} errors needs more than 2^62 labels; ask for a larger rate or"
+            " tolerate fewer errors"
+        )
     return 1 + _last(lambda n: not cdf_at_most(errors, n, rate, delta), errors, None, guess)
 
 
@@ -92,22 +94,26 @@ def upper_bound(errors: int, n: int, delta: float = 0.05) -> float:
     def holds(rate: float) -> bool:
         return cdf_at_most(errors, n, rate, delta)
 
-    guess = float(betainccinv(errors + 1, n - errors, delta))
-    low, high = _bracket(holds, guess) if 0.0 < guess < 1.0 else (0.0, 1.0)
-    while high - low > _TIGHT * high and low < (middle := (low + high) / 2.0) < high:
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return _edge(holds, _rate_about(errors, n, delta))[1]
 
 
 def lower_bound(errors: int, n: int, delta: float = 0.05) -> float:
     """Return the one-sided Clopper-Pearson lower bound of a rate at confidence 1 - delta: eq. (6).
+
+    The largest rate with 1 - F(errors - 1; n, rate) <= delta, rounded down.
 
     >>> round(lower_bound(2, 100, 0.05), 6)
     0.003565
     """
     n, delta = check_count("n", n), check_rate("delta", delta)
     errors = _check_errors(errors, n)
-    return 0.0 if errors == 0 else float(betaincinv(errors, n - errors + 1, delta))
+    if errors == 0:
+        return 0.0
+
+    def broken(rate: float) -> bool:
+        return not sf_at_most(errors, n, rate, delta)
+
+    return _edge(broken, 1.0 - _rate_about(n - errors, n, delta))[0]
 
 
 def interval(errors: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -127,21 +133,69 @@ def _check_errors(errors: int, n: int) -> int:
     return errors
 
 
+def _beyond_mean(n: float, rate: float, delta: float) -> float:
+    """Return how far the error budget lies from n rate, about: Cornish and Fisher's expansion."""
+    quantile = float(ndtri(delta))
+    skewed = (quantile * quantile - 1.0) * (1.0 - 2.0 * rate) / 6.0
+    return quantile * sqrt(n * rate * (1.0 - rate)) + skewed - 0.5
+
+
+def _points_about(errors: int, rate: float, delta: float) -> int:
+    """Return about how many points have a budget of so many errors, or 2^62 if they are more."""
+    events = float(gammainccinv(errors + 1, delta))
+    points = events / rate - (events - errors) / 2.0
+    if not points < 2.0**62:
+        return 2**62
+    if errors < MANY or rate < 1e-3:
+        return int(points)
+    for _ in range(3):
+        beyond = _beyond_mean(points, rate, delta)
+        points = (errors - beyond) / rate
+    return int((errors - Fraction(beyond)) / Fraction(rate))
+
+
+def _rate_about(errors: int, n: int, delta: float) -> float:
+    """Return about the rate at which so many errors are the budget, for errors < n."""
+    if n <= SCIPY_UP_TO:
+        return float(betainccinv(errors + 1, n - errors, delta))
+    if errors < MANY:
+        events = float(gammainccinv(errors + 1, delta))
+        return events / (n + (events - errors) / 2.0)
+    if n - errors < MANY:
+        events = float(gammaincinv(n - errors, delta))
+        return 1.0 - events / (n + (events - (n - errors) + 1.0) / 2.0)
+    rate = errors / n
+    for _ in range(4):
+        rate = errors / n - _beyond_mean(n, rate, delta) / n
+    return rate
+
+
+def _edge(holds: Callable[[float], bool], guess: float) -> tuple[float, float]:
+    """Return the last rate for which `holds` is false and the first for which it is true.
+
+    It is false at 0 and true at 1; the two are no closer than a bound has to be.
+    """
+    low, high = _bracket(holds, guess) if 0.0 < guess < 1.0 else (0.0, 1.0)
+    while high - low > _TIGHT * high and low < (middle := (low + high) / 2.0) < high:
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
+
+
 def _bracket(holds: Callable[[float], bool], guess: float) -> tuple[float, float]:
     """Return a rate for which `holds` is false and one for which it is true, as close to guess as they go."""
     width = _TIGHT
     if holds(guess):
-        while holds(guess * (1.0 - width)):
-            width = min(64.0 * width, 1.0)
-        return guess * (1.0 - width), guess
-    while not holds(min(guess * (1.0 + width), 1.0)):
+        while width < 1.0 and holds(guess * (1.0 - width)):
+            width *= 64.0
+        return max(guess * (1.0 - width), 0.0), guess
+    while (high := guess * (1.0 + width)) < 1.0 and not holds(high):
         width *= 64.0
-    return guess, min(guess * (1.0 + width), 1.0)
+    return guess, min(high, 1.0)
 
 
-def _last(holds: Callable[[int], bool], low: int, high: int | None, guess: float) -> int:
+def _last(holds: Callable[[int], bool], low: int, high: int | None, guess: int) -> int:
     """Return the last whole number for which `holds`, which is true at low and false at and beyond high."""
-    start = max(low, int(guess)) if isfinite(guess) else low
+    start = max(low, guess)
     if high is not None:
         start = min(start, high - 1)
     step = 1

@@ -17,7 +17,7 @@ from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.guarantee import Budget, Guarantee, as_guarantee
 from pac_wrap.inputs import as_anomaly_mask, as_array, as_scores, check_aligned, check_choice
 from pac_wrap.kernels import Floats, kernels
-from pac_wrap.order import Held, Ranked, rough_auc, unchecked
+from pac_wrap.order import Held, Ranked, is_upside_down, rough_auc, unchecked
 from pac_wrap.precision import ScoreType, is_narrower, rounded, type_of
 from pac_wrap.relaxation import Outcome, Strategy, StrategyName, single_threshold
 from pac_wrap.thresholds import crossings, find_regime, find_thresholds
@@ -113,7 +113,7 @@ def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreTyp
     sides = partial(Held, low, "normal", k_low), partial(Held, high, "anomalous", k_high)
     held = together(sides) if min(low.size, high.size) > _MANY else [side() for side in sides]
     if low.size and high.size:
-        warn_if_upside_down(rough_auc(low, high))
+        warn_if_upside_down(rough_auc(low, high), low.size, high.size)
     return certify(request, (fpr, fnr), held[0], held[1], score_type)
 
 
@@ -244,9 +244,9 @@ def _strategy(strategy: StrategyName | Strategy, options: StrategyOptions) -> St
     return Strategy(strategy, **options)
 
 
-def warn_if_upside_down(area: float) -> None:
-    """Warn the user, who is outside this package, if the AUC of the calibration scores is below one half."""
-    if area < 0.5:
+def warn_if_upside_down(area: float, *sizes: int) -> None:
+    """Warn the user, who is outside this package, if the AUC is significantly below one half."""
+    if is_upside_down(area, *sizes):
         warnings.warn(
             f"anomalies score lower than normal points (AUC {area:.3f}); if the scores are upside down,"
             ' negate them or pass polarity="lower"',

@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
 from math import inf, nextafter
 from typing import Final
 
@@ -17,7 +16,7 @@ from pac_wrap.consistency import Claim, contradictions
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.files import write_whole
 from pac_wrap.foreign import quoted
-from pac_wrap.guarantee import Budget, Guarantee, rounded_down, rounded_up
+from pac_wrap.guarantee import Budget, Guarantee, confidence_left, rounded_down, rounded_up
 from pac_wrap.precision import ScoreType, is_narrower, represents, straddled
 from pac_wrap.relaxation import LARGEST, Outcome, Strategy
 from pac_wrap.sampling import Sampling
@@ -162,9 +161,10 @@ class Certificate:
         for (name, rate, evidence), ceiling in zip(self._sides(), asked, strict=True):
             budget = evidence.budget
             if budget is not None and budget.errors is None:
+                needed = evidence.n + budget.missing
                 sentences.append(
                     f"{evidence.n:,} {name} scores cannot certify {rate} <= {rounded_up(budget.rate)} at"
-                    f" delta = {budget.delta:.4g}; at least {evidence.n + budget.missing:,} are needed"
+                    f" delta = {rounded_up(budget.delta)}; at least {needed:,} are needed"
                 )
             elif budget is None and ceiling is not None:
                 sentences.append(f"{evidence.n:,} {name} scores certify no {rate} below 1 at this threshold")
@@ -203,7 +203,7 @@ def _promise(certificate: Certificate) -> str:
     certified = certificate.certified
     if certified is None:
         return "nothing: no single threshold can be certified at any level tried; every point is abstained"
-    joint = f"; jointly {rounded_down(max(Decimal(0), 1 - Decimal(repr(certified.joint_delta))))}"
+    joint = f"; jointly {rounded_down(confidence_left(certified.delta_fpr, certified.delta_fnr))}"
     return f"{certified}{joint if None not in (certified.max_fpr, certified.max_fnr) else ''}"
 
 
@@ -225,7 +225,7 @@ def _evidence(evidence: Evidence, chosen: bool) -> str:
     if evidence.budget.errors is None:
         return f"{text}, too few for any error budget"
     of = "confidence of this level alone" if chosen else "exact confidence"
-    return f"{text}, error budget {evidence.budget.errors:,}, {of} {evidence.budget.confidence:.6g}"
+    return f"{text}, error budget {evidence.budget.errors:,}, {of} {rounded_down(evidence.budget.confidence)}"
 
 
 def _strategy(strategy: Strategy, levels: int | None, level: int | None) -> str:

@@ -1,4 +1,4 @@
-"""Several detectors on the same labels, compared by what each can certify with its share of delta."""
+"""Several detectors on the same labels, compared by what all can certify at once."""
 
 import warnings
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from pac_wrap.certificate import Certificate
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import Scores, check_aligned
-from pac_wrap.order import auc
+from pac_wrap.order import auc, is_upside_down
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,11 @@ def compare_scores(
 ) -> list[Contender]:
     """Return the detectors, the one that abstains least first; every promise holds for all of them at once.
 
-    Each column is the scores and where the labels mark an anomaly. Delta is divided among the columns, so
-    picking the best afterwards costs nothing more.
+    Each column is the scores and where the labels mark an anomaly. Delta is divided among all certificates,
+    two for each column (one if a single side is promised: they are then the same), so picking the best
+    afterwards costs nothing more.
     """
-    count = len(columns)
+    count = len(columns) * (1 if None in (guarantee.max_fpr, guarantee.max_fnr) else 2)
     share = replace(guarantee, delta_fpr=guarantee.delta_fpr / count, delta_fnr=guarantee.delta_fnr / count)
     contenders = []
     for name, (scores, anomalous) in columns.items():
@@ -57,7 +58,7 @@ def compare_scores(
             single = calibrate(normal, strange, share, abstain=False, step=step)
         classes = [values for values in (normal, strange) if values.size]
         area = auc(normal, strange) if len(classes) == 2 else None
-        if area is not None and area < 0.5:
+        if area is not None and is_upside_down(area, normal.size, strange.size):
             warnings.warn(
                 f"{name!r}: anomalies score lower than normal points (AUC {area:.3f}); is it upside down?",
                 UpsideDownWarning,

@@ -61,7 +61,7 @@ class PACWrapWarning(UserWarning):
 
 
 class UpsideDownWarning(PACWrapWarning):
-    """Anomalies score lower than normals in the calibration data: the scores look upside down."""
+    """Anomalies score significantly lower than normals in calibration: the scores look upside down."""
 
 
 class LabelWarning(PACWrapWarning):

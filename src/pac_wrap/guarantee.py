@@ -52,29 +52,47 @@ class Guarantee:
     def __str__(self) -> str:
         sides = (("FPR", self.max_fpr, self.delta_fpr), ("FNR", self.max_fnr, self.delta_fnr))
         return ", ".join(
-            f"{name} <= {rounded_up(ceiling)} (confidence {rounded_down(1 - Decimal(repr(delta)))})"
+            f"{name} <= {rounded_up(ceiling)} (confidence {rounded_down(confidence_left(delta))})"
             for name, ceiling, delta in sides
             if ceiling is not None
         )
 
 
-def rounded_up(rate: float) -> str:
-    """Return a ceiling with four digits that is never below the true one.
+def rounded_up(rate: float, unit: int = 1) -> str:
+    """Return a ceiling or a delta with four digits, never below the true one; `unit` is 100 for percent.
 
-    >>> rounded_up(0.758641), rounded_up(0.05)
-    ('0.7587', '0.05')
+    >>> rounded_up(0.758641), rounded_up(0.05), rounded_up(0.0431201, 100)
+    ('0.7587', '0.05', '4.313')
     """
-    digits = Context(prec=4, rounding=ROUND_CEILING).create_decimal(repr(rate))
-    return f"{digits.normalize():f}"
+    return _written(Context(prec=4, rounding=ROUND_CEILING).multiply(Decimal(repr(rate)), unit))
 
 
-def rounded_down(share: Decimal) -> str:
-    """Return a confidence with six digits that is never above the true one.
+def rounded_down(share: Decimal | float, unit: int = 1, digits: int = 6) -> str:
+    """Return a confidence with so many digits, never above the true one; `unit` is 100 for percent.
 
-    >>> rounded_down(Decimal("0.95")), rounded_down(1 - Decimal("1e-9"))
-    ('0.95', '0.999999')
+    >>> rounded_down(0.95), rounded_down(0.999999999), rounded_down(0.957742, 100, 4)
+    ('0.95', '0.999999', '95.77')
     """
-    return f"{Context(prec=6, rounding=ROUND_FLOOR).create_decimal(share).normalize():f}"
+    exact = share if isinstance(share, Decimal) else Decimal(repr(share))
+    return _written(Context(prec=digits, rounding=ROUND_FLOOR).multiply(exact, unit))
+
+
+def confidence_left(*deltas: float) -> Decimal:
+    """Return 1 minus the deltas, never more than that is; 0 where they leave nothing.
+
+    >>> confidence_left(0.1, 0.2), confidence_left(0.6, 0.6)
+    (Decimal('0.7'), Decimal('0'))
+    """
+    floor = Context(prec=28, rounding=ROUND_FLOOR)
+    left = Decimal(1)
+    for delta in deltas:
+        left = floor.subtract(left, Decimal(repr(delta)))
+    return max(left, Decimal(0))
+
+
+def _written(number: Decimal) -> str:
+    short = number.normalize()
+    return f"{short:f}" if short == 0 or short.adjusted() > -20 else str(short)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +138,12 @@ class Budget:
 
     @classmethod
     def spent(cls, errors: int, n: int, delta: float) -> "Budget | None":
-        """Return the smallest rate for which `errors` is within budget, or None if that is no less than 1."""
-        rate = upper_bound(errors, n, delta)
-        return None if rate >= 1.0 else cls(n, rate, delta, errors, confidence(n, rate, errors))
+        """Return the smallest rate for which `errors` is within budget, or None if that is no less than 1.
+
+        A rate below the least ceiling that can be asked for is raised to it.
+        """
+        rate = max(upper_bound(errors, n, delta), _LEAST_CEILING)
+        return None if rate >= 1.0 else cls.of(n, rate, delta)
 
     @property
     def missing(self) -> int:

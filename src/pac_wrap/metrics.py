@@ -2,17 +2,20 @@
 
 from dataclasses import dataclass, fields
 from math import nan
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.binomial import interval, lower_bound
+from pac_wrap.binomial import interval
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import as_anomaly_mask, as_array, check_aligned, check_rate
+from pac_wrap.tail import sf_at_most
 from pac_wrap.thresholds import Verdict
 
 Tally = NDArray[np.int64]
+_SIGNIFICANT: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +112,27 @@ def metrics_of(counts: Tally, confidence: float = 0.95) -> Metrics:
     )
 
 
-def exceeded(metrics: Metrics, promised: Guarantee, delta: float = 0.05) -> tuple[str, ...]:
-    """Return the rates, FPR or FNR, that are significantly above their ceilings.
+def is_exceeded(ceiling: float | None, measured: Rate) -> bool:
+    """Return whether a measured rate is significantly above its ceiling: an exact one-sided test at 5 %.
 
-    Significant means that the exact lower bound at confidence 1 - delta lies above the ceiling.
+    P(at least so many errors) = 1 - F(count - 1; n, ceiling) <= 0.05: eq. (24). One look, not one a night.
+
+    >>> [is_exceeded(0.05, Rate(errors, 100, 0.0, 1.0)) for errors in (9, 10)]
+    [False, True]
+    """
+    return ceiling is not None and sf_at_most(measured.count, measured.n, ceiling, _SIGNIFICANT)
+
+
+def exceeded(metrics: Metrics, promised: Guarantee | None) -> tuple[str, ...]:
+    """Return the rates, FPR or FNR, that are significantly above their ceilings: `is_exceeded`.
 
     >>> exceeded(evaluate([1] * 10, [0] * 10), Guarantee(max_fpr=0.05))
     ('FPR',)
     """
+    if promised is None:
+        return ()
     sides = (("FPR", metrics.fpr, promised.max_fpr), ("FNR", metrics.fnr, promised.max_fnr))
-    return tuple(
-        name
-        for name, rate, ceiling in sides
-        if ceiling is not None and lower_bound(rate.count, rate.n, delta) > ceiling
-    )
+    return tuple(name for name, rate, ceiling in sides if is_exceeded(ceiling, rate))
 
 
 def _as_verdicts(verdicts: ArrayLike) -> NDArray[np.int8]:

@@ -52,7 +52,7 @@ def calibrate_chunks(
     passes = Passes(reader)
     certificate = passes.certify(request)
     if all(passes.survey.sizes):
-        warn_if_upside_down(auc(*reader.sample()))
+        warn_if_upside_down(auc(*reader.sample()), *passes.survey.sizes)
     return certificate
 
 
@@ -69,7 +69,7 @@ def calibrate_parts(
 
     It calls the task on every partition, wherever that lives, and returns the sum of what comes back, in
     any order. The certificate is that of `calibrate_labelled`, byte for byte; only the upside-down warning
-    rests on another AUC, that of `Survey.area`.
+    rests on another AUC, `Survey.largest_area`.
 
     >>> parts = [[([0.1, 0.9], [0, 1])], [], [([0.2], [0]), ([0.3], [0])]]
     >>> calibrate_parts(lambda task: task(1, parts[1]) + task(2, parts[2]) + task(0, parts[0])).normal.n
@@ -96,5 +96,5 @@ def calibrate_passes(
     passes = Passes(run)
     certificate = passes.certify(request)
     if all(passes.survey.sizes):
-        warn_if_upside_down(passes.survey.area)
+        warn_if_upside_down(passes.survey.largest_area, *passes.survey.sizes)
     return certificate

@@ -121,7 +121,7 @@ def compare(
     anomaly_label: AnomalyLabel = None,
     step: Step = 0.1,
 ) -> None:
-    """Compare several detectors on the same labels by what each can certify; delta is shared among them.
+    """Compare several detectors on the same labels; delta is shared, so that all promises hold at once.
 
     Example: [bold]pac-wrap compare scores.csv --score forest --score lof --label label[/bold]
     """

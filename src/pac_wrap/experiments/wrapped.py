@@ -59,7 +59,7 @@ class Single:
     def broken(self) -> bool:
         """Whether a certified ceiling is significantly exceeded on the test part."""
         certified = self.certificate.certified
-        return certified is not None and bool(exceeded(self.metrics, certified))
+        return bool(exceeded(self.metrics, certified))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Exact facts about the order of scores: ranks, counts, digest, AUC. Never a quantile function."""
 
-from pac_wrap.order.area import auc, rough_auc, spaced_positions
+from pac_wrap.order.area import auc, is_upside_down, rough_auc, spaced_positions
 from pac_wrap.order.digests import digest
 from pac_wrap.order.held import Held, unchecked
 from pac_wrap.order.keys import to_keys
@@ -20,6 +20,7 @@ __all__ = [
     "auc",
     "count_below",
     "digest",
+    "is_upside_down",
     "kth_largest",
     "kth_smallest",
     "rough_auc",

@@ -1,6 +1,6 @@
-"""The area under the ROC curve: do anomalies outscore normal points?"""
+"""The area under the ROC curve: do anomalies outscore normal points, or significantly the other way round?"""
 
-from math import sqrt
+from math import log, sqrt
 from typing import Final
 
 import numpy as np
@@ -14,12 +14,30 @@ _FEW: Final = 1000
 # of a thousand points each: more than six standard deviations above one half
 _CLEARLY: Final = 0.6
 _GOLDEN: Final = (sqrt(5.0) - 1.0) / 2.0
+# how often scores that are not upside down may be taken for it
+_LEVEL: Final = 0.01
+
+
+def is_upside_down(area: float, *sizes: int) -> bool:
+    """Return whether an AUC of classes of these sizes is significantly below one half, at 1 %: eq. (25).
+
+    m (ln 2 + a ln a + (1 - a) ln(1 - a)) >= ln 100, m being the smaller size. Holds whatever the two
+    distributions, with ties; fewer than seven points of a class are never enough.
+
+    >>> is_upside_down(0.1, 60, 20), is_upside_down(0.45, 60, 20), is_upside_down(0.0, 1000, 6)
+    (True, False, False)
+    """
+    if area >= 0.5:
+        return False
+    divergence = log(2.0) + sum(share * log(share) for share in (area, 1.0 - area) if share > 0.0)
+    # an AUC is taken on so many points of a class at most
+    return min(*sizes, _POINTS) * divergence >= -log(_LEVEL)
 
 
 def rough_auc(normal: Floats, anomalous: Floats) -> float:
     """Return the AUC of up to a thousand points of each class, or of more of them if those leave it open.
 
-    Whether it lies below one half is as in `auc`, unless chance plays a trick of more than six standard
+    Whether it is upside down is as in `auc`, unless chance plays a trick of more than six standard
     deviations.
     """
     few = (_scattered(scores) for scores in (normal, anomalous))

@@ -29,8 +29,13 @@ BREAKS: Final = (
     " n then counts too many.",
     "A shift: future points of a class that differ from its calibration points.",
     "Choosing among several certificates after having seen them, with no delta shared beforehand.",
+    "Calibrating again and again while labels come in, and keeping the first success: looks at every 20"
+    " labels up to 2,000 break a ceiling of 5 % in 24 % of runs where delta is 5 %.",
 )
 NOT_PROMISED: Final = (
+    "A single batch: the rate is promised, and the share of errors in a batch varies around it.",
+    "Only those calibrations in which the classes come out apart: the confidence is that of all of them, and"
+    " may be lower among these.",
     "How often it abstains.",
     "Anything about a single point.",
     "The share of alarms that are right: it depends on how frequent anomalies are.",

@@ -113,7 +113,8 @@ def _verdicts(content: Content) -> Table:
 
 def _figures(content: Content) -> tuple[Block, ...]:
     held_out = Table(
-        "Rates measured on labelled points that were not used to calibrate, with exact intervals.",
+        "Rates measured on labelled points that were not used to calibrate, with exact intervals."
+        " Beyond chance: an exact one-sided test at 5 %, for one look at these points.",
         ("Rate", "Measured", "Interval", "Points", "Ceiling", "Finding"),
         [
             (row.name, row.measured, row.interval, row.points, row.ceiling, row.finding)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pac_wrap.certificate import Certificate
-from pac_wrap.order import auc
+from pac_wrap.order import auc, is_upside_down
 from pac_wrap.report.ranges import ranges, verdict_rows
 from pac_wrap.report.result import Report
 from pac_wrap.report.sides import Side, sides
@@ -122,7 +122,8 @@ def warnings_of(report: Report) -> Iterator[str]:
                 f" its ceiling of {ceiling(side.certified or 1.0)}. Do not rely on the promise before the"
                 " reason is known."
             )
-    if report.normal.size and report.anomalous.size and auc(report.normal, report.anomalous) < 0.5:
+    sizes = report.normal.size, report.anomalous.size
+    if all(sizes) and is_upside_down(auc(report.normal, report.anomalous), *sizes):
         yield (
             "Anomalies score lower than normal points. If low scores mean anomalous, negate the scores and"
             " calibrate again."

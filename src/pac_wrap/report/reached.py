@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pac_wrap.certificate import Certificate
+from pac_wrap.guarantee import rounded_up
 from pac_wrap.report.promise import proved
 from pac_wrap.report.sides import Side, sides
 from pac_wrap.report.wording import ceiling, confidence, exact, floored
@@ -54,7 +55,7 @@ def _column(side: Side) -> dict[str, str]:
         "Confidence promised": confidence(side.delta) if kept else none,
         "Labelled points n": f"{side.evidence.n:,}",
         "Error budget k*": _NOTHING if budget is None else _errors(budget.errors),
-        "Delta of that budget": _NOTHING if budget is None else f"{budget.delta:.6g}",
+        "Delta of that budget": _NOTHING if budget is None else rounded_up(budget.delta),
         "Exact confidence of that budget": none
         if budget is None or side.short
         else floored(budget.confidence),
@@ -82,7 +83,7 @@ def _strategy(certificate: Certificate) -> Iterator[str]:
     if strategy.name != "relax":
         held, other = ("FNR", "FPR") if strategy.name == "hold_fnr" else ("FPR", "FNR")
         counted = certificate.normal if other == "FPR" else certificate.anomalous
-        errors = counted.n if counted.budget is None else counted.budget.errors
+        errors = counted.n if counted.budget is None else counted.crossing
         yield (
             f"Strategy {strategy.name}: one threshold, set by the {held} ceiling alone. It misjudges"
             f" {errors:,} of the {counted.n:,} points of the other class; the ceiling of the {other} is the"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pac_wrap.certificate import Certificate, Evidence
-from pac_wrap.metrics import Metrics, Rate
+from pac_wrap.metrics import Metrics, Rate, is_exceeded
 from pac_wrap.report.wording import ceiling
 
 
@@ -46,9 +46,7 @@ class Side:
     @property
     def exceeded(self) -> bool:
         """Whether the rate measured on held-out points lies above the ceiling, beyond chance."""
-        if self.measured is None or self.certified is None:
-            return False
-        return self.measured.n > 0 and self.measured.low > self.certified
+        return self.measured is not None and is_exceeded(self.certified, self.measured)
 
     @property
     def sentence(self) -> str:

@@ -17,9 +17,10 @@ from pac_wrap.binomial import achievable_rate, min_samples
 from pac_wrap.certificate import Certificate
 from pac_wrap.comparison import Contender
 from pac_wrap.foreign import visible
-from pac_wrap.guarantee import Guarantee
+from pac_wrap.guarantee import Guarantee, rounded_up
 from pac_wrap.inputs import Scores
 from pac_wrap.metrics import Metrics, exceeded
+from pac_wrap.report.wording import ceiling, confidence
 from pac_wrap.thresholds import Thresholds
 
 if TYPE_CHECKING:
@@ -64,7 +65,10 @@ def show_plan(guarantee: Guarantee) -> RenderableType:
     ):
         if rate is not None:
             promised.append((rate, delta))
-            table.add_column(f"{kind} labels for\n{name} <= {rate:g}, delta = {delta:g}", justify="right")
+            table.add_column(
+                f"{kind} labels for\n{name} <= {rounded_up(rate)}, delta = {rounded_up(delta)}",
+                justify="right",
+            )
     for errors in _TOLERATED:
         needed = [min_samples(rate, delta, errors) for rate, delta in promised]
         table.add_row(str(errors), *(f"{count:,}" for count in needed))
@@ -75,9 +79,9 @@ def show_promises(labels: int, delta: float) -> RenderableType:
     """Return the smallest rate that a number of labels of one class can certify."""
     table = Table(title="what can be promised", title_justify="left")
     table.add_column(f"errors tolerated\namong {labels:,} labels", justify="right")
-    table.add_column(f"smallest rate\nat delta = {delta:g}", justify="right")
+    table.add_column(f"smallest rate\nat delta = {rounded_up(delta)}", justify="right")
     for errors in (count for count in _TOLERATED if count <= labels):
-        table.add_row(str(errors), f"{achievable_rate(labels, delta, errors):.4g}")
+        table.add_row(str(errors), rounded_up(achievable_rate(labels, delta, errors)))
     return table
 
 
@@ -87,16 +91,15 @@ def show_evaluation(certificate: Certificate, metrics: Metrics) -> RenderableTyp
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("", "max", "measured", "errors", "verdict"):
         table.add_column(name, justify="left" if name in ("", "verdict") else "right", no_wrap=True)
-    promised = certificate.certified
-    over = () if promised is None else exceeded(metrics, promised)
+    over = exceeded(metrics, certificate.certified)
     ceilings = _ceilings(certificate)
-    for name, rate, ceiling in (("FPR", metrics.fpr, ceilings[0]), ("FNR", metrics.fnr, ceilings[1])):
+    for name, rate, promised in (("FPR", metrics.fpr, ceilings[0]), ("FNR", metrics.fnr, ceilings[1])):
         kept = "nothing promised"
-        if ceiling is not None:
-            within = "within" if rate.n and rate.value <= ceiling else "above, not surely"
+        if promised is not None:
+            within = "within" if rate.n and rate.value <= promised else "above, not surely"
             within = within if rate.n else "no points"
             kept = "significantly above" if name in over else within
-        table.add_row(name, _ceiling(ceiling), str(rate), f"{rate.count:,} of {rate.n:,}", kept)
+        table.add_row(name, _ceiling(promised), str(rate), f"{rate.count:,} of {rate.n:,}", kept)
     for name, rate in (
         ("ERR", metrics.err),
         ("abstained", metrics.ambiguity),
@@ -116,13 +119,13 @@ def show_comparison(contenders: list[Contender]) -> RenderableType:
     least = min(one.abstained for one in contenders)
     lowest = min(one.common_ceiling for one in contenders)
     for one in contenders:
-        ceiling = "nothing" if one.single.certified is None else f"{one.common_ceiling:g}"
+        kept = "nothing" if one.single.certified is None else rounded_up(one.common_ceiling)
         table.add_row(
             Text(visible(one.name)),
             "" if one.auc is None else f"{one.auc:.4f}",
             f"{one.abstained:.4f}{' *' if one.abstained == least else '  '}",
             one.abstaining.regime.value,
-            f"{ceiling}{' *' if one.common_ceiling == lowest and one.single.certified else '  '}",
+            f"{kept}{' *' if one.common_ceiling == lowest and one.single.certified else '  '}",
         )
     return table
 
@@ -138,14 +141,16 @@ def picture(shown: RenderableType, title: str, width: int = 84) -> str:
 
 
 def _promise(guarantee: Guarantee) -> Text:
-    text = Text("On future points drawn like the calibration points, with any detector:\n")
-    for ceiling, delta, mistake in (
+    text = Text("Rates on future points drawn like the calibration points, with any detector:\n")
+    deltas = []
+    for rate, delta, mistake in (
         (guarantee.max_fpr, guarantee.delta_fpr, "normal points are called anomalies"),
         (guarantee.max_fnr, guarantee.delta_fnr, "anomalies are called normal"),
     ):
-        if ceiling is not None:
-            text.append(f"at most {_percent(ceiling)} of {mistake} (confidence {_percent(1 - delta)}),\n")
-    return text.append(f"all of it at once with confidence {_percent(1 - guarantee.joint_delta)}.")
+        if rate is not None:
+            deltas.append(delta)
+            text.append(f"at most {ceiling(rate)} of {mistake} (confidence {confidence(delta)}),\n")
+    return text.append(f"all of it at once with confidence {confidence(*deltas)}.")
 
 
 def _histogram(normal: Scores, anomalous: Scores, rule: Thresholds) -> RenderableType:
@@ -201,12 +206,8 @@ def _ceilings(certificate: Certificate) -> tuple[float | None, float | None]:
 
 
 def _ceiling(value: float | None) -> str:
-    return "none" if value is None else f"{value:g}"
+    return "none" if value is None else rounded_up(value)
 
 
 def _threshold(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:g} %"

@@ -1,9 +1,11 @@
 """How a report writes numbers: no promise is rounded in its own favour."""
 
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from decimal import Context, Decimal
 from math import isinf
 from typing import Final
+
+from pac_wrap.guarantee import confidence_left, rounded_down, rounded_up
 
 _DIGITS: Final = 4
 
@@ -14,7 +16,7 @@ def ceiling(rate: float) -> str:
     >>> ceiling(0.05), ceiling(0.0431201)
     ('5 %', '4.313 %')
     """
-    return _percent(Decimal(repr(rate)), ROUND_CEILING)
+    return f"{rounded_up(rate, 100)} %"
 
 
 def confidence(*deltas: float) -> str:
@@ -23,16 +25,16 @@ def confidence(*deltas: float) -> str:
     >>> confidence(0.05), confidence(0.1, 0.2), confidence(0.0000123)
     ('95 %', '70 %', '99.99 %')
     """
-    return _percent(1 - sum((Decimal(repr(delta)) for delta in deltas), Decimal(0)), ROUND_FLOOR)
+    return floored(confidence_left(*deltas))
 
 
-def floored(value: float) -> str:
+def floored(value: Decimal | float) -> str:
     """Return an exact confidence in percent, rounded down.
 
     >>> floored(0.95774)
     '95.77 %'
     """
-    return _percent(Decimal(repr(value)), ROUND_FLOOR)
+    return f"{rounded_down(value, 100, _DIGITS)} %"
 
 
 def share(count: int, n: int) -> str:
@@ -50,8 +52,8 @@ def percent(value: float) -> str:
     >>> percent(1 / 3), percent(2.5e-7)
     ('33.33 %', '0.000025 %')
     """
-    text = _percent(Decimal(repr(value)), ROUND_HALF_EVEN)
-    return floored(value) if text == "100 %" else text
+    rounded = Context(prec=_DIGITS).multiply(Decimal(repr(value)), 100)
+    return floored(value) if rounded == 100 else f"{rounded.normalize():f} %"
 
 
 def numbers(values: Sequence[float]) -> list[str]:
@@ -78,9 +80,3 @@ def exact(value: float | None) -> str:
     if value is None:
         return "none"
     return numbers([value])[0] if isinf(value) else repr(value)
-
-
-def _percent(value: Decimal, rounding: str) -> str:
-    rounded = Context(prec=_DIGITS, rounding=rounding).multiply(value, Decimal(100))
-    text = f"{rounded:f}"
-    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"

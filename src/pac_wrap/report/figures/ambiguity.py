@@ -10,9 +10,9 @@ from matplotlib.colors import Normalize
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.errors import InputError
-from pac_wrap.guarantee import Budget, Guarantee
+from pac_wrap.guarantee import Budget, Guarantee, rounded_up
 from pac_wrap.inputs import Scores, as_scores
-from pac_wrap.report.figures.look import Style, label_axes, percent, prepare, room, text_width
+from pac_wrap.report.figures.look import Style, label_axes, prepare, room, text_width
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.thresholds import Regime, find_regime, find_thresholds
 
@@ -123,9 +123,9 @@ def _hatch(ax: Axes, regimes: list[list[Regime]], regime: Regime, heights: NDArr
 
 def _ticks(ax: Axes, look: Style, rates: Sequence[float], deltas: Sequence[float]) -> None:
     """Label as many columns and rows as there is room for, evenly."""
-    widest = max(text_width(percent(rate), look.size) for rate in rates) + look.size
+    widest = max(text_width(rounded_up(rate, 100), look.size) for rate in rates) + look.size
     every = int(np.ceil(len(rates) * widest / room(ax)))
-    ax.set_xticks(range(0, len(rates), every), [percent(rate) for rate in rates[::every]])
+    ax.set_xticks(range(0, len(rates), every), [rounded_up(rate, 100) for rate in rates[::every]])
     every = int(np.ceil(len(deltas) * 2.0 * look.size / (ax.bbox.height * 72.0 / ax.figure.dpi)))
-    ax.set_yticks(range(0, len(deltas), every), [percent(delta) for delta in deltas[::every]])
+    ax.set_yticks(range(0, len(deltas), every), [rounded_up(delta, 100) for delta in deltas[::every]])
     ax.tick_params(length=0)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainccinv
 
-from pac_wrap.binomial import lower_bound
 from pac_wrap.certificate import Certificate
 from pac_wrap.inputs import Scores
 
@@ -30,9 +30,10 @@ class Curve:
         >>> Curve("FPR", np.array([1.0, 2.0]), None, 0.05).bounds([3.0]).round(6).tolist()
         [0.776393]
         """
-        # `upper_bound` but for the last digits, a hundred times quicker: upper(k) = 1 - lower(n - k)
-        n = self.scores.size
-        return np.array([1.0 - lower_bound(n - int(k), n, self.delta) for k in self.errors(thresholds)])
+        # `upper_bound` but for the last digits, a hundred times quicker
+        errors, n = self.errors(thresholds), self.scores.size
+        bounds = betainccinv(errors + 1.0, np.maximum(n - errors, 1.0), self.delta)
+        return np.where(errors < n, bounds, 1.0)
 
 
 def curves_of(certificate: Certificate, normal: Scores, anomalous: Scores) -> tuple[Curve, Curve]:

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from pac_wrap.certificate import Certificate
-from pac_wrap.metrics import Metrics, Rate
+from pac_wrap.metrics import Metrics, Rate, is_exceeded
 from pac_wrap.report.figures.look import Style, label_axes, percent, prepare, room, wrap
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.ticks import log_ticks
@@ -18,8 +18,8 @@ def plot_held_out(
 ) -> Axes:
     """Draw FPR, FNR and the share abstained per class, each with its exact interval, next to the ceilings.
 
-    The axis is logarithmic: a rate of 0 is drawn as a mark at the left edge. A rate whose whole interval lies
-    above its ceiling is called out.
+    The axis is logarithmic: a rate of 0 is drawn as a mark at the left edge. A rate that is
+    significantly above its ceiling is called out.
 
     >>> from pac_wrap import calibrate, evaluate
     >>> certificate = calibrate(range(100), range(50, 150))
@@ -76,7 +76,7 @@ def _sentence(name: str, rate: Rate, ceiling: float | None, *, promised: bool) -
         return text
     if ceiling is None:
         return f"{text}; nothing promised"
-    return f"{text}; {'above ' if rate.low > ceiling else ''}ceiling {promise(ceiling)}"
+    return f"{text}; {'above ' if is_exceeded(ceiling, rate) else ''}ceiling {promise(ceiling)}"
 
 
 def _heading(ax: Axes, look: Style, place: int, text: str) -> None:
