@@ -66,6 +66,13 @@ def no_rows(names: list[str]) -> InputError:
     return InputError(f"the table {', '.join(names)} has no rows; pass one with scores")
 
 
+def miscounted(names: list[str], rows: int, found: int) -> InputError:
+    """Return the refusal to go on when another number of rows came out than there are."""
+    return InputError(
+        f"{', '.join(names)} has {rows:,} rows, but {found:,} were read; leave it alone while it is read"
+    )
+
+
 def _short(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[:length]}..."
 
