@@ -59,7 +59,9 @@ def test_every_output_holds_every_row_in_order_with_the_verdicts_of_the_certific
     assert succeeded("decide", CERTIFICATE, table(tmp_path, source), "--score", "score", "-o", output) == ""
     columns, rows = read(output)
     assert columns == ["name", "score", "other", "verdict", "prediction_set"]
-    assert [row[:3] for row in rows] == [(f"r{i}", score, i % 7) for i, score in enumerate(SCORES)]
+    # of a CSV, which has no types, every cell but the score is a text in JSON
+    kind = str if (source, target[:2]) in ((".csv", ".j"), (".csv", ".n")) else int
+    assert [row[:3] for row in rows] == [(f"r{i}", score, kind(i % 7)) for i, score in enumerate(SCORES)]
     assert [row[3:] for row in rows] == expected(RULE, SCORES)
     assert {row[3] for row in rows} == {0, 1, -1}
 

@@ -64,7 +64,7 @@ def test_a_million_rows_are_decided_in_seconds_and_in_order(table: Path, tmp_pat
 def test_progress_rises_while_a_query_runs(many: Path, tmp_path: Path) -> None:
     shares: list[float] = []
     with open_table([str(many)], ["score"], progress=shares.append) as opened:
-        opened.copy("score", {"one": "1"}, str(tmp_path / "out.csv"), "FORMAT csv")
+        opened.copy("score", {"one": "1"}, str(tmp_path / "out.csv"), "FORMAT csv", ROWS)
     assert all(0 <= share <= 100 for share in shares)
     assert max(shares) > 20
 

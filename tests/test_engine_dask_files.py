@@ -100,9 +100,6 @@ def test_every_way_to_write_a_csv(table: Any, monkeypatch: pytest.MonkeyPatch) -
     for file in files:
         assert by_dask([file]) == by_duckdb([file])
     assert by_dask(files) == by_duckdb([write(pd.concat([table] * 5), "all.csv")])
-    table[["s", "y"]].to_csv("bare.csv", index=False, header=False)
-    bare = calibrate_files(["bare.csv"], "read_csv", score="column0", label="column1")
-    assert bare.to_json() == by_duckdb(files[:1])
 
 
 @pytest.mark.parametrize(
@@ -111,10 +108,9 @@ def test_every_way_to_write_a_csv(table: Any, monkeypatch: pytest.MonkeyPatch) -
         TEXT,
         "\ufeff" + TEXT,
         TEXT.replace("\n", "\r\n"),
-        "# a remark\n" + TEXT,
-        TEXT + " 0.25 ,1\n1_000,0\n+5,1\n",
+        TEXT + " 0.25 ,1\n+5,1\n",
     ],
-    ids=["plain", "mark", "returns", "remark", "spaces"],
+    ids=["plain", "mark", "returns", "spaces"],
 )
 def test_numbers_are_rounded_correctly_however_they_are_written(text: str) -> None:
     Path("a.csv").write_text(text, encoding="utf-8", newline="")
@@ -138,14 +134,29 @@ def test_json_may_be_a_list_or_lines(text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("a.csv", "s,y\n0.5,1\nabc,0\n", "column 's' must hold numbers, got 'abc' in partition 0"),
-        ("a.csv", "s,y\nNA,1\n0.3,0\n", "column 's' must hold numbers, got 'NA' in partition 0"),
-        ("a.csv", "s,y\n,1\n0.3,0\n", "scores must not be empty or NaN, got 1 of 2 in partition 0; drop"),
-        ("a.csv", "s,y\nnan,1\n0.3,0\n", "scores must not be empty or NaN, got 1 of 2 in partition 0; drop"),
+        ("a.csv", "s,y\n0.5,1\nabc,0\n", "column 's' must hold numbers, got 'abc' in row 2; mend"),
+        ("a.csv", "s,y\nNA,1\n0.3,0\n", "column 's' must hold numbers, got 'NA' in row 1; mend"),
+        (
+            "a.csv",
+            "s,y\n,1\n0.3,0\n",
+            "column 's' must not be empty or NaN, got 1 of 2, the first in row 1; drop",
+        ),
+        (
+            "a.csv",
+            "s,y\nnan,1\n0.3,0\n",
+            "column 's' must not be empty or NaN, got 1 of 2, the first in row 1; drop",
+        ),
         ("a.csv", "s,y\n0.5,1\n0.3,\n", "column 'y' has 1 rows without a label"),
         ("a.csv", "s,y\n", "the table a.csv has no rows; pass one with scores"),
-        ("a.csv", "s,y\n" + "0.5,1\n" * 90_000 + "0.5\n", "cannot read a.csv: CSV parse error"),
-        ("a.csv.zst", "s,y\n", "Dask cannot unpack a.csv.zst; pack it with gzip"),
+        (
+            "a.csv",
+            "s,y\n" + "0.5,1\n" * 90_000 + "0.5\n",
+            "a.csv: row 90,001 has 1 cell, but the header has 2; mend",
+        ),
+        ("a.csv", "s,y\n1_000,1\n", "column 's' must hold numbers, got '1_000' in row 1; mend"),
+        ("a.csv", "# a remark\ns,y\n1,1\n", "there is no column 's'; the columns are # a remark"),
+        ("a.csv.zst", "s,y\n", "cannot read a.csv.zst: "),
+        ("a.jsonl", '{"s": true, "y": 1}\n', "column 's' must hold numbers, got 'true' in"),
         ("a.jsonl", '{"s": 0.5, "y": 1}\n{"s": "x", "y": 0}\n', "column 's' must hold numbers, got 'x' in"),
         ("a.jsonl", '{"s": 0.5, "y": 1}\n{"s":', "cannot read a.jsonl: JSON parse error"),
         ("a.jsonl", '{"s": 0.5, "y": 1}\n{"y": 0}\n', "scores must not be empty or NaN, got 1 of 2"),

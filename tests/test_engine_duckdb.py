@@ -300,7 +300,10 @@ def test_more_than_the_engine_may_hold_is_spilled(tmp_path: Path, monkeypatch: p
         return call(self, task)
 
     monkeypatch.setattr(staging.Staged, "__call__", look)
-    monkeypatch.setattr(staging, "_memory", lambda columns: f"{memory:.0f}B")
+    monkeypatch.setattr(
+        "pac_wrap.database._fast",
+        lambda: ("preserve_insertion_order = false", f"memory_limit = '{memory:.0f}B'"),
+    )
     assert certificate([path]) == whole(scores, np.arange(rows) % 2)
     # nine bytes a row do not fit
     assert spilled > 9 * rows - memory
@@ -348,6 +351,6 @@ def test_of_several_tables_the_one_with_text_is_named(tmp_path: Path) -> None:
     for files in ([str(tmp_path / f"x{number}.csv") for number in range(3)], [str(tmp_path / "x*.csv")]):
         message = refusal(lambda: duckdb.calibrate(files, score="s", label="y"))  # noqa: B023  (called at once)
         assert (
-            f"cannot read {tmp_path / 'x1.csv'}: column 's' must hold numbers, got 'text' in line 25,002"
-            in message
+            message
+            == f"{tmp_path / 'x1.csv'}: column 's' must hold numbers, got 'text' in row 25,001; mend that row"
         )

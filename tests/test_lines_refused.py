@@ -5,7 +5,7 @@ import io
 import pytest
 
 from pac_wrap.lines import Form, decide_lines, is_streamed, read_start
-from pac_wrap.lines.source import LONGEST
+from pac_wrap.textlines import LONGEST
 from pieces import RULE, Pieces, rows_of, stopped
 from strategies import refusal
 
@@ -133,7 +133,7 @@ def test_a_name_that_comes_later_has_no_place_in_csv() -> None:
         ("s,Verdict\n1,2\n", "there is a column 'Verdict' already; rename it or drop it first"),
         ('{"s":1,"verdict":2}\n', "there is a column 'verdict' already; rename it or drop it first"),
         ('a,"s\n1,2\n', "the header is not CSV: a quote is opened and never closed; mend it"),
-        ('"a"b,s\n1,2\n', "there is no column 's'; "),
+        ('"a"b,s\n1,2\n', "the header is not CSV: ',' expected after '\"'; mend it"),
         ("a,s\n", "the table - has no rows; pass one with scores"),
         ("a,s", "the table - has no rows; pass one with scores"),
         ("\n\na,s", "the table - has no rows; pass one with scores"),

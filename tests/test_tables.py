@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap.tables import open_table, output_options
+from pac_wrap.outputs import output_options
+from pac_wrap.tables import open_table
 from shell import parquet, write
 from strategies import refusal
 

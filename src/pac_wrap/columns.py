@@ -68,5 +68,12 @@ def no_rows(names: list[str]) -> InputError:
     return InputError(f"the table {listed(names)} has no rows; pass one with scores")
 
 
+def miscounted(names: list[str], rows: int, found: int) -> InputError:
+    """Return the refusal to go on when another number of rows came out than there are."""
+    return InputError(
+        f"{listed(names)} has {rows:,} rows, but {found:,} were read; leave it alone while it is read"
+    )
+
+
 def _missing(score: str) -> str:
     return f"column {quoted(score)} must not be empty or NaN"

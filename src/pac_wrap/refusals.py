@@ -11,23 +11,7 @@ def refusal(error: Exception, names: list[str]) -> BaseException:
     """Return what to raise instead of an error of DuckDB's: one sentence, or the Ctrl-C that it was."""
     if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":
         return KeyboardInterrupt()
-    return InputError(_sentence(error, names))
-
-
-def _sentence(error: Exception, names: list[str]) -> str:
-    """Return what is wrong with the files, out of DuckDB's longer message."""
-    message = str(error)
-    line = re.search(r"CSV Error on Line: (\d+)", message)
-    value = re.search(r'converting column "(.*)"\. Could not convert string "(.*)" to', message)
-    file = re.search(r"^ *file = (.*)$", message, re.MULTILINE)
-    if line and value:
-        several = len(names) > 1 or any(sign in names[0] for sign in "*?[")
-        where = file[1] if file and several else ", ".join(names)
-        return (
-            f"cannot read {where}: column {value[1]!r} must hold numbers, got {value[2]!r} in line"
-            f" {int(line[1]):,}; mend that line"
-        )
-    return f"cannot read {', '.join(names)}: {first_line(error)}"
+    return InputError(f"cannot read {', '.join(names)}: {first_line(error)}")
 
 
 def first_line(error: BaseException) -> str:

@@ -1,8 +1,7 @@
 """Labelled scores of files in batches, as often as wanted: Parquet as it lies, other files staged once."""
 
 import re
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import Any, Final
 
 import numpy as np
@@ -10,14 +9,13 @@ import numpy as np
 from pac_wrap.batches import gathered
 from pac_wrap.chunks import Task
 from pac_wrap.columns import no_rows, require_column, require_two
-from pac_wrap.cores import usable_cores
 from pac_wrap.errors import InputError
 from pac_wrap.kernels import kernels
 from pac_wrap.labels import FALSE, TRUE, spellings
 from pac_wrap.order import Bounds, RankSearch
 from pac_wrap.precision import ScoreType, is_narrower, rounded, rounding_edge
 from pac_wrap.sql import between, quote_name, quote_text
-from pac_wrap.tables import NO_STATISTICS, WHOLE, Table, label_text, one_of
+from pac_wrap.tables import WHOLE, Table, label_text, one_of
 
 _BATCH: Final = 1 << 20
 
@@ -44,11 +42,10 @@ class Staged:
         self.score_type: ScoreType = score_type or table.score_type(score)
         self._rounds = is_narrower(self.score_type, table.score_type(score))
         self._number, self._mark, self._relation = table.score_sql(score), self._mark_sql(), "source"
-        table.set(f"memory_limit = '{_memory(len(table.columns))}'", f"threads = {_threads()}")
         if table.reader != "read_parquet":
             columns = f"{self._number} AS score, {self._mark} AS mark"
-            with self._fast():
-                table.rows(f"CREATE TABLE staged AS SELECT {columns} FROM source")
+            rows = table.rows(f"CREATE TABLE staged AS SELECT {columns} FROM source")
+            table.expect(rows[0][0])
             self._number, self._mark, self._relation = "score", "mark", "staged"
 
     def __call__(self, task: Task) -> Any:
@@ -58,7 +55,7 @@ class Staged:
         columns = f"coalesce({self._number}, CAST('NaN' AS DOUBLE)), {self._mark}"
         query = f"SELECT {columns} FROM {self._relation} WHERE {wanted}"
         total, sound = None, True
-        with self._fast(), closing(self._table.batches(query)) as batches:
+        with closing(self._table.batches(query)) as batches:
             for scores, marks in gathered(batches, _BATCH):
                 sound = not (np.isnan(scores).any() or (marks > 1).any())
                 if not sound:
@@ -93,18 +90,6 @@ class Staged:
             f"{', '.join(self._table.names)} changed while it was read; leave it alone meanwhile"
         )
 
-    @contextmanager
-    def _fast(self) -> Iterator[None]:
-        """Read in any order, on which no certificate depends, and with the help of statistics.
-
-        They say nothing about NaN, which the first pass looks for itself.
-        """
-        self._table.set("preserve_insertion_order = false", "disabled_optimizers = ''")
-        try:
-            yield
-        finally:
-            self._table.set("preserve_insertion_order = true", NO_STATISTICS)
-
     def _mark_sql(self) -> str:
         """Return the expression that is 1 for anomalies, 0 for normal points, else 2."""
         if self._anomaly_label is None and re.fullmatch(WHOLE, self._table.types[self._label]):
@@ -125,14 +110,3 @@ class Staged:
             f" CASE WHEN {one_of(text, marks)} THEN 1 WHEN {one_of(text, others)} THEN 0 ELSE 2 END END"
             " AS UTINYINT)"
         )
-
-
-def _memory(columns: int) -> str:
-    """Return what the engine may hold in memory: 500 MB for two cores; it spills the rest to disk."""
-    # each thread that reads a CSV needs buffers of its own, and a vector for each of many columns
-    return f"{300 + _threads() * (100 + columns // 10)}MB"
-
-
-def _threads() -> int:
-    # more read no faster from most disks, and would take the memory beyond a gigabyte
-    return min(usable_cores(), 4)

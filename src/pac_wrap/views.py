@@ -1,28 +1,111 @@
-"""Files of one format as one DuckDB view called source: names checked, types fixed where they matter."""
+"""Files of one format as one DuckDB view called source, of the columns asked for, and a query for all."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import duckdb
 
 from pac_wrap.columns import refuse_twins
-from pac_wrap.errors import InputError
-from pac_wrap.sources import literal_path
+from pac_wrap.csvfiles import CsvFile, require_in_all
+from pac_wrap.csvtables import csv_queries
+from pac_wrap.database import file_text
+from pac_wrap.precision import ScoreType, score_type
+from pac_wrap.sources import numpy_columns
 from pac_wrap.sql import quote_name, quote_text
 
 # the names of folders are not data
-NO_FOLDERS: Final = "hive_partitioning = false"
-_HEADS: Final = {
-    "read_csv": "SELECT * FROM read_csv({}, header = false, all_varchar = true) LIMIT 1",
-    "read_parquet": "SELECT name, coalesce(num_children, 0) FROM parquet_schema({})",
-}
+_NO_FOLDERS: Final = "hive_partitioning = false"
 
 
-def rows_of(reader: str, files: list[Path], options: list[str]) -> str:
-    """Return the query for all rows of the files."""
-    listed = "[" + ", ".join(map(_quoted, files)) + "]"
-    return f"SELECT * FROM {reader}({', '.join([listed, *options])})"
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the view called source shows: the types of its columns, and what else is in the files.
+
+    `everything` is the query for every column. CSV files were looked at, and their rows counted, beforehand.
+    """
+
+    columns: list[str]
+    types: dict[str, str]
+    everything: str
+    csv_files: tuple[CsvFile, ...] = ()
+    rows: int | None = None
+    score_types: dict[str, ScoreType] = field(default_factory=dict)
+
+
+def make_view(
+    connection: duckdb.DuckDBPyConnection,
+    reader: str,
+    files: Sequence[Path],
+    wanted: Sequence[str],
+    *,
+    scratch: Path,
+    whole: bool,
+    delimiter: str | None,
+) -> View:
+    """Make files the view called source, which shows texts of CSV and JSON."""
+    if reader == "numpy":
+        arrays = numpy_columns(list(files))
+        connection.register("source", arrays)
+        everything = "SELECT * FROM source"
+        narrow = {name: score_type(column.dtype) for name, column in arrays.items()}
+        return View(list(arrays), types_of(connection, everything), everything, score_types=narrow)
+    if reader == "read_csv":
+        found = csv_queries(connection, files, wanted, scratch=scratch, whole=whole, delimiter=delimiter)
+        connection.execute(f"CREATE VIEW source AS {found.wanted}")
+        types = {name: "VARCHAR" for name in wanted if name in found.columns}
+        return View(found.columns, types, found.everything, found.files, found.rows)
+    read = _json if reader == "read_json" else _parquet
+    columns, picked, everything = read(connection, files, wanted, scratch)
+    connection.execute(f"CREATE VIEW source AS {picked}")
+    return View(columns, types_of(connection, "SELECT * FROM source"), everything)
+
+
+def _json(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[Path], wanted: Sequence[str], scratch: Path
+) -> tuple[list[str], str, str]:
+    each = [file_text(file, scratch) for file in files]
+    options = f"{_NO_FOLDERS}, union_by_name = true, sample_size = -1"
+    names = [list(types_of(connection, f"SELECT * FROM read_json({one}, {options})")) for one in each]
+    require_in_all(files, names, wanted)
+    columns = list(dict.fromkeys(name for listed in names for name in listed))
+    listed = f"[{', '.join(each)}]"
+    present = [name for name in wanted if name in columns] or columns[:1]
+    # as JSON, every value keeps the text it was written as, whatever the other rows hold
+    typed = ", ".join(f"{quote_text(name)}: 'JSON'" for name in present)
+    texts = ", ".join(f"{quote_name(name)} ->> '$' AS {quote_name(name)}" for name in present)
+    picked = f"SELECT {texts} FROM read_json({listed}, {_NO_FOLDERS}, columns = {{{typed}}})"
+    return columns, picked, f"SELECT * FROM read_json({listed}, {options})"
+
+
+def _parquet(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[Path], wanted: Sequence[str], scratch: Path
+) -> tuple[list[str], str, str]:
+    each = [file_text(file, scratch) for file in files]
+    names = [_top_level(connection, one) for one in each]
+    for file, listed in zip(files, names, strict=True):
+        refuse_twins(listed, file)
+    require_in_all(files, names, wanted)
+    columns = list(dict.fromkeys(name for listed in names for name in listed))
+    present = [name for name in wanted if name in columns] or columns[:1]
+    shown = ", ".join(map(quote_name, present))
+    if len(files) == 1:
+        rows = f"read_parquet({each[0]}, {_NO_FOLDERS})"
+        return columns, f"SELECT {shown} FROM {rows}", f"SELECT * FROM {rows}"
+    rows = f"read_parquet([{', '.join(each)}], {_NO_FOLDERS}, union_by_name = true)"
+    kinds = [types_of(connection, f"SELECT {shown} FROM read_parquet({one}, {_NO_FOLDERS})") for one in each]
+    together = types_of(connection, f"SELECT {shown} FROM {rows}")
+    mixed = [
+        name for name in present if together[name] == "FLOAT" and len({kind[name] for kind in kinds}) > 1
+    ]
+    if not mixed:
+        return columns, f"SELECT {shown} FROM {rows}", f"SELECT * FROM {rows}"
+    # where one file has float32 and another whole numbers, DuckDB would make float32 of both
+    doubles = ", ".join(f"CAST({quote_name(name)} AS DOUBLE) AS {quote_name(name)}" for name in mixed)
+    parts = [f"(SELECT {{}} REPLACE ({doubles}) FROM read_parquet({one}, {_NO_FOLDERS}))" for one in each]
+    everything = " UNION ALL BY NAME ".join(part.format("*") for part in parts)
+    return columns, f"SELECT {shown} FROM ({everything})", everything
 
 
 def types_of(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
@@ -30,99 +113,11 @@ def types_of(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, str
     return {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {query}").fetchall()}
 
 
-def make_view(connection: duckdb.DuckDBPyConnection, query: str) -> None:
-    """Make the rows that a query gives a view called source."""
-    connection.execute(f"CREATE OR REPLACE VIEW source AS {query}")
-
-
-def csv_types(types: dict[str, str], scores: Sequence[str], label: str | None) -> dict[str, str]:
-    """Return the types that the score and label columns of a CSV get, given those that were guessed."""
-    wanted = dict.fromkeys(scores, "DOUBLE") | ({} if label is None else {label: "VARCHAR"})
-    return {name: kind for name, kind in wanted.items() if types.get(name, "VARCHAR") != "VARCHAR"}
-
-
-def types_option(types: dict[str, str]) -> list[str]:
-    """Return the option that gives columns of a CSV their types."""
-    given = ", ".join(f"{quote_text(name)}: '{kind}'" for name, kind in types.items())
-    return [f"types = {{{given}}}"] if types else []
-
-
-def refuse_twin_columns(connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path]) -> None:
-    """Refuse a file that names a column twice, in any case; DuckDB would rename the second silently."""
-    if reader not in _HEADS:
-        return
-    for file in files:
-        found = connection.execute(_HEADS[reader].format(_quoted(file))).fetchall()
-        if reader == "read_parquet":
-            found = [(name,) for name in _top_level(found)]
-        names = [str(name) for row in found for name in row if name is not None]
-        refuse_twins(names, file)
-
-
-def widen_view(connection: duckdb.DuckDBPyConnection, files: list[Path], columns: Sequence[str]) -> None:
-    """Make Parquet files a view called source with these columns as doubles in each file.
-
-    Where one file has float32 and another whole numbers, DuckDB would make float32 of both.
-    """
-    doubles = ", ".join(f"CAST({quote_name(name)} AS DOUBLE) AS {quote_name(name)}" for name in columns)
-    parts = (
-        f"SELECT * REPLACE ({doubles}) FROM read_parquet({_quoted(file)}, {NO_FOLDERS})" for file in files
-    )
-    make_view(connection, " UNION ALL BY NAME ".join(parts))
-
-
-def written_columns(types: dict[str, str], score: str, number: str, options: str) -> str:
-    """Return the columns as they are written: `number` is the score as a double, `options` those of COPY.
-
-    Where a float32 becomes text, it has all digits of the double that is compared. JSON has neither
-    infinities nor NaN: they become the texts "Infinity", "-Infinity" and "NaN"; a column that was read from
-    such texts and numbers has the type JSON.
-    """
-    kind = types[score]
-    if options.startswith("FORMAT json"):
-        floats = {name: quote_name(name) for name, kind in types.items() if kind in ("FLOAT", "DOUBLE")}
-        shown = floats | ({score: number} if kind in ("FLOAT", "VARCHAR", "JSON") else {})
-        shown = {name: _json(value) for name, value in shown.items()}
-    else:
-        text = options.startswith("FORMAT csv")
-        shown = {score: number} if kind == "JSON" or (kind == "FLOAT" and text) else {}
-    replaced = ", ".join(f"{value} AS {quote_name(name)}" for name, value in shown.items())
-    return f"* REPLACE ({replaced})" if replaced else "*"
-
-
-def _json(number: str) -> str:
-    words = f"CASE WHEN isnan({number}) THEN 'NaN' WHEN {number} > 0 THEN 'Infinity' ELSE '-Infinity' END"
-    finite = f"{number} IS NULL OR isfinite({number})"
-    return f"CASE WHEN {finite} THEN to_json({number}) ELSE to_json({words}) END"
-
-
-def common_types(
-    connection: duckdb.DuckDBPyConnection, reader: str, files: list[Path], columns: Sequence[str]
-) -> dict[str, set[str]]:
-    """Return the types that columns have in all files; a file without one of them is refused.
-
-    DuckDB would fill the column with NULL.
-    """
-    types: dict[str, set[str]] = {column: set() for column in columns}
-    for file in files:
-        described = types_of(connection, rows_of(reader, [file], [NO_FOLDERS]))
-        names = list(described)
-        for column in columns:
-            if column not in names:
-                raise InputError(
-                    f"{file} has no column {column!r}, which other files have; its columns are"
-                    f" {', '.join(names)}; leave that file out or mend it"
-                )
-            types[column].add(described[column])
-    return types
-
-
-def _quoted(file: Path) -> str:
-    return quote_text(literal_path(str(file.absolute())))
-
-
-def _top_level(schema: list[tuple[Any, ...]]) -> list[str]:
-    """Return the columns of a Parquet schema, which lists every node before its children, the root first."""
+def _top_level(connection: duckdb.DuckDBPyConnection, file: str) -> list[str]:
+    """Return the columns of a Parquet file; its schema lists a node before its children, the root first."""
+    schema: list[tuple[Any, ...]] = connection.execute(
+        f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({file})"
+    ).fetchall()
     names, inside = [], 0
     for name, children in schema[1:]:
         if inside == 0:

@@ -8,6 +8,7 @@ import typer
 
 from pac_wrap.cli.options import (
     AnomalyLabel,
+    Delimiter,
     DeltaFnr,
     DeltaFpr,
     Label,
@@ -33,6 +34,7 @@ def calibrate(
     delta_fpr: DeltaFpr = 0.05,
     delta_fnr: DeltaFnr = 0.05,
     anomaly_label: AnomalyLabel = None,
+    delimiter: Delimiter = None,
     abstain: Annotated[bool, typer.Option(help="Whether points may be left undecided.")] = True,
     strategy: Annotated[
         Literal["relax", "hold_fnr", "hold_fpr"], typer.Option(help="How one threshold is reached.")
@@ -67,6 +69,7 @@ def calibrate(
 
     Example: [bold]pac-wrap calibrate scores.csv --score score --label label -o certificate.json[/bold]
     """
+    from pac_wrap.csvform import check_delimiter
     from pac_wrap.engines.by_name import calibrate_with
     from pac_wrap.files import whole_file, write_text
     from pac_wrap.report.result import Report, Source
@@ -77,7 +80,11 @@ def calibrate(
     if report is not None:
         check_suffix(report)
     keep_apart(tables, output, report)
-    with progress_bar("reading") as progress, open_table(tables, [score], label, progress=progress) as table:
+    separator = check_delimiter(delimiter)
+    with (
+        progress_bar("reading") as progress,
+        open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
+    ):
         certificate = calibrate_with(
             engine,
             table,
@@ -119,6 +126,7 @@ def compare(
     delta_fpr: DeltaFpr = 0.05,
     delta_fnr: DeltaFnr = 0.05,
     anomaly_label: AnomalyLabel = None,
+    delimiter: Delimiter = None,
     step: Step = 0.1,
 ) -> None:
     """Compare several detectors on the same labels; delta is shared, so that all promises hold at once.
@@ -128,10 +136,15 @@ def compare(
     from rich.console import Console
 
     from pac_wrap.comparison import compare_scores
+    from pac_wrap.csvform import check_delimiter
     from pac_wrap.report.terminal import show_comparison
     from pac_wrap.tables import open_table
 
     guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr)
-    with progress_bar("reading") as progress, open_table(tables, score, label, progress=progress) as table:
+    separator = check_delimiter(delimiter)
+    with (
+        progress_bar("reading") as progress,
+        open_table(tables, score, label, delimiter=separator, progress=progress) as table,
+    ):
         columns = {name: table.labelled(name, label, anomaly_label) for name in score}
     Console().print(show_comparison(compare_scores(columns, guarantee, step=step)))

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from pac_wrap.cli.options import AnomalyLabel, CertificateFile, Label, Score, Tables
+from pac_wrap.cli.options import AnomalyLabel, CertificateFile, Delimiter, Label, Score, Tables
 from pac_wrap.cli.run import progress_bar
 from pac_wrap.errors import UpsideDownWarning
 
@@ -18,6 +18,7 @@ def evaluate(
     score: Score,
     label: Label,
     anomaly_label: AnomalyLabel = None,
+    delimiter: Delimiter = None,
 ) -> None:
     """Measure the error rates on labelled points that were not used to calibrate.
 
@@ -29,13 +30,18 @@ def evaluate(
     from rich.console import Console
 
     from pac_wrap.certificate import Certificate
+    from pac_wrap.csvform import check_delimiter
     from pac_wrap.engines.duckdb import evaluate_table
     from pac_wrap.metrics import exceeded
     from pac_wrap.report.terminal import show_evaluation
     from pac_wrap.tables import open_table
 
     loaded = Certificate.load(certificate)
-    with progress_bar("reading") as progress, open_table(tables, [score], label, progress=progress) as table:
+    separator = check_delimiter(delimiter)
+    with (
+        progress_bar("reading") as progress,
+        open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
+    ):
         metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
     Console().print(show_evaluation(loaded, metrics))
     if exceeded(metrics, loaded.certified):
@@ -48,6 +54,7 @@ def verify(
     score: Score,
     label: Label,
     anomaly_label: AnomalyLabel = None,
+    delimiter: Delimiter = None,
 ) -> None:
     """Recompute a certificate from the scores it was made of; exit code 1 if it differs.
 
@@ -59,13 +66,15 @@ def verify(
     """
     from pac_wrap.calibration import options_of, verify_against
     from pac_wrap.certificate import Certificate
+    from pac_wrap.csvform import check_delimiter
     from pac_wrap.engines.duckdb import calibrate_table
     from pac_wrap.tables import open_table
 
     loaded = Certificate.load(certificate)
+    separator = check_delimiter(delimiter)
     with (
         progress_bar("reading") as progress,
-        open_table(tables, [score], label, progress=progress) as table,
+        open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", UpsideDownWarning)

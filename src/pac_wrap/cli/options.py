@@ -24,6 +24,13 @@ Label = Annotated[str, typer.Option("--label", help="The column of labels: 0/1 o
 AnomalyLabel = Annotated[
     str | None, typer.Option("--anomaly-label", help="The label that marks an anomaly, if it is another.")
 ]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter",
+        help="What separates the cells of a CSV, a character or tab; else found from its header.",
+    ),
+]
 MaxFpr = Annotated[str, typer.Option(help="Ceiling of the false positive rate, or none.")]
 MaxFnr = Annotated[str, typer.Option(help="Ceiling of the false negative rate, or none.")]
 DeltaFpr = Annotated[float, typer.Option(help="Chance that the FPR ceiling does not hold.")]

@@ -7,6 +7,7 @@ two values (sex and year) has one column, which is 1 for the second of them. The
 as census-income.names demands.
 """
 
+import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,8 +15,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from pac_wrap.database import connected
 from pac_wrap.datasets.dataset import Dataset
-from pac_wrap.datasets.engine import connect
 from pac_wrap.datasets.registry import ENTRIES
 from pac_wrap.datasets.store import fetch
 
@@ -29,8 +30,9 @@ _TRAINING_ROWS: Final = 199_523
 def load() -> Dataset:
     """Return the data set, the rows of census-income.data first and then those of census-income.test."""
     entry = ENTRIES["census"]
-    with connect() as connection:
-        _read(connection, [fetch(file) for file in entry.files])
+    paths = [fetch(file) for file in entry.files]
+    with connected(paths) as connection:
+        _read(connection, paths)
         y = _column(connection, f"CAST(f{_LABEL} = '50000+.' AS TINYINT)").astype(np.int8)
         values = {field: [] if field in _NUMERIC else _values(connection, field) for field in _FEATURES}
         X = np.zeros((y.size, sum(map(_width, values.values()))), dtype=np.float32)
@@ -46,10 +48,11 @@ def load() -> Dataset:
 
 def _read(connection: duckdb.DuckDBPyConnection, paths: list[Path]) -> None:
     """Make the table `person` of the trimmed fields f0 to f41, in the order of the files."""
+    columns = ", ".join(f"f{field}: 'VARCHAR'" for field in range(_LABEL + 1))
     connection.execute(
-        "CREATE TABLE person AS SELECT trim(COLUMNS(*)) FROM read_csv(?, header = false, delim = ',',"
-        " quote = '', escape = '', all_varchar = true, names = ?)",
-        [[str(path) for path in paths], [f"f{field}" for field in range(_LABEL + 1)]],
+        "CREATE TABLE person AS SELECT trim(COLUMNS(*)) FROM read_csv(?, auto_detect = false, header = false,"
+        f" delim = ',', quote = '', escape = '', comment = '', columns = {{{columns}}})",
+        [[os.path.realpath(path) for path in paths]],
     )
 
 

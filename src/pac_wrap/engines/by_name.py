@@ -20,5 +20,7 @@ def calibrate_with(engine: Engine, table: Table, guarantee: Guarantee, **argumen
         raise InputError(f"the engine {engine} does not read NumPy files; leave --engine out")
     files = [str(file.absolute()) for file in table.files]
     adapter = import_module(f"pac_wrap.engines.{engine}_files")
-    certificate: Certificate = adapter.calibrate_files(files, table.reader, guarantee, **arguments)
+    certificate: Certificate = adapter.calibrate_files(
+        files, table.reader, guarantee, delimiter=table.delimiter, **arguments
+    )
     return certificate

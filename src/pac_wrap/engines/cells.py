@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pac_wrap.errors import InputError
 from pac_wrap.kernels import Floats
 from pac_wrap.labels import LOOKED_AT
+from pac_wrap.numerals import number
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class LabelCounts:
 
 
 def exact_numbers(column: Any, name: str, where: str) -> Floats:
-    """Return a column as float64, NaN where it is empty; texts are read as Python's float reads them.
+    """Return a column as float64, NaN where it is empty; of texts, only numbers are taken.
 
     Narrower floats are float32, as DuckDB makes them.
     """
@@ -88,9 +89,7 @@ class Labels(NamedTuple):
 
 
 def _number(text: str | None, name: str, where: str) -> float:
-    try:
-        return float("nan" if text is None else text)
-    except ValueError as error:
-        raise InputError(
-            f"column {name!r} must hold numbers, got {text!r} in {where}; mend that row"
-        ) from error
+    value = number(text or "")
+    if value is None:
+        raise InputError(f"column {name!r} must hold numbers, got {text!r} in {where}; mend that row")
+    return value

@@ -3,19 +3,18 @@
 import json
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from glob import escape
 from os.path import abspath
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Unpack
 
-import duckdb
-
 from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
 from pac_wrap.chunks import Part, PartTask, calibrate_parts
 from pac_wrap.columns import no_rows, require_two
+from pac_wrap.csvfiles import CsvFile, engine_files, expect_rows
 from pac_wrap.engines.cells import LabelCounts, Labels, exact_numbers
 from pac_wrap.engines.dask_graph import partitions_of, run_parts
 from pac_wrap.engines.packages import import_package
@@ -24,22 +23,20 @@ from pac_wrap.guarantee import Guarantee
 from pac_wrap.labels import anomaly_marks
 from pac_wrap.relaxation import Strategy, StrategyName
 from pac_wrap.scratch import scratch_folder
-from pac_wrap.sources import literal_path
 
 Reader = Literal["read_csv", "read_parquet", "read_json"]
 _BLOCK: Final = 1 << 25
+_AS_WRITTEN: Final[dict[str, Any]] = dict.fromkeys(("parse_float", "parse_int", "parse_constant"), str)
 # what the readers of pandas and Arrow raise on files that are not what they seem
 _ILL_FORMED: Final = (ValueError, TypeError, AttributeError, LookupError)
 
 
-class _Dialect(NamedTuple):
-    """How a CSV is to be read, as DuckDB finds it, so that every engine reads the same."""
+class _Block(NamedTuple):
+    """Whole lines of a CSV file, from one byte to another."""
 
-    separator: str
-    quote: str
-    skipped: int
-    names: tuple[str, ...]
-    packed: bool
+    file: CsvFile
+    start: int
+    end: int
 
 
 def calibrate_files(
@@ -50,6 +47,7 @@ def calibrate_files(
     score: str = "score",
     label: str = "label",
     anomaly_label: str | None = None,
+    delimiter: str | None = None,
     abstain: bool = True,
     strategy: StrategyName | Strategy = "relax",
     **options: Unpack[StrategyOptions],
@@ -62,9 +60,13 @@ def calibrate_files(
     columns = [score, label]
     # the work is Arrow's and NumPy's, which let threads run; processes would cost seconds to start
     threads = import_package("dask", "dask").config.set(scheduler="threads")
-    with scratch_folder() as folder, threads, _refusing(files):
+    with scratch_folder() as folder, threads, ExitStack() as stack:
         scratch = str(folder)
-        keys, graph = partitions_of(_opened(list(files), reader, columns, scratch)[columns])
+        csv_files: list[CsvFile] = []
+        if reader == "read_csv":
+            csv_files = stack.enter_context(engine_files(files, columns, delimiter, folder))
+        stack.enter_context(_refusing(files))
+        keys, graph = partitions_of(_opened(list(files), reader, csv_files, columns, scratch)[columns])
         parsed = None if reader == "read_parquet" else scratch
         counted = run_parts(partial(_labels, columns, parsed), keys, graph)
         if not counted.counts:
@@ -72,13 +74,15 @@ def calibrate_files(
         marks = anomaly_marks(counted.counts, label, anomaly_label)
         if parsed:
             keys, graph = [_place(parsed, number) for number in range(len(keys))], {}
-        return calibrate_parts(
+        certificate = calibrate_parts(
             lambda task: run_parts(partial(_part, task, columns, marks), keys, graph),
             guarantee,
             abstain=abstain,
             strategy=strategy,
             **options,
         )
+        expect_rows(csv_files, certificate.normal.n + certificate.anomalous.n)
+        return certificate
 
 
 @contextmanager
@@ -90,24 +94,25 @@ def _refusing(files: Sequence[str]) -> Iterator[None]:
             yield
     except PACWrapError:
         raise
-    except (*_ILL_FORMED, OSError, NotImplementedError, duckdb.Error) as error:
+    except (*_ILL_FORMED, OSError, NotImplementedError) as error:
         reason = str(error).rpartition("Original Message: ")[2].strip().partition("\n")[0]
         raise InputError(f"cannot read {', '.join(files)}: {reason}") from error
 
 
-def _opened(files: list[str], reader: Reader, columns: list[str], scratch: str) -> Any:
+def _opened(
+    files: list[str], reader: Reader, csv_files: list[CsvFile], columns: list[str], scratch: str
+) -> Any:
     """Return the files as one frame, not yet read."""
     frames = import_package("dask.dataframe", "dask")
-    if reader == "read_json":
-        meta = dict.fromkeys(columns, "object")
-        return frames.from_map(_json, files, args=[columns], meta=meta, enforce_metadata=False)
     if reader == "read_parquet":
         paths = [_literal(_linked(file, scratch, number)) for number, file in enumerate(files)]
         return frames.read_parquet(paths, columns=columns, dtype_backend="pyarrow", blocksize=_BLOCK)
-    groups: dict[_Dialect, list[str]] = {}
-    for file in files:
-        groups.setdefault(_dialect(file), []).append(file)
-    return frames.concat([_csv(frames, *group, columns) for group in groups.items()])
+    meta = dict.fromkeys(columns, "object")
+    parts = [block for file in csv_files for block in _blocks(file)] if reader == "read_csv" else files
+    if not parts:
+        raise no_rows(files)
+    read = _csv if reader == "read_csv" else _json
+    return frames.from_map(read, parts, args=[columns], meta=meta, enforce_metadata=False)
 
 
 def _linked(file: str, scratch: str, number: int) -> str:
@@ -119,48 +124,55 @@ def _linked(file: str, scratch: str, number: int) -> str:
     return str(link)
 
 
-def _csv(frames: Any, dialect: _Dialect, files: list[str], columns: list[str]) -> Any:
-    options: dict[str, Any] = {"engine": "pyarrow"}
-    if dialect.names:
-        # without a header pandas cannot pick columns in Arrow's reader
-        options = {"engine": "c", "header": None, "names": dialect.names}
-    # a quoted cell may hold a line's end, and a packed file has no lines to cut at
-    whole = dialect.packed or any(_holds(file, dialect.quote.encode()) for file in files)
-    return frames.read_csv(
-        [_literal(file) for file in files],
-        sep=dialect.separator,
-        quotechar=dialect.quote,
-        skiprows=dialect.skipped,
-        usecols=columns,
-        dtype="string[pyarrow]",
-        keep_default_na=False,
-        na_values=[""],
-        blocksize=None if whole else _BLOCK,
-        compression="gzip" if dialect.packed else None,
-        **options,
+def _blocks(file: CsvFile) -> Iterator[_Block]:
+    """Yield the lines after the header, cut at ends of lines."""
+    with file.path.open("rb") as opened:
+        opened.readline()
+        start, size = opened.tell(), file.path.stat().st_size
+        while start < size:
+            opened.seek(min(size, start + _BLOCK))
+            opened.readline()
+            yield _Block(file, start, opened.tell())
+            start = opened.tell()
+
+
+def _csv(block: _Block, wanted: list[str]) -> Any:
+    """Return columns of a block as texts, nothing where a cell is empty."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    form = block.file.form
+    with block.file.path.open("rb") as opened:
+        opened.seek(block.start)
+        content = opened.read(block.end - block.start)
+    places = {name: str(place) for place, name in enumerate(form.names)}
+    texts = dict.fromkeys((places[name] for name in wanted), pa.string())
+    if not content.strip(b"\r\n") and len(form.names) > 1:
+        return pa.table([pa.array([], pa.string())] * len(wanted), wanted)
+    table = csv.read_csv(
+        pa.BufferReader(content),
+        csv.ReadOptions(column_names=list(places.values()), block_size=len(content) + 1, use_threads=False),
+        csv.ParseOptions(
+            delimiter=form.delimiter,
+            quote_char=False,
+            double_quote=False,
+            escape_char=False,
+            newlines_in_values=False,
+            ignore_empty_lines=len(form.names) > 1,
+        ),
+        csv.ConvertOptions(
+            column_types=texts,
+            include_columns=list(texts),
+            null_values=[""],
+            strings_can_be_null=True,
+        ),
     )
-
-
-def _dialect(file: str) -> _Dialect:
-    if file.lower().endswith(".zst"):
-        raise InputError(f"Dask cannot unpack {file}; pack it with gzip, or let DuckDB read it")
-    query = "SELECT Delimiter, Quote, SkipRows, HasHeader, Columns FROM sniff_csv(?)"
-    with duckdb.connect() as connection:
-        found = connection.execute(query, [literal_path(abspath(file))]).fetchall()
-    separator, quote, skipped, header, columns = found[0]
-    names = () if header else tuple(one["name"] for one in columns)
-    quote = quote if len(quote) == 1 else '"'
-    return _Dialect(separator, quote, skipped, names, packed=file.lower().endswith(".gz"))
+    return table.rename_columns(wanted)
 
 
 def _literal(file: str) -> str:
     """Return a path that Dask does not take for a pattern."""
     return escape(abspath(file))
-
-
-def _holds(file: str, mark: bytes) -> bool:
-    with Path(file).open("rb") as opened:
-        return any(mark in block for block in iter(lambda: opened.read(1 << 20), b""))
 
 
 def _json(file: str, wanted: list[str]) -> Any:
@@ -170,14 +182,17 @@ def _json(file: str, wanted: list[str]) -> Any:
     with pa.input_stream(file) as opened:
         start = opened.read(4096)
         array = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-        rows = json.loads(start + opened.read()) if array else []
+        rows = json.loads(start + opened.read(), **_AS_WRITTEN) if array else []
     try:
-        if array:
-            return pa.table({name: [row.get(name) for row in rows] for name in wanted})
-        return read_json(file).select(wanted)
+        if not array:
+            table = read_json(file).select(wanted)
+            if not pa.types.is_boolean(table.column(0).type):
+                return table
+            rows = [{wanted[0]: True}]  # true is no number, and the texts below say so
+        return pa.table({name: [_cell(row.get(name)) for row in rows] for name in wanted})
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:  # perhaps numbers beside texts, as infinities are
         try:
-            rows = rows or [json.loads(line) for line in _lines(file)]
+            rows = rows or [json.loads(line, **_AS_WRITTEN) for line in _lines(file)]
         except ValueError:
             raise error from None
         return pa.table(
@@ -190,6 +205,10 @@ def _lines(file: str) -> list[bytes]:
 
     with pa.input_stream(file) as opened:
         return [line for line in opened.read().splitlines() if line.strip()]
+
+
+def _cell(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _text(value: Any) -> str | None:

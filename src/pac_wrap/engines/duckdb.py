@@ -10,6 +10,7 @@ import numpy as np
 from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
 from pac_wrap.chunks import calibrate_passes
+from pac_wrap.csvform import check_delimiter
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import Scores
@@ -28,18 +29,22 @@ def calibrate(
     score: str = "score",
     label: str = "label",
     anomaly_label: str | None = None,
+    delimiter: str | None = None,
     abstain: bool = True,
     strategy: StrategyName | Strategy = "relax",
     **options: Unpack[StrategyOptions],
 ) -> Certificate:
     """Return the certificate of labelled scores in files or patterns, in bounded memory.
 
-    Labels are compared as text: 0/1 or true/false, or `anomaly_label` and one other value.
+    Labels are compared as text: 0/1 or true/false, or `anomaly_label` and one other value. The delimiter of a
+    CSV is found from its header, unless it is given.
     """
     listed = [files] if isinstance(files, (str, PathLike)) else files
     if not listed:
         raise InputError("files are empty; name at least one file or pattern")
-    with open_table([fspath(file) for file in listed], [score], label) as table:
+    with open_table(
+        [fspath(file) for file in listed], [score], label, passes=True, delimiter=check_delimiter(delimiter)
+    ) as table:
         return calibrate_table(
             table,
             guarantee,

@@ -4,29 +4,26 @@ import gzip
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import reduce
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, Unpack
-
-import duckdb
+from typing import Any, Literal, NamedTuple, Unpack
 
 from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
 from pac_wrap.columns import no_rows
+from pac_wrap.csvfiles import CsvFile, engine_files, expect_rows
+from pac_wrap.database import connected, file_text
 from pac_wrap.engines.packages import import_package
 from pac_wrap.engines.spark import LABELS, SCORES, calibrate, check_frame, type_of
 from pac_wrap.engines.spark_session import local_session
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.labels import LOOKED_AT, anomaly_marks
+from pac_wrap.numerals import BLANKS, NUMBER
 from pac_wrap.relaxation import Strategy, StrategyName
 from pac_wrap.scratch import scratch_folder
-from pac_wrap.sources import literal_path
 from pac_wrap.sql import quote_name, quote_text
-
-# Java reads more as a number, 1.0d for one; DuckDB does not
-_NUMBER: Final = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?$|^[+-]?inf(inity)?$|^nan$"
 
 
 class _Form(NamedTuple):
@@ -44,6 +41,7 @@ def calibrate_files(
     score: str = "score",
     label: str = "label",
     anomaly_label: str | None = None,
+    delimiter: str | None = None,
     abstain: bool = True,
     strategy: StrategyName | Strategy = "relax",
     **options: Unpack[StrategyOptions],
@@ -52,9 +50,14 @@ def calibrate_files(
 
     The certificate is the one that the files give in memory. Nothing is written but to a scratch folder.
     """
-    with scratch_folder() as scratch, _refusing(files), local_session() as session:
-        forms = _linked(files, reader, (score, label), scratch)
-        frames = [_read(session, reader, *group) for group in forms.items()]
+    with scratch_folder() as scratch, ExitStack() as stack:
+        csv_files: list[CsvFile] = []
+        if reader == "read_csv":
+            csv_files = stack.enter_context(engine_files(files, (score, label), delimiter, scratch))
+        stack.enter_context(_refusing(files))
+        session = stack.enter_context(local_session())
+        forms = _linked(files, reader, csv_files, (score, label), scratch)
+        frames = [_read(session, reader, *group, (score, label)) for group in forms.items()]
         narrow = all(type_of(one, score) == "float32" for one in frames)
         frame = reduce(_union, (_columns(one, score, label, narrow) for one in frames))
         if reader != "read_parquet":  # texts are parsed once
@@ -62,7 +65,7 @@ def calibrate_files(
         try:
             marks = anomaly_marks(_counted(frame, files, score), label, anomaly_label)
             listed = ", ".join(map(quote_text, marks))
-            return calibrate(
+            certificate = calibrate(
                 frame.selectExpr("score", f"label IN ({listed}) AS label"),
                 guarantee,
                 abstain=abstain,
@@ -71,56 +74,67 @@ def calibrate_files(
             )
         finally:
             frame.unpersist()
+        expect_rows(csv_files, certificate.normal.n + certificate.anomalous.n)
+        return certificate
 
 
 def _linked(
-    files: Sequence[str], reader: str, wanted: tuple[str, str], scratch: Path
+    files: Sequence[str], reader: str, csv_files: Sequence[CsvFile], wanted: tuple[str, str], scratch: Path
 ) -> dict[_Form, list[str]]:
     """Return links to the files, by form: Spark takes some names for patterns and passes over others."""
     forms: dict[_Form, list[str]] = {}
-    for number, file in enumerate(files):
-        if file.lower().endswith(".zst"):
-            raise InputError(f"Spark cannot unpack {file}; pack it with gzip, or let DuckDB read it")
-        link = scratch / f"{number:06}{''.join(Path(file).suffixes[-2:]).lower()}"
-        link.symlink_to(Path(file).absolute())
+    known: Sequence[CsvFile | str] = csv_files or files
+    for number, file in enumerate(known):
+        path = file.path if isinstance(file, CsvFile) else Path(file)
+        if path.suffix.lower() == ".zst":
+            raise InputError(f"Spark cannot unpack {path}; pack it with gzip, or let DuckDB read it")
+        link = scratch / f"{number:06}{''.join(path.suffixes[-2:]).lower()}"
+        link.symlink_to(path.absolute())
         forms.setdefault(_form(file, reader, wanted), []).append(str(link))
     return forms
 
 
-def _form(file: str, reader: str, wanted: tuple[str, str]) -> _Form:
-    source = quote_text(literal_path(str(Path(file).absolute())))
-    if reader == "read_csv":
-        asked = "Delimiter, Quote, Escape, HasHeader, SkipRows, Columns"
-        *marks, header, skipped, columns = _rows(
-            f"SELECT {asked} FROM sniff_csv({source}, all_varchar = true)"
-        )[0]
-        if skipped:
-            raise InputError(f"{file} has {skipped:,} lines before its header; Spark needs that in line 1")
-        used = (usual if mark == "(empty)" else mark for mark, usual in zip(marks, ',""', strict=True))
-        names = tuple(column["name"] for column in columns)
-        return _Form(names, (*zip(("sep", "quote", "escape"), used, strict=True), ("header", header)))
+def _form(file: CsvFile | str, reader: str, wanted: tuple[str, str]) -> _Form:
+    if isinstance(file, CsvFile):
+        # everything is stated: a quote is a character like any other, and nothing is a comment or trimmed
+        options = {
+            "sep": file.form.delimiter,
+            "header": True,
+            "quote": "",
+            "escape": "",
+            "encoding": "UTF-8",
+            "nullValue": "",
+            "ignoreLeadingWhiteSpace": False,
+            "ignoreTrailingWhiteSpace": False,
+            "maxColumns": len(file.form.names) + 1,
+            "maxCharsPerColumn": -1,
+            "multiLine": False,
+        }
+        return _Form(file.form.names, tuple(options.items()))
     if reader == "read_json":
         with (gzip.open if file.lower().endswith(".gz") else open)(file, "rb") as opened:
             array = opened.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
         return _Form(wanted, (("multiLine", array),))
     # files whose columns differ in type are read apart
     listed = ", ".join(map(quote_name, wanted))
-    return _Form((), tuple(row[:2] for row in _rows(f"DESCRIBE SELECT {listed} FROM read_parquet({source})")))
+    with scratch_folder() as own, connected([Path(file)], own) as connection:
+        source = file_text(Path(file), own)
+        described = connection.execute(f"DESCRIBE SELECT {listed} FROM read_parquet({source})").fetchall()
+    return _Form((), tuple(row[:2] for row in described))
 
 
-def _rows(query: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect() as connection:
-        return connection.execute(query).fetchall()
-
-
-def _read(session: Any, reader: str, form: _Form, links: list[str]) -> Any:
+def _read(session: Any, reader: str, form: _Form, links: list[str], wanted: tuple[str, str]) -> Any:
     if reader == "read_parquet":
         return session.read.parquet(*links)
-    schema = ", ".join(f"{quote_name(name, 'spark')} STRING" for name in form.columns)
     # with a row's other cells left out, nobody would notice that it has too many or too few
     options = {**dict(form.options), "mode": "FAILFAST", "columnPruning": False}
-    reading = session.read.schema(schema).options(**options)
-    return reading.csv(links) if reader == "read_csv" else reading.json(links)
+    if reader == "read_json":
+        schema = ", ".join(f"{quote_name(name, 'spark')} STRING" for name in form.columns)
+        return session.read.schema(schema).options(**options).json(links)
+    schema = ", ".join(f"c{place} STRING" for place in range(len(form.columns)))
+    places = [form.columns.index(name) for name in wanted]
+    picked = [f"c{place} AS {quote_name(name, 'spark')}" for place, name in zip(places, wanted, strict=True)]
+    return session.read.schema(schema).options(**options).csv(links).selectExpr(*picked)
 
 
 def _columns(frame: Any, score: str, label: str, narrow: bool) -> Any:
@@ -134,7 +148,9 @@ def _columns(frame: Any, score: str, label: str, narrow: bool) -> Any:
         number = name if narrow else f"CAST({name} AS DOUBLE)"
         return frame.selectExpr(f"{number} AS score", "CAST(NULL AS STRING) AS bad", f"{text} AS label")
     number = f"try_cast({name} AS DOUBLE)"
-    wrong = f"{name} IS NOT NULL AND ({number} IS NULL OR NOT lower(trim({name})) RLIKE '{_NUMBER}')"
+    trimmed = f"trim(BOTH '{BLANKS}' FROM lower({name}))"
+    # Java reads more as a number, 1.0d for one
+    wrong = f"{name} IS NOT NULL AND ({number} IS NULL OR NOT {trimmed} RLIKE '^({NUMBER})$')"
     return frame.selectExpr(f"{number} AS score", f"IF({wrong}, {name}, NULL) AS bad", f"{text} AS label")
 
 
@@ -164,7 +180,7 @@ def _refusing(files: Sequence[str]) -> Iterator[None]:
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         try:
             yield
-        except (errors[0].PySparkException, errors[1].Py4JError, duckdb.Error) as error:
+        except (errors[0].PySparkException, errors[1].Py4JError) as error:
             raise InputError(f"Spark cannot read {', '.join(files)}: {_reason(str(error))}") from error
 
 

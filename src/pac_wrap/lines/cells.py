@@ -1,20 +1,21 @@
 """The scores among the cells of a few rows, and how a number is written in JSON."""
 
 import re
-from collections.abc import Callable, Sequence
-from math import isfinite, isnan, nan
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Sequence
+from math import inf, isfinite, isnan, nan
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from pac_wrap.columns import missing_score, not_a_number
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
+from pac_wrap.numerals import number
+from pac_wrap.textlines import is_unicode
 
 ADDED: Final = ("verdict", "prediction_set")
 # many numbers as JSON writes them, each with a comma behind it; possessive, so that it never goes back
 _JSON_NUMBERS: Final = re.compile(r"(?:-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+,)*+")
-T = TypeVar("T")
 Answers = list[tuple[str, str]]
 
 
@@ -26,11 +27,13 @@ class Batch(NamedTuple):
     texts: list[str]
 
 
-def read_scores(score: str, values: Sequence[Any], before: int) -> tuple[Scores, InputError | None]:
+def read_scores(
+    score: str, values: Sequence[Any], before: int, where: str = ""
+) -> tuple[Scores, InputError | None]:
     """Return the scores up to the first value that is none, and its refusal; `before` rows came earlier."""
     kinds = set(map(type, values))
     try:
-        if kinds <= {float, int, bool} or (kinds == {str} and _ordinary("".join(values))):
+        if kinds <= {float, int} or (kinds == {str} and _ordinary("".join(values))):
             scores = np.fromiter(map(float, values), np.float64, len(values))
             if not np.isnan(scores).any():
                 return scores, None
@@ -38,37 +41,18 @@ def read_scores(score: str, values: Sequence[Any], before: int) -> tuple[Scores,
         pass
     found: list[float] = []
     for value in values:
-        number = _number(value)
-        if number is None or isnan(number):
+        read = _number(value)
+        if read is None or isnan(read):
             row = before + len(found) + 1
-            error = not_a_number(score, value, row) if number is None else missing_score(score, row)
-            return np.array(found), error
-        found.append(number)
+            error = not_a_number(score, _shown(value), row) if read is None else missing_score(score, row)
+            return np.array(found), InputError(f"{where}{error}")
+        found.append(read)
     return np.array(found), None
-
-
-def up_to_first(
-    rows: list[T], problem: Callable[[T], str | None], error: InputError | None, before: int
-) -> tuple[list[T], InputError | None]:
-    """Return the rows before the first one with a problem, and its refusal; or all of them, and `error`."""
-    for position, row in enumerate(rows):
-        if (what := problem(row)) is not None:
-            return rows[:position], InputError(f"row {before + position + 1:,} {what}")
-    return rows, error
 
 
 def json_numbers(cells: Sequence[str]) -> Sequence[str]:
     """Return cells that hold numbers as JSON: their own text if JSON allows it, infinities as texts."""
     return cells if _JSON_NUMBERS.fullmatch(",".join(cells) + ",") else [_json_number(cell) for cell in cells]
-
-
-def is_unicode(text: str) -> bool:
-    """Return whether a text can be written as UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def not_utf8(row: list[str], same: str) -> str | None:
@@ -85,16 +69,19 @@ def _json_number(cell: str) -> str:
 
 def _number(value: Any) -> float | None:
     """Return a value as a number, NaN if it is missing, None if it is something else."""
-    if value is None or value == "":
+    if value is None:
         return nan
-    if not isinstance(value, (str, float, int)) or (isinstance(value, str) and not _ordinary(value)):
-        return None
+    if isinstance(value, str):
+        return number(value)
     try:
-        return float(value)
-    except (ValueError, OverflowError):
-        return None
+        return float(value) if type(value) in (float, int) else None
+    except OverflowError:  # which the same digits as a text do not raise
+        return inf if value > 0 else -inf
+
+
+def _shown(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _ordinary(text: str) -> bool:
-    # float() also takes 1_000 and the digits of every script
     return text.isascii() and "_" not in text

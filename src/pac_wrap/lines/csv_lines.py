@@ -1,125 +1,118 @@
-"""CSV as it comes: cells stay the text they are."""
+"""CSV with verdicts: cells stay the text they are."""
 
 import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from json.encoder import encode_basestring
-from typing import Any, Final
+from pathlib import Path
+from typing import cast
 
-from pac_wrap.columns import refuse_added, refuse_twins, require_column
+from pac_wrap.columns import refuse_added, require_column
+from pac_wrap.csvfiles import CsvFile, headers, opened_rows
+from pac_wrap.csvform import CsvRows, up_to_first
 from pac_wrap.errors import InputError
-from pac_wrap.lines.cells import (
-    ADDED,
-    Answers,
-    Batch,
-    is_unicode,
-    json_numbers,
-    not_utf8,
-    read_scores,
-    up_to_first,
-)
-from pac_wrap.lines.source import LONGEST, Source, too_long, whole_lines
-
-_DELIMITERS: Final = ",\t;|"
-_OPEN: Final = "unexpected end of data"  # what the csv module says of a quote that is not closed yet
-_UNCLOSED: Final = "a quote is opened and never closed"
-_REASONS: Final = {
-    _OPEN[:8]: _UNCLOSED,
-    "new-line": "a carriage return stands in a cell without quotes",
-}
+from pac_wrap.lines.cells import ADDED, Answers, Batch, json_numbers, not_utf8, read_scores
 
 
 class CsvLines:
-    """Batches of the rows of a CSV with a header; `keep` says that CSV is to be written."""
+    """Batches of the rows of a CSV; `keep` says that CSV is to be written, `columns` which ones."""
 
-    def __init__(self, source: Source, start: bytes, score: str, keep: bool) -> None:
-        # for the whole process, since the csv module knows no other way; longer rows are refused here
-        csv.field_size_limit(max(csv.field_size_limit(), 2 * LONGEST))
-        self._pieces = whole_lines(source, start)
-        self._score, self._keep, self._before = score, keep, 0
-        self._names, self._delimiter, self._rest = _header(self._pieces, score)
-        refuse_twins(self._names, "standard input")
-        refuse_added(self._names, ADDED)
-        if not keep and (what := not_utf8(self._names, "csv")):
-            raise InputError(f"the header {what}")
-        self._column, self._width = self._names.index(score), len(self._names)
-        keys = [json.dumps(name, ensure_ascii=False).replace("%", "%%") for name in self._names]
+    def __init__(
+        self, rows: CsvRows, score: str, keep: bool, columns: Sequence[str] = (), where: str = ""
+    ) -> None:
+        names = rows.form.names
+        require_column(score, list(names))
+        self._columns = columns or names
+        refuse_added(self._columns, ADDED)
+        if not keep and (what := not_utf8(list(names), "csv")):
+            raise InputError(f"{where}the header {what}")
+        self._rows, self._score, self._keep, self._where, self.read = rows, score, keep, where, 0
+        self._column = names.index(score)
+        # where each column stands that is written; a file may lack one that others have
+        stands = {name: place for place, name in enumerate(names)}
+        self._places = [stands.get(name) for name in self._columns]
+        self._as_read = tuple(self._columns) == names
+        keys = [json.dumps(name, ensure_ascii=False).replace("%", "%%") for name in self._columns]
         self._object = "{" + ",".join(f"{key}:%s" for key in keys) + ",%s"
 
     def header(self) -> str:
         """Return the line that comes before the rows, if any."""
-        return csv_text([[*self._names, *ADDED]]) if self._keep else ""
+        return csv_text([[*self._columns, *ADDED]]) if self._keep else ""
 
     def __iter__(self) -> Iterator[Batch]:
-        if self._rest:
-            yield from self._batches(self._rest, last=False)
-        for piece in self._pieces:
-            yield from self._batches(self._rest + piece, last=False)
-            if len(self._rest) > LONGEST:
-                raise too_long()
-        if self._rest:
-            yield from self._batches(self._rest, last=True)
+        for cells, texts, unicode in self._rows:
+            rows, error = cells, None
+            if not self._keep and not unicode:
+                rows, error = up_to_first(
+                    cells, lambda row: not_utf8(row, "csv"), None, self.read, self._where
+                )
+            values = [row[self._column] for row in rows]
+            scores, bad = read_scores(self._score, values, self.read, self._where)
+            self.read += scores.size
+            if scores.size:
+                yield Batch(scores, rows[: scores.size], texts[: scores.size])
+            if problem := bad or error:
+                raise problem
 
     def text(self, batch: Batch, codes: list[int], answers: Answers) -> str:
         """Return the rows with their answers as text."""
         if not self._keep:
             endings = [f'"verdict":{verdict},"prediction_set":"{labels}"}}\n' for verdict, labels in answers]
-            columns = [
-                json_numbers(cells) if place == self._column else map(encode_basestring, cells)
-                for place, cells in enumerate(zip(*batch.rows, strict=True))
-            ]
-            written = zip(*columns, [endings[code] for code in codes], strict=True)
+            cells = list(zip(*batch.rows, strict=True))
+            written = zip(
+                *map(self._json, self._places, [cells] * len(self._places)),
+                [endings[code] for code in codes],
+                strict=True,
+            )
             return "".join([self._object % row for row in written])
-        if batch.texts and self._delimiter == ",":
+        if batch.texts and self._as_read and self._rows.form.delimiter == ",":
             endings = ["," + csv_text([answer]) for answer in answers]
             return "".join([text + endings[code] for text, code in zip(batch.texts, codes, strict=True)])
-        return csv_text([*row, *answers[code]] for row, code in zip(batch.rows, codes, strict=True))
+        rows: Iterable[list[str]] = batch.rows
+        if not self._as_read:
+            rows = ([row[place] if place is not None else "" for place in self._places] for row in rows)
+        return csv_text([*row, *answers[code]] for row, code in zip(rows, codes, strict=True))
 
-    def _batches(self, text: str, last: bool) -> Iterator[Batch]:
-        """Yield the batch of the whole rows in a text, then raise what is wrong with the row after it."""
-        texts: list[str] = []
-        error = None
-        if '"' in text or "\r" in text:
-            rows, self._rest, error = self._parse(text, last)
-        else:  # the same, quicker, with rows that may be written as they were read
-            texts, self._rest = text.removesuffix("\n").split("\n"), ""
-            if "" in texts and self._width > 1:
-                texts = [line for line in texts if line]
-            rows = [line.split(self._delimiter) for line in texts]
-        if set(map(len, rows)) != {self._width}:
-            rows, error = up_to_first(rows, self._miscounted, error, self._before)
-        if not self._keep and not is_unicode(text):
-            rows, error = up_to_first(rows, lambda row: not_utf8(row, "csv"), error, self._before)
-        scores, bad = read_scores(self._score, [row[self._column] for row in rows], self._before)
-        self._before += scores.size
-        if scores.size:
-            yield Batch(scores, rows[: scores.size], texts[: scores.size])
-        if problem := bad or error:
-            raise problem
+    def _json(self, place: int | None, cells: list[tuple[str, ...]]) -> Iterable[str]:
+        """Return one column as JSON texts; the score is a number, every other cell a text."""
+        if place is None:
+            return ["null"] * len(cells[self._column])
+        return json_numbers(cells[place]) if place == self._column else map(encode_basestring, cells[place])
 
-    def _parse(self, text: str, last: bool) -> tuple[list[list[str]], str, InputError | None]:
-        """Return the whole rows of a text, what is left of it, and what is wrong with the row after them."""
-        rows: list[list[str]] = []
-        done, blank = 0, [[""]] if self._width == 1 else []  # of one column, a blank line is an empty cell
-        reader = _reader(text, self._delimiter)
-        try:
-            for row in reader:
-                rows += [row] if row else blank
-                done = reader.line_num
-        except csv.Error as error:
-            if str(error) == _OPEN and not last:
-                return rows, _after(text, done), None
-            what = _REASONS.get(str(error)[:8], str(error))
-            place = self._before + len(rows) + 1
-            return rows, "", InputError(f"row {place:,} is not CSV: {what}; mend that row")
-        return rows, "", None
 
-    def _miscounted(self, row: list[str]) -> str | None:
-        if len(row) == self._width:
-            return None
-        many = f"{len(row):,} cell" + "s" * (len(row) != 1)
-        return f"has {many}, but the header has {self._width:,}; mend that row"
+class CsvFilesLines:
+    """Batches of the rows of several CSV files, whose columns are matched by name."""
+
+    def __init__(self, files: Sequence[Path], score: str, keep: bool, delimiter: str | None) -> None:
+        self.files = [CsvFile(*pair) for pair in zip(files, headers(files, [score], delimiter), strict=True)]
+        self._score, self._keep = score, keep
+        self._columns = tuple(dict.fromkeys(name for file in self.files for name in file.form.names))
+        self._done, self._current = 0, cast(CsvLines | None, None)
+        require_column(score, list(self._columns))
+        refuse_added(self._columns, ADDED)
+
+    @property
+    def read(self) -> int:
+        """How many rows were read."""
+        return self._done + (self._current.read if self._current else 0)
+
+    def header(self) -> str:
+        """Return the line that comes before the rows, if any."""
+        return csv_text([[*self._columns, *ADDED]]) if self._keep else ""
+
+    def __iter__(self) -> Iterator[Batch]:
+        for file in self.files:
+            where = f"{file.path}: "
+            with opened_rows(file.path, [self._score], file.form.delimiter) as rows:
+                self._current = CsvLines(rows, self._score, self._keep, self._columns, where)
+                yield from self._current
+            self._done, self._current = self.read, None
+
+    def text(self, batch: Batch, codes: list[int], answers: Answers) -> str:
+        """Return the rows with their answers as text."""
+        assert self._current is not None
+        return self._current.text(batch, codes, answers)
 
 
 def csv_text(rows: Iterable[Sequence[str]]) -> str:
@@ -134,41 +127,3 @@ def csv_text(rows: Iterable[Sequence[str]]) -> str:
         for row in listed:
             (quoted if any("\r" in cell for cell in row) else usual).writerow(row)
     return out.getvalue()
-
-
-def _header(pieces: Iterator[str], score: str) -> tuple[list[str], str, str]:
-    """Return the names of the columns, the delimiter with which the score is one, and the text after them."""
-    text = ""
-    for piece in pieces:
-        text += piece
-        found = {delimiter: _first_row(text, delimiter) for delimiter in _DELIMITERS}
-        for delimiter, (names, lines) in found.items():
-            if score in names:
-                return names, delimiter, _after(text, lines)
-        if all(lines for _, lines in found.values()):
-            require_column(score, max((names for names, _ in found.values()), key=len))
-        if len(text) > LONGEST:
-            raise too_long()
-    raise InputError(f"the header is not CSV: {_UNCLOSED}; mend it")
-
-
-def _first_row(text: str, delimiter: str) -> tuple[list[str], int]:
-    """Return the first row that is not blank, and after how many lines it ends, 0 if it has not yet."""
-    reader = _reader(text, delimiter)
-    try:
-        for row in reader:
-            if row:
-                return row, reader.line_num
-    except csv.Error as error:
-        # what one delimiter makes nonsense of may be right with another
-        return ([], 0) if str(error) == _OPEN else (text.strip().split("\n")[:1], reader.line_num)
-    return [], 0
-
-
-def _after(text: str, lines: int) -> str:
-    return [*text.split("\n", lines), ""][lines]
-
-
-def _reader(text: str, delimiter: str) -> Any:
-    # not splitlines: a cell may hold any of the many characters that end a line for it
-    return csv.reader(StringIO(text, newline="\n"), delimiter=delimiter, strict=True)

@@ -8,10 +8,11 @@ from itertools import chain
 from typing import Any, Final
 
 from pac_wrap.columns import refuse_added, require_column
+from pac_wrap.csvform import up_to_first
 from pac_wrap.errors import InputError
-from pac_wrap.lines.cells import ADDED, Answers, Batch, is_unicode, not_utf8, read_scores, up_to_first
+from pac_wrap.lines.cells import ADDED, Answers, Batch, not_utf8, read_scores
 from pac_wrap.lines.csv_lines import csv_text
-from pac_wrap.lines.source import Source, whole_lines
+from pac_wrap.textlines import Source, is_unicode, whole_lines
 
 _BLANK = " \t\r"
 # a text, which is left alone, or a word that many take for a number, but JSON does not have
@@ -24,7 +25,7 @@ class JsonLines:
 
     def __init__(self, source: Source, start: bytes, score: str, as_csv: bool) -> None:
         self._pieces = whole_lines(source, start)
-        self._score, self._as_csv, self._before = score, as_csv, 0
+        self._score, self._as_csv, self.read = score, as_csv, 0
         self._names: dict[str, None] = {}
         self._quoted = json.dumps(score, ensure_ascii=False)
         self._quick: Scan = json.JSONDecoder().raw_decode
@@ -60,19 +61,19 @@ class JsonLines:
                 raise InputError(f"row 1 {what}")
             self._names = dict.fromkeys(found[0])
         if escaped or any(name in lowered for name in ADDED):
-            found, error = up_to_first(found, _has_added, error, self._before)
+            found, error = up_to_first(found, _has_added, error, self.read)
         rows: list[list[Any]] = []
         if self._as_csv:
             if not all(one.keys() <= self._names.keys() for one in found):
-                found, error = up_to_first(found, self._new_name, error, self._before)
+                found, error = up_to_first(found, self._new_name, error, self.read)
             rows = [list(map(one.get, self._names)) for one in found]
             if set(map(type, chain.from_iterable(rows))) != {str}:
                 rows = [self._cells(row, line) for row, line in zip(rows, lines, strict=False)]
             if escaped or not is_unicode(piece):
-                rows, error = up_to_first(rows, lambda row: not_utf8(row, "jsonl"), error, self._before)
+                rows, error = up_to_first(rows, lambda row: not_utf8(row, "jsonl"), error, self.read)
                 found = found[: len(rows)]
-        scores, bad = read_scores(self._score, [one.get(self._score) for one in found], self._before)
-        self._before += scores.size
+        scores, bad = read_scores(self._score, [one.get(self._score) for one in found], self.read)
+        self.read += scores.size
         if "Infinity" in piece or "NaN" in piece:
             lines = [_NOT_JSON.sub(_quoted, line) for line in lines]
         if scores.size:
@@ -95,7 +96,7 @@ class JsonLines:
             if whole and all(self._score in one for one in found):
                 return found, None
         found = [_object(line, self._careful) for line in lines]
-        return up_to_first(found, _not_an_object, None, self._before)
+        return up_to_first(found, _not_an_object, None, self.read)
 
     def _new_name(self, found: dict[str, Any]) -> str | None:
         for name in found:

@@ -1,0 +1,189 @@
+"""What a CSV is, for every reader of one: exactly the rows that Python's `csv` module reads, strictly.
+
+The text is UTF-8, with or without a byte order mark. The first line that is not empty holds the names of
+the columns, and every row has as many cells as it. Cells are separated by a comma, a semicolon, a tab or
+a bar: the first of these, in this order, with which all columns asked for are found in the header; if
+there is none, the one that gives most columns. A cell that starts with `"` ends with the next single `"`;
+within it, `""` stands for one. Nothing is a comment, nothing is escaped otherwise, and blanks belong to
+the cell. Lines end with LF or CRLF. Empty lines are no rows, except that of one column they are empty
+cells. Rows are counted from 1, without the header.
+"""
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from io import StringIO
+from typing import Any, Final, NamedTuple, TypeVar
+
+from pac_wrap.columns import refuse_twins
+from pac_wrap.errors import InputError
+from pac_wrap.textlines import LONGEST, Source, is_unicode, too_long, whole_lines
+
+DELIMITERS: Final = ",;\t|"
+_WORDS: Final = {"tab": "\t", "\\t": "\t"}
+_OPEN: Final = "unexpected end of data"  # what the csv module says of a quote that is not closed yet
+_UNCLOSED: Final = "a quote is opened and never closed"
+_REASONS: Final = {
+    _OPEN[:8]: _UNCLOSED,
+    "new-line": "a carriage return stands in a cell without quotes",
+}
+T = TypeVar("T")
+
+
+class Form(NamedTuple):
+    """The header of a CSV: what separates its cells, and the names of its columns."""
+
+    delimiter: str
+    names: tuple[str, ...]
+
+
+class Rows(NamedTuple):
+    """A few rows as cells, each row's own text if it may be written as it is, and whether all is UTF-8."""
+
+    cells: list[list[str]]
+    texts: list[str]
+    unicode: bool
+
+
+class CsvRows:
+    """The rows of a CSV, batch by batch; `where` starts the sentence that refuses one."""
+
+    def __init__(
+        self,
+        source: Source,
+        start: bytes,
+        wanted: Sequence[str],
+        delimiter: str | None = None,
+        where: str = "",
+    ) -> None:
+        # for the whole process, since the csv module knows no other way; longer rows are refused here
+        csv.field_size_limit(max(csv.field_size_limit(), 2 * LONGEST))
+        self._pieces, self._where = whole_lines(source, start), where
+        self.form, self._rest = _header(self._pieces, wanted, delimiter or DELIMITERS, where)
+        refuse_twins(list(self.form.names), where.removesuffix(": ") or "standard input")
+        self._width, self.read = len(self.form.names), 0
+
+    def __iter__(self) -> Iterator[Rows]:
+        """Yield all rows up to the first that is none, then raise what is wrong with that."""
+        if self._rest:
+            yield from self._batch(self._rest, last=False)
+        for piece in self._pieces:
+            yield from self._batch(self._rest + piece, last=False)
+            if len(self._rest) > LONGEST:
+                raise too_long()
+        if self._rest:
+            yield from self._batch(self._rest, last=True)
+
+    def _batch(self, text: str, last: bool) -> Iterator[Rows]:
+        texts: list[str] = []
+        error = None
+        if '"' in text or "\r" in text:
+            rows, self._rest, error = self._parse(text, last)
+        else:  # the same, quicker
+            texts, self._rest = text.removesuffix("\n").split("\n"), ""
+            if "" in texts and self._width > 1:
+                texts = [line for line in texts if line]
+            rows = [line.split(self.form.delimiter) for line in texts]
+        if set(map(len, rows)) != {self._width}:
+            rows, error = up_to_first(rows, self._miscounted, error, self.read, self._where)
+        self.read += len(rows)
+        if rows:
+            yield Rows(rows, texts[: len(rows)], is_unicode(text))
+        if error:
+            raise error
+
+    def _parse(self, text: str, last: bool) -> tuple[list[list[str]], str, InputError | None]:
+        """Return the whole rows of a text, what is left of it, and what is wrong with the row after them."""
+        rows: list[list[str]] = []
+        done, blank = 0, [[""]] if self._width == 1 else []
+        reader = _reader(text, self.form.delimiter)
+        try:
+            for row in reader:
+                rows += [row] if row else blank
+                done = reader.line_num
+        except csv.Error as error:
+            if str(error) == _OPEN and not last:
+                return rows, _after(text, done), None
+            place = f"{self._where}row {self.read + len(rows) + 1:,}"
+            return rows, "", InputError(f"{place} is not CSV: {_reason(str(error))}; mend that row")
+        return rows, "", None
+
+    def _miscounted(self, row: list[str]) -> str | None:
+        if len(row) == self._width:
+            return None
+        many = f"{len(row):,} cell" + "s" * (len(row) != 1)
+        return f"has {many}, but the header has {self._width:,}; mend that row"
+
+
+def up_to_first(
+    rows: list[T], problem: Callable[[T], str | None], error: InputError | None, before: int, where: str = ""
+) -> tuple[list[T], InputError | None]:
+    """Return the rows before the first one with a problem, and its refusal; or all of them, and `error`."""
+    for position, row in enumerate(rows):
+        if (what := problem(row)) is not None:
+            return rows[:position], InputError(f"{where}row {before + position + 1:,} {what}")
+    return rows, error
+
+
+def check_delimiter(delimiter: str | None) -> str | None:
+    """Return what is to separate cells; `tab` is a word for one; what cannot separate them is refused.
+
+    >>> check_delimiter("tab")
+    '\\t'
+    """
+    found = delimiter if delimiter is None else _WORDS.get(delimiter, delimiter)
+    if found is None or (
+        len(found) == 1 and found.isascii() and not found.isalnum() and found not in '"\r\n\0+-._'
+    ):
+        return found
+    raise InputError(
+        f"the delimiter must be one character such as , ; | or the word tab, got {delimiter!r};"
+        " leave it out to have it found from the header"
+    )
+
+
+def _header(pieces: Iterator[str], wanted: Sequence[str], delimiters: str, where: str) -> tuple[Form, str]:
+    """Return the header, read with the delimiter that fits, and the text after it."""
+    text, found = "", {}
+    for piece in pieces:
+        text += piece
+        found = {delimiter: _first_row(text, delimiter) for delimiter in delimiters}
+        # where a quote is still open, more has to be seen
+        if not any(isinstance(row, str) and row == _OPEN for row, _ in found.values()) and text.strip("\r\n"):
+            break
+        if len(text) > LONGEST:
+            raise too_long()
+    read = {one: (row, lines) for one, (row, lines) in found.items() if isinstance(row, list) and row}
+    for delimiter, (names, lines) in read.items():
+        if set(wanted) <= set(names):
+            return Form(delimiter, tuple(names)), _after(text, lines)
+    reasons = [row for row, _ in found.values() if isinstance(row, str)]
+    if read and _OPEN not in reasons:
+        delimiter, (names, lines) = max(read.items(), key=lambda one: len(one[1][0]))
+        return Form(delimiter, tuple(names)), _after(text, lines)
+    if not reasons:
+        raise InputError(f"{where}there is no header; the first line must name the columns")
+    raise InputError(
+        f"{where}the header is not CSV: {_reason(_OPEN if _OPEN in reasons else reasons[0])}; mend it"
+    )
+
+
+def _first_row(text: str, delimiter: str) -> tuple[list[str] | str, int]:
+    """Return the first row that is not empty, or why there is none, and after how many lines it ends."""
+    reader = _reader(text, delimiter)
+    try:
+        return next((row for row in reader if row), []), reader.line_num
+    except csv.Error as error:  # what one delimiter makes nonsense of may be right with another
+        return str(error), reader.line_num
+
+
+def _reason(error: str) -> str:
+    return _REASONS.get(error[:8], error)
+
+
+def _after(text: str, lines: int) -> str:
+    return [*text.split("\n", lines), ""][lines]
+
+
+def _reader(text: str, delimiter: str) -> Any:
+    # not splitlines: a cell may hold any of the many characters that end a line for it
+    return csv.reader(StringIO(text, newline="\n"), delimiter=delimiter, strict=True)
