@@ -46,7 +46,7 @@ def test_one_number_is_never_in_its_own_favour(rate: float) -> None:
         left = 1 - exact
         assert Decimal(rounded_down(confidence_left(rate))) <= left < 1
         assert Decimal(confidence(rate).removesuffix(" %")) / 100 <= left
-        assert Decimal(confidence(rate, rate).removesuffix(" %")) / 100 <= max(1 - 2 * exact, 0)
+        assert Decimal(confidence(rate, rate).removesuffix(" %")) / 100 <= max(1 - 2 * exact, Decimal(0))
 
 
 def test_deltas_are_added_as_they_were_written() -> None:
