@@ -49,6 +49,12 @@ def test_one_number_is_never_in_its_own_favour(rate: float) -> None:
         assert Decimal(confidence(rate, rate).removesuffix(" %")) / 100 <= max(1 - 2 * exact, Decimal(0))
 
 
+def test_numbers_of_numpy_are_written_too() -> None:
+    assert rounded_up(np.float64(0.05)) == "0.05"
+    assert rounded_down(np.float64(0.95)) == "0.95"
+    assert rounded_down(confidence_left(np.float64(0.05))) == "0.95"
+
+
 def test_deltas_are_added_as_they_were_written() -> None:
     assert rounded_down(confidence_left(0.1, 0.2)) == "0.7"
     assert confidence(0.1, 0.2) == "70 %"
