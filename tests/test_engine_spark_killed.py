@@ -67,23 +67,24 @@ def test_an_executor_killed_in_the_middle_of_a_job_changes_nothing(cluster: Any,
 
         from pyspark import TaskContext
 
+        task = TaskContext.get()
+        with open(f"{mark}.{task.partitionId()}", "a") as note:
+            note.write(f"{task.stageId()} ")
         yield from batches
-        if TaskContext.get().partitionId() == 4 and not os.path.exists(mark):
+        if task.partitionId() == 4 and not os.path.exists(mark):
             # the worker's parent is the daemon that forks them, and its parent the executor
             with open(f"/proc/{os.getppid()}/stat", "rb") as daemon:
                 executor = int(daemon.read().rpartition(b")")[2].split()[1])
             with open(f"/proc/{executor}/comm") as name, open(mark, "x") as note:
                 note.write(f"{executor} {name.read()}")
             os.kill(executor, signal.SIGKILL)
-        # a task that ends says how often it was tried before
-        with open(f"{mark}.{TaskContext.get().partitionId()}", "a") as note:
-            note.write(f"{TaskContext.get().attemptNumber()} ")
 
     found = spark.calibrate(df.mapInArrow(deadly, df.schema))
     assert found.to_json() == calibrate_labelled(scores, labels).to_json()
     pid, name = Path(mark).read_text().split()
     assert name == "java"
-    # it died: the process is gone, Spark has lost one executor, and the task was tried once more
+    # it died: the process is gone, Spark has lost one executor, and the task was tried again in its stage
     assert not alive(int(pid))
     assert len(lost_executors(cluster)) == 1
-    assert Path(f"{mark}.4").read_text().split()[0] == "1"
+    stages = Path(f"{mark}.4").read_text().split()
+    assert stages.count(stages[0]) >= 2

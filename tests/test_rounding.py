@@ -46,7 +46,13 @@ def test_one_number_is_never_in_its_own_favour(rate: float) -> None:
         left = 1 - exact
         assert Decimal(rounded_down(confidence_left(rate))) <= left < 1
         assert Decimal(confidence(rate).removesuffix(" %")) / 100 <= left
-        assert Decimal(confidence(rate, rate).removesuffix(" %")) / 100 <= max(1 - 2 * exact, 0)
+        assert Decimal(confidence(rate, rate).removesuffix(" %")) / 100 <= max(1 - 2 * exact, Decimal(0))
+
+
+def test_numbers_of_numpy_are_written_too() -> None:
+    assert rounded_up(np.float64(0.05)) == "0.05"
+    assert rounded_down(np.float64(0.95)) == "0.95"
+    assert rounded_down(confidence_left(np.float64(0.05))) == "0.95"
 
 
 def test_deltas_are_added_as_they_were_written() -> None:

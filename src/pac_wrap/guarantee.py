@@ -64,7 +64,7 @@ def rounded_up(rate: float, unit: int = 1) -> str:
     >>> rounded_up(0.758641), rounded_up(0.05), rounded_up(0.0431201, 100)
     ('0.7587', '0.05', '4.313')
     """
-    return _written(Context(prec=4, rounding=ROUND_CEILING).multiply(Decimal(repr(rate)), unit))
+    return _written(Context(prec=4, rounding=ROUND_CEILING).multiply(Decimal(repr(float(rate))), unit))
 
 
 def rounded_down(share: Decimal | float, unit: int = 1, digits: int = 6) -> str:
@@ -73,7 +73,7 @@ def rounded_down(share: Decimal | float, unit: int = 1, digits: int = 6) -> str:
     >>> rounded_down(0.95), rounded_down(0.999999999), rounded_down(0.957742, 100, 4)
     ('0.95', '0.999999', '95.77')
     """
-    exact = share if isinstance(share, Decimal) else Decimal(repr(share))
+    exact = share if isinstance(share, Decimal) else Decimal(repr(float(share)))
     return _written(Context(prec=digits, rounding=ROUND_FLOOR).multiply(exact, unit))
 
 
@@ -86,7 +86,7 @@ def confidence_left(*deltas: float) -> Decimal:
     floor = Context(prec=28, rounding=ROUND_FLOOR)
     left = Decimal(1)
     for delta in deltas:
-        left = floor.subtract(left, Decimal(repr(delta)))
+        left = floor.subtract(left, Decimal(repr(float(delta))))
     return max(left, Decimal(0))
 
 

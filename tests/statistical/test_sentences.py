@@ -1,4 +1,4 @@
-"""The figures in the sentences around the promise, computed: what it leaves open, what looking again costs."""
+"""The figures in the sentences around the promise, computed: what is left open, what looking again costs."""
 
 from pathlib import Path
 from typing import Final
