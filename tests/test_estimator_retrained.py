@@ -185,7 +185,7 @@ def test_a_detector_changed_in_a_file_is_refused_when_it_is_loaded() -> None:
 
 def test_a_clone_remembers_nothing() -> None:
     wrap = PACWrap(forest(), score_tolerance=1e-3, random_state=0).fit(X, Y)
-    assert not hasattr(clone(wrap), "_witness")
+    assert clone(wrap)._witness is None
     assert clone(wrap).score_tolerance == 1e-3
 
 

@@ -83,7 +83,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
 
     detector_: Any
     certificate_: Certificate
-    _witness: Witness | None
+    _witness: Witness | None = None
 
     def __init__(
         self,

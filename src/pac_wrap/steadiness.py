@@ -25,7 +25,7 @@ MOST_ROWS: Final = 1000  # scored again at calibration
 WITNESSES: Final = 8  # rows kept to be scored again later
 SHARE: Final = 0.01  # of the time of scoring, spent on asking the witnesses again
 _AGAIN: Final = "call calibrate(X, y) again, with rows it has not been trained on"
-_ALONE: Final = "wrap a function that scores each row by itself, or freeze what is normalised by the batch"
+_ALONE: Final = "wrap a function that scores each row by itself"
 _RAISE: Final = "raise score_tolerance if the detector is merely not deterministic"
 _LARGEST: Final = np.finfo(np.float64).max
 
@@ -164,7 +164,8 @@ def check_batches(
         if differences.beyond.any():
             raise InputError(
                 f"the scores of {name} depend on the other rows of their batch, which voids the promise:"
-                f" scored again in a smaller one, {differences}; {_ALONE}, or {_RAISE}"
+                f" scored again in a smaller one, {differences}; {_ALONE}, freeze what is normalised by"
+                f" the batch, or {_RAISE}"
             )
     return Witness(batch, again, tolerance)
 
