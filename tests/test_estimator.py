@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pyod.models.ecod import ECOD
+from pyod.models.hbos import HBOS
 from pyod.models.iforest import IForest
 from pyod.models.knn import KNN
 from sklearn.base import clone
@@ -137,7 +137,7 @@ def test_a_frozen_detector_is_only_calibrated_on_all_rows(trained: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "detector", [IForest(n_estimators=20, random_state=0), ECOD(), KNN()], ids=lambda d: type(d).__name__
+    "detector", [IForest(n_estimators=20, random_state=0), HBOS(), KNN()], ids=lambda d: type(d).__name__
 )
 def test_pyod_detectors_are_trained_on_normal_rows(detector: Any) -> None:
     before = dict(vars(detector))

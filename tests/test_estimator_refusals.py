@@ -59,6 +59,11 @@ class Untouchable(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # untyped
         ("calibration_size", 0, "calibration_size must lie strictly"),
         ("calibration_size", 100, "calibration_size must lie strictly"),
         ("polarity", "down", "polarity must be one of"),
+        ("score_tolerance", -1e-9, "score_tolerance must be a number, 0 or more, got -1e-09; 1e-05 is"),
+        ("score_tolerance", np.nan, "score_tolerance must be a number"),
+        ("score_tolerance", np.inf, "got inf; .* None compares no scores"),
+        ("score_tolerance", True, "score_tolerance must be a number"),
+        ("score_tolerance", "none", "score_tolerance must be a number"),
     ],
 )
 def test_bad_parameters_are_refused_before_training(name: str, value: object, reason: str) -> None:

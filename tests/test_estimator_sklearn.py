@@ -37,7 +37,8 @@ def distance(X: Any) -> Any:
 
 
 def test_it_is_the_last_step_of_a_pipeline() -> None:
-    pipeline = make_pipeline(StandardScaler(), PACWrap(OneClassSVM(), random_state=0)).fit(X, Y)
+    wrap = PACWrap(OneClassSVM(), random_state=0)
+    pipeline = make_pipeline(FrozenEstimator(StandardScaler().fit(X[::2])), wrap).fit(X, Y)
     scaled = pipeline[0].transform(X)
     np.testing.assert_array_equal(pipeline.predict(X), pipeline[-1].predict(scaled))
     np.testing.assert_array_equal(pipeline.decision_function(X), pipeline[-1].decision_function(scaled))

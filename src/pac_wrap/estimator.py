@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,12 +15,14 @@ from sklearn.utils.validation import validate_data
 
 from pac_wrap.calibration import StrategyOptions, calibrate
 from pac_wrap.certificate import Certificate
-from pac_wrap.errors import InputError, OverlapWarning, VacuousWarning
+from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.guarantee import Guarantee
 from pac_wrap.inputs import Scores, as_class_mask, check_aligned, check_choice, check_rate
+from pac_wrap.overlap import TrainingRows, warn_of_overlap, warn_of_pipeline
 from pac_wrap.relaxation import Strategy, StrategyName
-from pac_wrap.rows import row_digests, split_rows, take_rows
+from pac_wrap.rows import split_rows, take_rows
 from pac_wrap.scores import Polarity, UnfittedError, anomaly_scores, is_estimator, takes_labels, untrained
+from pac_wrap.steadiness import Witness, check_batches, check_tolerance
 
 TrainOn = Literal["auto", "normal", "unlabelled", "labelled"]
 
@@ -53,6 +56,12 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         The label of anomalies: 1 (against 0), -1 (against 1, as scikit-learn has it), or a name.
     polarity : {"auto", "higher", "lower"}
         Whether anomalies score higher or lower; "auto" knows scikit-learn, PyOD, classifiers and functions.
+    score_tolerance : float or None
+        How far two scores of a row may lie apart, as a share of the calibration scores' interquartile range,
+        or of the score where that is larger. Up to 1,000 calibration rows are scored again in other batches,
+        and `predict` compares copies of eight of them: a detector whose scores depend on their batch, or have
+        changed since, is refused. Raise it for one that is merely not deterministic; with None nothing is
+        compared and no row is kept.
     random_state : int, RandomState or None
         Fixes the split. The detector has its own.
 
@@ -74,6 +83,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
 
     detector_: Any
     certificate_: Certificate
+    _witness: Witness | None = None
 
     def __init__(
         self,
@@ -95,6 +105,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         calibration_size: float = 0.5,
         anomaly_label: object = 1,
         polarity: Polarity = "auto",
+        score_tolerance: float | None = 1e-5,
         random_state: Any = None,
     ) -> None:
         self.detector = detector
@@ -114,14 +125,17 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         self.calibration_size = calibration_size
         self.anomaly_label = anomaly_label
         self.polarity = polarity
+        self.score_tolerance = score_tolerance
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Split the rows by class, train the detector on one part and calibrate on the other."""
         with _all_or_nothing(self):
-            return self._fit(X, y)
+            warn_of_pipeline()
+            return self._calibrate(*self._trained(X, y))
 
-    def _fit(self, X: Any, y: ArrayLike) -> Self:
+    def _trained(self, X: Any, y: ArrayLike) -> tuple[Any, Any, NDArray[np.bool_]]:
+        """Return the detector, trained if it can be, and the rows to calibrate on with their classes."""
         self._check_parameters()
         if X is None:
             raise InputError("X must be a table of rows, got None")
@@ -130,11 +144,11 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
                 "PACWrap requires y to be passed, but the target y is None; labels are what it calibrates on"
             )
         X, y = self._indexable(X, y)
-        anomalous = self._mask(y)
+        anomalous = as_class_mask(y, self.anomaly_label)
         self._check_features(X, reset=True)
         self.__dict__.pop("_training_rows", None)
         if not self._trainable():
-            return self._calibrate(self.detector, X, anomalous)
+            return self.detector, X, anomalous
         train_on = self.train_on
         if train_on == "auto":
             train_on = "labelled" if takes_labels(self.detector) else "normal"
@@ -142,20 +156,14 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         train, held_out = split_rows(
             anomalous, self.calibration_size, random, keep_anomalies=train_on == "normal"
         )
-        if train.size == 0 or held_out.size == 0:
-            raise InputError(
-                f"fit needs rows to train on ({'normal ones' if train_on == 'normal' else 'of both classes'})"
-                f" and rows to calibrate on, got n_samples = {anomalous.size},"
-                f" {np.count_nonzero(anomalous)} of them anomalous; add rows or change calibration_size"
-            )
         X_train = take_rows(X, train)
         detector = untrained(self.detector, None if self.random_state is None else random)
         try:
             detector.fit(X_train, *([anomalous[train].astype(int)] if train_on == "labelled" else []))
         except ValueError as error:
             raise InputError(f"the detector cannot be trained on these rows: {error}") from error
-        self._training_rows, self._trained_from = np.unique(row_digests(X_train)), self.detector
-        return self._calibrate(detector, take_rows(X, held_out), anomalous[held_out])
+        self._training_rows, self._trained_from = TrainingRows.of(X_train), self.detector
+        return detector, take_rows(X, held_out), anomalous[held_out]
 
     def calibrate(self, X: Any, y: ArrayLike) -> Self:
         """Keep the trained detector and certify it on labelled rows it has not been trained on."""
@@ -166,7 +174,9 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
             if not trained:
                 self.__dict__.pop("_training_rows", None)
             self._check_features(X, reset=not trained)
-            return self._calibrate(self.detector_ if trained else self.detector, X, self._mask(y))
+            return self._calibrate(
+                self.detector_ if trained else self.detector, X, as_class_mask(y, self.anomaly_label)
+            )
 
     def predict(self, X: Any) -> NDArray[np.int8]:
         """Return 1 (anomaly), 0 (normal) or -1 (abstains) for each row."""
@@ -185,7 +195,8 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
                 "this PACWrap is not calibrated yet; call fit(X, y), or calibrate(X, y) on a fitted detector"
             )
         self._check_features(X, reset=False)
-        return self._scores(self.detector_, X)
+        score = partial(self._scores, self.detector_)
+        return score(X) if self._witness is None else self._witness.scores_of(X, self.detector_, score)
 
     def score_samples(self, X: Any) -> Scores:
         """Return the score in scikit-learn's direction, lower for what is more anomalous."""
@@ -194,7 +205,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
     def score(self, X: Any, y: ArrayLike) -> float:
         """Return the share of rows that are decided, and decided rightly."""
         X, y = self._indexable(X, y)
-        return float(np.mean(self.predict(X) == self._mask(y)))
+        return float(np.mean(self.predict(X) == as_class_mask(y, self.anomaly_label)))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -212,6 +223,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         check_choice("train_on", self.train_on, ("auto", "normal", "unlabelled", "labelled"))
         check_choice("polarity", self.polarity, ("auto", "higher", "lower"))
         check_rate("calibration_size", self.calibration_size)
+        check_tolerance(self.score_tolerance)
 
     def _guarantee(self) -> Guarantee:
         return Guarantee(self.max_fpr, self.max_fnr, self.delta_fpr, self.delta_fnr)
@@ -230,8 +242,10 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         return hasattr(self.detector, "fit") and not isinstance(self.detector, (FrozenEstimator, type))
 
     def _calibrate(self, detector: Any, X: Any, anomalous: NDArray[np.bool_]) -> Self:
-        scores = self._scores(detector, X)
-        self._warn_of_overlap(X)
+        score = partial(self._scores, detector)
+        scores = score(X)
+        witness = check_batches(detector, score, X, scores, self.score_tolerance)
+        warn_of_overlap(getattr(self, "_training_rows", None), detector, X, scores)
         certificate = calibrate(
             scores[~anomalous],
             scores[anomalous],
@@ -240,9 +254,9 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
             strategy=self.strategy,
             **({} if self.abstain else self._options()),
         )
-        self.detector_, self.certificate_ = detector, certificate
+        self.detector_, self.certificate_, self._witness = detector, certificate, witness
         if certificate.empty:
-            warnings.warn("; ".join(certificate.diagnosis), VacuousWarning, stacklevel=4)
+            warnings.warn("; ".join(certificate.diagnosis), VacuousWarning, stacklevel=3)
         return self
 
     def _scores(self, detector: Any, X: Any) -> Scores:
@@ -255,21 +269,6 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
                 f"the detector gave {scores.size:,} scores for {rows:,} rows; one per row is needed"
             )
         return scores
-
-    def _mask(self, y: ArrayLike) -> NDArray[np.bool_]:
-        return as_class_mask(y, self.anomaly_label)
-
-    def _warn_of_overlap(self, X: Any) -> None:
-        if not hasattr(self, "_training_rows"):
-            return
-        repeated = int(np.count_nonzero(np.isin(row_digests(X), self._training_rows)))
-        if repeated:
-            warnings.warn(
-                f"{repeated:,} calibration rows also stand in the training data; if they are the same records"
-                " the promise does not hold for them: calibrate on rows the detector has not seen",
-                OverlapWarning,
-                stacklevel=4,
-            )
 
     def _indexable(self, X: Any, y: ArrayLike) -> tuple[Any, ArrayLike]:
         check_aligned("X", X, "y", y)

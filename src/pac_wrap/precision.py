@@ -85,7 +85,7 @@ def rounded(scores: ArrayLike, kind: ScoreType) -> Scores:
 
 
 def rounding_edge(threshold: float, kind: ScoreType) -> float:
-    """Return the least double that, rounded to a type, reaches the threshold: eq. (22).
+    """Return the least double that, rounded to a type, reaches the threshold: eq. (26).
 
     Rounding keeps the order, so `rounded(score) >= threshold` is `score >= rounding_edge(threshold)`.
 

@@ -9,6 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from pac_wrap.errors import InputError
+
 Indices = NDArray[np.intp]
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 
@@ -30,6 +32,7 @@ def split_rows(
     """Return the rows to train on and those to calibrate on, `share` of each class.
 
     With `keep_anomalies` every anomaly calibrates: a detector trained on normal rows has no use for them.
+    Either part empty is refused.
     """
     train, held_out = [], []
     for rows in (np.flatnonzero(~anomalous), np.flatnonzero(anomalous)):
@@ -38,18 +41,27 @@ def split_rows(
         size = rows.size if whole else round(share * rows.size)
         held_out.append(shuffled[:size])
         train.append(shuffled[size:])
+    if not sum(rows.size for rows in train) or not sum(rows.size for rows in held_out):
+        raise InputError(
+            f"fit needs rows to train on ({'normal ones' if keep_anomalies else 'of both classes'})"
+            f" and rows to calibrate on, got n_samples = {anomalous.size},"
+            f" {np.count_nonzero(anomalous)} of them anomalous; add rows or change calibration_size"
+        )
     return np.sort(np.concatenate(train)), np.sort(np.concatenate(held_out))
 
 
-def row_digests(X: Any) -> NDArray[np.uint64]:
-    """Return a number per row, the same for equal rows: the sum over columns of a hash that is 0 for 0."""
+def row_digests(X: Any, *, single: bool = False) -> NDArray[np.uint64]:
+    """Return a number per row, the same for equal rows: the sum over columns of a hash that is 0 for 0.
+
+    With `single`, floats are rounded to single precision first: the digest that a float32 copy would have.
+    """
     if hasattr(X, "tocoo"):
         entries = X.tocoo(copy=True)
         entries.sum_duplicates()
         digests = np.zeros(X.shape[0], dtype=np.uint64)
-        np.add.at(digests, entries.coords[0], _mix(entries.data, entries.coords[1]))
+        np.add.at(digests, entries.coords[0], _mix(entries.data, entries.coords[1], single))
         return digests
-    hashes = (_mix(column, np.array([position])) for position, column in enumerate(_columns(X)))
+    hashes = (_mix(column, np.array([position]), single) for position, column in enumerate(_columns(X)))
     return reduce(np.add, hashes)
 
 
@@ -62,10 +74,13 @@ def _columns(X: Any) -> Iterator[NDArray[Any]]:
         yield from array.reshape(array.shape[0], -1).T
 
 
-def _mix(column: NDArray[Any], position: NDArray[Any]) -> NDArray[np.uint64]:
+def _mix(column: NDArray[Any], position: NDArray[Any], single: bool) -> NDArray[np.uint64]:
     if column.dtype.kind == "O":
         with suppress(TypeError, ValueError):
             column = column.astype(np.float64)
+    if single and column.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            column = column.astype(np.float32)
     if column.dtype.kind in "biuf":
         bits = (column.astype(np.float64) + 0.0).view(np.uint64)
     else:

@@ -45,16 +45,18 @@ def anomaly_scores(
         values = raw(X)
     except NotFittedError as error:
         raise UnfittedError(
-            f"the detector {_name(detector)} is not fitted; fit it first, or call PACWrap.fit(X, y)"
+            f"the detector {detector_name(detector)} is not fitted; fit it first, or call PACWrap.fit(X, y)"
         ) from error
     except ValueError as error:
-        raise InputError(f"the detector {_name(detector)} cannot score these rows: {error}") from error
+        raise InputError(
+            f"the detector {detector_name(detector)} cannot score these rows: {error}"
+        ) from error
     except NotImplementedError as error:
         raise DetectorError(
-            f"the detector {_name(detector)} scores nothing but the rows it was trained on: {error};"
+            f"the detector {detector_name(detector)} scores nothing but the rows it was trained on: {error};"
             " take one that scores new rows"
         ) from error
-    scores = as_scores(values, f"the scores of {_name(detector)}")
+    scores = as_scores(values, f"the scores of {detector_name(detector)}")
     if polarity != "auto":
         flip = polarity == "lower"
     return -scores if flip else scores
@@ -108,7 +110,7 @@ def _scorer(detector: Any, anomaly_label: object, *, known: bool) -> tuple[Calla
         return _method(detector, "decision_function", "score_samples", "__call__"), False
     _method(detector, "decision_function", "score_samples")
     raise DetectorError(
-        f"it is unknown whether anomalies score higher or lower with {_name(detector)};"
+        f"it is unknown whether anomalies score higher or lower with {detector_name(detector)};"
         ' pass polarity="higher" or polarity="lower"'
     )
 
@@ -123,7 +125,9 @@ def _method(detector: Any, *names: str) -> Callable[[Any], Any]:
         if hasattr(detector, "novelty")
         else "pass a function that returns one score per row instead"
     )
-    raise DetectorError(f"{_name(detector)} gives no scores: it has no {' or '.join(names)}; {remedy}")
+    raise DetectorError(
+        f"{detector_name(detector)} gives no scores: it has no {' or '.join(names)}; {remedy}"
+    )
 
 
 def _classifier_scores(classifier: Any, anomaly_label: object) -> Callable[[Any], Any]:
@@ -135,8 +139,8 @@ def _classifier_scores(classifier: Any, anomaly_label: object) -> Callable[[Any]
         classes = list(classifier.classes_)
         if len(classes) != 2 or anomaly_label not in classes:
             raise DetectorError(
-                f"{_name(classifier)} knows the classes {classes}, but two are needed, one of them the"
-                f" anomaly label {anomaly_label!r}; train it on normal and anomalous points"
+                f"{detector_name(classifier)} knows the classes {classes}, but two are needed, one of them"
+                f" the anomaly label {anomaly_label!r}; train it on normal and anomalous points"
             )
         anomalous = classes.index(anomaly_label)
         if raw.ndim == 2:
@@ -192,5 +196,6 @@ def _is_a(detector: Any, package: str) -> bool:
     return any(f"{base.__module__}.".startswith(package) for base in type(detector).__mro__)
 
 
-def _name(detector: Any) -> str:
+def detector_name(detector: Any) -> str:
+    """Return what a message calls a detector: the name of the function, or of the class."""
     return detector.__name__ if hasattr(detector, "__name__") else type(detector).__name__

@@ -79,7 +79,7 @@ class Thresholds:
         return min(self.alarm_from, self.clear_below), max(self.alarm_from, self.clear_below)
 
     def before_rounding(self, kind: ScoreType) -> "Thresholds":
-        """Return the thresholds that say of a score what these say of it rounded to a type: eq. (22).
+        """Return the thresholds that say of a score what these say of it rounded to a type: eq. (26).
 
         >>> Thresholds(alarm_from=0.7, clear_below=0.3).before_rounding("float16")
         Thresholds(alarm_from=0.699951171875, clear_below=0.29992675781250006)
