@@ -151,8 +151,9 @@ def test_other_names_or_another_order_are_refused(kind: str, method: str, column
 
 
 def test_labels_come_in_a_series_with_any_index() -> None:
-    table = frame("pandas", NAMES).set_index(np.arange(600)[::-1])
-    wrap = PACWrap(forest(), random_state=0).fit(table, pd.Series(Y, index=np.arange(600) % 7))
+    index = np.arange(600)[::-1] % 7
+    table = frame("pandas", NAMES).set_index(index)
+    wrap = PACWrap(forest(), random_state=0).fit(table, pd.Series(Y, index=index))
     assert wrap.certificate_ == PACWrap(forest(), random_state=0).fit(X, Y).certificate_
     columns = PACWrap(forest(), random_state=0).fit(frame("polars", NAMES), pl.Series(Y))
     assert columns.certificate_ == wrap.certificate_
