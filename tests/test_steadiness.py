@@ -205,6 +205,24 @@ def test_the_spread_is_the_interquartile_range_of_what_is_finite_or_the_range() 
     assert spread([0.0, 5e-324, 1e-323, 1.5e-323]) > 0.0
 
 
+def test_a_large_offset_hides_no_dependence_on_the_batch() -> None:
+    def centred(X: Any) -> Any:
+        return 1e6 + X[:, 0] - X[:, 0].mean()
+
+    with pytest.raises(InputError, match="depend on the other rows"):
+        PACWrap(centred).fit(X, Y)
+
+
+def test_a_large_offset_in_single_precision_is_forgiven_its_rounding() -> None:
+    order = np.random.default_rng(0)
+
+    def single(X: Any) -> Any:  # as a network whose sums come in another order every time
+        scores = np.float32(1e6) + X[:, 0].astype(np.float32)
+        return np.nextafter(scores, order.choice([-np.inf, np.inf], scores.size).astype(np.float32))
+
+    assert PACWrap(single).fit(X, Y).predict(X).size == len(X)
+
+
 NUMBERS = st.sampled_from(
     [0.0, -0.0, 1.0, 1.0 + 1e-7, 1.1, -1e300, 1.7e308, -1.7e308, 5e-324, np.inf, -np.inf]
 )
@@ -214,12 +232,13 @@ NUMBERS = st.sampled_from(
     pairs=st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=20),
     share=st.sampled_from([0.0, 1e-5, 0.5, 1e300]),
     spread=st.sampled_from([0.0, 5e-324, 1.0, float(np.finfo(float).max)]),
+    rounding=st.sampled_from([0.0, 2.0**-36, 2.0**-20]),
 )
 def test_scores_differ_if_they_are_further_apart_than_is_allowed(
-    pairs: list[tuple[float, float]], share: float, spread: float
+    pairs: list[tuple[float, float]], share: float, spread: float, rounding: float
 ) -> None:
     before, after = (np.array(side) for side in zip(*pairs, strict=True))
-    found = Tolerance(share, spread).differences(before, after).beyond.tolist()
+    found = Tolerance(share, spread, rounding).differences(before, after).beyond.tolist()
     for (first, second), beyond in zip(pairs, found, strict=True):
         if first == second:
             assert not beyond
@@ -228,5 +247,5 @@ def test_scores_differ_if_they_are_further_apart_than_is_allowed(
         else:
             # in exact arithmetic, so that nothing overflows
             distance = abs(Fraction(first) - Fraction(second))
-            allowed = Fraction(share) * max(Fraction(spread), abs(Fraction(first)))
+            allowed = Fraction(share) * Fraction(spread) + Fraction(rounding) * abs(Fraction(first))
             assert beyond == (distance > allowed) or distance > np.finfo(float).max

@@ -58,8 +58,8 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         Whether anomalies score higher or lower; "auto" knows scikit-learn, PyOD, classifiers and functions.
     score_tolerance : float or None
         How far two scores of a row may lie apart, as a share of the calibration scores' interquartile range,
-        or of the score where that is larger. Up to 1,000 calibration rows are scored again in other batches,
-        and `predict` compares copies of eight of them: a detector whose scores depend on their batch, or have
+        beyond what rounding does. Up to 1,000 calibration rows are scored again in other batches, and
+        `predict` compares copies of eight of them: a detector whose scores depend on their batch, or have
         changed since, is refused. Raise it for one that is merely not deterministic; with None nothing is
         compared and no row is kept.
     random_state : int, RandomState or None

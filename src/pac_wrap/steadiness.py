@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores, is_number
+from pac_wrap.precision import rounded
 from pac_wrap.rows import Indices, take_rows
 from pac_wrap.scores import detector_name
 from pac_wrap.traces import Traces
@@ -28,6 +29,10 @@ _AGAIN: Final = "call calibrate(X, y) again, with rows it has not been trained o
 _ALONE: Final = "wrap a function that scores each row by itself"
 _RAISE: Final = "raise score_tolerance if the detector is merely not deterministic"
 _LARGEST: Final = np.finfo(np.float64).max
+# what sums in another order may change, relative to a score: 16 units in the last place of a float32, and
+# of doubles, which may be differences of larger numbers, many more
+_SINGLE: Final = 2.0**-20
+_DOUBLE: Final = 2.0**-36
 
 
 def check_tolerance(value: float | None) -> None:
@@ -41,14 +46,15 @@ def check_tolerance(value: float | None) -> None:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far apart two scores of one row may lie: `share` of `spread`, or of the score where that is larger.
+    """How far apart two scores of one row may lie: `share` of `spread`, and what rounding alone does.
 
-    The score itself counts because rounding is relative to it: a network in single precision gives a score of
-    10,000 to within 0.001, however narrow the other scores are.
+    Rounding is relative to the score: a network in single precision gives a score of 10,000 to within 0.01,
+    however narrow the other scores are. `rounding` is that share of the score.
     """
 
     share: float
     spread: float
+    rounding: float
 
     @classmethod
     def around(cls, scores: Scores, share: float) -> "Tolerance":
@@ -56,23 +62,24 @@ class Tolerance:
 
         Where that is 0, because at least half of them are tied, it is their whole range.
 
-        >>> Tolerance.around(np.array([0.0, 1.0, 2.0, 3.0, np.inf]), 0.5)
-        Tolerance(share=0.5, spread=1.0)
+        >>> Tolerance.around(np.array([0.0, 1.0, 2.0, 3.0, np.inf]), 0.5).spread
+        1.0
         """
         finite = scores[np.isfinite(scores)]
+        rounding = _SINGLE if np.array_equal(rounded(finite, "float32"), finite) else _DOUBLE
         if finite.size == 0:
-            return cls(share, 0.0)
+            return cls(share, 0.0, rounding)
         low, first, third, high = np.quantile(finite, [0, 0.25, 0.75, 1], method="nearest")
         with np.errstate(over="ignore"):
             spread = third - first or high - low
-        return cls(share, float(min(spread, _LARGEST)))
+        return cls(share, float(min(spread, _LARGEST)), rounding)
 
     def differences(self, before: Scores, after: Scores) -> "Differences":
         """Return which scores differ by more than is allowed; equal infinities are equal."""
         with np.errstate(over="ignore", invalid="ignore"):
             distance = np.where(before == after, 0.0, np.abs(after - before))
             size = np.where(np.isfinite(before), np.abs(before), 0.0)
-            allowed = self.share * np.maximum(self.spread, size)
+            allowed = self.share * self.spread + self.rounding * size
         return Differences(distance, allowed, (distance > allowed) | np.isinf(distance))
 
 
