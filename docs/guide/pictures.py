@@ -6,7 +6,6 @@ Usage: python docs/guide/pictures.py (with PAC_WRAP_DATA set; the report needs c
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from rich.console import Group
@@ -14,6 +13,7 @@ from rich.text import Text
 
 from pac_wrap.files import write_whole
 from pac_wrap.report.terminal import picture
+from pac_wrap.scratch import scratch_folder
 from run import BLOCK, HERE, PAGE, run_guide
 
 IMAGES = HERE.parent / "images"
@@ -34,7 +34,7 @@ def photograph(page: Path, target: Path) -> None:
     browser = shutil.which("chromium")
     if browser is None:
         raise SystemExit("the picture of the report needs chromium (Debian's package: chromium)")
-    with tempfile.TemporaryDirectory() as profile:
+    with scratch_folder() as profile:
         flags = "--headless --no-sandbox --disable-gpu --disable-background-networking --no-first-run"
         size = ["--window-size=900,1180", "--hide-scrollbars", "--force-color-profile=srgb"]
         where = [f"--user-data-dir={profile}", f"--screenshot={target}", page.as_uri()]
@@ -42,7 +42,7 @@ def photograph(page: Path, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as name:
-        text = run_guide(PAGE.read_text(encoding="utf-8"), Path(name))
+    with scratch_folder() as folder:
+        text = run_guide(PAGE.read_text(encoding="utf-8"), folder)
         write_whole(IMAGES / "session.svg", picture(session(text), "pac-wrap", width=112))
-        photograph(Path(name) / "report.html", IMAGES / "report.png")
+        photograph(folder / "report.html", IMAGES / "report.png")

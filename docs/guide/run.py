@@ -8,8 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
+
+from pac_wrap.scratch import scratch_folder
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "guide.md"
@@ -43,5 +44,5 @@ def run_guide(text: str, folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as name:
-        PAGE.write_text(run_guide(PAGE.read_text(encoding="utf-8"), Path(name)), encoding="utf-8")
+    with scratch_folder() as folder:
+        PAGE.write_text(run_guide(PAGE.read_text(encoding="utf-8"), folder), encoding="utf-8")
