@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Literal, NamedTuple, Unpack
 
-
 from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
 from pac_wrap.chunks import Part, PartTask, calibrate_parts
