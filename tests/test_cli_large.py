@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import Certificate
-from pac_wrap.tables import open_table
+from pac_wrap.tables import found_files, open_found
 from shell import CERTIFICATE, SCRIPT, parquet, succeeded
 
 ROWS = 1_000_000
@@ -63,8 +63,12 @@ def test_a_million_rows_are_decided_in_seconds_and_in_order(table: Path, tmp_pat
 
 def test_progress_rises_while_a_query_runs(many: Path, tmp_path: Path) -> None:
     shares: list[float] = []
-    with open_table([str(many)], ["score"], progress=shares.append) as opened:
-        opened.copy("score", {"one": "1"}, str(tmp_path / "out.csv"), "FORMAT csv", ROWS)
+    output = tmp_path / "out.csv"
+    with (
+        found_files([str(many)]) as found,
+        open_found(found, ["score"], whole=True, output=output, progress=shares.append) as opened,
+    ):
+        opened.copy("score", {"one": "1"}, str(output), "FORMAT csv", MANY)
     assert all(0 <= share <= 100 for share in shares)
     assert max(shares) > 20
 

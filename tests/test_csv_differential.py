@@ -196,6 +196,7 @@ def test_dask_reads_what_csv_reads(tmp_path: Path) -> None:
         (file := tmp_path / f"{place}.csv").write_bytes(content)
         (folder := tmp_path / str(place)).mkdir()
         found: Any
+        refused: InputError | None = None
         try:
             with engine_files([str(file)], reading.wanted, None, folder) as files:
                 tables = [_csv(block, list(reading.wanted)) for one in files for block in _blocks(one)]
@@ -207,8 +208,6 @@ def test_dask_reads_what_csv_reads(tmp_path: Path) -> None:
                 expect_rows(files, len(found))
         except InputError as error:
             refused = error
-        else:
-            refused = None
         if refused is not None:
             agree(refused, reading, words, may_refuse=True)
             assert reading.bad_row or reading.excused or breaks(reading), f"{refused}\n{words}"

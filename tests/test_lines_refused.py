@@ -111,7 +111,7 @@ def test_a_line_without_the_score_is_a_missing_score() -> None:
 
 
 def test_huge_numbers_and_texts_are_shown_shortened() -> None:
-    for content in ('{"s": 1' + "0" * 4000 + "}", "s\n" + "x" * 4000):
+    for content in ('{"s": [1' + "0" * 4000 + "]}", "s\n" + "x" * 4000):
         sentence = stopped(content)[1]
         assert "must hold numbers" in sentence
         assert len(sentence) < 150

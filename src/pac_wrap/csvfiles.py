@@ -239,12 +239,9 @@ def _scan(source: Source, delimiter: str) -> tuple[int, int, int, str] | None:
     """Return the lines, how many are empty, the delimiters and the line end; None if there is more to it."""
     mark, decoder = ord(delimiter), codecs.getincrementaldecoder("utf-8")()
     newlines = returns = pairs = empty = packed_empty = delimiters = 0
-    last, first = b"", True
+    last = head = b""
     while block := source.read1(_BLOCK):
-        if first:
-            first = False
-            if block.removeprefix(MARK)[:1] in (b"\n", b"\r", b""):
-                return None
+        head = (head + block[:4])[:4]
         if b'"' in block or b"\0" in block:
             return None
         try:
@@ -265,7 +262,7 @@ def _scan(source: Source, delimiter: str) -> tuple[int, int, int, str] | None:
             later = ends[max(start, 2) :] & carriage[max(start, 2) - 1 : -1] & ends[max(start, 2) - 2 : -2]
             packed_empty += int(np.count_nonzero(later))
         last = (last + block)[-2:]
-    if decoder.getstate()[0] or first:
+    if decoder.getstate()[0] or head.removeprefix(MARK)[:1] in (b"\n", b"\r", b""):
         return None
     lines = newlines + (last[-1:] != b"\n")
     if not returns:

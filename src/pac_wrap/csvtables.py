@@ -86,9 +86,8 @@ def _parts(
             f"SELECT {renamed} FROM read_csv([{paths}], auto_detect = false, header = true,"
             f" columns = {{{typed}}}, delim = {quote_text(form.delimiter)}, quote = '', escape = '',"
             f" comment = '', nullstr = '', {_LINE_ENDS[line_end]}compression = '{packing}',"
-            " encoding = 'utf-8',"
-            f" strict_mode = true, null_padding = false, ignore_errors = false, max_line_size = {LONGEST},"
-            " hive_partitioning = false)"
+            " encoding = 'utf-8', strict_mode = true, null_padding = false, ignore_errors = false,"
+            f" max_line_size = {LONGEST}, hive_partitioning = false)"
         )
         yield query, sum(file.rows or 0 for file in listed)
 

@@ -147,8 +147,9 @@ def _columns(frame: Any, score: str, label: str, narrow: bool) -> Any:
     if dict(frame.dtypes)[score] != "string":
         number = name if narrow else f"CAST({name} AS DOUBLE)"
         return frame.selectExpr(f"{number} AS score", "CAST(NULL AS STRING) AS bad", f"{text} AS label")
-    number = f"try_cast({name} AS DOUBLE)"
     trimmed = f"trim(BOTH '{BLANKS}' FROM lower({name}))"
+    # Java knows no sign of NaN
+    number = f"IF({trimmed} RLIKE '^[+-]?nan$', CAST('NaN' AS DOUBLE), try_cast({name} AS DOUBLE))"
     # Java reads more as a number, 1.0d for one
     wrong = f"{name} IS NOT NULL AND ({number} IS NULL OR NOT {trimmed} RLIKE '^({NUMBER})$')"
     return frame.selectExpr(f"{number} AS score", f"IF({wrong}, {name}, NULL) AS bad", f"{text} AS label")

@@ -1,0 +1,129 @@
+"""What is said of a CSV file before an engine reads it."""
+
+import gzip
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from generated_csv import generate
+from pac_wrap import csvfiles
+from pac_wrap.csvfiles import columns_of, expect_rows, simplified, survey
+from pac_wrap.csvform import check_delimiter
+from pac_wrap.errors import InputError
+from pac_wrap.tables import open_table
+from shell import write
+from strategies import refusal
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "end"),
+    [
+        ("s,y\n1,0\n2,1\n", 2, "\n"),
+        ("s,y\n1,0\n2,1", 2, "\n"),
+        ("s,y\n\n\n1,0\n\n", 1, "\n"),
+        ("s,y\r\n1,0\r\n\r\n\r\n2,1\r\n", 2, "\r\n"),
+        ("\ufeffs,y\n#1,'0\n", 1, "\n"),
+        ("s,y\n", 0, "\n"),
+        ("s,y", 0, "\n"),
+        ("s,y\n\u2028,\u0085\n", 1, "\n"),
+        ('s,y\n"1",0\n', None, "\n"),
+        ("s,y\n1,0\r\n", None, "\n"),
+        ("s,y\r\n1,0\r", None, "\n"),
+        ("\ns,y\n1,0\n", None, "\n"),
+        ("s,y\n1,\0\n", None, "\n"),
+        (b"s,y\n1,\xe9\n", None, "\n"),
+        (",".join(["s", "y", *map(str, range(999))]) + "\n", None, "\n"),
+    ],
+)
+@pytest.mark.parametrize("block", [1, 2, 3, 1 << 20])
+def test_rows_are_counted_if_every_engine_reads_them_alike(
+    text: str | bytes, rows: int | None, end: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csvfiles, "_BLOCK", block)
+    path = write(tmp_path / "a.csv", text)
+    found = survey(path, ["s", "y"], None)
+    assert (found.rows, found.line_end, found.form.delimiter) == (rows, end, ",")
+    packed = survey(write(tmp_path / "a.csv.gz", gzip.compress(path.read_bytes())), ["s", "y"], None)
+    assert (packed.rows, packed.packing) == (rows, "gzip")
+
+
+def test_cut_anywhere_a_file_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(200):
+        path = write(tmp_path / "a.csv", generate(seed)[0])
+        said = []
+        for block in (1 << 20, 5):
+            monkeypatch.setattr(csvfiles, "_BLOCK", block)
+            try:
+                said.append(repr(survey(path, ["s"], None)))
+            except InputError as error:
+                said.append(str(error))
+        assert said[0] == said[1], seed
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [
+        ("s;y\n1,5;0\n", ";"),
+        ("s\ty\n1\t0\n", "\t"),
+        ("s|y|a,b,c,d\n1|0|x\n", "|"),
+        ("a,b;s;y\n1;2;3\n", ";"),
+        ('"s","y"\n', ","),
+        ("a;b,c,d\n", ","),
+        ("a,b;c;d\n", ";"),
+    ],
+)
+def test_the_delimiter_is_the_first_with_which_the_columns_are_found(
+    text: str, delimiter: str, tmp_path: Path
+) -> None:
+    assert survey(write(tmp_path / "a.csv", text), ["s", "y"], None).form.delimiter == delimiter
+
+
+def test_a_delimiter_that_is_given_is_taken(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "s:a;s\n1:2;3\n")
+    assert survey(path, ["s"], None).form.names == ("s:a", "s")
+    assert survey(path, ["s"], ":").form.names == ("s", "a;s")
+    for wrong in ("", "ab", '"', "\n", "a", "1", ".", "é"):
+        assert "the delimiter must be one character" in refusal(lambda: check_delimiter(wrong))  # noqa: B023  (called at once)
+
+
+def test_zstd_is_unpacked_by_duckdb(tmp_path: Path) -> None:
+    path = tmp_path / "[a].csv.zst"
+    with duckdb.connect() as connection:
+        rows = "SELECT * FROM (VALUES ('s;y'), ('1.5;\"a;b\"'), (''), ('#2;it''s')) t(line)"
+        connection.execute(
+            f"COPY ({rows}) TO '{path}' (FORMAT csv, HEADER false, QUOTE '', DELIM '\x01', COMPRESSION zstd)"
+        )
+    found = survey(path, ["s", "y"], None)
+    assert list(columns_of(found, ["y", "s"])) == [[("a;b", "it's"), ("1.5", "#2")]]
+    with open_table([str(path)], ["s"]) as table:
+        assert "got '#2' in row 2" in refusal(lambda: table.scores("s"))
+
+
+def test_what_is_handed_on_has_the_same_cells_or_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", 's,x,y\n" 1.5 ",#,"a,""b"" # c"\n" ",,\n')
+    again = simplified(survey(path, ["s", "y"], None), ["s", "y"], tmp_path / "b.csv")
+    assert list(columns_of(again, ["s", "y"])) == [[("1.5", " "), ('a,"b" # c', "")]]
+    assert again.rows == 2
+    path = write(tmp_path / "c.csv", 's,y\n1,0\n1,"a\nb"\n')
+    assert "row 2 has a line break" in refusal(
+        lambda: simplified(survey(path, ["s", "y"], None), ["s", "y"], tmp_path / "d.csv")
+    )
+
+
+def test_another_number_of_rows_is_an_error(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "s\n1\n2\n")
+    expect_rows([survey(path, ["s"], None)], 2)
+    said = refusal(lambda: expect_rows([survey(path, ["s"], None)], 1))
+    assert said == f"{path} has 2 rows, but 1 were read; leave it alone while it is read"
+    with open_table([str(path)], ["s"]) as table:
+        write(path, "s\n1\n2\n3\n")
+        assert "has 2 rows, but 3 were read" in refusal(lambda: table.scores("s"))
+
+
+def test_a_short_row_and_a_long_one_do_not_make_up_for_each_other(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "s,y,z\n" + "1,0,x\n" * 5_000 + "1,0\n1,0,x,\n")
+    assert survey(path, ["s"], None).rows == 5_002
+    with open_table([str(path)], ["s"]) as table:
+        said = refusal(lambda: table.scores("s"))
+    assert said == f"{path}: row 5,001 has 2 cells, but the header has 3; mend that row"
