@@ -160,7 +160,7 @@ def test_another_number_of_rows_is_never_written(tmp_path: Path) -> None:
         found_files([str(path)]) as found,
         open_found(found, ["score"], whole=True, output=tmp_path / "out.csv") as table,
     ):
-        said = refusal(lambda: table.copy({"v": "1"}, str(tmp_path / "out.csv"), "FORMAT csv", 9))
+        said = refusal(lambda: table.copy("score", {"v": "1"}, str(tmp_path / "out.csv"), "FORMAT csv", 9))
     assert "has 9 rows, but 10 were read" in said
 
 

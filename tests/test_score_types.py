@@ -151,7 +151,7 @@ def test_verdicts_of_a_stream_are_those_of_a_file(made_of: str, source: str, for
 @pytest.mark.parametrize("source", WRITERS)
 def test_a_certificate_is_verified_by_any_text_of_its_scores(source: str, folder: Path) -> None:
     saved = folder / "narrow.parquet.json"
-    assert succeeded("verify", saved, folder / source, *LABELLED) == "verified\n"
+    assert succeeded("verify", saved, folder / source, *LABELLED).startswith("verified: ")
 
 
 def test_the_output_of_decide_is_worth_what_was_promised(folder: Path, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_file_of_doubles_that_overflow_is_rounded_too(tmp_path: Path) -> None:
     calibrate_labelled(narrow, labels).save(saved)
     wide = [{"inf": "1e39", "-inf": "-1e300"}.get(text, text) for text in map(str, narrow)]
     table.write_text("score,label\n" + "".join(f"{s},{y}\n" for s, y in zip(wide, labels, strict=True)))
-    assert succeeded("verify", saved, table, *LABELLED) == "verified\n"
+    assert succeeded("verify", saved, table, *LABELLED).startswith("verified: ")
 
 
 @pytest.mark.parametrize("name", ["narrow.parquet", "wide.parquet", "short.csv", "long.jsonl", "short.jsonl"])

@@ -130,6 +130,4 @@ def _native(column: NDArray[Any], name: str, file: Path) -> NDArray[Any]:
     kind = column.dtype
     if kind.kind not in "biufU" or (kind.kind == "f" and kind.itemsize > 8):
         raise InputError(f"column {name!r} of {file} must hold numbers or texts, but its type is {kind}")
-    if kind.kind == "f" and kind.itemsize == 2:
-        return column.astype(np.float32)
     return column.astype(kind.newbyteorder("="), copy=False)

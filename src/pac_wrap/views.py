@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import duckdb
+import numpy as np
 
 from pac_wrap.columns import refuse_twins
 from pac_wrap.csvfiles import CsvFile, require_in_all
@@ -47,7 +48,10 @@ def make_view(
     """Make files the view called source, which shows texts of CSV and JSON."""
     if reader == "numpy":
         arrays = numpy_columns(list(files))
-        connection.register("source", arrays)
+        halves = {
+            name: column.astype(np.float32) for name, column in arrays.items() if column.dtype == np.half
+        }
+        connection.register("source", arrays | halves)  # two bytes are a type that DuckDB does not know
         everything = "SELECT * FROM source"
         narrow = {name: score_type(column.dtype) for name, column in arrays.items()}
         return View(list(arrays), types_of(connection, everything), everything, score_types=narrow)
