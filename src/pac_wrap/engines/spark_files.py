@@ -10,6 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple, Unpack
 
+import duckdb
+
 from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
 from pac_wrap.columns import no_rows
@@ -178,7 +180,7 @@ def _refusing(files: Sequence[str]) -> Iterator[None]:
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         try:
             yield
-        except (errors[0].PySparkException, errors[1].Py4JError) as error:
+        except (errors[0].PySparkException, errors[1].Py4JError, duckdb.Error) as error:
             raise InputError(f"Spark cannot read {', '.join(files)}: {_reason(str(error))}") from error
 
 
