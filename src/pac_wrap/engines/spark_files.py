@@ -9,6 +9,8 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Unpack
 
+import duckdb
+
 from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
 from pac_wrap.columns import no_rows
@@ -181,7 +183,7 @@ def _refusing(files: Sequence[str]) -> Iterator[None]:
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         try:
             yield
-        except (errors[0].PySparkException, errors[1].Py4JError) as error:
+        except (errors[0].PySparkException, errors[1].Py4JError, duckdb.Error) as error:
             raise InputError(f"Spark cannot read {', '.join(files)}: {_reason(str(error))}") from error
 
 
