@@ -1,13 +1,15 @@
 """An oracle for certificates, from SciPy's binomial and the theory alone: what in one cannot be true."""
 
+import time
 from math import inf, isclose, isfinite, isinf, nextafter
 from sys import float_info
 
 import numpy as np
 from scipy.stats import beta, binom
 
-from pac_wrap import Certificate, Regime
+from pac_wrap import Certificate, CertificateError, Regime
 from pac_wrap.assumptions import OF_SERIES
+from resealed import PATIENCE
 
 
 def belongs_together(certificate: Certificate) -> list[str]:
@@ -97,3 +99,19 @@ def belongs_together(certificate: Certificate) -> list[str]:
     if certificate.sampling is None and any(one in OF_SERIES[:2] for one in certificate.assumptions):
         wrong.append("a series without windows")
     return wrong
+
+
+def outcome(what: str, text: str) -> str:
+    """Return what becomes of a certificate's text, in bounded time and without a control character."""
+    started = time.process_time()
+    try:
+        certificate = Certificate.from_json(text)
+    except CertificateError as error:
+        shown, found = str(error), "refused"
+    else:
+        shown, found = str(certificate), "nothing in it is false"
+        assert belongs_together(certificate) == [], what
+        assert Certificate.from_json(certificate.to_json()) == certificate, what
+    assert shown.replace("\n", "").isprintable(), what
+    assert time.process_time() - started < PATIENCE, what
+    return found

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from collections import Counter
 from math import inf
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from believable import belongs_together
-from pac_wrap import Certificate, CertificateError, Guarantee, calibrate
+from believable import belongs_together, outcome
+from pac_wrap import Certificate, Guarantee, calibrate
 from pac_wrap.assumptions import Assumption
 from pac_wrap.certificate import _inconsistencies
-from resealed import PATIENCE, certificates, mutants, said, tampered
+from resealed import certificates, mutants, said, tampered
 from shell import invoke, write
 from strategies import LARGEST, calibrate_quietly
 
@@ -32,24 +31,10 @@ def test_real_certificates_of_every_kind_are_believed() -> None:
 
 
 def test_what_was_tampered_with_is_refused_or_nothing_in_it_is_false() -> None:
-    outcomes: Counter[bool] = Counter()
-    for what, text in mutants(seed=0, count=1500):
-        started = time.process_time()
-        try:
-            certificate = Certificate.from_json(text)
-        except CertificateError as error:
-            outcomes[False] += 1
-            shown = str(error)
-        else:
-            outcomes[True] += 1
-            shown = str(certificate)
-            assert belongs_together(certificate) == [], what
-            assert Certificate.from_json(certificate.to_json()) == certificate, what
-        assert shown.replace("\n", "").isprintable(), what
-        assert time.process_time() - started < PATIENCE, what
+    outcomes = Counter(outcome(what, text) for what, text in mutants(seed=0, count=1500))
     # both ways are taken often enough to tell something
-    assert outcomes[False] > 1000
-    assert outcomes[True] > 50
+    assert outcomes["refused"] > 1000
+    assert outcomes["nothing in it is false"] > 50
 
 
 def test_the_oracle_would_see_each_kind_of_falsehood() -> None:

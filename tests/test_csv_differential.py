@@ -1,58 +1,14 @@
 """Generated CSV files: every reader finds the rows that Python's csv finds, or refuses."""
 
-import csv
-import io
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import duckdb
-import numpy as np
 import pytest
 
-from generated_csv import LABEL, SCORE, Reading, generate, read_by_csv
-from pac_wrap import Certificate
-from pac_wrap.csvfiles import engine_files, expect_rows, refuse_rows
-from pac_wrap.csvform import CsvRows
-from pac_wrap.csvtables import csv_queries
-from pac_wrap.database import connected
-from pac_wrap.errors import InputError
-from pac_wrap.lines import decide_files, decide_lines
-from pac_wrap.numerals import number
-from shell import CERTIFICATE
+from csv_readers import by_dask, by_decide, by_duckdb, by_spark, by_stream
+from generated_csv import generate, read_by_csv
 
-RULE = Certificate.load(CERTIFICATE).rule
 FILES = 2000
 ENGINE_FILES = 200
-Rows = list[tuple[str | None, ...]]
-
-
-def cases(seeds: range) -> Iterator[tuple[bytes, str, Reading]]:
-    """Yield files that csv finds the columns of."""
-    for seed in seeds:
-        content, made = generate(seed)
-        reading = read_by_csv(content)
-        if reading is not None:
-            yield content, f"seed {seed}: {made}: {content!r}", reading
-
-
-def missing(rows: list[tuple[str, ...]]) -> Rows:
-    return [tuple(cell or None for cell in row) for row in rows]
-
-
-def agree(found: Rows | InputError, reading: Reading, made: str, *, may_refuse: bool = False) -> bool:
-    """Fail unless the rows are those of csv, or were refused for a reason; return whether they were read."""
-    if isinstance(found, InputError):
-        if reading.bad_row is None:
-            assert reading.excused or may_refuse, f"refused: {found}\n{made}"
-        elif not reading.excused:
-            rows = {reading.bad_row, (reading.bad_score if may_refuse else None) or reading.bad_row}
-            assert any(f"row {row:,} " in str(found).replace(";", " ;") for row in rows), f"{found}\n{made}"
-        return False
-    assert reading.bad_row is None, f"read although row {reading.bad_row} is none\n{made}"
-    assert found == missing(reading.rows), made
-    return True
 
 
 def test_the_generator_makes_every_kind_of_file() -> None:
@@ -73,180 +29,23 @@ def test_the_generator_makes_every_kind_of_file() -> None:
 
 
 def test_duckdb_reads_what_csv_reads(tmp_path: Path) -> None:
-    made = list(cases(range(FILES)))
-    files = [tmp_path / f"{place}.csv" for place in range(len(made))]
-    read = 0
-    with connected(files, tmp_path) as connection:
-        for place, (file, (content, words, reading)) in enumerate(zip(files, made, strict=True)):
-            file.write_bytes(content)
-            whole = place % 2 == 1
-            try:
-                queries = csv_queries(
-                    connection, [file], reading.wanted, scratch=tmp_path, whole=whole, delimiter=None
-                )
-                columns = ", ".join(f'"{name}"' for name in reading.wanted)
-                found: Rows | InputError = connection.execute(
-                    f"SELECT {columns} FROM ({queries.wanted})"
-                ).fetchall()
-                assert queries.rows == len(reading.cells), words
-            except InputError as error:
-                found = error
-            except duckdb.Error:  # a row too short and one too long: as a table does, the first is named
-                found = refused_rows(queries.files)
-            read += agree(found, reading, words)
-            for table in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
-                connection.execute(f"DROP TABLE {table[0]}")
-    assert read > FILES // 2
-
-
-def refused_rows(files: Any) -> InputError:
-    with pytest.raises(InputError) as caught:
-        refuse_rows(files)
-    return caught.value
+    assert by_duckdb(range(FILES), tmp_path) > FILES // 2
 
 
 def test_the_stream_reads_what_csv_reads_however_it_is_cut() -> None:
-    for seed, (content, words, reading) in enumerate(cases(range(FILES))):
-        rows: list[tuple[str, ...]] = []
-        found: Rows | InputError
-        try:
-            source = io.BytesIO(content)
-            if seed % 3 == 0:  # cut into small pieces
-                source = Slow(content)
-            batches = CsvRows(source, source.read1(50), reading.wanted)
-            places = [batches.form.names.index(name) for name in reading.wanted]
-            for batch in batches:
-                rows += [tuple(row[place] for place in places) for row in batch.cells]
-            found = missing(rows)
-        except InputError as error:
-            found = error
-            if reading.bad_row and not reading.excused:
-                assert rows == reading.rows, words
-        agree(found, reading, words)
-
-
-class Slow(io.BytesIO):
-    """Bytes that come a few at a time."""
-
-    def read1(self, size: int | None = -1, /) -> bytes:
-        return super().read1(7)
+    assert by_stream(range(FILES)) > FILES // 2
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_every_cell_is_kept_and_every_row_decided(form: Any, tmp_path: Path) -> None:
-    decided, file = 0, tmp_path / "a.csv"
-    for content, words, reading in cases(range(FILES, FILES + FILES // 2)):
-        if not content.strip() or content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
-            continue
-        file.write_bytes(content)
-        out, again = io.BytesIO(), io.BytesIO()
-        refusals = []
-        for run in (
-            lambda: decide_lines(RULE, io.BytesIO(), content, out, SCORE, form),  # noqa: B023  (called at once)
-            lambda: decide_files(RULE, [file], again, SCORE, form, None),  # noqa: B023  (called at once)
-        ):
-            try:
-                run()  # type: ignore[no-untyped-call]  # a lambda
-            except InputError as error:
-                refusals.append(str(error))
-        bad = reading.bad_row or reading.bad_score
-        if refusals or reading.excused or bad or not reading.cells:
-            assert len(refusals) in ((0, 2) if reading.excused else (2,)), f"{refusals}\n{words}"
-            if bad and not reading.excused:
-                first = min(place for place in (reading.bad_row, reading.bad_score) if place)
-                assert f"row {first:,}" in refusals[0], f"{refusals}\n{words}"
-            continue
-        assert out.getvalue() == again.getvalue(), words
-        if form == "csv":
-            written = list(csv.reader(io.StringIO(out.getvalue().decode(), newline=""), strict=True))
-            assert written[0] == [*reading.names, "verdict", "prediction_set"], words
-            assert [row[:-2] for row in written[1:]] == reading.cells, words
-            verdicts = RULE.verdicts(np.array([number(row[0]) for row in reading.rows]))
-            assert [row[-2] for row in written[1:]] == list(map(str, verdicts)), words
-        decided += 1
-    assert decided > FILES // 6
-
-
-def engine_cases(seeds: range) -> Iterator[tuple[bytes, str, Reading]]:
-    for content, words, reading in cases(seeds):
-        if len(reading.wanted) == 2:
-            yield content, words, reading
-
-
-def numbers(rows: Any) -> list[tuple[float | str | None, str | None]]:
-    """Return scores as numbers, or the texts that are none; None is a missing one."""
-    found = []
-    for score, label in rows:
-        value = number(score or "")
-        found.append((score if value is None else None if np.isnan(value) else value, label or None))
-    return found
-
-
-def breaks(reading: Reading) -> bool:
-    """Return whether a cell asked for cannot be handed on without quotes."""
-    return any(mark in cell for row in reading.rows for cell in row for mark in "\r\n\x1f\0")
+def test_every_cell_is_kept_and_every_row_decided(form: str, tmp_path: Path) -> None:
+    assert by_decide(range(FILES, FILES + FILES // 2), tmp_path, form) > FILES // 6
 
 
 def test_dask_reads_what_csv_reads(tmp_path: Path) -> None:
     pytest.importorskip("dask")
-    from pac_wrap.engines.dask_files import _blocks, _csv
-
-    read = 0
-    for place, (content, words, reading) in enumerate(engine_cases(range(ENGINE_FILES * 3))):
-        (file := tmp_path / f"{place}.csv").write_bytes(content)
-        (folder := tmp_path / str(place)).mkdir()
-        found: Any
-        refused: InputError | None = None
-        try:
-            with engine_files([str(file)], reading.wanted, None, folder) as files:
-                tables = [_csv(block, list(reading.wanted)) for one in files for block in _blocks(one)]
-                found = [
-                    row
-                    for table in tables
-                    for row in zip(*map(list, table.to_pydict().values()), strict=True)
-                ]
-                expect_rows(files, len(found))
-        except InputError as error:
-            refused = error
-        if refused is not None:
-            agree(refused, reading, words, may_refuse=True)
-            assert reading.bad_row or reading.excused or breaks(reading), f"{refused}\n{words}"
-            continue
-        assert reading.bad_row is None, words
-        assert numbers(found) == numbers(reading.rows), words
-        read += 1
-    assert read > ENGINE_FILES
+    assert by_dask(range(3 * ENGINE_FILES), tmp_path) > ENGINE_FILES
 
 
 def test_spark_reads_what_csv_reads(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
-    from functools import reduce
-
-    from pac_wrap.engines.spark_files import _columns, _linked, _read
-    from pac_wrap.engines.spark_session import local_session
-
-    expected: dict[str, tuple[Any, str]] = {}
-    forms: dict[Any, list[str]] = {}
-    for place, (content, words, reading) in enumerate(engine_cases(range(ENGINE_FILES))):
-        (file := tmp_path / f"{place}.csv").write_bytes(content)
-        (folder := tmp_path / str(place)).mkdir()
-        # what the survey refuses never reaches Spark
-        with suppress(InputError), engine_files([str(file)], reading.wanted, None, folder) as files:
-            ((form, links),) = _linked([str(file)], "read_csv", files, (SCORE, LABEL), folder).items()
-            if reading.bad_row is None:  # one bad row would end the job for all
-                forms.setdefault(form, []).extend(links)
-                expected[str(place)] = numbers(reading.rows), words
-    found: dict[str, list[Any]] = {place: [] for place in expected}
-    with local_session() as session:
-        frames = []
-        for form, links in forms.items():  # as the engine does, files of one form are read together
-            frame = _columns(_read(session, "read_csv", form, links, (SCORE, LABEL)), SCORE, LABEL, False)
-            frames.append(frame.selectExpr("input_file_name() AS file", "score", "bad", "label"))
-        for row in reduce(lambda one, other: one.unionAll(other), frames).coalesce(2).collect():
-            score = row.score if row.bad is None else row.bad
-            unknown = score is None or (isinstance(score, float) and np.isnan(score))
-            found[row.file.split("/")[-2]].append((None if unknown else score, row.label))
-    for number_, (rows, words) in expected.items():
-        lowered = [(score, label and label.lower()) for score, label in rows]
-        assert sorted(map(repr, found[number_])) == sorted(map(repr, lowered)), words
-    assert len(expected) > ENGINE_FILES // 3
+    assert by_spark(range(ENGINE_FILES), tmp_path) > ENGINE_FILES // 3

@@ -14,6 +14,7 @@ from pac_wrap.certificate import Certificate, Evidence
 from pac_wrap.codec import flat
 from pac_wrap.cores import together
 from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.foreign import quoted
 from pac_wrap.guarantee import Budget, Guarantee, as_guarantee
 from pac_wrap.inputs import as_anomaly_mask, as_array, as_scores, check_aligned, check_choice
 from pac_wrap.kernels import Floats, kernels
@@ -201,6 +202,10 @@ def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) ->
     >>> print(verify(certificate, [0.1, 0.3], [0.8, 0.9]))
     not verified: normal.digest is '4bf0b9951e6a64ba' in the certificate, '6564847ef7e48ce1' from the scores
     """
+    if not isinstance(certificate, Certificate):
+        raise InputError(
+            f"certificate must be a Certificate, got {quoted(certificate)}; load a file with Certificate.load"
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
         again = calibrate(

@@ -37,6 +37,10 @@ def encode(value: Any, header: dict[str, Any]) -> str:
 
 def decode(kind: type[T], text: str | bytes, header: dict[str, Any]) -> T:
     """Return the value that `encode` wrote, or raise a CertificateError that says what is wrong."""
+    if not isinstance(text, (str, bytes)):
+        raise CertificateError(
+            f"a certificate is read from a text, got {type(text).__name__}; read a file with Certificate.load"
+        )
     _refuse_endless(text)
     try:
         content = json.loads(

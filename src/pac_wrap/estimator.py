@@ -274,7 +274,7 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
         check_aligned("X", X, "y", y)
         try:
             X, y = indexable(X, y)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise InputError(f"X and y do not fit together: {error}") from error
         return X, y
 

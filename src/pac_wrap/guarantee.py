@@ -6,6 +6,7 @@ from typing import Final
 
 from pac_wrap.binomial import confidence, error_budget, min_samples, upper_bound
 from pac_wrap.errors import InputError
+from pac_wrap.foreign import quoted
 from pac_wrap.inputs import check_count, check_rate
 
 _LEAST_CEILING: Final = 1e-15
@@ -159,5 +160,5 @@ def as_guarantee(given: Guarantee | None) -> Guarantee:
     """
     asked = Guarantee() if given is None else given
     if not isinstance(asked, Guarantee):
-        raise InputError(f"guarantee must be a Guarantee, got {asked!r}; write Guarantee(max_fpr=0.05)")
+        raise InputError(f"guarantee must be a Guarantee, got {quoted(asked)}; write Guarantee(max_fpr=0.05)")
     return asked

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.errors import InputError, LabelWarning
+from pac_wrap.foreign import quoted
 
 Scores = NDArray[np.float64]
 
@@ -25,7 +26,7 @@ def check_rate(name: str, value: float) -> float:
         rate = nan
     if not 0.0 < rate < 1.0:
         raise InputError(
-            f"{name} must lie strictly between 0 and 1, got {value!r}; write five percent as 0.05"
+            f"{name} must lie strictly between 0 and 1, got {quoted(value)}; write five percent as 0.05"
         )
     return rate
 
@@ -39,9 +40,9 @@ def is_number(value: object) -> bool:
 def check_count(name: str, value: int) -> int:
     """Return value as an int if it is a whole number that is not negative."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-        raise InputError(f"{name} must be a whole number, 0 or more, got {value!r}")
+        raise InputError(f"{name} must be a whole number, 0 or more, got {quoted(value)}")
     if value >= 2**63:
-        raise InputError(f"{name} must be less than 2^63, got {value!r}")
+        raise InputError(f"{name} must be less than 2^63, got {quoted(value)}")
     return int(value)
 
 
@@ -50,7 +51,7 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     plain = bool(value) if isinstance(value, np.bool_) else value
     if not any(plain is choice or (isinstance(plain, str) and plain == choice) for choice in choices):
         listed = ", ".join(repr(choice) for choice in choices)
-        raise InputError(f"{name} must be one of {listed}; got {value!r}")
+        raise InputError(f"{name} must be one of {listed}; got {quoted(value)}")
 
 
 def as_scores(values: ArrayLike, name: str = "scores") -> Scores:
@@ -109,8 +110,8 @@ def as_anomaly_mask(labels: ArrayLike, anomaly_label: object = 1, name: str = "l
             f"{name} must be one-dimensional, one label per point, got shape {array.shape};"
             " pass a single column, for example labels.ravel()"
         )
-    if np.ndim(anomaly_label) != 0:  # type: ignore[arg-type]  # any object has a number of dimensions
-        raise InputError(f"anomaly_label must be one value, got {anomaly_label!r}")
+    if isinstance(anomaly_label, (list, tuple, dict, set)) or getattr(anomaly_label, "ndim", None):
+        raise InputError(f"anomaly_label must be one value, got {quoted(anomaly_label)}")
     try:
         return _anomaly_mask(array, anomaly_label, name)
     except TypeError as error:  # pandas' NA compares to neither true nor false
@@ -132,7 +133,7 @@ def _anomaly_mask(array: NDArray[Any], anomaly_label: object, name: str) -> NDAr
         if array.dtype.kind == "O":  # None and NaN are no label
             missing = np.asarray((others != others) | (others == None), dtype=bool)  # noqa: E711  (elementwise)
             strangers = others[missing] if missing.any() else strangers
-        rule = f"must be {anomaly_label!r} (anomalous) or one other value (normal)"
+        rule = f"must be {quoted(anomaly_label)} (anomalous) or one other value (normal)"
     if strangers.size:
         raise InputError(
             f"{name} {rule}, got {_plain(strangers[0])!r};"

@@ -137,6 +137,8 @@ def exceeded(metrics: Metrics, promised: Guarantee | None) -> tuple[str, ...]:
 
 def _as_verdicts(verdicts: ArrayLike) -> NDArray[np.int8]:
     array = as_array(verdicts, "verdicts")
+    if array.dtype.names:
+        raise InputError("verdicts must be a list of 1, 0 and -1 (abstained), got rows of several fields")
     known = np.isin(array, [int(verdict) for verdict in Verdict])
     if array.ndim != 1 or not known.all():
         found = repr(array[~known].tolist()[0]) if array.ndim == 1 else f"shape {array.shape}"

@@ -2,12 +2,13 @@
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace
-from math import inf, ldexp
+from math import inf, ldexp, nan
 from typing import Final, Literal
 
 import numpy as np
 
 from pac_wrap.errors import InputError
+from pac_wrap.foreign import quoted
 from pac_wrap.guarantee import Budget, Guarantee
 from pac_wrap.inputs import Scores, check_choice, check_rate, is_number
 from pac_wrap.order import Ranked, count_below
@@ -51,11 +52,13 @@ class Strategy:
             raise InputError(
                 f"step must be at least {_SMALLEST_STEP}, got {self.step!r}; every level costs part of delta"
             )
-        if not is_number(self.position) or not 0 <= self.position <= 1:
+        # compared as a float: a Decimal that is NaN would raise
+        position = float(self.position) if is_number(self.position) else nan
+        if not 0.0 <= position <= 1.0:
             raise InputError(
-                f"position must lie between 0 (alarm_from) and 1 (clear_below), got {self.position!r}"
+                f"position must lie between 0 (alarm_from) and 1 (clear_below), got {quoted(self.position)}"
             )
-        object.__setattr__(self, "position", float(self.position))
+        object.__setattr__(self, "position", position)
 
     @property
     def relaxed_sides(self) -> tuple[str, ...]:

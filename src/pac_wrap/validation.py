@@ -22,6 +22,7 @@ from pac_wrap.tail import cdf
 BudgetRule = Callable[[int, float, float], int | None]
 Counts = NDArray[np.intp]
 _NAMES: Final = ("normal", "anomalous")
+_MOST_TRIALS: Final = 10**8
 _LARGEST: Final = float(np.finfo(np.float64).max)
 
 
@@ -102,6 +103,8 @@ def violation_rate(
     """
     if check_count("trials", trials) == 0:
         raise InputError("trials must be at least 1, got 0; the paper takes 4,000")
+    if trials > _MOST_TRIALS:
+        raise InputError(f"trials must be at most {_MOST_TRIALS:,}, got {trials:,}; each is kept in memory")
     check_rate("confidence", confidence)
 
     def share(hits: NDArray[np.bool_]) -> Rate:

@@ -2,21 +2,23 @@
 
 from typing import Final
 
+from torture import files
 from torture.arguments import wrong_argument
 from torture.commands import wrong_command
 from torture.processes import early_reader, full_disk, signalled
 from torture.record import Attack
 
 ATTACKS: Final = (
-    Attack(
-        "wrong arguments", "one or two arguments of a public function replaced by anything", wrong_argument
-    ),
-    Attack(
-        "wrong command lines", "words of a command replaced, dropped or added, with bad files", wrong_command
-    ),
-    Attack("readers that leave", "a pipe closed after some bytes, or streams that are closed", early_reader),
-    Attack(
-        "signals", "SIGTERM, SIGHUP, SIGINT or SIGKILL at a random moment of calibrate and decide", signalled
-    ),
-    Attack("full disks", "a write that the system cuts short after a random number of bytes", full_disk),
+    Attack("CSV in DuckDB", "generated files, beside Python's csv", files.csv_in_duckdb),
+    Attack("CSV in a stream", "the same, cut into pieces", files.csv_in_a_stream, 0.5),
+    Attack("CSV decided", "generated files and streams, every cell kept", files.csv_decided, 0.5),
+    Attack("CSV in Dask", "generated files, beside Python's csv", files.csv_in_dask, 0.7),
+    Attack("CSV in Spark", "generated files, beside Python's csv, many in a job", files.csv_in_spark, 1.5),
+    Attack("formats", "ties, calibrated in one format and decided in another", files.other_format),
+    Attack("tampered certificates", "values changed, checksum made right again", files.tampered),
+    Attack("wrong arguments", "one or two arguments of a public function replaced", wrong_argument),
+    Attack("wrong command lines", "words replaced, dropped or added, with bad files", wrong_command),
+    Attack("readers that leave", "pipes closed after some bytes, closed streams", early_reader),
+    Attack("signals", "SIGTERM, SIGHUP, SIGINT, SIGKILL in calibrate and decide", signalled, 1.5),
+    Attack("full disks", "a write that the system cuts short", full_disk),
 )

@@ -74,7 +74,12 @@ class Reader:
         yield _together(waiting)
 
     def _pairs(self) -> Iterator[Pair]:
-        iterator = iter(self._chunks())
+        try:
+            iterator = iter(self._chunks())
+        except TypeError as error:
+            raise InputError(
+                f"chunks() must return something to go through, pairs of scores and labels: {error}"
+            ) from error
         if iterator is self._last:
             raise InputError(
                 "chunks() must start a fresh iteration on every call, got the same iterator again;"

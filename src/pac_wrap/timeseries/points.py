@@ -146,6 +146,11 @@ def calibrate_points(
     >>> certificate.regime.value, str(certificate.sampling)
     ('separated', 'windows of 5 in every 20 steps (max), all of them calibrate')
     """
+    if not isinstance(points, Points) or not isinstance(parts, Parts | None):
+        raise InputError(
+            f"points must come from window_points and parts from a split, got {type(points).__name__} and"
+            f" {type(parts).__name__}"
+        )
     part = None if parts is None else parts.calibration
     if part is not None and part.size and part[-1] >= points.scores.size:
         raise InputError(

@@ -27,7 +27,9 @@ is 1; cut the series at the gap or fill it
     times = as_array(timestamps, "timestamps")
     if times.ndim != 1:
         raise InputError(f"timestamps must be one-dimensional, one per step, got shape {times.shape}")
-    if times.size and times.dtype.kind not in "iufM":
+    if times.size == 0:
+        return
+    if times.dtype.kind not in "iufM":
         raise InputError(
             f"timestamps must be numbers or datetime64, got dtype {times.dtype};"
             ' convert them, for example with np.asarray(timestamps, dtype="datetime64[ns]")'

@@ -1,7 +1,7 @@
 """Windows of a series: where they start, which are anomalous, and one score for each."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -11,6 +11,9 @@ from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores, as_anomaly_mask, as_array, as_scores, check_choice
 from pac_wrap.sampling import Reduce
 from pac_wrap.timeseries.checks import Steps, check_same_length, check_steps
+
+# a gigabyte of step numbers
+_MOST: Final = 1 << 27
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +96,11 @@ def windows(series: int | ArrayLike, length: int, every: int) -> Windows:
         raise InputError(
             f"series must be at least one window long, got {steps:,} steps and windows of {length:,};"
             " pass a longer series or a smaller length"
+        )
+    if (steps - length) // every >= _MOST:
+        raise InputError(
+            f"series must have at most {_MOST:,} windows, got {steps:,} steps and one in every {every:,};"
+            " raise every"
         )
     starts = np.arange(0, steps - length + 1, every, dtype=np.intp)
     dropped = int(np.searchsorted(starts, warm_up))
