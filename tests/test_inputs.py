@@ -47,7 +47,7 @@ def test_an_input_error_is_a_value_error_and_one_of_ours() -> None:
 def test_a_rate_outside_0_and_1_is_refused(value: Any) -> None:
     message = refusal(lambda: check_rate("max_fpr", value))
     assert message.startswith("max_fpr must lie strictly between 0 and 1, got ")
-    assert repr(value) in message
+    assert repr(value)[:100] in message  # a long one is cut off
     assert message.endswith("write five percent as 0.05")
 
 
@@ -81,7 +81,7 @@ def test_any_whole_number_is_a_count(value: Any) -> None:
 def test_what_is_not_a_choice_is_refused_with_the_list(value: Any) -> None:
     message = refusal(lambda: check_choice("growth", value, ("linear", "double")))
     assert message.startswith("growth must be one of 'linear', 'double'; got ")
-    assert repr(value) in message
+    assert repr(value)[:100] in message  # a long one is cut off
 
 
 @pytest.mark.parametrize("value", [1, 0, "True"])

@@ -1,0 +1,57 @@
+"""Arguments of a wrong kind, found by generating them: one short sentence that names what is expected."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pac_wrap
+from pac_wrap import PACWrapError, timeseries, validation
+
+# of no type, so that arguments may be of any
+PUBLIC: Any = pac_wrap
+SERIES: Any = timeseries
+SCORES, LABELS = np.arange(6.0), np.array([0, 0, 0, 1, 1, 1])
+RAGGED: Any = [[1.0], [2.0, 3.0]]
+CALLS: dict[str, tuple[Callable[[], Any], str]] = {
+    "verify": (lambda: PUBLIC.verify("x", [0.1], [0.2]), "certificate must be a Certificate, got 'x'"),
+    "from_json": (lambda: PUBLIC.Certificate.from_json(np.int8(1)), "read from a text, got int8"),
+    "from_json of a dict": (lambda: PUBLIC.Certificate.from_json({}), "read from a text, got dict"),
+    "calibrate_points": (lambda: SERIES.calibrate_points(None), "points must come from window_points"),
+    "anomaly_label": (
+        lambda: PUBLIC.calibrate_labelled(SCORES, LABELS, anomaly_label=RAGGED),
+        "anomaly_label must be one value",
+    ),
+    "chunks": (lambda: PUBLIC.calibrate_chunks(int), "chunks\\(\\) must return something to go through"),
+    "position": (lambda: PUBLIC.Strategy(position=Decimal("NaN")), "position must lie between 0"),
+    "verdicts": (
+        lambda: PUBLIC.evaluate(np.zeros(6, dtype="f8,i4"), LABELS),
+        "verdicts must be a list of 1, 0 and -1",
+    ),
+    "y": (lambda: PUBLIC.PACWrap("precomputed").fit(SCORES, Decimal(1)), "do not fit together"),
+    "windows": (lambda: SERIES.windows(2**60, 1, 1), "at most 134,217,728 windows"),
+    "trials": (
+        lambda: validation.violation_rate(
+            SCORES, SCORES, (3, 3), trials=2**53, random=np.random.default_rng(0)
+        ),
+        "trials must be at most 100,000,000",
+    ),
+    "a long text": (lambda: PUBLIC.error_budget(100, "1" * 5000, 0.1), "got '1{200}'\\.\\.\\.;"),
+    "an array": (lambda: PUBLIC.error_budget(np.arange(9000.0).astype(str), 0.1, 0.1), "a whole number"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wrong_argument_is_refused_in_one_short_sentence(name: str) -> None:
+    call, expected = CALLS[name]
+    with pytest.raises(PACWrapError, match=expected) as caught:
+        call()
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 400
+
+
+def test_no_times_at_all_are_regular() -> None:
+    timeseries.check_times(np.array([], dtype=str))
+    timeseries.check_times([])
