@@ -65,13 +65,20 @@ def test_readme_names_the_labels_that_a_promise_needs() -> None:
 
 def test_every_equation_that_the_code_cites_is_in_the_theory_and_back() -> None:
     theory = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
-    numbered = {int(number) for number in re.findall(r"\((\d+)\)\n", theory)}
+    numbered = [int(number) for number in re.findall(r"\((\d+)\)\n", theory)]
     cited = set()
     for source in SOURCES:
         for start, end in re.findall(r"[Ee]qs?\. \((\d+)\)(?: to \((\d+)\))?", source.read_text("utf-8")):
             cited |= set(range(int(start), int(end or start) + 1))
-    assert numbered == set(range(1, max(numbered) + 1))
-    assert cited == numbered
+    assert numbered == list(range(1, len(numbered) + 1)), "the numbers rise through the page"
+    assert cited == set(numbered)
+
+
+def test_decision_records_are_numbered_without_gaps() -> None:
+    assert [int(record.name[:4]) for record in RECORDS] == list(range(1, len(RECORDS) + 1))
+    for record in RECORDS:
+        title = record.read_text(encoding="utf-8").splitlines()[0]
+        assert title.startswith(f"# {int(record.name[:4])}. ")
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda path: path.stem)

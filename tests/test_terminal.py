@@ -1,10 +1,12 @@
 import io
+import re
 
 from rich.console import Console, RenderableType
+from rich.text import Text
 
 from pac_wrap import Guarantee
 from pac_wrap.demo import run_demo
-from pac_wrap.report.terminal import show_demo
+from pac_wrap.report.terminal import picture, show_demo
 
 
 def text_of(shown: RenderableType, width: int = 80) -> str:
@@ -32,3 +34,14 @@ def test_promise_that_nothing_can_keep_is_shown_as_such() -> None:
     assert "1 normal scores cannot certify FPR <= 0.05" in shown
     assert "none" in shown
     assert "inf" in shown
+
+
+def test_blocks_are_drawn_in_a_picture_and_rows_of_them_meet() -> None:
+    svg = picture(Text(" ▄█\n▁██\nfull █"), "bars")
+    drawn = re.findall(r'<path class="[^"]*" shape-rendering="crispEdges" d="([^"]*)"/>', svg)
+    # cells of 12.2 by 24.4: half a cell and a whole one stand on what begins where the row below does
+    assert drawn == [
+        "M0.0 24.40 V24.40 h12.2 V12.20 h12.2 V0.00 h12.2 V24.40 Z",
+        "M0.0 48.80 V45.75 h12.2 V24.40 h12.2 V24.40 h12.2 V48.80 Z",
+    ]
+    assert re.findall("[▁-█]", svg) == ["█"], "letters and blocks together stay text"

@@ -36,7 +36,7 @@ def photograph(page: Path, target: Path) -> None:
         raise SystemExit("the picture of the report needs chromium (Debian's package: chromium)")
     with scratch_folder() as profile:
         flags = "--headless --no-sandbox --disable-gpu --disable-background-networking --no-first-run"
-        size = ["--window-size=900,1180", "--hide-scrollbars", "--force-color-profile=srgb"]
+        size = ["--window-size=900,1592", "--hide-scrollbars", "--force-color-profile=srgb"]
         where = [f"--user-data-dir={profile}", f"--screenshot={target}", page.as_uri()]
         subprocess.run([browser, *flags.split(), *size, *where], check=True, capture_output=True, timeout=60)
 
