@@ -153,7 +153,7 @@ def test_a_terminal_that_knows_ascii_only(words: str, place: Path) -> None:
         r"calibrate few.csv --score score --label $'\xff'",
         r"calibrate few.csv --score score --label label --anomaly-label $'\xff'",
         rf"decide {CERTIFICATE} few.csv --score $'\xff'",
-        rf"decide {CERTIFICATE} few.csv --score score -o $'\xfe/out.csv'",
+        rf"decide {CERTIFICATE} few.csv --score score -o $'\xfe/out.parquet'",
         rf"decide {CERTIFICATE} few.csv --score score -o $'missing\xfe/out.csv'",
         rf"sql {CERTIFICATE} --score $'\xff'",
         r"data where $'\xff'",
@@ -188,7 +188,7 @@ def test_a_device_that_never_ends_is_no_certificate(tmp_path: Path) -> None:
     if not Path("/dev/zero").exists():
         pytest.skip("a device that never ends")
     assert refused(tmp_path, "show", "/dev/zero") == (
-        "/dev/zero is no certificate: it is longer than 1,000,000 bytes, and none is"
+        "the certificate is larger than 1,000,000 bytes, and none is; was another file given?"
     )
 
 

@@ -97,7 +97,7 @@ def ended(error: BaseException) -> int:
         import traceback  # not before, so that signals are listened to early
 
         # line by line: what other software says may stand in it
-        lines = "".join(traceback.format_exception(error)).split("\n")
+        lines = "".join(traceback.format_exception(error)).splitlines()
         sys.stderr.writelines(f"{message(line)}\n" for line in lines)
     else:
         say(_sentence(error) if expected else _apology(error))
