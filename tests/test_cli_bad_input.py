@@ -243,7 +243,7 @@ CERTIFICATES: dict[str, tuple[str | bytes, str]] = {
     "something else": ("{}", "was another file given?"),
     "edited": (CERTIFICATE.read_text().replace("0.46", "0.47", 1), "changed after it was written"),
     "newer": (json.dumps(json.loads(CERTIFICATE.read_text()) | {"schema": 2}), "update pac-wrap-ad"),
-    "deep": ("[" * 100_000, "more than 100 times the character ["),
+    "deep": ("[" * 100_000, "more than 100 of the character '['"),
 }
 USES = {
     "show": [],
