@@ -115,7 +115,7 @@ def test_text_in_the_scores_of_json_lines_is_refused_with_its_row(
 def test_text_in_a_parquet_file_is_refused_with_its_row(ask: Ask, tmp_path: Path) -> None:
     query = "SELECT * FROM (VALUES ('1', 0), ('x', 1)) t(score, label)"
     sentence = ask(parquet(tmp_path / "a.parquet", query))
-    assert sentence == "column 'score' must hold numbers, got 'x' in row 2; mend that row"
+    assert sentence == "column 'score' must hold numbers, got 'x' in row 2; fix that row"
 
 
 @pytest.mark.parametrize("missing", ["nan", "NaN", ""])
@@ -243,7 +243,7 @@ CERTIFICATES: dict[str, tuple[str | bytes, str]] = {
     "something else": ("{}", "was another file given?"),
     "edited": (CERTIFICATE.read_text().replace("0.46", "0.47", 1), "changed after it was written"),
     "newer": (json.dumps(json.loads(CERTIFICATE.read_text()) | {"schema": 2}), "update pac-wrap-ad"),
-    "deep": ("[" * 100_000, "more than 100 times the character ["),
+    "deep": ("[" * 100_000, "more than 100 of the character '['"),
 }
 USES = {
     "show": [],
@@ -275,7 +275,7 @@ def test_a_real_command_refuses_in_one_sentence_too(tmp_path: Path) -> None:
     before = listing(tmp_path)
     done = command("decide", CERTIFICATE, path, "--score", "score", "-o", tmp_path / "out.csv")
     assert (done.code, done.out) == (2, "")
-    assert one_sentence(done.err) == "column 'score' must hold numbers, got 'x' in row 2; mend that row"
+    assert one_sentence(done.err) == "column 'score' must hold numbers, got 'x' in row 2; fix that row"
     assert listing(tmp_path) == before
 
 

@@ -106,7 +106,10 @@ def test_the_real_command_gives_the_note_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--max-fpr", "five"], "--max-fpr must be a number between 0 and 1, or none; got 'five'"),
+        (
+            ["--max-fpr", "five"],
+            "--max-fpr must be a number between 0 and 1, or none; got 'five'; write five percent as 0.05",
+        ),
         (["--max-fpr", "5"], "max_fpr must lie strictly between 0 and 1, got 5.0"),
         (["--max-fnr", "nan"], "max_fnr must lie strictly between 0 and 1, got nan"),
         (["--max-fpr", "none", "--max-fnr", "None"], "promise at least one of them"),

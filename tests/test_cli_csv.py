@@ -62,13 +62,13 @@ def test_every_engine_counts_the_same_scores(engine: str, tmp_path: Path) -> Non
 
 
 ROWS = {
-    "ragged": ("1,0\n1\n", "row 2 has 1 cell, but the header has 2; mend that row"),
-    "one cell too many": ("1,0\n1,0,\n", "row 2 has 3 cells, but the header has 2; mend that row"),
-    "ragged, with quotes": ('"1",0\n\n1\n', "row 2 has 1 cell, but the header has 2; mend that row"),
-    "underscore": ("1,0\n1_000,0\n", "column 'score' must hold numbers, got '1_000' in row 2; mend that row"),
-    "truth": ("true,0\n", "column 'score' must hold numbers, got 'true' in row 1; mend that row"),
-    "hexadecimal": ("0x10,0\n", "column 'score' must hold numbers, got '0x10' in row 1; mend that row"),
-    "comma": ('"1,5",0\n', "column 'score' must hold numbers, got '1,5' in row 1; mend that row"),
+    "ragged": ("1,0\n1\n", "row 2 has 1 cell, but the header has 2; fix that row"),
+    "one cell too many": ("1,0\n1,0,\n", "row 2 has 3 cells, but the header has 2; fix that row"),
+    "ragged, with quotes": ('"1",0\n\n1\n', "row 2 has 1 cell, but the header has 2; fix that row"),
+    "underscore": ("1,0\n1_000,0\n", "column 'score' must hold numbers, got '1_000' in row 2; fix that row"),
+    "truth": ("true,0\n", "column 'score' must hold numbers, got 'true' in row 1; fix that row"),
+    "hexadecimal": ("0x10,0\n", "column 'score' must hold numbers, got '0x10' in row 1; fix that row"),
+    "comma": ('"1,5",0\n', "column 'score' must hold numbers, got '1,5' in row 1; fix that row"),
     "carriage return": ("1,a\rb\n", "row 1 is not CSV: a carriage return stands in a cell without quotes"),
     "after a quote": ('"1"2,0\n', "row 1 is not CSV: ',' expected after '\"'"),
     "open quote": ('1,"0\n', "row 1 is not CSV: a quote is opened and never closed"),

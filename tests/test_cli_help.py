@@ -78,6 +78,7 @@ def test_help_of_the_whole_lists_every_command() -> None:
         assert re.search(rf"^│ {name} ", done.out, flags=re.MULTILINE)
     for option in ("--version", "--debug", "--install-completion", "--show-completion"):
         assert option in done.out
+    assert re.findall(r"(\d+) [a-zA-Z]", done.out.split("Exit codes:")[1]) == ["0", "1", "2", "70", "130"]
 
 
 @pytest.fixture

@@ -203,7 +203,7 @@ def test_a_bad_row_in_the_middle_ends_it_after_all_rows_before() -> None:
     )
     assert done.code == 2
     assert one_sentence(done.err) == (
-        "column 'score' must hold numbers, got 'y' in row 100,001; mend that row;"
+        "column 'score' must hold numbers, got 'y' in row 100,001; fix that row;"
         " rows decided before it: 100,000"
     )
     assert [json.loads(line)["id"] for line in done.out.splitlines()] == [str(i) for i in range(100_000)]

@@ -126,4 +126,4 @@ def test_a_short_row_and_a_long_one_do_not_make_up_for_each_other(tmp_path: Path
     assert survey(path, ["s"], None).rows == 5_002
     with open_table([str(path)], ["s"]) as table:
         said = refusal(lambda: table.scores("s"))
-    assert said == f"{path}: row 5,001 has 2 cells, but the header has 3; mend that row"
+    assert said == f"{path}: row 5,001 has 2 cells, but the header has 3; fix that row"

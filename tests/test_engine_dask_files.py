@@ -134,8 +134,8 @@ def test_json_may_be_a_list_or_lines(text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("a.csv", "s,y\n0.5,1\nabc,0\n", "column 's' must hold numbers, got 'abc' in row 2; mend"),
-        ("a.csv", "s,y\nNA,1\n0.3,0\n", "column 's' must hold numbers, got 'NA' in row 1; mend"),
+        ("a.csv", "s,y\n0.5,1\nabc,0\n", "column 's' must hold numbers, got 'abc' in row 2; fix"),
+        ("a.csv", "s,y\nNA,1\n0.3,0\n", "column 's' must hold numbers, got 'NA' in row 1; fix"),
         (
             "a.csv",
             "s,y\n,1\n0.3,0\n",
@@ -151,9 +151,9 @@ def test_json_may_be_a_list_or_lines(text: str) -> None:
         (
             "a.csv",
             "s,y\n" + "0.5,1\n" * 90_000 + "0.5\n",
-            "a.csv: row 90,001 has 1 cell, but the header has 2; mend",
+            "a.csv: row 90,001 has 1 cell, but the header has 2; fix",
         ),
-        ("a.csv", "s,y\n1_000,1\n", "column 's' must hold numbers, got '1_000' in row 1; mend"),
+        ("a.csv", "s,y\n1_000,1\n", "column 's' must hold numbers, got '1_000' in row 1; fix"),
         ("a.csv", "# a remark\ns,y\n1,1\n", "there is no column 's'; the columns are # a remark"),
         ("a.csv.zst", "s,y\n", "cannot read a.csv.zst: "),
         ("a.jsonl", '{"s": true, "y": 1}\n', "column 's' must hold numbers, got 'true' in"),

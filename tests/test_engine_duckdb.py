@@ -151,7 +151,7 @@ def test_a_file_without_a_column_that_others_have_is_named(form: str, tmp_path: 
     message = refusal(lambda: certificate([good, odd]))
     assert message == (
         f"{odd} has no column 'y', which other files have; its columns are s, z;"
-        " leave that file out or mend it"
+        " leave that file out or fix it"
     )
 
 
@@ -352,5 +352,5 @@ def test_of_several_tables_the_one_with_text_is_named(tmp_path: Path) -> None:
         message = refusal(lambda: duckdb.calibrate(files, score="s", label="y"))  # noqa: B023  (called at once)
         assert (
             message
-            == f"{tmp_path / 'x1.csv'}: column 's' must hold numbers, got 'text' in row 25,001; mend that row"
+            == f"{tmp_path / 'x1.csv'}: column 's' must hold numbers, got 'text' in row 25,001; fix that row"
         )

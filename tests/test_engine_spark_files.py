@@ -135,7 +135,7 @@ def test_what_is_wrong_is_one_sentence(session: Any, tmp_path: Path) -> None:
     for cell in ("abc", "1.0d", "0x1p3", "1_000", "true", "12 3"):
         for written in (cell, f'"{cell}"'):
             found = said(*good, f"{written},1")
-            assert found == f"column 'score' must hold numbers, got {cell!r} in row 41; mend that row"
+            assert found == f"column 'score' must hold numbers, got {cell!r} in row 41; fix that row"
     missing = "column 'score' must not be empty or NaN, got 3 of 43, the first in row 41; drop those rows"
     assert said(*good, ",1", " NaN,0", "+nan,1").startswith(missing)
     assert said(*good, "0.5,") == "column 'label' has 1 rows without a label"
@@ -145,10 +145,10 @@ def test_what_is_wrong_is_one_sentence(session: Any, tmp_path: Path) -> None:
     for row in ("0.5", "0.5,1,7"):
         found = said(*good, *["0.5,0"] * 30_000, row)
         cells = f"{row.count(',') + 1} cell" + "s" * (row.count(",") > 0)
-        assert found == f"wrong.csv: row 30,041 has {cells}, but the header has 2; mend that row"
+        assert found == f"wrong.csv: row 30,041 has {cells}, but the header has 2; fix that row"
     # as many delimiters as there should be, so that only Spark finds out, but not which row it is
     found = said(*good, "0.5", "0.5,1,7", *good[1:])
-    assert found == "wrong.csv: row 41 has 1 cell, but the header has 2; mend that row"
+    assert found == "wrong.csv: row 41 has 1 cell, but the header has 2; fix that row"
     assert "row 1 has a line break" in said("score,label", '0.5,"a', 'b"')
     rows = ['{"score": 0.5, "label": 0}'] * 3
     found = said(*rows, '{"score": 0.5, "la', suffix=".jsonl", reader="read_json")
@@ -158,7 +158,7 @@ def test_what_is_wrong_is_one_sentence(session: Any, tmp_path: Path) -> None:
     assert said("x", suffix=".csv.zst").startswith("cannot read wrong.csv.zst: ")
     rows = ['{"score": true, "label": 1}', *rows]
     found = said(*rows, suffix=".jsonl", reader="read_json")
-    assert found == "column 'score' must hold numbers, got 'true'; mend those rows"
+    assert found == "column 'score' must hold numbers, got 'true'; fix those rows"
     assert "too small to be a Parquet file" in said("x", suffix=".parquet", reader="read_parquet")
 
 

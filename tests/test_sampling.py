@@ -54,7 +54,7 @@ def text_of(certificate: Certificate) -> dict[str, list[str]]:
 
 
 def tampered(change: Callable[[dict[str, Any]], object]) -> str:
-    """Return the JSON of a certificate after a change by somebody who mended the checksum, too."""
+    """Return the JSON of a certificate after a change by somebody who also made the checksum fit."""
     content = json.loads(CARRYING.to_json())
     del content["checksum"]
     change(content)

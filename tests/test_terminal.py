@@ -1,12 +1,14 @@
 import io
 import re
 
+import numpy as np
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from pac_wrap import Guarantee
+from pac_wrap import Guarantee, calibrate, evaluate
+from pac_wrap.comparison import compare_scores
 from pac_wrap.demo import run_demo
-from pac_wrap.report.terminal import picture, show_demo
+from pac_wrap.report.terminal import picture, show_comparison, show_demo, show_evaluation
 
 
 def text_of(shown: RenderableType, width: int = 80) -> str:
@@ -14,6 +16,22 @@ def text_of(shown: RenderableType, width: int = 80) -> str:
     console.print(shown)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
+
+
+def test_what_is_exceeded_is_said_whole_in_80_columns() -> None:
+    metrics = evaluate(np.ones(2_000_000, dtype=int), np.repeat([0, 1], 1_000_000))
+    shown = text_of(show_evaluation(calibrate(np.arange(100.0), np.arange(100.0) + 100), metrics))
+    assert "…" not in shown
+    assert "1,000,000 of 1,000,000  exceeded" in shown
+
+
+def test_a_comparison_explains_its_stars_in_80_columns() -> None:
+    labels = np.repeat([False, True], 100)
+    columns = {name: (np.arange(200.0), labels) for name in ("forest", "boosting")}
+    shown = text_of(show_comparison(compare_scores(columns, Guarantee())))
+    first, *_, last = shown.splitlines()
+    assert first.startswith("each with FPR <= 0.05 (confidence 0.9875), FNR <= 0.05 (confidence 0.9875)")
+    assert last.startswith("* the best;")
 
 
 def test_one_sided_promise_abstains_nowhere() -> None:

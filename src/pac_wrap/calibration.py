@@ -27,8 +27,8 @@ from pac_wrap.thresholds import crossings, find_regime, find_thresholds
 _MANY: Final = 1 << 20
 _VERIFIED: Final = """\
 verified: these scores and labels, in any order, give this certificate
-not shown: that the detector gave these scores, that the labels are right, that nobody chose the rows;
-           a digest finds accidents, not forgers"""
+not shown: that the detector gave these scores, that the labels are right,
+           that nobody chose the rows; a digest finds accidents, not forgers"""
 
 
 class StrategyOptions(TypedDict, total=False):
@@ -64,6 +64,7 @@ class Request:
         if abstain and chosen != Strategy():
             raise InputError(
                 "a strategy reaches one threshold, which leaves nothing undecided; add abstain=False"
+                " (--no-abstain in the shell)"
             )
         single = not abstain and None not in (guarantee.max_fpr, guarantee.max_fnr)
         return cls(guarantee, chosen if single else None)
@@ -184,7 +185,7 @@ class Verification:
         return not self.differences
 
     def __str__(self) -> str:
-        return _VERIFIED if self else "not verified: " + "; ".join(self.differences)
+        return _VERIFIED if self else "not verified: " + "\n              ".join(self.differences)
 
 
 def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) -> Verification:

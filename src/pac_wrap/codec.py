@@ -53,7 +53,9 @@ def decode(kind: type[T], text: str | bytes, header: dict[str, Any]) -> T:
         written = content.pop("checksum", None) if isinstance(content, dict) else None
         checksum = _checksum(content)
     except (ValueError, RecursionError) as error:
-        raise CertificateError(f"the certificate is not valid JSON: {error}") from error
+        raise CertificateError(
+            f"the certificate is not valid JSON: {error}; was another file given?"
+        ) from error
     if not isinstance(content, dict):
         raise CertificateError("the certificate is not a JSON object; was another file given?")
     for name, expected in header.items():
@@ -85,13 +87,13 @@ def _refuse_endless(text: str | bytes) -> None:
     """Refuse a text that would cost time or memory, before any of it is taken apart."""
     if len(text) > MOST_BYTES:
         raise CertificateError(
-            f"the certificate is larger than {MOST_BYTES:,} bytes, and none is; was another file given?"
+            f"this is not a certificate: it is larger than {MOST_BYTES:,} bytes; was another file given?"
         )
     for sign, most in _MOST_SIGNS.items():
         # brackets bound the nesting, commas the number of values
         if (text.count(sign) if isinstance(text, str) else text.count(sign.encode())) > most:
             raise CertificateError(
-                f"the certificate has more than {most:,} times the character {sign}, and none has;"
+                f"this is not a certificate: it has more than {most:,} of the character {sign!r};"
                 " was another file given?"
             )
 

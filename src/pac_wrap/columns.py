@@ -45,7 +45,7 @@ def refuse_added(names: Iterable[object], added: Iterable[str]) -> None:
 def not_a_number(score: str, value: object, row: int) -> InputError:
     """Return the refusal of a score that is no number."""
     shown = quoted(value, _LONGEST_CELL)
-    return InputError(f"column {quoted(score)} must hold numbers, got {shown} in row {row:,}; mend that row")
+    return InputError(f"column {quoted(score)} must hold numbers, got {shown} in row {row:,}; fix that row")
 
 
 def missing_scores(score: str, count: int, rows: int, first: int) -> InputError:

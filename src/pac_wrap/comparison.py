@@ -60,7 +60,8 @@ def compare_scores(
         area = auc(normal, strange) if len(classes) == 2 else None
         if area is not None and is_upside_down(area, normal.size, strange.size):
             warnings.warn(
-                f"{name!r}: anomalies score lower than normal points (AUC {area:.3f}); is it upside down?",
+                f"{name!r}: anomalies score lower than normal points (AUC {area:.3f});"
+                " if it is upside down, negate it",
                 UpsideDownWarning,
                 stacklevel=2,
             )

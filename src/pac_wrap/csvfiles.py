@@ -89,7 +89,7 @@ def require_in_all(files: Sequence[Path], names: Sequence[Sequence[str]], wanted
         if lacking and len(lacking) < len(files):
             raise InputError(
                 f"{files[lacking[0]]} has no column {column!r}, which other files have; its columns are"
-                f" {', '.join(names[lacking[0]])}; leave that file out or mend it"
+                f" {', '.join(names[lacking[0]])}; leave that file out or fix it"
             )
 
 
@@ -178,7 +178,7 @@ def simplified(file: CsvFile, columns: Sequence[str], target: Path) -> CsvFile:
                 if "\n" in line or "\r" in line or line.count(_SEPARATOR) != len(columns) - 1:
                     raise InputError(
                         f"{file.path}: row {written + place + 1:,} has a line break or a control character in"
-                        f" {' or '.join(map(repr, columns))}; mend that row, or let DuckDB read it"
+                        f" {' or '.join(map(repr, columns))}; fix that row, or let DuckDB read it"
                     )
             written += len(lines)
             out.write("\n".join([*lines, ""]))

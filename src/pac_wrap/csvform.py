@@ -104,14 +104,14 @@ class CsvRows:
             if str(error) == _OPEN and not last:
                 return rows, _after(text, done), None
             place = f"{self._where}row {self.read + len(rows) + 1:,}"
-            return rows, "", InputError(f"{place} is not CSV: {_reason(str(error))}; mend that row")
+            return rows, "", InputError(f"{place} is not CSV: {_reason(str(error))}; fix that row")
         return rows, "", None
 
     def _miscounted(self, row: list[str]) -> str | None:
         if len(row) == self._width:
             return None
         many = f"{len(row):,} cell" + "s" * (len(row) != 1)
-        return f"has {many}, but the header has {self._width:,}; mend that row"
+        return f"has {many}, but the header has {self._width:,}; fix that row"
 
 
 def up_to_first(
@@ -163,7 +163,7 @@ def _header(pieces: Iterator[str], wanted: Sequence[str], delimiters: str, where
     if not reasons:
         raise InputError(f"{where}there is no header; the first line must name the columns")
     raise InputError(
-        f"{where}the header is not CSV: {_reason(_OPEN if _OPEN in reasons else reasons[0])}; mend it"
+        f"{where}the header is not CSV: {_reason(_OPEN if _OPEN in reasons else reasons[0])}; fix it"
     )
 
 

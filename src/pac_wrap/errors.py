@@ -6,7 +6,7 @@ PACWrapError
 ├── UnfittedError        (also scikit-learn's NotFittedError, so it lives in `scores.py`)
 ├── CertificateError     (ValueError)   a certificate file that is damaged, edited or unknown
 ├── OutputError          (OSError)      a file could not be written; nothing was left behind
-├── DataError            (OSError)      a data set cannot be had: missing, damaged or out of reach
+├── DataError            (OSError)      a data set is unavailable: missing, damaged or out of reach
 └── MissingExtraError    (ImportError)  an optional package is not installed; the text says what to install
 
 PACWrapWarning           (UserWarning)
@@ -46,7 +46,7 @@ class OutputError(PACWrapError, OSError):
 
 
 class DataError(PACWrapError, OSError):
-    """A data set cannot be had: missing, damaged or out of reach; the text says how to place it by hand."""
+    """A data set is unavailable: missing, damaged or out of reach; the text says how to place it by hand."""
 
 
 class MissingExtraError(PACWrapError, ImportError):

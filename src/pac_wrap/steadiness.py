@@ -27,7 +27,10 @@ WITNESSES: Final = 8  # rows kept to be scored again later
 SHARE: Final = 0.01  # of the time of scoring, spent on asking the witnesses again
 _AGAIN: Final = "call calibrate(X, y) again, with rows it has not been trained on"
 _ALONE: Final = "wrap a function that scores each row by itself"
-_RAISE: Final = "raise score_tolerance if the detector is merely not deterministic"
+_RAISE: Final = (
+    "raise score_tolerance, a share of the scores' interquartile range, if the detector is merely not"
+    " deterministic"
+)
 _LARGEST: Final = np.finfo(np.float64).max
 # what sums in another order may change, relative to a score: 16 units in the last place of a float32, and
 # of doubles, which may be differences of larger numbers, many more
@@ -171,7 +174,7 @@ def check_batches(
         if differences.beyond.any():
             raise InputError(
                 f"the scores of {name} depend on the other rows of their batch, which voids the promise:"
-                f" scored again in a smaller one, {differences}; {_ALONE}, freeze what is normalised by"
+                f" in a smaller batch {differences}; {_ALONE}, freeze what is normalised by"
                 f" the batch, or {_RAISE}"
             )
     return Witness(batch, again, tolerance)

@@ -23,6 +23,8 @@ from pac_wrap.cli.options import (
 from pac_wrap.cli.run import progress_bar
 
 NOT_CERTIFIED = 1
+_SINGLE = "One threshold"
+_RELAX = "Strategy relax: one level after the other, with higher ceilings"
 
 
 def calibrate(
@@ -35,23 +37,37 @@ def calibrate(
     delta_fnr: DeltaFnr = 0.05,
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
-    abstain: Annotated[bool, typer.Option(help="Whether points may be left undecided.")] = True,
+    abstain: Annotated[
+        bool, typer.Option(help="Leave points undecided, or use one threshold.", rich_help_panel=_SINGLE)
+    ] = True,
     strategy: Annotated[
-        Literal["relax", "hold_fnr", "hold_fpr"], typer.Option(help="How one threshold is reached.")
+        Literal["relax", "hold_fnr", "hold_fpr"],
+        typer.Option(
+            help="Raise the ceilings until one threshold keeps them, or hold one and certify the other.",
+            rich_help_panel=_SINGLE,
+        ),
     ] = "relax",
-    step: Step = 0.1,
+    step: Annotated[
+        float, typer.Option(help="How much a level raises the ceilings.", rich_help_panel=_RELAX)
+    ] = 0.1,
     growth: Annotated[
-        Literal["linear", "double"], typer.Option(help="Strategy relax: how the levels grow.")
+        Literal["linear", "double"], typer.Option(help="How the levels grow.", rich_help_panel=_RELAX)
     ] = "linear",
     ceilings: Annotated[
-        Literal["both", "fpr", "fnr"], typer.Option(help="Strategy relax: which ceilings are raised.")
+        Literal["both", "fpr", "fnr"], typer.Option(help="Which ceilings are raised.", rich_help_panel=_RELAX)
     ] = "both",
-    relax_delta: Annotated[bool, typer.Option(help="Strategy relax: raise the deltas instead.")] = False,
+    relax_delta: Annotated[
+        bool, typer.Option(help="Raise the deltas instead.", rich_help_panel=_RELAX)
+    ] = False,
     correction: Annotated[
-        Literal["share", "none"], typer.Option(help="Strategy relax: share delta among the levels.")
+        Literal["share", "none"],
+        typer.Option(help="Whether the levels share delta.", rich_help_panel=_RELAX),
     ] = "share",
     position: Annotated[
-        float, typer.Option(help="Strategy relax: where tau lies, 0 (alarm_from) to 1 (clear_below).")
+        float,
+        typer.Option(
+            help="Where the threshold lies, from 0 (alarm_from) to 1 (clear_below).", rich_help_panel=_RELAX
+        ),
     ] = 0.5,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to save the certificate.")

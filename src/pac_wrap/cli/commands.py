@@ -46,6 +46,10 @@ def _make_harmless(error: Exception) -> None:
 app = typer.Typer(
     cls=Commands,
     help="Certified false positive and false negative rates around any anomaly detector.",
+    epilog=(
+        "Exit codes: 0 done, certified or kept; 1 not certified, not verified or a promise broken; 2 wrong"
+        " usage, bad input or an output that cannot be written; 70 an error of pac-wrap itself; 130 Ctrl-C."
+    ),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

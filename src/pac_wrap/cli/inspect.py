@@ -22,8 +22,9 @@ def evaluate(
 ) -> None:
     """Measure the error rates on labelled points that were not used to calibrate.
 
-    Exit code 1 if a promised ceiling is significantly exceeded (one-sided exact test at 5 %, for one look:
-    a job that looks every night raises a false alarm sooner or later).
+    Exit code 1 if a promised ceiling is significantly exceeded: a one-sided exact test at 5 %.
+
+    That is for one look; a job that looks every night raises a false alarm sooner or later.
 
     Example: [bold]pac-wrap evaluate certificate.json test.csv --score score --label label[/bold]
     """
@@ -58,9 +59,9 @@ def verify(
 ) -> None:
     """Recompute a certificate from the scores it was made of; exit code 1 if it differs.
 
-    Finds a wrong file, a missing row or a changed score. Whether the detector gave these scores, whether the
-    labels are right and whether somebody chose the rows, it cannot know:
-    it finds accidents, not forgers. Whoever chose the scores can make a certificate that fits them.
+    Finds a wrong file, a missing row or a changed score: accidents, not forgers.
+
+    Not shown: that the detector gave these scores, that the labels are right, that nobody chose the rows.
 
     Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
     """

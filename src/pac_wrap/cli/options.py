@@ -35,7 +35,7 @@ MaxFpr = Annotated[str, typer.Option(help="Ceiling of the false positive rate, o
 MaxFnr = Annotated[str, typer.Option(help="Ceiling of the false negative rate, or none.")]
 DeltaFpr = Annotated[float, typer.Option(help="Chance that the FPR ceiling does not hold.")]
 DeltaFnr = Annotated[float, typer.Option(help="Chance that the FNR ceiling does not hold.")]
-Step = Annotated[float, typer.Option(help="Strategy relax: how much a level raises the ceilings.")]
+Step = Annotated[float, typer.Option(help="How much a level of the strategy relax raises the ceilings.")]
 
 
 def guarantee_of(max_fpr: str, max_fnr: str, delta_fpr: float, delta_fnr: float) -> "Guarantee":
@@ -85,4 +85,6 @@ def _ceiling(option: str, text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"{option} must be a number between 0 and 1, or none; got {text!r}") from None
+        raise InputError(
+            f"{option} must be a number between 0 and 1, or none; got {text!r}; write five percent as 0.05"
+        ) from None

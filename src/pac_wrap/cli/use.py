@@ -31,6 +31,7 @@ def decide(
     CSV or JSON lines on standard input, without -o, are decided as they come, in constant memory.
 
     Cells of a CSV stay as they are; in JSON made from one, the score is a number and every other cell a text.
+
     JSON has no infinities: they are the texts "Infinity" and "-Infinity", and are read as such.
 
     Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]

@@ -91,5 +91,5 @@ class Labels(NamedTuple):
 def _number(text: str | None, name: str, where: str) -> float:
     value = number(text or "")
     if value is None:
-        raise InputError(f"column {name!r} must hold numbers, got {text!r} in {where}; mend that row")
+        raise InputError(f"column {name!r} must hold numbers, got {text!r} in {where}; fix that row")
     return value

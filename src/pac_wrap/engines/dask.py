@@ -45,7 +45,7 @@ def calibrate(
         except ValueError as error:
             # such as read_csv raises where a column has another type than in the first rows
             reason = str(error).partition("\n")[0].rstrip(".")
-            remedy = "mend them, or give their columns one type"
+            remedy = "fix them, or give their columns one type"
             raise InputError(f"the partitions cannot be read: {reason}; {remedy}") from error
         return part
 

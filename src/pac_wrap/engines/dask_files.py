@@ -87,7 +87,7 @@ def calibrate_files(
 
 @contextmanager
 def _refusing(files: Sequence[str]) -> Iterator[None]:
-    """Say in one sentence what is wrong with the files; what Dask should mend is nothing to the user."""
+    """Say in one sentence what is wrong with the files; Dask's own advice is no use to the user."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=DeprecationWarning, module="dask")

@@ -171,7 +171,7 @@ def _counted(frame: Any, files: Sequence[str], score: str) -> list[tuple[str | N
     if wrong := sum(row.wrong for row in rows):
         example = min(row.bad for row in rows if row.wrong)
         others = f" and {wrong - 1:,} more" if wrong > 1 else ""
-        raise InputError(f"column {score!r} must hold numbers, got {example!r:.60}{others}; mend those rows")
+        raise InputError(f"column {score!r} must hold numbers, got {example!r:.60}{others}; fix those rows")
     return [(row.label, row.n) for row in rows]
 
 
@@ -189,7 +189,7 @@ def _refusing(files: Sequence[str]) -> Iterator[None]:
 
 def _reason(message: str) -> str:
     if "MALFORMED_RECORD" in message:
-        return "a row does not fit the header, or a cell holds a line break; mend it or leave --engine out"
+        return "a row does not fit the header, or a cell holds a line break; fix it or leave --engine out"
     lines = [
         line.strip()
         for line in message.splitlines()

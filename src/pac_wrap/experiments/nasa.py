@@ -158,7 +158,7 @@ def _findings(outcomes: list[Outcome], checks: list[Row]) -> Iterator[str]:
             yield (
                 f"{told}, printed ceiling not reached: {', '.join(missed)}. An AUC below one half means that"
                 " the labelled stretch is predicted better than the rest of the test part; no single"
-                " threshold separates them then, and nothing was tuned on the test part to mend it."
+                " threshold separates them then, and nothing was tuned on the test part to fix it."
             )
     held = [
         _holds(row[f"{rate}, random"], row[f"{rate}, if independent"]) for row in checks for rate in RATES

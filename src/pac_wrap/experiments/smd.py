@@ -246,7 +246,7 @@ def _concentration(series: list[Points]) -> str:
     few = next(k for k in range(1, len(counts) + 1) if 10 * sum(counts[:k]) >= 9 * sum(counts))
     return (
         f"With one threshold for all machines, nine tenths of the errors on normal steps lie on {few} of"
-        f" {len(counts)} machines. So errors stay together at any distance, and no spacing mends it; a"
+        f" {len(counts)} machines. So errors stay together at any distance, and no spacing helps; a"
         " threshold for each machine would lessen it, if each had labels enough."
     )
 

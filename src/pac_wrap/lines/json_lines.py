@@ -145,7 +145,7 @@ def _object(line: str, scan: Scan) -> Any:
         found, end = None, 0
     if end == len(line) and type(found) is dict:
         return found
-    return "is not a JSON object on one line; mend that row"
+    return "is not a JSON object on one line; fix that row"
 
 
 def _not_an_object(found: Any) -> str | None:

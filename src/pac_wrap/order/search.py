@@ -45,7 +45,7 @@ def within(scores: NDArray[Any], bounds: Bounds) -> NDArray[np.bool_]:
 
 
 class Rank(NamedTuple):
-    """A wanted rank: of which class (0 normal, 1 anomalous), and the how-manyeth smallest, from 1."""
+    """A wanted rank: of which class (0 normal, 1 anomalous), and the k-th smallest of it, counting from 1."""
 
     label: int
     k: int

@@ -95,15 +95,17 @@ def show_evaluation(certificate: Certificate, metrics: Metrics) -> RenderableTyp
     title = "measured, with exact 95 % intervals"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("", "max", "measured", "errors", "verdict"):
-        table.add_column(name, justify="left" if name in ("", "verdict") else "right", no_wrap=True)
+        table.add_column(
+            name, justify="left" if name in ("", "verdict") else "right", no_wrap=name != "verdict"
+        )
     over = exceeded(metrics, certificate.certified)
     ceilings = _ceilings(certificate)
     for name, rate, promised in (("FPR", metrics.fpr, ceilings[0]), ("FNR", metrics.fnr, ceilings[1])):
         kept = "nothing promised"
         if promised is not None:
-            within = "within" if rate.n and rate.value <= promised else "above, not surely"
+            within = "within" if rate.n and rate.value <= promised else "above, not significantly"
             within = within if rate.n else "no points"
-            kept = "significantly above" if name in over else within
+            kept = "exceeded" if name in over else within
         table.add_row(name, _ceiling(promised), str(rate), f"{rate.count:,} of {rate.n:,}", kept)
     for name, rate in (
         ("ERR", metrics.err),
@@ -118,7 +120,7 @@ def show_evaluation(certificate: Certificate, metrics: Metrics) -> RenderableTyp
 def show_comparison(contenders: list[Contender]) -> RenderableType:
     """Return the detectors side by side, the best in each respect marked with a star."""
     shared = contenders[0].abstaining.guarantee
-    table = Table(title=f"each with {shared}", title_justify="left", box=SIMPLE_HEAD)
+    table = Table(box=SIMPLE_HEAD)
     for name in ("score", "AUC", "abstained", "regime", "one threshold keeps"):
         table.add_column(name, justify="left" if name in ("score", "regime") else "right")
     least = min(one.abstained for one in contenders)
@@ -132,7 +134,9 @@ def show_comparison(contenders: list[Contender]) -> RenderableType:
             one.abstaining.regime.value,
             f"{kept}{' *' if one.common_ceiling == lowest and one.single.certified else '  '}",
         )
-    return table
+    return Group(
+        f"each with {shared}", table, "* the best; one threshold: the least ceiling that both rates keep"
+    )
 
 
 def picture(shown: RenderableType, title: str, width: int = 84) -> str:

@@ -38,7 +38,7 @@ is 1; cut the series at the gap or fill it
     if missing.any():
         first = int(missing.argmax())
         raise InputError(
-            f"timestamps must be finite, got {times[first]} at position {first}; drop or mend that step"
+            f"timestamps must be finite, got {times[first]} at position {first}; drop or fix that step"
         )
     if times.size < 2:
         return
