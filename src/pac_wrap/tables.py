@@ -148,7 +148,7 @@ class Table:
             raise miscounted(self.names, rows, written)
 
     def _alike(self, options: str) -> bool:
-        """Return whether the types of the wanted columns say how all are written: to find others takes long."""
+        """Return whether the types of the wanted columns say how all are written; finding all takes long."""
         return self.reader == "read_parquet" and not options.startswith("FORMAT json")
 
     def score_sql(self, score: str) -> str:
