@@ -29,7 +29,9 @@ def error_budget(n: int, rate: float, delta: float) -> int | None:
     rate, delta = check_rate("rate", rate), check_rate("delta", delta)
     if not cdf_at_most(0, n, rate, delta):
         return None
-    guess = int(n * Fraction(rate) + Fraction(_beyond_mean(n, rate, delta)))
+    beyond = _beyond_mean(n, rate, delta)
+    # beyond so many points a float is too coarse to start from
+    guess = int(n * rate + beyond if n <= SCIPY_UP_TO else n * Fraction(rate) + Fraction(beyond))
     return _last(lambda k: cdf_at_most(k, n, rate, delta), 0, n, guess)
 
 

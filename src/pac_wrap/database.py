@@ -21,8 +21,10 @@ from pac_wrap.textlines import is_unicode
 
 Progress = Callable[[float], None]
 
+# no query joins tables, and to order joins DuckDB looks for the statistics of each column among those of all
+_NO_JOINS: Final = "join_order"
 # writers leave NaN out of a Parquet file's statistics, so they prove nothing about NaN
-_IN_ORDER: Final = ("disabled_optimizers = 'statistics_propagation'",)
+_IN_ORDER: Final = (f"disabled_optimizers = 'statistics_propagation,{_NO_JOINS}'",)
 _ALWAYS: Final = (
     # progress is asked for, never printed by the engine itself
     "enable_progress_bar = true",
@@ -111,4 +113,5 @@ def _fast() -> tuple[str, ...]:
         f"threads = {threads}",
         f"memory_limit = '{300 + 100 * threads}MB'",
         "preserve_insertion_order = false",
+        f"disabled_optimizers = '{_NO_JOINS}'",
     )

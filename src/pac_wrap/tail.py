@@ -106,11 +106,10 @@ def _cdf_to_40_digits(k: int, n: int, p: Fraction) -> Decimal:
 def _pmf(k: int, n: int, p: Fraction) -> Decimal:
     hit, miss = Decimal(p.numerator) / p.denominator, Decimal(p.denominator - p.numerator) / p.denominator
     few = min(k, n - k)
-    if few < _FEW:
-        return comb(n, few) * hit**k * miss ** (n - k)
-    # by logarithms: the number of ways alone may be larger than any exponent
-    ways = _log_ways(n, few, getcontext().prec)
-    return (ways + k * hit.ln() + (n - k) * miss.ln()).exp()
+    if few < _FEW or n <= SCIPY_UP_TO:
+        return _ways(n, few, getcontext().prec) * hit**k * miss ** (n - k)
+    # by logarithms, which take longer: the number of ways alone may be larger than any exponent
+    return (_log_ways(n, few, getcontext().prec) + k * hit.ln() + (n - k) * miss.ln()).exp()
 
 
 def _sum(k: int, n: int, p: Fraction) -> Decimal:
@@ -146,6 +145,12 @@ def _node(step: int, digits: int) -> tuple[Decimal, Decimal]:
     fall = (Decimal(-step) / _STEPS_PER_UNIT).exp()
     place = (Decimal(step) / _STEPS_PER_UNIT - fall).exp()
     return place, place * (1 + fall)
+
+
+@lru_cache(maxsize=64)
+def _ways(n: int, k: int, digits: int) -> Decimal:
+    """Return n over k in the same sense as its logarithm."""
+    return +Decimal(comb(n, k)) if k < _FEW else _log_ways(n, k, digits).exp()
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""Files of one format as one DuckDB view called source, of the columns asked for, and a query for all."""
+"""Files of one format as one DuckDB view called source, of the columns asked for, and what holds all."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,9 @@ _NO_FOLDERS: Final = "hive_partitioning = false"
 class View:
     """What the view called source shows: the types of its columns, and what else is in the files.
 
-    `everything` is the query for every column. CSV files were looked at, and their rows counted, beforehand.
+    `everything` holds every column and stands after FROM. For Parquet it is no query of its own: each `*`
+    takes DuckDB a time that grows with the square of the number of columns. CSV files were looked at, and
+    their rows counted, beforehand.
     """
 
     columns: list[str]
@@ -52,18 +54,17 @@ def make_view(
             name: column.astype(np.float32) for name, column in arrays.items() if column.dtype == np.half
         }
         connection.register("source", arrays | halves)  # two bytes are a type that DuckDB does not know
-        everything = "SELECT * FROM source"
         narrow = {name: score_type(column.dtype) for name, column in arrays.items()}
-        return View(list(arrays), types_of(connection, everything), everything, score_types=narrow)
+        return View(list(arrays), types_of(connection, "source"), "source", score_types=narrow)
     if reader == "read_csv":
         found = csv_queries(connection, files, wanted, scratch=scratch, whole=whole, delimiter=delimiter)
         connection.execute(f"CREATE VIEW source AS {found.wanted}")
         types = {name: "VARCHAR" for name in wanted if name in found.columns}
-        return View(found.columns, types, found.everything, found.files, found.rows)
+        return View(found.columns, types, f"({found.everything})", found.files, found.rows)
     read = _json if reader == "read_json" else _parquet
     columns, picked, everything = read(connection, files, wanted, scratch)
     connection.execute(f"CREATE VIEW source AS {picked}")
-    return View(columns, types_of(connection, "SELECT * FROM source"), everything)
+    return View(columns, types_of(connection, "source"), everything)
 
 
 def _json(
@@ -71,7 +72,7 @@ def _json(
 ) -> tuple[list[str], str, str]:
     each = [file_text(file, scratch) for file in files]
     options = f"{_NO_FOLDERS}, union_by_name = true, sample_size = -1"
-    names = [list(types_of(connection, f"SELECT * FROM read_json({one}, {options})")) for one in each]
+    names = [list(types_of(connection, f"read_json({one}, {options})")) for one in each]
     require_in_all(files, names, wanted)
     columns = list(dict.fromkeys(name for listed in names for name in listed))
     listed = f"[{', '.join(each)}]"
@@ -80,7 +81,7 @@ def _json(
     typed = ", ".join(f"{quote_text(name)}: 'JSON'" for name in present)
     texts = ", ".join(f"{quote_name(name)} ->> '$' AS {quote_name(name)}" for name in present)
     picked = f"SELECT {texts} FROM read_json({listed}, {_NO_FOLDERS}, columns = {{{typed}}})"
-    return columns, picked, f"SELECT * FROM read_json({listed}, {options})"
+    return columns, picked, f"read_json({listed}, {options})"
 
 
 def _parquet(
@@ -96,25 +97,27 @@ def _parquet(
     shown = ", ".join(map(quote_name, present))
     if len(files) == 1:
         rows = f"read_parquet({each[0]}, {_NO_FOLDERS})"
-        return columns, f"SELECT {shown} FROM {rows}", f"SELECT * FROM {rows}"
+        return columns, f"SELECT {shown} FROM {rows}", rows
     rows = f"read_parquet([{', '.join(each)}], {_NO_FOLDERS}, union_by_name = true)"
-    kinds = [types_of(connection, f"SELECT {shown} FROM read_parquet({one}, {_NO_FOLDERS})") for one in each]
-    together = types_of(connection, f"SELECT {shown} FROM {rows}")
+    kinds = [types_of(connection, f"read_parquet({one}, {_NO_FOLDERS})", shown) for one in each]
+    together = types_of(connection, rows, shown)
     mixed = [
         name for name in present if together[name] == "FLOAT" and len({kind[name] for kind in kinds}) > 1
     ]
     if not mixed:
-        return columns, f"SELECT {shown} FROM {rows}", f"SELECT * FROM {rows}"
+        return columns, f"SELECT {shown} FROM {rows}", rows
     # where one file has float32 and another whole numbers, DuckDB would make float32 of both
     doubles = ", ".join(f"CAST({quote_name(name)} AS DOUBLE) AS {quote_name(name)}" for name in mixed)
     parts = [f"(SELECT {{}} REPLACE ({doubles}) FROM read_parquet({one}, {_NO_FOLDERS}))" for one in each]
-    everything = " UNION ALL BY NAME ".join(part.format("*") for part in parts)
-    return columns, f"SELECT {shown} FROM ({everything})", everything
+    everything = f"({' UNION ALL BY NAME '.join(part.format('*') for part in parts)})"
+    return columns, f"SELECT {shown} FROM {everything}", everything
 
 
-def types_of(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
-    """Return the types of the columns that a query gives."""
-    return {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {query}").fetchall()}
+def types_of(connection: duckdb.DuckDBPyConnection, table: str, columns: str = "*") -> dict[str, str]:
+    """Return the types of the columns of what may stand after FROM."""
+    # not by DESCRIBE, which goes through all columns twice
+    found = connection.sql(f"SELECT {columns} FROM {table}")
+    return dict(zip(found.columns, map(str, found.types), strict=True))
 
 
 def _top_level(connection: duckdb.DuckDBPyConnection, file: str) -> list[str]:
