@@ -21,6 +21,7 @@ from pac_wrap.csvform import CsvRows
 from pac_wrap.csvtables import csv_queries
 from pac_wrap.database import connected
 from pac_wrap.errors import InputError
+from pac_wrap.labels import without_case
 from pac_wrap.lines import decide_files, decide_lines
 from pac_wrap.numerals import number
 from shell import CERTIFICATE
@@ -237,6 +238,6 @@ def by_spark(seeds: range, folder: Path) -> int:
             unknown = score is None or (isinstance(score, float) and np.isnan(score))
             found[row.file.split("/")[-2]].append((None if unknown else score, row.label))
     for number_, (rows, words) in expected.items():
-        lowered = [(score, label and label.lower()) for score, label in rows]
+        lowered = [(score, label and without_case(label)) for score, label in rows]
         assert sorted(map(repr, found[number_])) == sorted(map(repr, lowered)), words
     return len(expected)

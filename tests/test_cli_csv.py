@@ -205,3 +205,43 @@ def test_a_hundred_thousand_columns_are_read_in_seconds(tmp_path: Path) -> None:
     # 94 s and more when every column was declared to the engine
     assert time.perf_counter() - start < 30
     assert (tmp_path / "out.csv").read_text().count("\n") == 21
+
+
+@pytest.mark.parametrize("quote", ["", '"'], ids=["as it is", "with quotes"])
+def test_a_column_without_a_name_is_not_taken_for_another(quote: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", f",column0,Column0_\n{quote}9{quote},0.1,7\n0.1,9,8\n")
+    succeeded(*DECIDE, path, "--score", "column0", "-o", tmp_path / "out.parquet")
+    with duckdb.connect() as connection:
+        found = connection.execute(f"SELECT * FROM '{tmp_path}/out.parquet'").fetchall()
+    assert [row[:4] for row in found] == [(9.0, 0.1, 7, 0), (0.1, 9.0, 8, 1)]
+
+
+@pytest.mark.parametrize("name", ["out.parquet", "out.csv", "out.jsonl"])
+def test_columns_of_several_files_that_differ_only_in_case_are_refused(name: str, tmp_path: Path) -> None:
+    first = write(tmp_path / "a.csv", "score,ID\n0.1,1\n")
+    second = write(tmp_path / "b.csv", "score,id\n9,2\n")
+    message = refused(tmp_path, *DECIDE, first, second, "--score", "score", "-o", tmp_path / name)
+    assert "b.csv has two columns named 'ID'; rename one of them" in message
+
+
+@pytest.mark.parametrize("name", ["[id]", "{id}", "[", "{"])
+def test_a_column_whose_name_looks_like_json_comes_from_a_stream_as_from_a_file(
+    name: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "a.csv", f"{name},score,label\n1,0.1,0\n2,9,1\n")
+    whole = path.read_bytes()
+    assert succeeded(*DECIDE, "-", "--score", "score", stdin=whole) == succeeded(*DECIDE, path, *COLUMNS[:2])
+    assert succeeded("evaluate", CERTIFICATE, "-", *COLUMNS, stdin=whole) == succeeded(
+        "evaluate", CERTIFICATE, path, *COLUMNS
+    )
+
+
+def test_json_after_empty_lines_is_json_on_standard_input_too() -> None:
+    rows = b'\n\n{"score": 0.1, "label": 0}\n{"score": 9, "label": 1}\n'
+    assert "of 1" in succeeded("evaluate", CERTIFICATE, "-", *COLUMNS, stdin=rows)
+
+
+def test_a_table_that_also_stands_on_standard_input_is_named_so(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "score,label\n0.1,0\n9,1\n")
+    done = command("evaluate", CERTIFICATE, path, "-", *COLUMNS, stdin=path.read_bytes())
+    assert f"{path} and standard input have the same content" in done.err

@@ -18,7 +18,7 @@ from typing import Any, Final
 import duckdb
 import numpy as np
 
-from pac_wrap.columns import miscounted, missing_scores, not_a_number, require_column
+from pac_wrap.columns import miscounted, missing_scores, not_a_number, refuse_twins, require_column
 from pac_wrap.csvform import CsvRows, Form
 from pac_wrap.database import connected, file_text
 from pac_wrap.errors import InputError
@@ -91,6 +91,16 @@ def require_in_all(files: Sequence[Path], names: Sequence[Sequence[str]], wanted
                 f"{files[lacking[0]]} has no column {column!r}, which other files have; its columns are"
                 f" {', '.join(names[lacking[0]])}; leave that file out or fix it"
             )
+
+
+def all_columns(files: Sequence[Path], names: Sequence[Sequence[str]]) -> list[str]:
+    """Return the columns of all files, each once; two that differ only in case are refused.
+
+    Engines would take them for one, and fill each with what both hold.
+    """
+    columns = list(dict.fromkeys(name for known in names for name in known))
+    refuse_twins(columns, f"the table of {', '.join(map(str, files))}")
+    return columns
 
 
 def columns_of(file: CsvFile, columns: Sequence[str]) -> Iterator[list[tuple[str, ...]]]:

@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 
 from pac_wrap.columns import require_column
-from pac_wrap.csvfiles import CsvFile, columns_of, require_in_all, survey
+from pac_wrap.csvfiles import CsvFile, all_columns, columns_of, require_in_all, survey
 from pac_wrap.database import file_text
 from pac_wrap.numerals import number_sql
 from pac_wrap.sql import quote_name, quote_text
@@ -56,32 +56,33 @@ def csv_queries(
     """
     surveyed = [survey(file, wanted, delimiter) for file in files]
     require_in_all(files, [file.form.names for file in surveyed], wanted)
-    columns = list(dict.fromkeys(name for file in surveyed for name in file.form.names))
+    columns = all_columns(files, [file.form.names for file in surveyed])
     for column in wanted:
         require_column(column, columns)
     shown = columns if whole else [name for name in columns if name in wanted] or columns[:1]
-    parts = list(_parts(connection, surveyed, shown, scratch))
+    quoted = _quoted(shown)
+    parts = list(_parts(connection, surveyed, quoted, scratch))
     texts = " UNION ALL BY NAME ".join(f"({query})" for query, _ in parts)
-    picked = ", ".join(quote_name(_named(name)) for name in shown if name in wanted) or "*"
-    everything = _typed(connection, texts, shown, wanted) if whole else texts
+    picked = ", ".join(quoted[name] for name in shown if name in wanted) or "*"
+    everything = _typed(connection, texts, quoted, wanted) if whole else texts
     rows = sum(rows for _, rows in parts)
     return CsvQueries(tuple(surveyed), columns, f"SELECT {picked} FROM ({texts})", everything, rows)
 
 
 def _parts(
-    connection: duckdb.DuckDBPyConnection, files: Sequence[CsvFile], shown: Sequence[str], scratch: Path
+    connection: duckdb.DuckDBPyConnection, files: Sequence[CsvFile], quoted: dict[str, str], scratch: Path
 ) -> Iterator[tuple[str, int]]:
     """Yield queries for the files in their order, those of one form together, each with its rows counted."""
     groups = groupby(files, lambda file: (file.form, file.line_end, file.packing, file.rows is None))
     for number, ((form, line_end, packing, odd), group) in enumerate(groups):
         places = {name: place for place, name in enumerate(form.names)}
-        present = [name for name in shown if name in places]
+        present = {name: text for name, text in quoted.items() if name in places}
         if odd:
             for place, file in enumerate(group):
                 yield _loaded(connection, file, present, f"loaded_{number}_{place}")
             continue
         listed = list(group)
-        renamed = ", ".join(f"c{places[name]} AS {quote_name(_named(name))}" for name in present)
+        renamed = ", ".join(f"c{places[name]} AS {text}" for name, text in present.items())
         paths = ", ".join(file_text(file.path, scratch) for file in listed)
         typed = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(form.names)))
         query = (
@@ -95,14 +96,14 @@ def _parts(
 
 
 def _loaded(
-    connection: duckdb.DuckDBPyConnection, file: CsvFile, columns: Sequence[str], table: str
+    connection: duckdb.DuckDBPyConnection, file: CsvFile, quoted: dict[str, str], table: str
 ) -> tuple[str, int]:
     """Make a table of columns of a file, and return the query for it and its number of rows."""
-    names = [quote_name(_named(name)) for name in columns]
-    connection.execute(f"CREATE TABLE {table} ({', '.join(f'{name} VARCHAR' for name in names)})")
-    cells = ", ".join(f"nullif(CAST(c{place} AS VARCHAR), '')" for place in range(len(names)))
+    typed = ", ".join(f"{text} VARCHAR" for text in quoted.values())
+    connection.execute(f"CREATE TABLE {table} ({typed})")
+    cells = ", ".join(f"nullif(CAST(c{place} AS VARCHAR), '')" for place in range(len(quoted)))
     rows = 0
-    for picked in columns_of(file, columns):
+    for picked in columns_of(file, list(quoted)):
         connection.register("batch", {f"c{place}": _texts(cells_) for place, cells_ in enumerate(picked)})
         connection.execute(f"INSERT INTO {table} SELECT {cells} FROM batch")
         connection.unregister("batch")
@@ -115,26 +116,27 @@ def _texts(cells: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.object_]]
 
 
 def _typed(
-    connection: duckdb.DuckDBPyConnection, texts: str, columns: Sequence[str], scores: Sequence[str]
+    connection: duckdb.DuckDBPyConnection, texts: str, quoted: dict[str, str], scores: Sequence[str]
 ) -> str:
     """Return the query for all columns with types: scores are doubles, others numbers if each cell is one."""
-    kinds = dict.fromkeys(columns, "VARCHAR")
+    kinds = dict.fromkeys(quoted, "VARCHAR")
     for kind, spelling in reversed(_KINDS.items()):
-        left = [name for name in columns if name not in scores]
+        left = [name for name in quoted if name not in scores]
         for start in range(0, len(left), _TOGETHER):
             some = left[start : start + _TOGETHER]
-            tests = ", ".join(
-                f"bool_and(regexp_full_match({quote_name(_named(name))}, '{spelling}'))" for name in some
-            )
+            tests = ", ".join(f"bool_and(regexp_full_match({quoted[name]}, '{spelling}'))" for name in some)
             (found,) = connection.execute(f"SELECT {tests} FROM ({texts})").fetchall()
             kinds |= {name: kind for name, fits in zip(some, found, strict=True) if fits}
     shown = ", ".join(
-        f"{number_sql(name) if column in scores else f'CAST({name} AS {kinds[column]})'} AS {name}"
-        for column, name in ((column, quote_name(_named(column))) for column in columns)
+        f"{number_sql(text) if name in scores else f'CAST({text} AS {kinds[name]})'} AS {text}"
+        for name, text in quoted.items()
     )
     return f"SELECT {shown} FROM ({texts})"
 
 
-def _named(name: str) -> str:
-    """Return what a column is called in DuckDB, which knows none without a name."""
-    return name or "column0"
+def _quoted(names: Sequence[str]) -> dict[str, str]:
+    """Return what columns are called in DuckDB, which knows none without a name: that gets one of its own."""
+    taken, free = {name.lower() for name in names}, "column0"
+    while free in taken:
+        free += "_"
+    return {name: quote_name(name or free) for name in names}

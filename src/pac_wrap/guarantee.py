@@ -118,6 +118,8 @@ class Budget:
         check_count("n", self.n)
         check_rate("rate", self.rate)
         check_rate("delta", self.delta)
+        if not 0.0 <= self.confidence <= 1.0:
+            raise InputError(f"confidence must lie between 0 and 1, got {self.confidence!r}")
 
     @classmethod
     def of(cls, n: int, rate: float, delta: float) -> "Budget":

@@ -6,6 +6,7 @@ from typing import Final
 
 from pac_wrap.errors import InputError
 from pac_wrap.foreign import listed, quoted
+from pac_wrap.sql import Dialect
 
 # so many different labels are looked at; two are right
 LOOKED_AT: Final = 9
@@ -45,7 +46,22 @@ def anomaly_marks(
     return marks
 
 
+def without_case(text: str) -> str:
+    """Return a text in lower case if it is ASCII: of other letters, every engine makes something else.
+
+    >>> without_case("Fault"), without_case("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}")
+    ('fault', 'İ')
+    """
+    return text.lower() if text.isascii() else text
+
+
+def without_case_sql(text: str, dialect: Dialect = "duckdb") -> str:
+    """Return the SQL expression for `without_case`: of ASCII alone, each character is one byte."""
+    size = "octet_length" if dialect == "spark" else "strlen"
+    return f"CASE WHEN {size}({text}) = length({text}) THEN lower({text}) ELSE {text} END"
+
+
 def spellings(label: str) -> tuple[str, ...]:
     """Return the lower-case texts that a label may stand in a file as."""
-    text = label.lower()
+    text = without_case(label)
     return (text, f"{text}.0") if re.fullmatch(r"[+-]?\d+", text) else (text,)

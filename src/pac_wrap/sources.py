@@ -35,6 +35,7 @@ _READERS: Final = {
 }
 _PACKED: Final = (".gz", ".zst")
 _BLOCK: Final = 1 << 16
+_SPOOLED: Final = "standard-input"
 PARQUET: Final = b"PAR1"
 EMPTY_INPUT: Final = "standard input is empty; it needs a header and rows"
 
@@ -55,8 +56,12 @@ def find_all(paths: Sequence[str], scratch: Path, start: bytes = b"") -> list[Pa
             twice = f"{file} is named twice" if file == first else f"{first} and {file} are one file"
             raise InputError(f"{twice}, and its rows would count twice; name it once")
     for first, second in _same_content(files):
+        shown = " and ".join(
+            "standard input" if one.with_suffix("") == scratch / _SPOOLED else str(one)
+            for one in (first, second)
+        )
         warnings.warn(
-            f"{first} and {second} have the same content; if that is one table twice, its rows count twice",
+            f"{shown} have the same content; if that is one table twice, its rows count twice",
             PACWrapWarning,
             stacklevel=2,
         )
@@ -145,17 +150,26 @@ def standard_input() -> BufferedReader:
 
 def _spooled(scratch: Path, start: bytes) -> Path:
     """Return a file with what stands on standard input, named after its format."""
-    target, stream = scratch / "standard-input", standard_input()
+    target, stream = scratch / _SPOOLED, standard_input()
     with target.open("wb") as copy:
         copy.write(start)
         while chunk := stream.read(1 << 20):
             copy.write(chunk)
     with target.open("rb") as copy:
-        first = copy.read(4)
+        first = copy.read(_BLOCK)
     if not first:
         raise InputError(EMPTY_INPUT)
-    suffix = ".parquet" if first == PARQUET else ".jsonl" if first[:1] in b"{[" else ".csv"
+    suffix = ".parquet" if first[:4] == PARQUET else ".jsonl" if is_json(first) else ".csv"
     return target.rename(target.with_suffix(suffix))
+
+
+def is_json(start: bytes) -> bool:
+    """Return whether a table that starts so is JSON; a column of a CSV may be called [id] or {id}.
+
+    >>> is_json(b'{"score": 1}'), is_json(b"[id],score")
+    (True, False)
+    """
+    return re.match(rb'(\xef\xbb\xbf)?\s*(\{\s*("|\}|$)|\[\s*(\{|\[|\]|$))', start) is not None
 
 
 def reader_of(files: list[Path]) -> str:

@@ -25,7 +25,7 @@ from pac_wrap.csvfiles import refuse_rows, refuse_scores
 from pac_wrap.database import Progress, connected, watched
 from pac_wrap.errors import InputError
 from pac_wrap.inputs import Scores
-from pac_wrap.labels import LOOKED_AT, anomaly_marks
+from pac_wrap.labels import LOOKED_AT, anomaly_marks, without_case_sql
 from pac_wrap.numerals import number_sql
 from pac_wrap.outputs import written_columns
 from pac_wrap.precision import ScoreType
@@ -292,7 +292,7 @@ def _text(column: str, kind: str) -> str:
 
 def label_text(label: str) -> str:
     """Return the label, as the text it is compared as, as an SQL expression."""
-    return f"lower(CAST({quote_name(label)} AS VARCHAR))"
+    return without_case_sql(f"CAST({quote_name(label)} AS VARCHAR)")
 
 
 def one_of(text: str, values: Sequence[str]) -> str:

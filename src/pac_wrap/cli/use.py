@@ -71,7 +71,7 @@ def _decide_table(
     from pac_wrap.tables import found_files, open_found
 
     rule = certificate.rule
-    options = output_options(f".{form}" if output is None else output.name)
+    options = output_options(f".{form}" if output is None or _has_no_ending(output) else output.name)
     with (
         progress_bar("deciding") as progress,
         found_files(tables, start) as found,
@@ -93,6 +93,11 @@ def _decide_table(
                 while chunk := finished.read(1 << 20):
                     stdout.write(chunk)
             stdout.flush()
+
+
+def _has_no_ending(output: Path) -> bool:
+    """Return whether an output is a pipe or a device, whose name says nothing of a format."""
+    return output.suffix == "" and output.exists() and not output.is_file()
 
 
 def _decide_csv(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.errors import InputError
 from pac_wrap.kernels import Floats
-from pac_wrap.labels import LOOKED_AT
+from pac_wrap.labels import LOOKED_AT, without_case
 from pac_wrap.numerals import number
 
 
@@ -71,7 +71,7 @@ class Labels(NamedTuple):
         found = encoded.dictionary
         real = pa.types.is_floating(found.type)
         texts = found.to_numpy(zero_copy_only=False) if real else found.cast(pa.string()).to_pylist()
-        lowered = [str(text).lower() for text in texts]
+        lowered = [without_case(str(text)) for text in texts]
         return cls([*lowered, None], encoded.indices.fill_null(len(lowered)).to_numpy())
 
     @property

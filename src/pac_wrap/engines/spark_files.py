@@ -21,7 +21,7 @@ from pac_wrap.engines.spark import LABELS, SCORES, calibrate, check_frame, type_
 from pac_wrap.engines.spark_session import local_session
 from pac_wrap.errors import InputError
 from pac_wrap.guarantee import Guarantee
-from pac_wrap.labels import LOOKED_AT, anomaly_marks
+from pac_wrap.labels import LOOKED_AT, anomaly_marks, without_case_sql
 from pac_wrap.numerals import BLANKS, NUMBER
 from pac_wrap.relaxation import Strategy, StrategyName
 from pac_wrap.scratch import scratch_folder
@@ -145,7 +145,8 @@ def _columns(frame: Any, score: str, label: str, narrow: bool) -> Any:
     Scores become doubles unless they are float32 in all files: Spark would make float32 of whole numbers too.
     """
     check_frame(frame, {score: (*SCORES, "string"), label: LABELS})
-    name, text = quote_name(score, "spark"), f"lower(CAST({quote_name(label, 'spark')} AS STRING))"
+    name = quote_name(score, "spark")
+    text = without_case_sql(f"CAST({quote_name(label, 'spark')} AS STRING)", "spark")
     if dict(frame.dtypes)[score] != "string":
         number = name if narrow else f"CAST({name} AS DOUBLE)"
         return frame.selectExpr(f"{number} AS score", "CAST(NULL AS STRING) AS bad", f"{text} AS label")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from pac_wrap.columns import refuse_added, require_column
-from pac_wrap.csvfiles import CsvFile, headers, opened_rows
+from pac_wrap.csvfiles import CsvFile, all_columns, headers, opened_rows
 from pac_wrap.csvform import CsvRows, up_to_first
 from pac_wrap.errors import InputError
 from pac_wrap.lines.cells import ADDED, Answers, Batch, json_numbers, not_utf8, read_scores
@@ -87,7 +87,7 @@ class CsvFilesLines:
     def __init__(self, files: Sequence[Path], score: str, keep: bool, delimiter: str | None) -> None:
         self.files = [CsvFile(*pair) for pair in zip(files, headers(files, [score], delimiter), strict=True)]
         self._score, self._keep = score, keep
-        self._columns = tuple(dict.fromkeys(name for file in self.files for name in file.form.names))
+        self._columns = tuple(all_columns(files, [file.form.names for file in self.files]))
         self._done, self._current = 0, cast(CsvLines | None, None)
         require_column(score, list(self._columns))
         refuse_added(self._columns, ADDED)

@@ -4,7 +4,7 @@ import json
 from typing import Final
 
 from pac_wrap.errors import InputError
-from pac_wrap.sources import EMPTY_INPUT, PARQUET
+from pac_wrap.sources import EMPTY_INPUT, PARQUET, is_json
 from pac_wrap.textlines import CHUNK, LONGEST, MARK, Source
 
 _UNREADABLE: Final = {
@@ -33,10 +33,9 @@ def is_streamed(start: bytes) -> bool:
     for bytes_, what in _UNREADABLE.items():
         if start.startswith(bytes_):
             raise InputError(f"standard input is {what}")
-    content = _content(start)
-    if not content:
+    if not _content(start):
         raise InputError(EMPTY_INPUT)
-    if content[:1] in (b"{", b"["):
+    if is_json(start):
         return is_json_line(start)
     return start[:4] != PARQUET
 
