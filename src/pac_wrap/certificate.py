@@ -185,7 +185,7 @@ class Certificate:
         """Return what the certificate says, as pairs of a heading and a text; a heading may be empty."""
         lines = [("asked", str(self.guarantee)), ("promised", _promise(self)), ("rule", _rule(self))]
         if self.score_type != "float64":
-            lines += [("", f"so decided as if every score were rounded to {self.score_type} first")]
+            lines += [("", f"which decides as if every score were rounded to {self.score_type} first")]
         lines += [("regime", f"{self.regime.value}: {self.regime.explanation}")]
         lines += [("", sentence) for sentence in self.diagnosis]
         lines += [(name, _evidence(one, self.levels is not None)) for name, _, one in self._sides()]
