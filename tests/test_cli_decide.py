@@ -4,6 +4,8 @@ import csv
 import gzip
 import io
 import json
+import os
+import subprocess
 from math import inf, nextafter
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import Certificate, Guarantee, calibrate
-from shell import CERTIFICATE, command, parquet, succeeded, write
+from shell import CERTIFICATE, GOLDEN, SCRIPT, command, parquet, succeeded, write
 
 RULE = Certificate.load(CERTIFICATE)
 LOW, HIGH = RULE.thresholds.clear_below, RULE.thresholds.alarm_from
@@ -216,3 +218,14 @@ def test_a_column_that_turns_from_numbers_to_text_late_is_kept(tmp_path: Path) -
     assert len(lines) == 30_002
     assert lines[1].startswith("0,1")
     assert lines[-1] == 'x7,1.5,-1,"{0,1}"'
+
+
+def test_a_pipe_without_an_ending_gets_the_format_that_is_asked_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    words = ["decide", CERTIFICATE, GOLDEN / "new.csv", "--score", "score", "--format", "csv", "-o", pipe]
+    process = subprocess.Popen([SCRIPT, *map(str, words)])
+    with pipe.open(encoding="utf-8") as opened:
+        assert opened.read() == (GOLDEN / "verdicts.csv").read_text(encoding="utf-8")
+    assert process.wait(60) == 0
+    assert pipe.is_fifo()

@@ -165,3 +165,19 @@ def test_one_column_cannot_be_both_score_and_label_without_a_word(tmp_path: Path
     path = write(tmp_path / "a.csv", "label\n0\n1\n")
     sentence = refused(tmp_path, "calibrate", path, "--score", "label", "--label", "label")
     assert "save it as CSV" not in sentence
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "dask"])
+def test_letters_that_engines_put_into_lower_case_differently_are_told_apart(
+    engine: str, tmp_path: Path
+) -> None:
+    if engine == "dask":
+        pytest.importorskip("dask")
+    # DuckDB's lower makes an i of the first, Python's and Java's do not
+    rows = [f"{i},{'i' if i > 99 else 'İ'}" for i in range(300)]
+    path = write(tmp_path / "a.csv", "score,label\n" + "\n".join(rows) + "\n")
+    saved = tmp_path / "c.json"
+    options = ["--score", "score", "--label", "label", "--anomaly-label", "I", "--engine", engine]
+    assert invoke("calibrate", path, *options, "-o", saved).code == 0
+    certificate = Certificate.load(saved)
+    assert (certificate.normal.n, certificate.anomalous.n) == (100, 200)

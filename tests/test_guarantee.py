@@ -126,3 +126,9 @@ def test_ceilings_that_no_number_of_labels_certifies_are_refused(name: str) -> N
         Guarantee(**{name: 1e-16})
     least = Guarantee(**{name: 1e-15})
     assert Budget.of(0, getattr(least, name), 5e-324).missing < 2**63
+
+
+@pytest.mark.parametrize("confidence", [1.0000000000000002, -0.1, float("nan")])
+def test_a_confidence_that_is_no_probability_is_refused(confidence: float) -> None:
+    with pytest.raises(InputError, match="confidence must lie between 0 and 1"):
+        Budget(100, 0.05, 0.05, 1, confidence)

@@ -62,6 +62,16 @@ def without_case_sql(text: str, dialect: Dialect = "duckdb") -> str:
 
 
 def spellings(label: str) -> tuple[str, ...]:
-    """Return the lower-case texts that a label may stand in a file as."""
+    """Return the texts, as `without_case` leaves them, that a label may stand in a file as.
+
+    >>> spellings("1"), spellings("Böse")
+    (('1', '1.0'), ('Böse', 'böse', 'BÖSE'))
+    """
     text = without_case(label)
-    return (text, f"{text}.0") if re.fullmatch(r"[+-]?\d+", text) else (text,)
+    if re.fullmatch(r"[+-]?\d+", text):
+        return text, f"{text}.0"
+    if text.isascii():
+        return (text,)
+    # the usual ways to write it; one that an engine alone would take for the same is refused
+    ways = dict.fromkeys((text, text.lower(), text.upper(), text.capitalize()))
+    return tuple(way for way in ways if not way.isascii())

@@ -22,7 +22,8 @@ def decide(
         Path | None, typer.Option("--output", "-o", help="Where to write: .parquet, .csv, .csv.gz or .jsonl.")
     ] = None,
     form: Annotated[
-        Literal["jsonl", "csv"], typer.Option("--format", help="Format on standard output, without -o.")
+        Literal["jsonl", "csv"],
+        typer.Option("--format", help="Format on standard output, or into a pipe or device."),
     ] = "jsonl",
     delimiter: Delimiter = None,
 ) -> None:
