@@ -23,7 +23,7 @@ from pac_wrap.database import connected
 from pac_wrap.errors import InputError
 from pac_wrap.labels import without_case
 from pac_wrap.lines import decide_files, decide_lines
-from pac_wrap.numerals import number
+from pac_wrap.numerals import BLANKS, number
 from shell import CERTIFICATE
 
 RULE = Certificate.load(CERTIFICATE).rule
@@ -48,6 +48,8 @@ def agree(found: Rows | InputError, reading: Reading, made: str, *, may_refuse: 
     if isinstance(found, InputError):
         if reading.bad_row is None:
             assert reading.excused or may_refuse, f"refused: {found}\n{made}"
+        elif may_refuse and reading.bad_score and "column" in str(found):
+            return False  # an engine names a bad score before a bad row
         elif not reading.excused:
             rows = {reading.bad_row, (reading.bad_score if may_refuse else None) or reading.bad_row}
             assert any(f"row {row:,} " in str(found).replace(";", " ;") for row in rows), f"{found}\n{made}"
@@ -167,7 +169,8 @@ def numbers(rows: Any) -> list[tuple[float | str | None, str | None]]:
     found = []
     for score, label in rows:
         value = number(score or "")
-        found.append((score if value is None else None if np.isnan(value) else value, label or None))
+        text = score and score.strip(BLANKS)  # which are taken off on the way to an engine
+        found.append((text if value is None else None if np.isnan(value) else value, label or None))
     return found
 
 
@@ -225,8 +228,11 @@ def by_spark(seeds: range, folder: Path) -> int:
         with suppress(InputError), engine_files([str(file)], reading.wanted, None, own) as files:
             ((form, links),) = _linked([str(file)], "read_csv", files, (SCORE, LABEL), own).items()
             if reading.bad_row is None:  # one bad row would end the job for all
-                forms.setdefault(form, []).extend(links)
-                expected[str(place)] = numbers(reading.rows), words
+                # Spark passes over rows without any content; the engine counts them, and refuses
+                empty = (None, None) in numbers(reading.rows)
+                if not empty:
+                    forms.setdefault(form, []).extend(links)
+                    expected[str(place)] = numbers(reading.rows), words
     found: dict[str, list[Any]] = {place: [] for place in expected}
     with local_session() as session:
         frames = []

@@ -217,7 +217,8 @@ def read_by_csv(content: bytes) -> Reading | None:
             except csv.Error:
                 continue
             if set(wanted) <= set(names):
-                return _reading(text, delimiter, wanted, names, excused)
+                twins = len({name.lower() for name in names}) < len(names)  # which are refused
+                return _reading(text, delimiter, wanted, names, excused or twins)
     return None
 
 

@@ -170,3 +170,24 @@ def test_a_row_without_an_end_is_refused_before_it_fills_the_memory(content: str
     start = read_start(source)
     sentence = refusal(lambda: decide_lines(RULE, source, start, io.BytesIO(), "s", "csv"))
     assert sentence.startswith(f"a row is longer than {LONGEST:,} bytes")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"s\r\n1\r\r\n2\r\n", "row 1 is not CSV: a carriage return stands in a cell without quotes"),
+        (b"s\r\n1\r\n2\r\r\n", "row 2 is not CSV: a carriage return stands in a cell without quotes"),
+        (b'"s"\r\r\n1\r\n', "the header is not CSV: a carriage return stands in a cell without quotes"),
+    ],
+)
+def test_a_carriage_return_too_many_is_refused(content: bytes, words: str) -> None:
+    # the csv module itself passes over it here, and ends another row with it where lines are split at it
+    _, sentence = stopped(content, "csv")
+    assert words in sentence
+
+
+def test_a_carriage_return_within_quotes_is_kept() -> None:
+    content = b'a,s\r\n"a\rb\r",1\r\n"c\r\nd",2\r\n'
+    out = io.BytesIO()
+    decide_lines(RULE, io.BytesIO(), content, out, "s", "csv")
+    assert b'"a\rb\r"' in out.getvalue()

@@ -10,6 +10,7 @@ cells. Rows are counted from 1, without the header.
 """
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 from typing import Any, Final, NamedTuple, TypeVar
@@ -21,6 +22,8 @@ from pac_wrap.textlines import LONGEST, Source, is_unicode, too_long, whole_line
 DELIMITERS: Final = ",;\t|"
 _WORDS: Final = {"tab": "\t", "\\t": "\t"}
 _OPEN: Final = "unexpected end of data"  # what the csv module says of a quote that is not closed yet
+_RETURN: Final = "new-line character outside of quotes"
+_LONE: Final = re.compile("\r(?!\n)")
 _UNCLOSED: Final = "a quote is opened and never closed"
 _REASONS: Final = {
     _OPEN[:8]: _UNCLOSED,
@@ -96,8 +99,11 @@ class CsvRows:
         rows: list[list[str]] = []
         done, blank = 0, [[""]] if self._width == 1 else []
         reader = _reader(text, self.form.delimiter)
+        lines = text.split("\n") if text.count("\r") != text.count("\r\n") else None
         try:
             for row in reader:
+                if lines and _stray(lines[done : reader.line_num], row):
+                    raise csv.Error(_RETURN)
                 rows += [row] if row else blank
                 done = reader.line_num
         except csv.Error as error:
@@ -171,9 +177,21 @@ def _first_row(text: str, delimiter: str) -> tuple[list[str] | str, int]:
     """Return the first row that is not empty, or why there is none, and after how many lines it ends."""
     reader = _reader(text, delimiter)
     try:
-        return next((row for row in reader if row), []), reader.line_num
+        row: list[str] = next((row for row in reader if row), [])
+        if text.count("\r") != text.count("\r\n") and _stray(text.split("\n")[: reader.line_num], row):
+            return _RETURN, reader.line_num
+        return row, reader.line_num
     except csv.Error as error:  # what one delimiter makes nonsense of may be right with another
         return str(error), reader.line_num
+
+
+def _stray(lines: list[str], row: list[str]) -> bool:
+    """Return whether lines hold a carriage return that neither ends a line nor stands in a cell of their row.
+
+    The csv module passes over some; read by other rules, they end rows.
+    """
+    inside = sum(len(_LONE.findall(cell)) for cell in row)
+    return len(_LONE.findall("\n".join([*lines, ""]))) != inside
 
 
 def _reason(error: str) -> str:

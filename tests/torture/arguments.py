@@ -25,7 +25,7 @@ from pac_wrap import (
 from shell import CERTIFICATE
 
 _SECONDS: Final = 5.0
-_LONGEST: Final = 2000
+_LONGEST: Final = 2100
 _RULE = Certificate.load(CERTIFICATE)
 
 Call = tuple[Callable[..., Any], dict[str, Any]]

@@ -14,7 +14,7 @@ import duckdb
 from pac_wrap.calibration import StrategyOptions
 from pac_wrap.certificate import Certificate
 from pac_wrap.columns import no_rows
-from pac_wrap.csvfiles import CsvFile, engine_files, expect_rows
+from pac_wrap.csvfiles import CsvFile, engine_files, expect_rows, refuse_scores
 from pac_wrap.database import connected, file_text
 from pac_wrap.engines.packages import import_package
 from pac_wrap.engines.spark import LABELS, SCORES, calibrate, check_frame, type_of
@@ -76,7 +76,11 @@ def calibrate_files(
             )
         finally:
             frame.unpersist()
-        expect_rows(csv_files, certificate.normal.n + certificate.anomalous.n)
+        try:
+            expect_rows(csv_files, certificate.normal.n + certificate.anomalous.n)
+        except InputError:  # Spark passes over rows without any content
+            refuse_scores(csv_files, score)
+            raise
         return certificate
 
 
