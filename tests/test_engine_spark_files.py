@@ -139,6 +139,9 @@ def test_what_is_wrong_is_one_sentence(session: Any, tmp_path: Path) -> None:
     missing = "column 'score' must not be empty or NaN, got 3 of 43, the first in row 41; drop those rows"
     assert said(*good, ",1", " NaN,0", "+nan,1").startswith(missing)
     assert said(*good, "0.5,") == "column 'label' has 1 rows without a label"
+    tabbed = [line.replace(",", "\t") for line in good]
+    found = said(*tabbed, "\t")  # which Spark takes for no row at all
+    assert found.startswith("column 'score' must not be empty or NaN, got 1 of 41, the first in row 41;")
     assert said("score,label") == "the table wrong.csv has no rows; pass one with scores"
     assert "must be 0/1 or true/false, got 'x'" in said(*good, "0.5,x")
     # so late that nobody who looks at the first rows can see it
