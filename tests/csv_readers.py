@@ -28,6 +28,7 @@ from shell import CERTIFICATE
 
 RULE = Certificate.load(CERTIFICATE).rule
 Rows = list[tuple[str | None, ...]]
+_JAVA_BLANKS = "".join(map(chr, range(33)))
 
 
 def cases(seeds: range) -> Iterator[tuple[bytes, str, Reading]]:
@@ -164,13 +165,17 @@ def engine_cases(seeds: range) -> Iterator[tuple[bytes, str, Reading]]:
             yield content, words, reading
 
 
+def _bare(text: str) -> str:
+    """Return a text that is no number without the blanks around it, which go on the way to an engine."""
+    return text.strip(BLANKS) or text
+
+
 def numbers(rows: Any) -> list[tuple[float | str | None, str | None]]:
     """Return scores as numbers, or the texts that are none; None is a missing one."""
     found = []
     for score, label in rows:
         value = number(score or "")
-        text = score and score.strip(BLANKS)  # which are taken off on the way to an engine
-        found.append((text if value is None else None if np.isnan(value) else value, label or None))
+        found.append((_bare(score) if value is None else None if np.isnan(value) else value, label or None))
     return found
 
 
@@ -228,9 +233,8 @@ def by_spark(seeds: range, folder: Path) -> int:
         with suppress(InputError), engine_files([str(file)], reading.wanted, None, own) as files:
             ((form, links),) = _linked([str(file)], "read_csv", files, (SCORE, LABEL), own).items()
             if reading.bad_row is None:  # one bad row would end the job for all
-                # Spark passes over rows without any content; the engine counts them, and refuses
-                empty = (None, None) in numbers(reading.rows)
-                if not empty:
+                # Spark passes over rows of blanks; the engine counts them, and refuses
+                if all("".join(row).strip(_JAVA_BLANKS) for row in reading.rows):
                     forms.setdefault(form, []).extend(links)
                     expected[str(place)] = numbers(reading.rows), words
     found: dict[str, list[Any]] = {place: [] for place in expected}
@@ -240,7 +244,7 @@ def by_spark(seeds: range, folder: Path) -> int:
             frame = _columns(_read(session, "read_csv", form, links, (SCORE, LABEL)), SCORE, LABEL, False)
             frames.append(frame.selectExpr("input_file_name() AS file", "score", "bad", "label"))
         for row in reduce(lambda one, other: one.unionAll(other), frames).coalesce(2).collect():
-            score = row.score if row.bad is None else row.bad
+            score = row.score if row.bad is None else _bare(row.bad)
             unknown = score is None or (isinstance(score, float) and np.isnan(score))
             found[row.file.split("/")[-2]].append((None if unknown else score, row.label))
     for number_, (rows, words) in expected.items():

@@ -24,6 +24,11 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: PUBLIC.calibrate_labelled(SCORES, LABELS, anomaly_label=RAGGED),
         "anomaly_label must be one value",
     ),
+    "anomaly_label that is a range": (
+        lambda: PUBLIC.evaluate(LABELS, LABELS, anomaly_label=range(3)),
+        "anomaly_label must be one value",
+    ),
+    "a huge position": (lambda: PUBLIC.Strategy(position=10**400), "position must lie between 0"),
     "chunks": (lambda: PUBLIC.calibrate_chunks(int), "chunks\\(\\) must return something to go through"),
     "position": (lambda: PUBLIC.Strategy(position=Decimal("NaN")), "position must lie between 0"),
     "verdicts": (

@@ -110,12 +110,19 @@ def as_anomaly_mask(labels: ArrayLike, anomaly_label: object = 1, name: str = "l
             f"{name} must be one-dimensional, one label per point, got shape {array.shape};"
             " pass a single column, for example labels.ravel()"
         )
-    if isinstance(anomaly_label, (list, tuple, dict, set)) or getattr(anomaly_label, "ndim", None):
+    if not _is_one_value(anomaly_label):
         raise InputError(f"anomaly_label must be one value, got {quoted(anomaly_label)}")
     try:
         return _anomaly_mask(array, anomaly_label, name)
     except TypeError as error:  # pandas' NA compares to neither true nor false
         raise InputError(f"{name} must not be missing anywhere: {error}; drop those points") from error
+
+
+def _is_one_value(value: Any) -> bool:
+    try:
+        return np.ndim(value) == 0 and not isinstance(value, (dict, set))
+    except ValueError:  # lists of unequal length
+        return False
 
 
 def _anomaly_mask(array: NDArray[Any], anomaly_label: object, name: str) -> NDArray[np.bool_]:

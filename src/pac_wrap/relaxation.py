@@ -1,6 +1,7 @@
 """One single threshold where abstaining is not allowed: Algorithm 1, corrected, or one side held."""
 
 from bisect import bisect_left
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf, ldexp, nan
 from typing import Final, Literal
@@ -52,8 +53,10 @@ class Strategy:
             raise InputError(
                 f"step must be at least {_SMALLEST_STEP}, got {self.step!r}; every level costs part of delta"
             )
-        # compared as a float: a Decimal that is NaN would raise
-        position = float(self.position) if is_number(self.position) else nan
+        position = nan
+        if is_number(self.position):
+            with suppress(OverflowError):  # compared as a float: a Decimal that is NaN would raise
+                position = float(self.position)
         if not 0.0 <= position <= 1.0:
             raise InputError(
                 f"position must lie between 0 (alarm_from) and 1 (clear_below), got {quoted(self.position)}"
