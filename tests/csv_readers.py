@@ -232,11 +232,10 @@ def by_spark(seeds: range, folder: Path) -> int:
         # what the survey refuses never reaches Spark
         with suppress(InputError), engine_files([str(file)], reading.wanted, None, own) as files:
             ((form, links),) = _linked([str(file)], "read_csv", files, (SCORE, LABEL), own).items()
-            if reading.bad_row is None:  # one bad row would end the job for all
-                # Spark passes over rows of blanks; the engine counts them, and refuses
-                if all("".join(row).strip(_JAVA_BLANKS) for row in reading.rows):
-                    forms.setdefault(form, []).extend(links)
-                    expected[str(place)] = numbers(reading.rows), words
+            # one bad row would end the job for all; rows of blanks, which Spark passes over, the engine counts
+            if reading.bad_row is None and all("".join(row).strip(_JAVA_BLANKS) for row in reading.rows):
+                forms.setdefault(form, []).extend(links)
+                expected[str(place)] = numbers(reading.rows), words
     found: dict[str, list[Any]] = {place: [] for place in expected}
     with local_session() as session:
         frames = []
