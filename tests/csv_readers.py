@@ -232,7 +232,7 @@ def by_spark(seeds: range, folder: Path) -> int:
         # what the survey refuses never reaches Spark
         with suppress(InputError), engine_files([str(file)], reading.wanted, None, own) as files:
             ((form, links),) = _linked([str(file)], "read_csv", files, (SCORE, LABEL), own).items()
-            # one bad row would end the job for all; rows of blanks, which Spark passes over, the engine counts
+            # one bad row would end the job for all; rows of blanks, which Spark passes over, are counted
             if reading.bad_row is None and all("".join(row).strip(_JAVA_BLANKS) for row in reading.rows):
                 forms.setdefault(form, []).extend(links)
                 expected[str(place)] = numbers(reading.rows), words
