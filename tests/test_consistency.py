@@ -156,7 +156,7 @@ FROM: dict[str, Certificate] = {
         # numbers that decimals and floats do not hold
         ("separated", {"guarantee.max_fpr": 1e-300}, "max_fpr must be at least 1e-15"),
         ("separated", {"guarantee.delta_fpr": 10**49}, "delta_fpr must lie strictly between 0 and 1"),
-        ("separated", {"normal.budget.confidence": "inf"}, "the exact confidence of the FPR is not inf"),
+        ("separated", {"normal.budget.confidence": "inf"}, "confidence must lie between 0 and 1"),
         ("separated", {"tau": 10**51}, "a number has more than 50 digits"),
     ],
 )  # fmt: skip

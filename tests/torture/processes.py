@@ -59,6 +59,7 @@ def early_reader(random: np.random.Generator, folder: Path) -> str:
             process.stdout.read(int(random.integers(1, 2000)))
         process.stdout.close()
         err = process.stderr.read()
+        process.stderr.close()
         code = process.wait(_SECONDS)
         allowed = {expected}
     assert not any(word in err for word in _FORBIDDEN), f"{name}, {way}: {err!r}"
