@@ -1,0 +1,172 @@
+"""Standard outputs that never change the exit code, and the code that each kind of end has."""
+
+import io
+import os
+import signal
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from pac_wrap.cli import ending
+from pac_wrap.cli.ending import Output, ended, standard_output
+from pac_wrap.errors import InputError, OutputError
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    ends = os.pipe()
+    yield ends
+    for end in ends:
+        try:
+            os.close(end)
+        except OSError:
+            continue
+
+
+def test_what_is_written_comes_out(pipe: tuple[int, int]) -> None:
+    output = Output(pipe[1], True)
+    assert output.writable()
+    assert output.fileno() == pipe[1]
+    assert not output.isatty()
+    assert output.write(b"abc") == 3
+    assert os.read(pipe[0], 10) == b"abc"
+    assert output.failure is None
+
+
+def test_a_reader_that_has_gone_is_remembered_and_raises_only_if_asked(pipe: tuple[int, int]) -> None:
+    output = Output(pipe[1], True)
+    os.close(pipe[0])
+    assert output.write(b"abc") == 3
+    assert isinstance(output.failure, BrokenPipeError)
+    assert output.write(b"more") == 4
+    raising = Output(pipe[1], True)
+    raising.raising = True
+    with pytest.raises(BrokenPipeError):
+        raising.write(b"abc")
+
+
+def test_an_output_that_was_closed_from_the_start_takes_everything() -> None:
+    output = Output(1, False)
+    assert output.write(b"abc") == 3
+    assert not output.isatty()
+    with pytest.raises(OSError, match="fileno"):
+        output.fileno()
+
+
+def test_a_result_needs_an_open_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BufferedWriter(Output(1, False))))
+    with pytest.raises(OutputError, match="standard output is closed"):
+        standard_output()
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(OutputError, match="standard output is closed"):
+        standard_output()
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (InputError("wrong"), 2, "pac-wrap: wrong\n"),
+        (OSError(5, "Input/output error"), 2, "pac-wrap: Input/output error\n"),
+        (FileNotFoundError(2, "No such file", "a.csv"), 2, "pac-wrap: cannot open a.csv: No such file\n"),
+        (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "x"), 2, "pac-wrap: a name or text is not UTF-8: "),
+        (RuntimeError("odd"), 70, "pac-wrap: an error of pac-wrap itself, RuntimeError: odd; "),
+        (KeyboardInterrupt(), 130, "pac-wrap: interrupted; no file is left half written\n"),
+        (BrokenPipeError(), 0, ""),
+    ],
+)
+def test_every_end_has_its_code(
+    error: BaseException, code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(error) == code
+    assert capsys.readouterr().err.startswith(words)
+
+
+def test_debug_shows_the_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ending._state, "debug", True)
+    assert ended(RuntimeError("odd")) == 70
+    assert "RuntimeError: odd" in capsys.readouterr().err
+
+
+def test_after_a_signal_its_number_is_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ending._state, "signal", None)
+    monkeypatch.setitem(ending._state, "moment", -10.0)
+    with pytest.raises(KeyboardInterrupt):
+        ending._stop(signal.SIGTERM, None)
+    ending._stop(signal.SIGTERM, None)  # in haste: what is being removed is not disturbed
+    assert ended(RuntimeError("whatever libraries have made of it")) == 143
+    assert ending._interrupted(signal.SIGTERM).startswith("stopped by SIGTERM")
+
+
+@pytest.mark.parametrize(
+    ("failure", "raising", "code", "expected"),
+    [
+        (None, False, 0, 0),
+        (BrokenPipeError(), False, 1, 1),
+        (OSError(28, "No space left on device"), False, 0, 2),
+        (OSError(28, "No space left on device"), False, 1, 1),
+        (OSError(28, "No space left on device"), True, 0, 0),
+    ],
+)
+def test_a_full_output_turns_only_success_into_a_failure(
+    failure: OSError | None, raising: bool, code: int, expected: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = Output(1, False)
+    output.failure, output.raising = failure, raising
+    assert ending._after_writing(output, code) == expected
+    assert ("No space left" in capsys.readouterr().err) == (
+        failure is not None and failure.errno == 28 and not raising
+    )
+
+
+def test_texts_are_escaped_where_an_encoding_has_no_place_for_them(pipe: tuple[int, int]) -> None:
+    ascii_only = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    text = ending._text(Output(pipe[1], True), ascii_only, by_line=True)
+    text.write("\N{GREEK SMALL LETTER DELTA}\n")
+    assert os.read(pipe[0], 100) == b"\\u03b4\n"
+    assert ending._text(Output(1, False), None, by_line=False).encoding == "utf-8"
+
+
+def test_whether_a_descriptor_is_closed(pipe: tuple[int, int]) -> None:
+    assert not ending._is_closed(pipe[0])
+    os.close(pipe[0])
+    assert ending._is_closed(pipe[0])
+
+
+def test_once_the_code_is_settled_signals_no_longer_matter() -> None:
+    before = {sign: signal.getsignal(sign) for sign in ending._SIGNALS}
+    try:
+        ending._ignore_signals()
+        assert all(signal.getsignal(sign) == signal.SIG_IGN for sign in before)
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
+
+
+def test_outputs_that_somebody_has_replaced_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {sign: signal.getsignal(sign) for sign in ending._SIGNALS}
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    try:
+        assert ending._prepare() == []
+        assert isinstance(sys.stdout, io.StringIO)
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"), [(None, 0), (SystemExit(1), 1), (SystemExit("x"), 1), (KeyError(), 70)]
+)
+def test_a_command_ends_with_the_code_it_settled_on(
+    raised: BaseException | None, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def command() -> None:
+        if raised is not None:
+            raise raised
+
+    monkeypatch.setattr(ending, "_prepare", list)
+    with pytest.raises(SystemExit) as caught:
+        ending.end_with(command)
+    assert caught.value.code == code
