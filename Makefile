@@ -6,18 +6,29 @@ BIN := $(VENV)/bin
 TORCH := torch==2.13.0
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+HOUSE_ARGS ?=
 TORTURE_ARGS ?= --write
 
-.PHONY: demo test check format lint types deep engines system picture guide reproduction bench torture clean
+.PHONY: demo test test-slow test-all check format lint types deep engines system house picture guide reproduction bench torture clean
 
 demo: $(VENV)/.base
 	$(BIN)/pac-wrap demo
 
+# neighbours in a file mostly run in one process and share what is costly, whoever is idle takes over
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+
+# minutes: everything but the tests marked slow; its last lines say how many were left out
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST_ARGS)
+	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
+
+test-slow: $(VENV)/.dev
+	$(PYTEST) -m slow $(PYTEST_ARGS)
+
+test-all: $(VENV)/.dev
+	$(PYTEST) $(PYTEST_ARGS)
 
 check: lint types
-	$(MAKE) test PYTEST_ARGS="--cov --cov-report=term-missing $(PYTEST_ARGS)"
+	$(MAKE) test-all PYTEST_ARGS="--cov --cov-report=term-missing $(PYTEST_ARGS)"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -29,6 +40,10 @@ types: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# the house in numbers: files, folders, chains of imports, files that a call walks through
+house: $(VENV)/.dev
+	PYTHONPATH=tests $(BIN)/python -m support.house $(HOUSE_ARGS)
 
 # optional: lets the tests wrap a real torch module instead of skipping
 deep: $(VENV)/.deep
@@ -67,7 +82,7 @@ clean:
 	rm -rf $(VENV)
 
 # A stamp per set of packages: a second run installs nothing, a change of what an install reads installs again.
-INSTALL := pyproject.toml hatch_build.py src/pac_wrap/kernels/kernels.c
+INSTALL := pyproject.toml hatch_build.py src/pac_wrap/ranks/kernels.c
 $(VENV)/.base: $(INSTALL) | $(BIN)/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	touch $@

@@ -14,7 +14,7 @@ from zlib import crc32
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-KERNELS = "src/pac_wrap/kernels"
+KERNELS = "src/pac_wrap/ranks"
 
 
 class Kernels(BuildHookInterface[Any]):

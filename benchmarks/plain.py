@@ -4,9 +4,9 @@ from contextlib import ExitStack
 from unittest.mock import patch
 
 from benchmarks.timing import Action
-from pac_wrap import steps
-from pac_wrap.kernels import Plain
-from pac_wrap.order import digests, selection
+from pac_wrap.method import thresholds as steps
+from pac_wrap.ranks import kernels, memory
+from pac_wrap.ranks.plain import Plain
 
 # what stands in a table's head
 IN_NUMPY = "ours in NumPy"
@@ -18,7 +18,7 @@ def in_numpy(action: Action) -> Action:
 
     def run() -> None:
         with ExitStack() as stack:
-            for module in (steps, digests, selection):
+            for module in (steps, memory, kernels):
                 stack.enter_context(patch.object(module, "kernels", lambda: plain))
             action()
 

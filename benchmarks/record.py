@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from pac_wrap.files import whole_file
+from pac_wrap.base.files import whole_file
 
 Role = Literal["ours", "limit", "peer"]
 _SENSES: dict[str, Callable[[float, float], bool]] = {

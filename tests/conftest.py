@@ -1,18 +1,26 @@
 """Settings that every test shares."""
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+# where processes share the cores, the threads of one would spin while they wait for those of another;
+# read when NumPy and scikit-learn are imported, so before everything else
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings
 
-import flushing as switches
-from pac_wrap.kernels import kernels
-from pac_wrap.kernels.native import library
+from pac_wrap.ranks.kernels import kernels, library
+from support import flushing as switches
 
 # the same examples on every run: a failure is a change in the code, never luck
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
+
+LEFT_OUT = pytest.StashKey[int]()
 
 
 @pytest.fixture(scope="module", params=["native", "plain"])
@@ -43,3 +51,32 @@ def flushing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callabl
 def pytest_configure(config: pytest.Config) -> None:
     """Most tests wrap small samples on purpose; those about the warning ask for it."""
     config.addinivalue_line("filterwarnings", "ignore::pac_wrap.errors.VacuousWarning")
+    config.stash[LEFT_OUT] = 0
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Count the slow tests that this process leaves out."""
+    for item in items:
+        item.config.stash[LEFT_OUT] += item.get_closest_marker("slow") is not None
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the count to the process that reports, if this is one of its workers."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash[LEFT_OUT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the count of a worker; every worker leaves out the same tests."""
+    count = getattr(node, "workeroutput", {}).get("left_out", 0)
+    node.config.stash[LEFT_OUT] = max(count, node.config.stash[LEFT_OUT])
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say in the last line how many slow tests were left out, and how to run them."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and (left_out := config.stash[LEFT_OUT]):
+        reporter.write_line(
+            f"{left_out:,} slow tests were left out: make test-slow runs them, make test-all everything"
+        )

@@ -59,6 +59,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in SLOW])
 def test_a_line_gives_records_that_judge_themselves(quick: tuple[Path, str], name: str) -> None:
     folder, printed = quick
@@ -92,6 +93,7 @@ def check(result: Result) -> None:
         assert measure.value is None or math.isfinite(measure.value)
 
 
+@pytest.mark.slow
 def test_spark_is_measured_or_says_why_not() -> None:
     command = [sys.executable, "-m", "benchmarks.run", "--quick", "spark"]
     done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 import pac_wrap
-from pages import ROOT, python_blocks
+from support.pages import ROOT, python_blocks
 
 SOURCES = sorted(Path(pac_wrap.__file__).parent.rglob("*.py"))
 RECORDS = sorted((ROOT / "docs" / "decisions").glob("*.md"))

@@ -12,8 +12,8 @@ from sklearn.exceptions import NotFittedError
 
 import pac_wrap
 from pac_wrap import errors
+from pac_wrap.detectors.scores import UnfittedError
 from pac_wrap.errors import PACWrapError, PACWrapWarning
-from pac_wrap.scores import UnfittedError
 
 LINE = re.compile(r"^(?P<branch>[├└]── )?(?P<name>\w+)\s*(?:\((?P<note>[^)]*)\))?")
 
@@ -64,7 +64,7 @@ def test_every_drawn_name_has_the_drawn_parents_and_no_others() -> None:
 
 
 def test_nothing_undrawn_grew_on_the_tree() -> None:
-    assert {"pac_wrap.errors", "pac_wrap.scores"} <= {module.__name__ for module in modules()}
+    assert {"pac_wrap.errors", "pac_wrap.detectors.scores"} <= {module.__name__ for module in modules()}
     grown = descendants(PACWrapError) | descendants(PACWrapWarning)
     ours = {kind.__name__ for kind in grown if kind.__module__.startswith("pac_wrap")}
     assert ours == set(drawn())
@@ -72,7 +72,7 @@ def test_nothing_undrawn_grew_on_the_tree() -> None:
 
 def test_each_name_lives_where_the_tree_says() -> None:
     for name in drawn():
-        home = "pac_wrap.scores" if name == "UnfittedError" else "pac_wrap.errors"
+        home = "pac_wrap.detectors.scores" if name == "UnfittedError" else "pac_wrap.errors"
         assert getattr(pac_wrap, name).__module__ == home
 
 

@@ -15,6 +15,7 @@ def masked(text: str) -> list[str]:
     return [re.sub(r"(overlapping|separated): .*", "regime", line) for line in lines]
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_guide_print_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,14 +14,18 @@ import pac_wrap
 
 SURFACE = [
     "__version__",
+    "Abstain",
+    "Algorithm1",
     "Budget",
     "Certificate",
     "CertificateError",
     "DataError",
     "DependenceWarning",
     "DetectorError",
+    "Error",
     "Evidence",
     "Guarantee",
+    "Hold",
     "InputError",
     "LabelWarning",
     "Metrics",
@@ -31,9 +35,13 @@ SURFACE = [
     "PACWrap",
     "PACWrapError",
     "PACWrapWarning",
+    "Population",
     "PrecisionWarning",
+    "Promise",
     "Rate",
     "Regime",
+    "Request",
+    "Rule",
     "Strategy",
     "Thresholds",
     "UnfittedError",
@@ -47,9 +55,9 @@ SURFACE = [
     "calibrate",
     "calibrate_chunks",
     "calibrate_labelled",
-    "confidence",
     "error_budget",
     "evaluate",
+    "exact_confidence",
     "interval",
     "lower_bound",
     "min_samples",
@@ -57,7 +65,20 @@ SURFACE = [
     "verify",
 ]
 # the others are results, enumerations and errors, which a user meets but does not make
-MADE_BY_USERS = ["Budget", "Guarantee", "PACWrap", "Strategy", "Thresholds", "VerdictStream"]
+MADE_BY_USERS = [
+    "Abstain",
+    "Algorithm1",
+    "Budget",
+    "Guarantee",
+    "Hold",
+    "PACWrap",
+    "Population",
+    "Promise",
+    "Request",
+    "Rule",
+    "Thresholds",
+    "VerdictStream",
+]
 OBJECTS = {name: getattr(pac_wrap, name) for name in SURFACE if name != "__version__"}
 SOURCE = ast.parse(Path(pac_wrap.__file__).read_text(encoding="utf-8"))
 
@@ -168,9 +189,10 @@ def loaded_after(statement: str) -> set[str]:
         ("import pac_wrap", {"sklearn", "scipy", "pandas", "polars", "torch", "matplotlib", "typer", "rich"}),
         ("import pac_wrap; dir(pac_wrap)", {"sklearn", "scipy", "pandas", "matplotlib", "typer"}),
         ("from pac_wrap import PACWrapError, OverlapWarning", {"sklearn", "scipy", "pandas", "numpy"}),
-        ("import pac_wrap.calibration", {"sklearn", "scipy.stats", "pandas", "matplotlib", "typer"}),
+        ("import pac_wrap.method.calibrate", {"sklearn", "scipy.stats", "pandas", "matplotlib", "typer"}),
         ("from pac_wrap import calibrate, Certificate", {"sklearn", "scipy.stats", "pandas", "matplotlib"}),
-        ("import pac_wrap.metrics, pac_wrap.files", {"sklearn", "scipy.stats", "pandas", "matplotlib"}),
+        ("import pac_wrap.method.metrics", {"sklearn", "scipy.stats", "pandas", "matplotlib"}),
+        ("import pac_wrap.base.files", {"sklearn", "scipy.stats", "pandas", "matplotlib"}),
         ("from pac_wrap import PACWrap", {"polars", "matplotlib", "torch", "pyod", "typer"}),
     ],
 )
@@ -181,4 +203,4 @@ def test_an_import_loads_nothing_heavy(statement: str, heavy: set[str]) -> None:
 
 
 def test_the_check_above_would_see_a_heavy_import() -> None:
-    assert {"sklearn", "scipy.stats"} <= loaded_after("import pac_wrap.estimator, scipy.stats")
+    assert {"sklearn", "scipy.stats"} <= loaded_after("import pac_wrap.detectors.estimator, scipy.stats")

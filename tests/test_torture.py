@@ -1,5 +1,7 @@
 """A few faults of every class, and the page that says how many were tried."""
 
+from pathlib import Path
+
 import pytest
 
 from torture.attacks import ATTACKS
@@ -8,7 +10,22 @@ from torture.record import Attack, Record, UnavailableError
 from torture.run import attempt, run_attacks
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call attacks from a folder that nothing else writes into: none of them may either."""
+    monkeypatch.chdir(tmp_path)
+
+
+SLOW = ("CSV in Spark", "signals", "full disks")
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(attack, marks=[pytest.mark.slow] * (attack.name in SLOW), id=attack.name)
+        for attack in ATTACKS
+    ],
+)
 def test_a_few_faults_of_every_class_are_handled(attack: Attack) -> None:
     for number in range(3):
         try:
@@ -45,6 +62,27 @@ def test_a_fault_that_is_not_handled_is_counted_and_can_be_made_again() -> None:
     seen.clear()
     attempt(Attack("a", "b", fails_now_and_then), 7, 0)
     assert seen == [first]
+
+
+def test_names_to_write_to_stay_in_the_scratch_folder(tmp_path: Path) -> None:
+    def writes(random: object, folder: Path) -> str:
+        Path("1e400").write_text("a relative name")
+        assert (folder / "1e400").exists()
+        return "written"
+
+    assert attempt(Attack("a", "b", writes), 0, 0) == {"written": 1}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_file_in_the_folder_of_the_run_is_a_failure(tmp_path: Path) -> None:
+    def escapes(random: object, folder: object) -> str:
+        (tmp_path / "*.csv").write_text("left behind")
+        return "written"
+
+    lines: list[str] = []
+    record = run_attacks([Attack("a", "b", escapes)], 0, 0.0, lines.append)
+    assert record.failed == 1
+    assert "{'*.csv'} came into" in record.tallies[0].failures[0]
 
 
 def test_an_attack_that_cannot_be_made_here_says_why() -> None:

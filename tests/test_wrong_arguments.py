@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import pac_wrap
-from pac_wrap import PACWrapError, timeseries, validation
+from pac_wrap import PACWrapError
+from pac_wrap import series as timeseries
+from pac_wrap.paper import validation
 
 # of no type, so that arguments may be of any
 PUBLIC: Any = pac_wrap
@@ -28,9 +30,20 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: PUBLIC.evaluate(LABELS, LABELS, anomaly_label=range(3)),
         "anomaly_label must be one value",
     ),
-    "a huge position": (lambda: PUBLIC.Strategy(position=10**400), "position must lie between 0"),
+    "a huge position": (lambda: PUBLIC.Algorithm1(position=10**400), "position must lie between 0"),
+    "overlap": (lambda: PUBLIC.calibrate(SCORES, SCORES, overlap=RAGGED), "overlap must be one of"),
+    "overlap that is a class": (lambda: PUBLIC.Request(overlap=PUBLIC.Abstain), "overlap must be one of"),
+    "a long word": (lambda: PUBLIC.Request.of(overlap="x" * 5000), "got 'x{200}'\\.\\.\\."),
+    "a rate to hold": (lambda: PUBLIC.Hold("FNR"), "rate must be one of 'fnr', 'fpr'; got 'FNR'"),
+    "guarantee": (lambda: PUBLIC.Request(guarantee=0.05), "guarantee must be a Guarantee, got 0.05"),
+    "confidence": (lambda: PUBLIC.Guarantee(confidence=Decimal("NaN")), "confidence must lie strictly"),
+    "a rate that cannot be looked up": (lambda: PUBLIC.Budget.of(100, RAGGED, 0.1), "rate must lie strictly"),
+    "normal_below": (lambda: PUBLIC.Rule("0.1", 0.2), "normal_below must be a number, inf or -inf, got '0.1"),
+    "a huge threshold": (lambda: PUBLIC.Rule(0.1, 10**400), "anomaly_from must be a number, inf or -inf"),
+    "anomaly_from": (lambda: PUBLIC.Rule(0.1, float("nan")), "anomaly_from must be a number, .* nan"),
+    "a rule upside down": (lambda: PUBLIC.Rule(0.7, 0.3), "normal_below must not exceed anomaly_from"),
     "chunks": (lambda: PUBLIC.calibrate_chunks(int), "chunks\\(\\) must return something to go through"),
-    "position": (lambda: PUBLIC.Strategy(position=Decimal("NaN")), "position must lie between 0"),
+    "position": (lambda: PUBLIC.Algorithm1(position=Decimal("NaN")), "position must lie between 0"),
     "verdicts": (
         lambda: PUBLIC.evaluate(np.zeros(6, dtype="f8,i4"), LABELS),
         "verdicts must be a list of 1, 0 and -1",

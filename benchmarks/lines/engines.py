@@ -30,14 +30,14 @@ def sizes_of(scale: Scale) -> tuple[int, ...]:
 def answers(adapter: ModuleType) -> Iterator[list[int]]:
     """Yield the list to which the bytes of every answer that reaches the driver are added."""
     sizes: list[int] = []
-    run: Callable[..., Any] = adapter.run_parts
+    run: Callable[..., Any] = adapter.sum_over_partitions
 
     def watched(*arguments: Any) -> Any:
         part = run(*arguments)
         sizes.append(len(pickle.dumps(part)))
         return part
 
-    with patch.object(adapter, "run_parts", watched):
+    with patch.object(adapter, "sum_over_partitions", watched):
         yield sizes
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from rich.console import Group
 from rich.text import Text
 
-from pac_wrap.files import write_whole
-from pac_wrap.report.terminal import picture
-from pac_wrap.scratch import scratch_folder
+from pac_wrap.base.files import write_whole
+from pac_wrap.base.scratch import scratch_folder
+from pac_wrap.report.terminal import screen_svg
 from run import BLOCK, HERE, PAGE, run_guide
 
 IMAGES = HERE.parent / "images"
@@ -36,7 +36,7 @@ def photograph(page: Path, target: Path) -> None:
         raise SystemExit("the picture of the report needs chromium (Debian's package: chromium)")
     with scratch_folder() as profile:
         flags = "--headless --no-sandbox --disable-gpu --disable-background-networking --no-first-run"
-        size = ["--window-size=900,1592", "--hide-scrollbars", "--force-color-profile=srgb"]
+        size = ["--window-size=900,1505", "--hide-scrollbars", "--force-color-profile=srgb"]
         where = [f"--user-data-dir={profile}", f"--screenshot={target}", page.as_uri()]
         subprocess.run([browser, *flags.split(), *size, *where], check=True, capture_output=True, timeout=60)
 
@@ -44,5 +44,5 @@ def photograph(page: Path, target: Path) -> None:
 if __name__ == "__main__":
     with scratch_folder() as folder:
         text = run_guide(PAGE.read_text(encoding="utf-8"), folder)
-        write_whole(IMAGES / "session.svg", picture(session(text), "pac-wrap", width=112))
+        write_whole(IMAGES / "session.svg", screen_svg(session(text), "pac-wrap", width=112))
         photograph(folder / "report.html", IMAGES / "report.png")

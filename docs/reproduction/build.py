@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-from pac_wrap.experiments import QUESTIONS
+from pac_wrap.paper.studies import QUESTIONS
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "reproduction.md"

@@ -6,20 +6,9 @@ from typing import TYPE_CHECKING, Any
 from pac_wrap.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from pac_wrap.binomial import achievable_rate as achievable_rate
-    from pac_wrap.binomial import confidence as confidence
-    from pac_wrap.binomial import error_budget as error_budget
-    from pac_wrap.binomial import interval as interval
-    from pac_wrap.binomial import lower_bound as lower_bound
-    from pac_wrap.binomial import min_samples as min_samples
-    from pac_wrap.binomial import upper_bound as upper_bound
-    from pac_wrap.calibration import Verification as Verification
-    from pac_wrap.calibration import calibrate as calibrate
-    from pac_wrap.calibration import calibrate_labelled as calibrate_labelled
-    from pac_wrap.calibration import verify as verify
-    from pac_wrap.certificate import Certificate as Certificate
-    from pac_wrap.certificate import Evidence as Evidence
-    from pac_wrap.chunks import calibrate_chunks as calibrate_chunks
+    from pac_wrap.detectors.estimator import PACWrap as PACWrap
+    from pac_wrap.detectors.scores import UnfittedError as UnfittedError
+    from pac_wrap.detectors.scores import anomaly_scores as anomaly_scores
     from pac_wrap.errors import CertificateError as CertificateError
     from pac_wrap.errors import DataError as DataError
     from pac_wrap.errors import DependenceWarning as DependenceWarning
@@ -34,36 +23,60 @@ if TYPE_CHECKING:
     from pac_wrap.errors import PrecisionWarning as PrecisionWarning
     from pac_wrap.errors import UpsideDownWarning as UpsideDownWarning
     from pac_wrap.errors import VacuousWarning as VacuousWarning
-    from pac_wrap.estimator import PACWrap as PACWrap
-    from pac_wrap.guarantee import Budget as Budget
-    from pac_wrap.guarantee import Guarantee as Guarantee
-    from pac_wrap.metrics import Metrics as Metrics
-    from pac_wrap.metrics import Rate as Rate
-    from pac_wrap.metrics import evaluate as evaluate
-    from pac_wrap.relaxation import Strategy as Strategy
-    from pac_wrap.scores import UnfittedError as UnfittedError
-    from pac_wrap.scores import anomaly_scores as anomaly_scores
-    from pac_wrap.stream import VerdictStream as VerdictStream
-    from pac_wrap.thresholds import Regime as Regime
-    from pac_wrap.thresholds import Thresholds as Thresholds
-    from pac_wrap.thresholds import Verdict as Verdict
+    from pac_wrap.method.binomial import error_budget as error_budget
+    from pac_wrap.method.binomial import exact_confidence as exact_confidence
+    from pac_wrap.method.bounds import achievable_rate as achievable_rate
+    from pac_wrap.method.bounds import interval as interval
+    from pac_wrap.method.bounds import lower_bound as lower_bound
+    from pac_wrap.method.bounds import min_samples as min_samples
+    from pac_wrap.method.bounds import upper_bound as upper_bound
+    from pac_wrap.method.calibrate import Request as Request
+    from pac_wrap.method.calibrate import calibrate as calibrate
+    from pac_wrap.method.calibrate import calibrate_labelled as calibrate_labelled
+    from pac_wrap.method.certificate import Certificate as Certificate
+    from pac_wrap.method.certificate import Evidence as Evidence
+    from pac_wrap.method.chunked import calibrate_chunks as calibrate_chunks
+    from pac_wrap.method.metrics import Metrics as Metrics
+    from pac_wrap.method.metrics import Rate as Rate
+    from pac_wrap.method.metrics import evaluate as evaluate
+    from pac_wrap.method.promise import Budget as Budget
+    from pac_wrap.method.promise import Error as Error
+    from pac_wrap.method.promise import Guarantee as Guarantee
+    from pac_wrap.method.promise import Population as Population
+    from pac_wrap.method.promise import Promise as Promise
+    from pac_wrap.method.rule import Rule as Rule
+    from pac_wrap.method.rule import Verdict as Verdict
+    from pac_wrap.method.strategies.algorithm1 import Algorithm1 as Algorithm1
+    from pac_wrap.method.strategies.hold import Hold as Hold
+    from pac_wrap.method.strategies.interface import Abstain as Abstain
+    from pac_wrap.method.strategies.interface import Strategy as Strategy
+    from pac_wrap.method.thresholds import Regime as Regime
+    from pac_wrap.method.thresholds import Thresholds as Thresholds
+    from pac_wrap.method.verify import Verification as Verification
+    from pac_wrap.method.verify import verify as verify
+    from pac_wrap.streams.verdict_stream import VerdictStream as VerdictStream
 
 # Each name loads its module on first use, so that `import pac_wrap` stays as light as `import numpy`.
 _HOME = {
-    "binomial": "achievable_rate confidence error_budget interval lower_bound min_samples upper_bound",
-    "calibration": "Verification calibrate calibrate_labelled verify",
-    "chunks": "calibrate_chunks",
-    "certificate": "Certificate Evidence",
     "errors": "CertificateError DataError DependenceWarning DetectorError InputError LabelWarning"
     " MissingExtraError OutputError OverlapWarning PACWrapError PACWrapWarning PrecisionWarning"
     " UpsideDownWarning VacuousWarning",
-    "estimator": "PACWrap",
-    "guarantee": "Budget Guarantee",
-    "metrics": "Metrics Rate evaluate",
-    "relaxation": "Strategy",
-    "scores": "UnfittedError anomaly_scores",
-    "stream": "VerdictStream",
-    "thresholds": "Regime Thresholds Verdict",
+    "method.strategies.algorithm1": "Algorithm1",
+    "method.binomial": "error_budget exact_confidence",
+    "method.bounds": "achievable_rate interval lower_bound min_samples upper_bound",
+    "method.calibrate": "Request calibrate calibrate_labelled",
+    "method.certificate": "Certificate Evidence",
+    "method.chunked": "calibrate_chunks",
+    "method.metrics": "Metrics Rate evaluate",
+    "method.promise": "Budget Error Guarantee Population Promise",
+    "method.strategies.hold": "Hold",
+    "method.strategies.interface": "Abstain Strategy",
+    "method.rule": "Rule Verdict",
+    "method.thresholds": "Regime Thresholds",
+    "method.verify": "Verification verify",
+    "detectors.estimator": "PACWrap",
+    "detectors.scores": "UnfittedError anomaly_scores",
+    "streams.verdict_stream": "VerdictStream",
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
 

@@ -12,14 +12,13 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations
 from math import factorial, floor, inf, prod
-from typing import Any, Final, Unpack
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap import Certificate, Guarantee, UpsideDownWarning, calibrate
-from pac_wrap.calibration import StrategyOptions
-from pac_wrap.relaxation import StrategyName
+from pac_wrap.method.certificate import Overlap
 
 SUPPORT: Final = (-inf, 0.0, 1.0, inf)
 PARTS: Final = 8
@@ -113,14 +112,10 @@ def answers(
     n: int,
     m: int,
     guarantee: Guarantee,
-    abstain: bool = False,
-    strategy: StrategyName = "relax",
-    **options: Unpack[StrategyOptions],
+    overlap: str | Overlap = "abstain",
 ) -> Answers:
     """Return the answers of `calibrate` to every pair of samples."""
-    return Answers(
-        n, m, lambda x, y: calibrate(x, y, guarantee, abstain=abstain, strategy=strategy, **options)
-    )
+    return Answers(n, m, lambda x, y: calibrate(x, y, guarantee, overlap=overlap))
 
 
 def scores(n: int) -> list[list[float]]:

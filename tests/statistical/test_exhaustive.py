@@ -53,7 +53,7 @@ def test_the_weights_of_all_samples_add_up() -> None:
 @sizes
 def test_each_threshold_is_wrong_exactly_as_often_as_its_tail_says(promise: Promise, n: int, m: int) -> None:
     max_fpr, max_fnr, delta_fpr, delta_fnr = promise
-    answer = answers(n, m, Guarantee(*promise), abstain=True)
+    answer = answers(n, m, Guarantee(*promise))
     alarms = answer.exceeds(label_ruled_out(answer, 0), "max_fpr")
     misses = answer.exceeds(label_ruled_out(answer, 1), "max_fnr")
     fpr = formulas.fpr_broken(formulas.budget(n, max_fpr, delta_fpr), n, max_fpr)[:, None]
@@ -67,7 +67,7 @@ def test_each_threshold_is_wrong_exactly_as_often_as_its_tail_says(promise: Prom
 
 
 def test_delta_is_nearly_used_up() -> None:
-    answer = answers(4, 4, Guarantee(*JUST_MISSED), abstain=True)
+    answer = answers(4, 4, Guarantee(*JUST_MISSED))
     tail = Fraction(5, 16)  # F(1; 4, 1/2)
     alarms = answer.exceeds(label_ruled_out(answer, 0), "max_fpr")
     misses = answer.exceeds(label_ruled_out(answer, 1), "max_fnr")
@@ -82,7 +82,7 @@ def test_the_abstaining_rule_is_wrong_exactly_where_both_thresholds_are(
     promise: Promise, n: int, m: int
 ) -> None:
     max_fpr, max_fnr, delta_fpr, delta_fnr = promise
-    answer = answers(n, m, Guarantee(*promise), abstain=True)
+    answer = answers(n, m, Guarantee(*promise))
     k_fpr, k_fnr = formulas.budget(n, max_fpr, delta_fpr), formulas.budget(m, max_fnr, delta_fnr)
     alarms, misses = answer.too_many_alarms(), answer.too_many_misses()
     # too many alarms: neither threshold is above the last score from which they are too many
@@ -101,11 +101,11 @@ def test_the_abstaining_rule_is_wrong_exactly_where_both_thresholds_are(
 @sizes
 @pytest.mark.parametrize("ceiling", [0.499, 0.5])
 def test_a_promise_on_one_side_needs_nothing_of_the_other(ceiling: float, n: int, m: int) -> None:
-    fpr_only = answers(n, m, Guarantee(ceiling, None, delta_fpr=0.32), abstain=True)
+    fpr_only = answers(n, m, Guarantee(ceiling, None, delta_fpr=0.32))
     expected = formulas.fpr_broken(formulas.budget(n, ceiling, 0.32), n, ceiling)[:, None] * PARTS**m
     assert (fpr_only.count_alarms(fpr_only.too_many_alarms()) == expected).all()
     assert not fpr_only.too_many_misses().any()
-    fnr_only = answers(n, m, Guarantee(None, ceiling, delta_fnr=0.32), abstain=True)
+    fnr_only = answers(n, m, Guarantee(None, ceiling, delta_fnr=0.32))
     expected = formulas.fnr_broken(formulas.budget(m, ceiling, 0.32), m, ceiling)[None, :] * PARTS**n
     assert (fnr_only.count_misses(fnr_only.too_many_misses()) == expected).all()
     assert not fnr_only.too_many_alarms().any()
@@ -115,7 +115,7 @@ def test_a_promise_on_one_side_needs_nothing_of_the_other(ceiling: float, n: int
 @sizes
 def test_hold_fnr_is_wrong_exactly_as_often_as_predicted(promise: Promise, n: int, m: int) -> None:
     _, max_fnr, delta_fpr, delta_fnr = promise
-    answer = answers(n, m, Guarantee(*promise), strategy="hold_fnr")
+    answer = answers(n, m, Guarantee(*promise), overlap="hold_fnr")
     alarms, misses = answer.too_many_alarms(), answer.too_many_misses()
     k = formulas.budget(m, max_fnr, delta_fnr)
     held = formulas.fnr_broken(k, m, max_fnr)[None, :] * PARTS**n
@@ -135,7 +135,7 @@ def test_hold_fnr_is_wrong_exactly_as_often_as_predicted(promise: Promise, n: in
 @sizes
 def test_hold_fpr_is_wrong_exactly_as_often_as_predicted(promise: Promise, n: int, m: int) -> None:
     max_fpr, _, delta_fpr, delta_fnr = promise
-    answer = answers(n, m, Guarantee(*promise), strategy="hold_fpr")
+    answer = answers(n, m, Guarantee(*promise), overlap="hold_fpr")
     alarms, misses = answer.too_many_alarms(), answer.too_many_misses()
     k = formulas.budget(n, max_fpr, delta_fpr)
     held = formulas.fpr_broken(k, n, max_fpr)[:, None] * PARTS**m

@@ -59,9 +59,11 @@ def test_forty_trials_tell_the_two_apart() -> None:
     assert_power(TRIALS, 2 * DELTA, AROUND, at_most=True)
 
 
+@pytest.mark.slow
 def test_a_selector_inside_keeps_the_joint_promise() -> None:
     assert_at_most(hits(inside=True), TRIALS, 2 * DELTA)
 
 
+@pytest.mark.slow
 def test_a_selector_around_breaks_it_and_is_warned_of() -> None:
     assert hits(inside=False) > accepted(TRIALS, 2 * DELTA, at_most=True)[1]

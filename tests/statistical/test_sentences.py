@@ -9,10 +9,10 @@ from scipy.integrate import quad
 from scipy.stats import binom, norm
 
 from pac_wrap import Guarantee, Regime
-from pac_wrap.binomial import error_budget
-from pac_wrap.metrics import Rate, is_exceeded
+from pac_wrap.method.binomial import error_budget
+from pac_wrap.method.metrics import Rate, is_exceeded
 from statistical.claims import assert_power, assert_rate
-from strategies import calibrate_quietly
+from support.strategies import calibrate_quietly
 
 ROOT: Final = Path(__file__).parents[2]
 LEVEL: Final = 0.05

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 from scipy.stats import binom, hypergeom, norm
 
-from pac_wrap.binomial import error_budget, lower_bound
-from pac_wrap.guarantee import Guarantee
-from pac_wrap.thresholds import alarm_from, clear_below
-from pac_wrap.timeseries import block_split, block_violation, random_violation, windows
+from pac_wrap.method.binomial import error_budget
+from pac_wrap.method.bounds import lower_bound
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.thresholds import alarm_from, clear_below
+from pac_wrap.series import block_split, block_violation, random_violation, windows
 from statistical.claims import FALSE_ALARM, assert_at_most, assert_power, assert_rate
-from strategies import Floats
+from support.strategies import Floats
 
 PHI = 0.9
 N, CEILING, DELTA = 100, 0.1, 0.1
@@ -93,6 +94,7 @@ def excess(n: int, m: int, ceiling: float, budget: int | None) -> float:
 SIZES = (2000, 400)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phi", [0.0, PHI])
 def test_random_divisions_break_ceilings_as_often_whatever_the_dependence(phi: float) -> None:
     random = np.random.default_rng(13)

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binom, chi2, ncx2, norm
 
 from pac_wrap import Guarantee, Regime, UpsideDownWarning, calibrate
-from pac_wrap.baselines import cpad_budget
-from pac_wrap.binomial import error_budget
-from pac_wrap.thresholds import Thresholds, alarm_from, clear_below
-from pac_wrap.validation import BudgetRule, exact_violation, violation_rate
+from pac_wrap.method.binomial import error_budget
+from pac_wrap.method.thresholds import Thresholds, alarm_from, clear_below
+from pac_wrap.paper.baselines import cpad_budget
+from pac_wrap.paper.validation import BudgetRule, exact_violation, violation_rate
 from statistical.claims import FALSE_ALARM, POWER, assert_power, assert_rate
-from strategies import Floats, guarantee, scores
+from support.strategies import Floats, guarantee, scores
 
 TRIALS = 40_000
 TENTH = Guarantee(0.1, 0.1, 0.1, 0.1)
@@ -115,7 +115,7 @@ def observed(rule: Thresholds, normal: Floats, anomalous: Floats, both: Floats) 
     return [
         float(rule.y_fp(normal).mean()),
         1.0 - float(rule.y_fn(anomalous).mean()),
-        rule.ambiguity(both),
+        rule.rule.ambiguity(both),
         float(rule.separated),
     ]
 

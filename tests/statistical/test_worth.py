@@ -13,10 +13,11 @@ from scipy.signal import lfilter
 from scipy.stats import norm
 
 from pac_wrap import DependenceWarning, Guarantee
-from pac_wrap.binomial import error_budget, lower_bound
-from pac_wrap.timeseries import calibrate_points, window_points, worth
+from pac_wrap.method.binomial import error_budget
+from pac_wrap.method.bounds import lower_bound
+from pac_wrap.series import calibrate_points, window_points, worth
 from statistical.claims import FALSE_ALARM, assert_at_most, assert_power
-from strategies import Floats
+from support.strategies import Floats
 
 
 def autoregression(seed: int, trials: int, n: int, phi: float) -> Floats:
@@ -54,6 +55,7 @@ def test_it_is_told_also_where_only_one_step_in_twenty_is_a_point() -> None:
     assert_power(trials, 0.1, 0.22, at_most=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "tied"])
 @pytest.mark.parametrize(
     ("n", "bound", "caught"), [(60, 0.1, 0.15), (80, 0.1, 0.15), (170, 0.1, 0.15), (865, 0.01, 0.03)]

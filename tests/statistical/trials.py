@@ -2,14 +2,13 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom
 
 from pac_wrap import Certificate, Guarantee, UpsideDownWarning, calibrate
-from pac_wrap.calibration import StrategyOptions
-from pac_wrap.relaxation import StrategyName
+from pac_wrap.method.certificate import Overlap
 from statistical.populations import Population, Values
 
 Classes = tuple[Population, Population]
@@ -24,9 +23,7 @@ def repeat(
     observe: Callable[[Certificate], Sequence[float | None]],
     *,
     seed: int,
-    abstain: bool = True,
-    strategy: StrategyName = "relax",
-    **options: Unpack[StrategyOptions],
+    overlap: str | Overlap = "abstain",
 ) -> list[Values]:
     """Return one array per observed value, an entry per calibration; None becomes NaN."""
     rng = np.random.default_rng(seed)
@@ -38,10 +35,7 @@ def repeat(
             block = min(500, trials - len(rows))
             samples = [side.draw(rng, (block, n)) for side, n in zip(classes, sizes, strict=True)]
             for normal, anomalous in zip(*samples, strict=True):
-                certificate = calibrate(
-                    normal, anomalous, guarantee, abstain=abstain, strategy=strategy, **options
-                )
-                rows.append(observe(certificate))
+                rows.append(observe(calibrate(normal, anomalous, guarantee, overlap=overlap)))
     return list(np.array(rows, dtype=np.float64).T)
 
 

@@ -12,17 +12,10 @@ from typing import Any, Final
 import numpy as np
 
 import pac_wrap
-from pac_wrap import (
-    Certificate,
-    Guarantee,
-    PACWrapError,
-    PACWrapWarning,
-    Thresholds,
-    baselines,
-    timeseries,
-    validation,
-)
-from shell import CERTIFICATE
+from pac_wrap import Certificate, Guarantee, PACWrapError, PACWrapWarning, Rule, Thresholds
+from pac_wrap import series as timeseries
+from pac_wrap.paper import baselines, validation
+from support.shell import CERTIFICATE
 
 _SECONDS: Final = 5.0
 _LONGEST: Final = 2100
@@ -44,7 +37,7 @@ def _values(random: np.random.Generator) -> list[Any]:
         5e-324, 1e-300, 1e-16, 1 - 1e-16, np.nextafter(1.0, 0.0), 1e308,
         Decimal("0.05"), Decimal("NaN"), Decimal("1e-999"), Fraction(1, 20), 1j,
         np.float32(0.05), np.float16(0.05), np.int8(1), np.uint64(2**64 - 1), np.bool_(True),
-        "", "0.05", "relax", "a\nb", "\x1b[31m", "\ud800", b"bytes", "1" * 5000,
+        "", "0.05", "algorithm1", "a\nb", "\x1b[31m", "\ud800", b"bytes", "1" * 5000,
         [], [[]], [1, "a"], [None], [[1.0], [2.0, 3.0]], (), (1, 2), {}, {"a": 1}, {1, 2}, object(), int,
         range(20), (value for value in (0.1, 0.2)), floats, odd, floats.astype(np.float32),
         floats.astype(np.float16), floats.astype(object), floats.astype(str), floats.astype(complex),
@@ -55,6 +48,7 @@ def _values(random: np.random.Generator) -> list[Any]:
         pd.Series(floats), pd.Series(floats, index=range(floats.size, 0, -1)), pd.Series([None, 1.0]),
         pd.Series(pd.array([1, None], dtype="Int64")), pd.DataFrame({"a": floats}),
         pd.Series(["a", "b"], dtype="category"), Guarantee(), _RULE, Thresholds(0.7, 0.3), _RULE.rule,
+        pac_wrap.Hold("fnr"), pac_wrap.Request(),
         np.random.default_rng(0), lambda *_: None, Exception("x"), NotImplemented, ...,
     ]  # fmt: skip
 
@@ -65,15 +59,15 @@ def _calls(random: np.random.Generator) -> dict[str, Call]:
     scores, labels = np.concatenate([normal, anomalous]), np.repeat([0, 1], [80, 70])
     asked = Guarantee(0.1, 0.1)
     options: dict[str, Any] = {
-        "step": 0.1, "growth": "linear", "ceilings": "both", "relax_delta": False, "correction": "share",
+        "step": 0.1, "growth": "linear", "raised": "both", "relax_delta": False, "correction": "share",
         "position": 0.5,
     }  # fmt: skip
-    single = {"abstain": False, "strategy": "relax", **options}
-    rule = Thresholds(alarm_from=0.7, clear_below=0.3)
+    single = {"overlap": "algorithm1"}
+    rule = Rule(normal_below=0.3, anomaly_from=0.7)
     points = timeseries.window_points(scores, labels)
     pairs: dict[str, Call] = {
         "error_budget": (pac_wrap.error_budget, {"n": 100, "rate": 0.1, "delta": 0.1}),
-        "confidence": (pac_wrap.confidence, {"n": 100, "rate": 0.1, "errors": 3}),
+        "exact_confidence": (pac_wrap.exact_confidence, {"n": 100, "rate": 0.1, "errors": 3}),
         "min_samples": (pac_wrap.min_samples, {"rate": 0.1, "delta": 0.1, "errors": 1}),
         "achievable_rate": (pac_wrap.achievable_rate, {"n": 100, "delta": 0.1, "errors": 1}),
         "upper_bound": (pac_wrap.upper_bound, {"errors": 1, "n": 100, "delta": 0.1}),
@@ -81,7 +75,11 @@ def _calls(random: np.random.Generator) -> dict[str, Call]:
         "interval": (pac_wrap.interval, {"errors": 1, "n": 100, "confidence": 0.9}),
         "Guarantee": (Guarantee, {"max_fpr": 0.1, "max_fnr": 0.1, "delta_fpr": 0.1, "delta_fnr": 0.1}),
         "Budget.of": (pac_wrap.Budget.of, {"n": 100, "rate": 0.1, "delta": 0.1}),
-        "Strategy": (pac_wrap.Strategy, {"name": "relax", **options}),
+        "Algorithm1": (pac_wrap.Algorithm1, options),
+        "Hold": (pac_wrap.Hold, {"rate": "fnr"}),
+        "Rule": (Rule, {"normal_below": 0.3, "anomaly_from": 0.7}),
+        "Request": (pac_wrap.Request.of, {"asked": asked, "overlap": "hold_fnr", "anomaly_label": 1}),
+        "confidence": (Guarantee, {"max_fpr": 0.1, "max_fnr": 0.1, "confidence": 0.9}),
         "calibrate": (
             pac_wrap.calibrate,
             {"normal": normal, "anomalous": anomalous, "guarantee": asked, **single},
@@ -102,7 +100,7 @@ def _calls(random: np.random.Generator) -> dict[str, Call]:
         "verdicts": (_RULE.verdicts, {"scores": scores}),
         "prediction_sets": (_RULE.prediction_sets, {"scores": scores}),
         "ambiguity": (_RULE.ambiguity, {"scores": scores}),
-        "Thresholds.verdicts": (rule.verdicts, {"scores": scores}),
+        "Rule.verdicts": (rule.verdicts, {"scores": scores}),
         "VerdictStream": (
             lambda rule, batches: list(pac_wrap.VerdictStream(rule, batches)),
             {"rule": rule, "batches": [scores]},
@@ -115,7 +113,8 @@ def _calls(random: np.random.Generator) -> dict[str, Call]:
         "PACWrap": (
             lambda X, y, **given: pac_wrap.PACWrap("precomputed", **given).fit(X, y).predict(X),
             {"X": scores, "y": labels, "max_fpr": 0.1, "max_fnr": 0.1, "delta_fpr": 0.1, "delta_fnr": 0.1,
-             **single, "train_on": "auto", "calibration_size": 0.5, "polarity": "auto", "random_state": 0},
+             "confidence": None, **single, "train_on": "auto", "calibration_size": 0.5, "polarity": "auto",
+             "random_state": 0},
         ),
         "windows": (timeseries.windows, {"series": scores, "length": 2, "every": 5}),
         "window_points": (

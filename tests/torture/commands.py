@@ -1,18 +1,20 @@
 """Command lines with wrong options and files: a known exit code, one sentence, nothing left behind."""
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import typer
 from typer.testing import CliRunner
 
 from pac_wrap.cli import app
-from shell import CERTIFICATE, GOLDEN, one_sentence
+from support.shell import CERTIFICATE, GOLDEN, one_sentence
 
 _WORDS: Final = (
     "", "-", "--", "-1", "0", "1", "0.05", "nan", "inf", "1e-320", "1e400", "none", "None", "é", "\x1b[31m",
     "\ud800", "a\nb", "*", "[", "~", "~nobody", "/", ".", "..", "/dev/null", "/dev/zero", "/proc/self/mem",
     "missing.csv", "*.csv", "score", "label", "--score", "--help", "' OR 1=1 --", "$(true)", "%s", "9" * 400,
+    "hold-fnr", "algorithm1", "raise", "local[1]",
 )  # fmt: skip
 _FILES: Final = {
     "empty.csv": b"",
@@ -38,23 +40,22 @@ _COMMANDS: Final[dict[str, list[str]]] = {
     "sql": [str(CERTIFICATE), "--score", "score", "--dialect", "duckdb"],
     "plan": ["--max-fnr", "0.05", "--delta", "0.05", "--labels", "100"],
 }
-_OPTIONS: Final = (
-    "--max-fpr", "--max-fnr", "--delta-fpr", "--delta-fnr", "--anomaly-label", "--strategy", "--step",
-    "--growth", "--ceilings", "--relax-delta", "--correction", "--position", "--no-abstain", "--format",
-    "--report", "-o", "--score", "--label", "--dialect", "--labels", "--delimiter",
+_GROUP: Any = typer.main.get_command(app)
+# every option of these commands, whatever they are called today
+_OPTIONS: Final = sorted(
+    {name for command in _COMMANDS for option in _GROUP.commands[command].params for name in option.opts
+     if name.startswith("-")}
 )  # fmt: skip
 
 
 def wrong_command(random: np.random.Generator, folder: Path) -> str:
-    """Run a command line, some of whose words were replaced, dropped or added."""
+    """Run a command line in the folder, some of whose words were replaced, dropped or added."""
     for name, content in _FILES.items():
         (folder / name).write_bytes(content)
     command = str(random.choice(sorted(_COMMANDS)))
     words = list(_COMMANDS[command])
     for _ in range(int(random.integers(1, 4))):
         _change(words, random)
-    # what is asked to be written stays in the folder
-    words = [_inside(word, folder) for word in words]
     before = set(folder.iterdir())
     streams = bytes(random.integers(0, 256, 40, dtype=np.uint8)) if random.integers(2) else b""
     result = CliRunner().invoke(app, [command, *words], input=streams, env={"COLUMNS": "80"})
@@ -85,10 +86,6 @@ def _change(words: list[str], random: np.random.Generator) -> None:
         words.insert(place, str(random.choice(odd)))
     else:
         words += [str(random.choice(_OPTIONS)), str(random.choice(odd))]
-
-
-def _inside(word: str, folder: Path) -> str:
-    return str(folder / word) if word in _FILES or word.startswith("out.") else word
 
 
 def _control(text: str) -> bool:

@@ -12,11 +12,11 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from believable import outcome
-from csv_readers import by_dask, by_decide, by_duckdb, by_spark, by_stream, cases, engine_cases
 from pac_wrap import Certificate, PACWrapWarning, calibrate_labelled
-from resealed import mutants
-from shell import invoke
+from support.believable import outcome
+from support.csv_readers import by_dask, by_decide, by_duckdb, by_spark, by_stream, cases, engine_cases
+from support.resealed import mutants
+from support.shell import invoke
 from torture.record import Outcomes, UnavailableError
 
 Cases = Callable[[range], Iterable[Any]]
@@ -87,7 +87,7 @@ def other_format(random: np.random.Generator, folder: Path) -> str:
         assert "cannot be decided: as float32" in done.err, (order, kind, done)
         return "refused: a float32 stands for numbers on both sides of a threshold"
     assert (done.code, done.err) == (0, ""), (order, kind, done)
-    expected = certificate.thresholds.verdicts(given.astype(certificate.score_type).astype(np.float64))
+    expected = certificate.thresholds.rule.verdicts(given.astype(certificate.score_type).astype(np.float64))
     with duckdb.connect() as connection:
         found = connection.execute(f"SELECT verdict FROM '{output}'").fetchall()
     assert [int(verdict) for (verdict,) in found] == expected.tolist(), (order, kind)

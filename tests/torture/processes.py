@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from shell import CERTIFICATE, GOLDEN, SCRIPT
+from support.shell import CERTIFICATE, GOLDEN, SCRIPT
 
 _SECONDS: Final = 60
 _OLD: Final = b"old"

@@ -1,10 +1,12 @@
 """Run attacks within a time, each fault with a seed of its own, and say what happened."""
 
+import os
 import tempfile
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
@@ -32,10 +34,18 @@ def run_attacks(
 
 
 def attempt(attack: Attack, seed: int, number: int) -> Counter[str]:
-    """Return what one fault led to; the same seed and number make the same fault."""
+    """Return what one fault led to; the same seed and number make the same fault.
+
+    It happens in a scratch folder: a generated name may be one to write to. The folder this is called from
+    must get no new file.
+    """
     random = np.random.default_rng([seed, number, *attack.name.encode()])
-    with tempfile.TemporaryDirectory(prefix="torture-") as folder:
-        return counted(attack.attempt(random, Path(folder)))
+    before = set(os.listdir())
+    with tempfile.TemporaryDirectory(prefix="torture-") as folder, chdir(folder):
+        outcomes = counted(attack.attempt(random, Path(folder)))
+    added = set(os.listdir()) - before
+    assert not added, f"{added} came into {Path.cwd()}"
+    return outcomes
 
 
 def _run(attack: Attack, seed: int, seconds: float) -> Tally:

@@ -1,13 +1,15 @@
 """pac-wrap calibrate and pac-wrap compare: labelled scores in, certificates out."""
 
 from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from pac_wrap.cli.options import (
     AnomalyLabel,
+    Confidence,
     Delimiter,
     DeltaFnr,
     DeltaFpr,
@@ -15,16 +17,14 @@ from pac_wrap.cli.options import (
     MaxFnr,
     MaxFpr,
     Score,
-    Step,
     Tables,
     guarantee_of,
     keep_apart,
 )
 from pac_wrap.cli.run import progress_bar
+from pac_wrap.errors import InputError, MissingExtraError
 
 NOT_CERTIFIED = 1
-_SINGLE = "One threshold"
-_RELAX = "Strategy relax: one level after the other, with higher ceilings"
 
 
 def calibrate(
@@ -33,42 +33,18 @@ def calibrate(
     label: Label,
     max_fpr: MaxFpr = "0.05",
     max_fnr: MaxFnr = "0.05",
-    delta_fpr: DeltaFpr = 0.05,
-    delta_fnr: DeltaFnr = 0.05,
+    delta_fpr: DeltaFpr = None,
+    delta_fnr: DeltaFnr = None,
+    confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
-    abstain: Annotated[
-        bool, typer.Option(help="Leave points undecided, or use one threshold.", rich_help_panel=_SINGLE)
-    ] = True,
-    strategy: Annotated[
-        Literal["relax", "hold_fnr", "hold_fpr"],
+    overlap: Annotated[
+        Literal["abstain", "hold-fnr", "hold-fpr", "algorithm1"],
         typer.Option(
-            help="Raise the ceilings until one threshold keeps them, or hold one and certify the other.",
-            rich_help_panel=_SINGLE,
+            help="What is done where the classes overlap: leave points undecided, hold one ceiling and"
+            " certify the other rate, or raise both until one threshold keeps them."
         ),
-    ] = "relax",
-    step: Annotated[
-        float, typer.Option(help="How much a level raises the ceilings.", rich_help_panel=_RELAX)
-    ] = 0.1,
-    growth: Annotated[
-        Literal["linear", "double"], typer.Option(help="How the levels grow.", rich_help_panel=_RELAX)
-    ] = "linear",
-    ceilings: Annotated[
-        Literal["both", "fpr", "fnr"], typer.Option(help="Which ceilings are raised.", rich_help_panel=_RELAX)
-    ] = "both",
-    relax_delta: Annotated[
-        bool, typer.Option(help="Raise the deltas instead.", rich_help_panel=_RELAX)
-    ] = False,
-    correction: Annotated[
-        Literal["share", "none"],
-        typer.Option(help="Whether the levels share delta.", rich_help_panel=_RELAX),
-    ] = "share",
-    position: Annotated[
-        float,
-        typer.Option(
-            help="Where the threshold lies, from 0 (alarm_from) to 1 (clear_below).", rich_help_panel=_RELAX
-        ),
-    ] = 0.5,
+    ] = "abstain",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to save the certificate.")
     ] = None,
@@ -78,6 +54,13 @@ def calibrate(
     engine: Annotated[
         Literal["duckdb", "spark", "dask"], typer.Option(help="What reads the tables; all give the same.")
     ] = "duckdb",
+    master: Annotated[
+        str | None,
+        typer.Option(
+            help="A cluster for --engine: Spark's master, such as local[2] or spark://host:7077, or the"
+            " address of Dask's scheduler; else this machine."
+        ),
+    ] = None,
 ) -> None:
     """Certify thresholds from a table of scores and labels, larger than memory if need be.
 
@@ -85,52 +68,73 @@ def calibrate(
 
     Example: [bold]pac-wrap calibrate scores.csv --score score --label label -o certificate.json[/bold]
     """
-    from pac_wrap.csvform import check_delimiter
-    from pac_wrap.engines.by_name import calibrate_with
-    from pac_wrap.files import whole_file, write_text
-    from pac_wrap.report.result import Report, Source
-    from pac_wrap.report.write import check_suffix, render_report
-    from pac_wrap.tables import open_table
+    from pac_wrap.base.arguments import as_scores
+    from pac_wrap.base.files import whole_file, write_text
+    from pac_wrap.method.calibrate import Request
+    from pac_wrap.method.calibrate import calibrate as calibrate_scores
+    from pac_wrap.report.formats import check_suffix, render_report
+    from pac_wrap.report.subject import Origin, Report
+    from pac_wrap.tables.calibrate import LabelledScores, calibrate_table
+    from pac_wrap.tables.csv_format import check_delimiter
+    from pac_wrap.tables.find import found_files
+    from pac_wrap.tables.table import open_found
 
-    guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr)
+    asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
+    request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
+    if master is not None and engine == "duckdb":
+        raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
     if report is not None:
         check_suffix(report)
     keep_apart(tables, output, report)
     separator = check_delimiter(delimiter)
-    with (
-        progress_bar("reading") as progress,
-        open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
-    ):
-        certificate = calibrate_with(
-            engine,
-            table,
-            guarantee,
-            score=score,
-            label=label,
-            anomaly_label=anomaly_label,
-            abstain=abstain,
-            strategy=strategy,
-            step=step,
-            growth=growth,
-            ceilings=ceilings,
-            relax_delta=relax_delta,
-            correction=None if correction == "none" else correction,
-            position=position,
-        )
-        if report is not None:
-            scores, anomalous = table.labelled(score, label, anomaly_label)
+    with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
+        if engine != "duckdb":
+            calibrate_files = _on_cluster(engine, found.reader)
+            certificate = calibrate_files(
+                found.files,
+                found.reader,
+                request,
+                score=score,
+                label=label,
+                delimiter=separator,
+                master=master,
+            )
+        if engine == "duckdb" or report is not None:
+            table = opened.enter_context(
+                open_found(found, [score], label, passes=True, delimiter=separator, progress=progress)
+            )
+        if report is not None:  # which needs the scores themselves, so the files are read once for both
+            classes = LabelledScores(table, score, label, request.label_text).by_class()
+        if engine == "duckdb":
+            certificate = (
+                calibrate_table(table, request, score=score, label=label)
+                if report is None
+                else calibrate_scores(*classes, request)
+            )
     texts = {} if output is None else {output: certificate.to_json()}
+    missing: MissingExtraError | None = None
     if report is not None:
-        shown = Report(
-            certificate, scores[~anomalous], scores[anomalous], Source(tuple(tables), score, label)
-        )
-        texts[report] = render_report(shown, report)
+        normal, anomalous = map(as_scores, classes)
+        shown = Report(certificate, normal, anomalous, Origin(tuple(tables), score, label))
+        try:
+            texts[report] = render_report(shown, report)
+        except MissingExtraError as error:  # the certificate needs no figures, and is kept
+            missing = error
     with ExitStack() as files:  # all of them, or none
         for path, text in texts.items():
             write_text(files.enter_context(whole_file(path)), text)
     typer.echo(str(certificate))
+    if missing is not None:
+        raise missing
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
+
+
+def _on_cluster(engine: str, reader: str) -> Any:
+    """Return what calibrates files with an engine other than DuckDB, which is loaded only if it is named."""
+    if reader == "numpy":
+        raise InputError(f"the engine {engine} does not read NumPy files; leave --engine out")
+    return import_module(f"pac_wrap.engines.{engine}_files").calibrate_files
 
 
 def compare(
@@ -139,11 +143,11 @@ def compare(
     label: Label,
     max_fpr: MaxFpr = "0.05",
     max_fnr: MaxFnr = "0.05",
-    delta_fpr: DeltaFpr = 0.05,
-    delta_fnr: DeltaFnr = 0.05,
+    delta_fpr: DeltaFpr = None,
+    delta_fnr: DeltaFnr = None,
+    confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
-    step: Step = 0.1,
 ) -> None:
     """Compare several detectors on the same labels; delta is shared, so that all promises hold at once.
 
@@ -151,16 +155,16 @@ def compare(
     """
     from rich.console import Console
 
-    from pac_wrap.comparison import compare_scores
-    from pac_wrap.csvform import check_delimiter
+    from pac_wrap.method.comparison import compare_scores
     from pac_wrap.report.terminal import show_comparison
-    from pac_wrap.tables import open_table
+    from pac_wrap.tables.csv_format import check_delimiter
+    from pac_wrap.tables.table import open_table
 
-    guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr)
+    guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     separator = check_delimiter(delimiter)
     with (
         progress_bar("reading") as progress,
         open_table(tables, score, label, delimiter=separator, progress=progress) as table,
     ):
         columns = {name: table.labelled(name, label, anomaly_label) for name in score}
-    Console().print(show_comparison(compare_scores(columns, guarantee, step=step)))
+    Console().print(show_comparison(compare_scores(columns, guarantee)))

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from pac_wrap.base.foreign import message
 from pac_wrap.cli.certify import calibrate, compare
 from pac_wrap.cli.data import data
 from pac_wrap.cli.ending import debug
@@ -13,7 +14,6 @@ from pac_wrap.cli.plan import demo, plan
 from pac_wrap.cli.reproduce import reproduce
 from pac_wrap.cli.run import run
 from pac_wrap.cli.use import decide, sql
-from pac_wrap.foreign import message
 from pac_wrap.version import __version__
 
 

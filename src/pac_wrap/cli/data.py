@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from pac_wrap.base.foreign import visible
 from pac_wrap.cli.run import run
-from pac_wrap.foreign import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pac_wrap.datasets.remote import Entry
+    from pac_wrap.paper.data.registry import Entry
 
 ALL: Final = "all"
 # no path is longer
@@ -31,13 +31,13 @@ def show_list() -> None:
     """
     from rich.console import Console
 
-    from pac_wrap.datasets.registry import ENTRIES
+    from pac_wrap.paper.data.registry import ENTRIES
 
     console = Console()
     console.print(_table())
     for name, entry in ENTRIES.items():
-        if entry.parts:
-            console.print(f"{name}: {entry.parts}", highlight=False)
+        if entry.series:
+            console.print(f"{name}: {entry.series}", highlight=False)
 
 
 def get(
@@ -49,10 +49,10 @@ def get(
 
     Example: [bold]pac-wrap data get thyroid usps[/bold]
     """
-    from pac_wrap.datasets import check_name
-    from pac_wrap.datasets import names as known
-    from pac_wrap.datasets.registry import ENTRIES
-    from pac_wrap.datasets.store import fetch
+    from pac_wrap.paper.data import check_name
+    from pac_wrap.paper.data import names as known
+    from pac_wrap.paper.data.registry import ENTRIES
+    from pac_wrap.paper.data.store import fetch
 
     wanted = known() if ALL in names else tuple(dict.fromkeys(names))
     for name in (name for name in names if name != ALL):
@@ -69,10 +69,9 @@ def where(
 
     Example: [bold]pac-wrap data where thyroid[/bold]
     """
-    from pac_wrap.datasets import check_name
-    from pac_wrap.datasets.cache import VARIABLE, cache_folder, data_folder
-    from pac_wrap.datasets.registry import ENTRIES
-    from pac_wrap.datasets.store import locate
+    from pac_wrap.paper.data import check_name
+    from pac_wrap.paper.data.registry import ENTRIES
+    from pac_wrap.paper.data.store import VARIABLE, cache_folder, data_folder, locate
 
     if name is None:
         folder, cache = data_folder(), cache_folder()
@@ -97,7 +96,7 @@ def _table() -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from pac_wrap.datasets.registry import ENTRIES
+    from pac_wrap.paper.data.registry import ENTRIES
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for heading in ("name", "rows x columns", "anomalies", "licence", "size", "where"):
@@ -117,8 +116,7 @@ def _table() -> "Table":
 
 def _place(entry: "Entry") -> str:
     """Return where all files of a data set are: folder, cache, both, or not here if one is missing."""
-    from pac_wrap.datasets.cache import data_folder
-    from pac_wrap.datasets.store import locate
+    from pac_wrap.paper.data.store import data_folder, locate
 
     found = [locate(file) for file in entry.files]
     if None in found:

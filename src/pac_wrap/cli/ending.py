@@ -14,8 +14,8 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, BinaryIO, Final, NoReturn, TextIO
 
+from pac_wrap.base.foreign import message
 from pac_wrap.errors import OutputError, PACWrapError
-from pac_wrap.foreign import message
 
 BAD_INPUT: Final = 2
 BROKEN: Final = 70

@@ -30,12 +30,12 @@ def evaluate(
     """
     from rich.console import Console
 
-    from pac_wrap.certificate import Certificate
-    from pac_wrap.csvform import check_delimiter
-    from pac_wrap.engines.duckdb import evaluate_table
-    from pac_wrap.metrics import exceeded
+    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.metrics import exceeded
     from pac_wrap.report.terminal import show_evaluation
-    from pac_wrap.tables import open_table
+    from pac_wrap.tables.csv_format import check_delimiter
+    from pac_wrap.tables.decide import evaluate_table
+    from pac_wrap.tables.table import open_table
 
     loaded = Certificate.load(certificate)
     separator = check_delimiter(delimiter)
@@ -65,11 +65,12 @@ def verify(
 
     Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
     """
-    from pac_wrap.calibration import options_of, verify_against
-    from pac_wrap.certificate import Certificate
-    from pac_wrap.csvform import check_delimiter
-    from pac_wrap.engines.duckdb import calibrate_table
-    from pac_wrap.tables import open_table
+    from pac_wrap.method.calibrate import Request
+    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.verify import verify_against
+    from pac_wrap.tables.calibrate import calibrate_table
+    from pac_wrap.tables.csv_format import check_delimiter
+    from pac_wrap.tables.table import open_table
 
     loaded = Certificate.load(certificate)
     separator = check_delimiter(delimiter)
@@ -79,15 +80,8 @@ def verify(
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", UpsideDownWarning)
-        again = calibrate_table(
-            table,
-            loaded.guarantee,
-            score=score,
-            label=label,
-            anomaly_label=anomaly_label,
-            score_type=loaded.score_type,
-            **options_of(loaded),
-        )
+        asked = Request(loaded.guarantee, loaded.overlap, 1 if anomaly_label is None else anomaly_label)
+        again = calibrate_table(table, asked, score=score, label=label, score_type=loaded.score_type)
     verification = verify_against(loaded, again)
     typer.echo(str(verification))
     if not verification:
@@ -106,14 +100,15 @@ def show(
 
     Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
     """
-    from pac_wrap.certificate import Certificate
-    from pac_wrap.report.markdown import escape
+    from pac_wrap.base.foreign import escape_markdown
+    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.report.words import lines_of
 
     loaded = Certificate.load(certificate)
     if form == "json":
         typer.echo(loaded.to_json(), nl=False)
     elif form == "markdown":
-        rows = (f"| {name} | {escape(text)} |" for name, text in loaded.lines())
+        rows = (f"| {name} | {escape_markdown(text)} |" for name, text in lines_of(loaded))
         typer.echo("\n".join(["| certificate | |", "|---|---|", *rows]))
     else:
         typer.echo(str(loaded))

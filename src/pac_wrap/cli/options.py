@@ -13,7 +13,7 @@ import typer
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from pac_wrap.guarantee import Guarantee
+    from pac_wrap.method.promise import Guarantee
 
 Tables = Annotated[
     list[str], typer.Argument(help="Files or patterns: CSV, Parquet, JSON lines, NumPy; - is standard input.")
@@ -33,16 +33,29 @@ Delimiter = Annotated[
 ]
 MaxFpr = Annotated[str, typer.Option(help="Ceiling of the false positive rate, or none.")]
 MaxFnr = Annotated[str, typer.Option(help="Ceiling of the false negative rate, or none.")]
-DeltaFpr = Annotated[float, typer.Option(help="Chance that the FPR ceiling does not hold.")]
-DeltaFnr = Annotated[float, typer.Option(help="Chance that the FNR ceiling does not hold.")]
-Step = Annotated[float, typer.Option(help="How much a level of the strategy relax raises the ceilings.")]
+DeltaFpr = Annotated[
+    float | None, typer.Option(help="Chance that the FPR ceiling does not hold.", show_default="0.05")
+]
+DeltaFnr = Annotated[
+    float | None, typer.Option(help="Chance that the FNR ceiling does not hold.", show_default="0.05")
+]
+Confidence = Annotated[
+    float | None, typer.Option(help="How surely both ceilings hold together, instead of the deltas.")
+]
 
 
-def guarantee_of(max_fpr: str, max_fnr: str, delta_fpr: float, delta_fnr: float) -> "Guarantee":
+def guarantee_of(
+    max_fpr: str,
+    max_fnr: str,
+    delta_fpr: float | None,
+    delta_fnr: float | None,
+    confidence: float | None = None,
+) -> "Guarantee":
     """Return the guarantee that the options ask for."""
-    from pac_wrap.guarantee import Guarantee
+    from pac_wrap.method.promise import Guarantee
 
-    return Guarantee(_ceiling("--max-fpr", max_fpr), _ceiling("--max-fnr", max_fnr), delta_fpr, delta_fnr)
+    ceilings = _ceiling("--max-fpr", max_fpr), _ceiling("--max-fnr", max_fnr)
+    return Guarantee(*ceilings, delta_fpr, delta_fnr, confidence=confidence)
 
 
 def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:

@@ -22,11 +22,11 @@ def demo(
     """
     from rich.console import Console
 
-    from pac_wrap.demo import run_demo
-    from pac_wrap.files import write_whole
-    from pac_wrap.report.result import Report
-    from pac_wrap.report.terminal import picture, show_demo
-    from pac_wrap.report.write import check_suffix, write_report
+    from pac_wrap.base.files import write_whole
+    from pac_wrap.cli.demo import run_demo, show_demo
+    from pac_wrap.report.formats import check_suffix, write_report
+    from pac_wrap.report.subject import Report
+    from pac_wrap.report.terminal import screen_svg
 
     keep_apart([], report, svg)
     if report is not None:
@@ -44,7 +44,7 @@ def demo(
             report,
         )
     if svg is not None:
-        write_whole(svg, picture(shown, "pac-wrap demo"))
+        write_whole(svg, screen_svg(shown, "pac-wrap demo"))
     Console().print(shown)
 
 
@@ -53,7 +53,7 @@ def plan(
     max_fnr: Annotated[float | None, typer.Option(help="Ceiling of the false negative rate.")] = None,
     delta: Annotated[float, typer.Option(help="Chance that a ceiling does not hold.")] = 0.05,
     labels: Annotated[
-        int | None, typer.Option(min=0, help="Instead: what this many labels of one class can promise.")
+        int | None, typer.Option(min=0, help="Show what this many labels of one class can certify.")
     ] = None,
 ) -> None:
     """Say how many labels a promise needs, or what promise given labels can keep.
@@ -62,7 +62,7 @@ def plan(
     """
     from rich.console import Console
 
-    from pac_wrap.guarantee import Guarantee
+    from pac_wrap.method.promise import Guarantee
     from pac_wrap.report.terminal import show_plan, show_promises
 
     nothing_asked = max_fpr is None and max_fnr is None

@@ -8,9 +8,9 @@ from typing import Annotated, Final
 
 import typer
 
+from pac_wrap.base.foreign import visible
 from pac_wrap.cli.run import progress_bar
 from pac_wrap.errors import InputError
-from pac_wrap.foreign import visible
 
 ALL: Final = "all"
 SERIES: Final = {"nasa", "smd"}  # their detectors need torch
@@ -24,28 +24,27 @@ def reproduce(
             help="Simulated calibrations; splits in q2; seeds in nasa and smd. By default 4000, 5, 3."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Fixes everything that is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Fixes everything that is random.")] = 0,
     quick: Annotated[bool, typer.Option(help="Take less data, for a first look.")] = False,
     every_channel: Annotated[
         bool, typer.Option("--all", help="In nasa: every channel with enough labelled anomalies.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Also write tables (CSV), pages (Markdown) and pictures (SVG) here.")
+        Path | None, typer.Option(help="Also write tables (CSV), pages (Markdown) and figures (SVG) here.")
     ] = None,
 ) -> None:
     """Answer questions of the paper on its data, beside the printed numbers.
 
-    Data sets are downloaded where they are not at hand: see pac-wrap data.
+    Data sets that are not on this machine are downloaded: see pac-wrap data.
 
     Examples: [bold]pac-wrap reproduce q4[/bold], [bold]pac-wrap reproduce shift --quick --out results[/bold]
     """
     from rich.console import Console
 
-    from pac_wrap.experiments import QUESTIONS, check_numbers, check_question, fetch_data
-    from pac_wrap.experiments import reproduce as answer
-    from pac_wrap.experiments.record import record
-    from pac_wrap.files import check_folder
-    from pac_wrap.report.study import show_study, write_study
+    from pac_wrap.base.files import check_folder
+    from pac_wrap.paper.rendering import show_study, write_study
+    from pac_wrap.paper.studies import QUESTIONS, check_numbers, check_question, fetch_data, record
+    from pac_wrap.paper.studies import reproduce as answer
 
     names = tuple(QUESTIONS) if ALL in questions else tuple(dict.fromkeys(questions))
     for name in questions:
@@ -53,15 +52,13 @@ def reproduce(
             check_question(name)
     check_numbers(seed, trials)
     if every_channel and "nasa" not in names:
-        raise InputError(
-            "--all is for nasa, whose channels it takes all; write: pac-wrap reproduce nasa --all"
-        )
+        raise InputError("--all applies only to nasa; write: pac-wrap reproduce nasa --all")
     # what would fail at the end fails here, before an hour's work
     if out is not None:
         import_module("pac_wrap.report.figures")
         check_folder(out)
     if SERIES & set(names):
-        import_module("pac_wrap.detectors.lstm").import_torch()
+        import_module("pac_wrap.paper.detectors.lstm_network").import_torch()
     for name in names:
         fetch_data(name)
     for name in names:

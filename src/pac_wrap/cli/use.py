@@ -10,8 +10,7 @@ from pac_wrap.cli.options import CertificateFile, Delimiter, Score, Tables, keep
 from pac_wrap.cli.run import progress_bar
 
 if TYPE_CHECKING:
-    from pac_wrap.certificate import Certificate
-    from pac_wrap.thresholds import Thresholds
+    from pac_wrap.method.certificate import Certificate
 
 
 def decide(
@@ -37,20 +36,21 @@ def decide(
 
     Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
     """
-    from pac_wrap.certificate import Certificate
-    from pac_wrap.csvform import check_delimiter
-    from pac_wrap.lines import decide_lines, is_streamed, read_start
-    from pac_wrap.sources import standard_input
+    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.streams.decide import decide_lines, is_streamed, read_start
+    from pac_wrap.tables.csv_format import check_delimiter
+    from pac_wrap.tables.find import standard_input
 
     loaded = Certificate.load(certificate)
     separator = check_delimiter(delimiter)
-    keep_apart([*tables, certificate], output)
+    if output is not None:
+        keep_apart([*tables, certificate], output)
     start = b""
     if tables == ["-"] and output is None:
-        source = standard_input()
-        start = read_start(source)
+        reader = standard_input()
+        start = read_start(reader)
         if is_streamed(start):
-            decide_lines(loaded.rule, source, start, standard_output(), score, form, separator)
+            decide_lines(loaded, reader, start, standard_output(), score, form, separator)
             return
     _decide_table(loaded, tables, score, output, form, start, separator)
 
@@ -65,13 +65,11 @@ def _decide_table(
     delimiter: str | None,
 ) -> None:
     """Write the whole table with its verdicts, or nothing at all."""
-    from pac_wrap.engines.duckdb import refuse_undecidable
-    from pac_wrap.files import scratch_file, whole_file
-    from pac_wrap.outputs import output_options
-    from pac_wrap.sql import prediction_set_sql, verdict_sql
-    from pac_wrap.tables import found_files, open_found
+    from pac_wrap.base.files import scratch_file, whole_file
+    from pac_wrap.tables.decide import decide_table, output_options
+    from pac_wrap.tables.find import found_files
+    from pac_wrap.tables.table import open_found
 
-    rule = certificate.rule
     options = output_options(f".{form}" if output is None or _has_no_ending(output) else output.name)
     with (
         progress_bar("deciding") as progress,
@@ -79,15 +77,12 @@ def _decide_table(
         scratch_file() if output is None else whole_file(output) as target,
     ):
         if found.reader == "read_csv" and "parquet" not in options:
-            _decide_csv(rule, found.files, score, target, options, delimiter)
+            _decide_csv(certificate, found.files, score, target, options, delimiter)
         else:
-            added = {"verdict": verdict_sql(rule, score), "prediction_set": prediction_set_sql(rule, score)}
             with open_found(
                 found, [score], whole=True, output=target, delimiter=delimiter, progress=progress
             ) as table:
-                rows = table.check_scores(score)
-                refuse_undecidable(table, certificate, score)
-                table.copy(score, added, str(target), options, rows)
+                decide_table(table, certificate, score, target, options)
         if output is None:
             stdout = standard_output()
             with target.open("rb") as finished:
@@ -102,32 +97,35 @@ def _has_no_ending(output: Path) -> bool:
 
 
 def _decide_csv(
-    rule: "Thresholds", files: list[Path], score: str, target: Path, options: str, delimiter: str | None
+    certificate: "Certificate",
+    files: list[Path],
+    score: str,
+    target: Path,
+    options: str,
+    delimiter: str | None,
 ) -> None:
     """Write CSV files with their verdicts as CSV or JSON lines, packed if the options say so."""
     import gzip
 
-    from pac_wrap.lines import decide_files
+    from pac_wrap.streams.decide import decide_files
 
     packed = "gzip" in options
     with gzip.open(target, "wb", 6) if packed else target.open("wb") as out:
         decide_files(
-            rule, files, cast(BinaryIO, out), score, "csv" if "csv" in options else "jsonl", delimiter
+            certificate, files, cast(BinaryIO, out), score, "csv" if "csv" in options else "jsonl", delimiter
         )
 
 
 def sql(
     certificate: CertificateFile,
     score: Score = "score",
-    dialect: Annotated[
-        Literal["duckdb", "postgres", "spark"], typer.Option(help="Whose SQL it is to be.")
-    ] = "duckdb",
+    dialect: Annotated[Literal["duckdb", "postgres", "spark"], typer.Option(help="SQL dialect.")] = "duckdb",
 ) -> None:
     """Print the rule as an SQL expression: exact, with NaN and NULL abstained.
 
     Example: [bold]pac-wrap sql certificate.json --score score --dialect postgres[/bold]
     """
-    from pac_wrap.certificate import Certificate
-    from pac_wrap.sql import verdict_sql
+    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.tables.sql import verdict_sql
 
     typer.echo(verdict_sql(Certificate.load(certificate).rule, score, dialect))

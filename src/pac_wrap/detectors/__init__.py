@@ -1,24 +1,28 @@
-"""Detectors of our own, each a scikit-learn estimator whose scores are higher for anomalies."""
+"""Scores out of detectors, and detectors of our own, which are scikit-learn estimators.
 
+DevNet and the two LSTMs are those of the paper and live in `paper/detectors`. They load on first use:
+scikit-learn and torch take seconds to import, and DevNet works without torch.
+"""
+
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pac_wrap.detectors.devnet import DevNet
-
 if TYPE_CHECKING:
-    from pac_wrap.detectors.lstm import LSTMEncoderDecoder as LSTMEncoderDecoder
-    from pac_wrap.detectors.lstm import LSTMForecaster as LSTMForecaster
+    from pac_wrap.paper.detectors.devnet import DevNet as DevNet
+    from pac_wrap.paper.detectors.encoder_decoder import LSTMEncoderDecoder as LSTMEncoderDecoder
+    from pac_wrap.paper.detectors.forecaster import LSTMForecaster as LSTMForecaster
+
+_HOME = {"DevNet": "devnet", "LSTMEncoderDecoder": "encoder_decoder", "LSTMForecaster": "forecaster"}
 
 __all__ = ["DevNet", "LSTMEncoderDecoder", "LSTMForecaster"]
 
 
 def __getattr__(name: str) -> Any:
-    # on first use only: torch takes seconds to import, and DevNet works without it
-    if name not in __all__:
+    if name not in _HOME:
         raise AttributeError(f"module 'pac_wrap.detectors' has no attribute {name!r}")
-    from pac_wrap.detectors import lstm
-
-    lstm.import_torch()
-    globals()[name] = value = getattr(lstm, name)
+    if name != "DevNet":
+        import_module("pac_wrap.paper.detectors.lstm_network").import_torch()  # or say how to get it
+    globals()[name] = value = getattr(import_module(f"pac_wrap.paper.detectors.{_HOME[name]}"), name)
     return value
 
 

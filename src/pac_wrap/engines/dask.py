@@ -1,33 +1,39 @@
-"""Dask: calibrate, decide and score frames of dask.dataframe; the statistics live in `chunks`."""
+"""Dask: calibrate, decide and score frames of dask.dataframe; the statistics live in `ranks` and `method`."""
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Any, Unpack
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from operator import add
+from typing import Any, Final
+from uuid import uuid4
 
-from pac_wrap.calibration import StrategyOptions
-from pac_wrap.certificate import Certificate
-from pac_wrap.chunks import Part, PartTask, calibrate_parts
-from pac_wrap.columns import refuse_added, require_two
-from pac_wrap.engines.columns import require_columns, warn_if_undecidable
-from pac_wrap.engines.dask_graph import partitions_of, run_parts
-from pac_wrap.engines.features import check_features, features_of
-from pac_wrap.engines.frames import column_type, part_of, prediction_sets, scored, verdicts
-from pac_wrap.engines.packages import import_package
+from pac_wrap.engines.dask_worker import answer, column_type, prediction_sets, scored, verdicts
+from pac_wrap.engines.frames import (
+    check_features,
+    features_of,
+    import_package,
+    require_columns,
+    warn_if_undecidable,
+)
 from pac_wrap.errors import InputError, PACWrapError
-from pac_wrap.guarantee import Guarantee
-from pac_wrap.relaxation import Strategy, StrategyName
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.chunked import calibrate_parts
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.ranks.partitions import PartitionAnswer, PartitionTask
+from pac_wrap.tables.columns import refuse_added, require_two
+
+# so many answers are added up in one step of the tree
+_TOGETHER: Final = 8
 
 
 def calibrate(
     df: Any,
-    guarantee: Guarantee | None = None,
+    guarantee: Guarantee | Request | None = None,
     *,
     score: str = "score",
     label: str = "label",
     anomaly_label: object = 1,
-    abstain: bool = True,
-    strategy: StrategyName | Strategy = "relax",
-    **options: Unpack[StrategyOptions],
+    overlap: str | Overlap | None = None,
 ) -> Certificate:
     """Return the certificate that `calibrate_labelled` gives for these two columns, byte for byte.
 
@@ -37,9 +43,9 @@ def calibrate(
     require_two(score, label)
     keys, graph = partitions_of(df[[score, label]])
 
-    def run(task: PartTask) -> Part:
+    def run(task: PartitionTask) -> PartitionAnswer:
         try:
-            part: Part = run_parts(partial(part_of, task), keys, graph)
+            found: PartitionAnswer = sum_over_partitions(partial(answer, task), keys, graph)
         except PACWrapError:
             raise
         except ValueError as error:
@@ -47,16 +53,9 @@ def calibrate(
             reason = str(error).partition("\n")[0].rstrip(".")
             remedy = "fix them, or give their columns one type"
             raise InputError(f"the partitions cannot be read: {reason}; {remedy}") from error
-        return part
+        return found
 
-    return calibrate_parts(
-        run,
-        guarantee,
-        anomaly_label=anomaly_label,
-        abstain=abstain,
-        strategy=strategy,
-        **options,
-    )
+    return calibrate_parts(run, Request.of(guarantee, overlap, anomaly_label))
 
 
 def decide(df: Any, certificate: Certificate, *, score: str = "score") -> Any:
@@ -72,7 +71,7 @@ def decide(df: Any, certificate: Certificate, *, score: str = "score") -> Any:
     return df.assign(
         verdict=scores.map_partitions(verdicts, rule, meta=("verdict", "int8")),
         prediction_set=scores.map_partitions(
-            prediction_sets, rule, meta=("prediction_set", "string[pyarrow]")
+            prediction_sets, certificate.exclusions, meta=("prediction_set", "string[pyarrow]")
         ),
     )
 
@@ -92,6 +91,41 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
     sent = import_package("dask", "dask").delayed(detector, traverse=False)
     scores = df[features].map_partitions(scored, sent, meta=(score, "float64"))
     return df.assign(**{score: scores})
+
+
+def partitions_of(df: Any) -> tuple[list[Any], dict[Any, Any]]:
+    """Return the keys of a frame's partitions, and the graph that makes them; see Dask's collections."""
+    # tuning would put small files together, and a partition's number would no longer be the one a user sees
+    with import_package("dask", "dask").config.set({"optimization.tune.active": False}):
+        frame = df.optimize()
+    return list(frame.__dask_keys__()), dict(frame.__dask_graph__())
+
+
+def sum_over_partitions(task: Callable[[int, Any], Any], keys: list[Any], graph: dict[Any, Any]) -> Any:
+    """Return the sum of task(number, partition) over all partitions, added up on the workers in a tree."""
+    delayed = import_package("dask.delayed", "dask")
+    name = f"pac-wrap-{uuid4().hex}"
+    # the task has a key of its own, so that it travels once to each worker
+    added: dict[Any, Any] = {name: task}
+
+    def keyed(calls: list[tuple[Any, ...]]) -> list[Any]:
+        places = [(name, len(added) + place) for place in range(len(calls))]
+        added.update(zip(places, calls, strict=True))
+        return places
+
+    keys = keyed([(_call, name, number, key) for number, key in enumerate(keys)])
+    while len(keys) > 1:
+        groups = range(0, len(keys), _TOGETHER)
+        keys = keyed([(_added, keys[start : start + _TOGETHER]) for start in groups])
+    return delayed.Delayed(keys[0], graph | added).compute()
+
+
+def _call(task: Any, number: int, partition: Any) -> Any:
+    return task(number, partition)
+
+
+def _added(answers: list[Any]) -> Any:
+    return reduce(add, answers)
 
 
 def _check(df: Any, columns: Sequence[Any] = (), numbers: Sequence[Any] = ()) -> None:

@@ -1,92 +1,88 @@
-"""Files of scores, calibrated by Dask in threads of this process."""
+"""Files of labelled scores, read by Dask's own readers: what `--engine dask` does."""
 
 import json
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from glob import escape
-from os.path import abspath
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, Unpack
+from typing import Any, Final
 
-from pac_wrap.calibration import StrategyOptions
-from pac_wrap.certificate import Certificate
-from pac_wrap.chunks import Part, PartTask, calibrate_parts
-from pac_wrap.columns import no_rows, require_two
-from pac_wrap.csvfiles import CsvFile, engine_files, expect_rows
-from pac_wrap.engines.cells import LabelCounts, Labels, exact_numbers
-from pac_wrap.engines.dask_graph import partitions_of, run_parts
-from pac_wrap.engines.packages import import_package
+import numpy as np
+
+from pac_wrap.base.floats import Floats
+from pac_wrap.engines.dask import calibrate, partitions_of, sum_over_partitions
+from pac_wrap.engines.files import Layout, Reader, inspect
+from pac_wrap.engines.frames import import_package
 from pac_wrap.errors import InputError, PACWrapError
-from pac_wrap.guarantee import Guarantee
-from pac_wrap.labels import anomaly_marks
-from pac_wrap.relaxation import Strategy, StrategyName
-from pac_wrap.scratch import scratch_folder
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.tables.columns import LOOKED_AT, anomaly_marks, no_rows, number, without_case
 
-Reader = Literal["read_csv", "read_parquet", "read_json"]
 _BLOCK: Final = 1 << 25
+_SAMPLE: Final = 1 << 20
 _AS_WRITTEN: Final[dict[str, Any]] = dict.fromkeys(("parse_float", "parse_int", "parse_constant"), str)
 # what the readers of pandas and Arrow raise on files that are not what they seem
-_ILL_FORMED: Final = (ValueError, TypeError, AttributeError, LookupError)
-
-
-class _Block(NamedTuple):
-    """Whole lines of a CSV file, from one byte to another."""
-
-    file: CsvFile
-    start: int
-    end: int
+_ILL_FORMED: Final = (ValueError, TypeError, AttributeError, LookupError, OSError, NotImplementedError)
 
 
 def calibrate_files(
-    files: Sequence[str],
+    files: Sequence[Path],
     reader: Reader,
-    guarantee: Guarantee | None = None,
+    request: Request,
     *,
     score: str = "score",
     label: str = "label",
-    anomaly_label: str | None = None,
     delimiter: str | None = None,
-    abstain: bool = True,
-    strategy: StrategyName | Strategy = "relax",
-    **options: Unpack[StrategyOptions],
+    master: str | None = None,
 ) -> Certificate:
-    """Return the certificate of two columns of some files, which must exist and have these columns.
+    """Return the certificate of the labelled scores in some files, the one that they give in memory.
 
-    Texts are parsed once, and what they say is kept in a scratch folder until the end: 12 bytes a row.
+    Threads of this process read, or the workers of the scheduler at the address `master`, which must find
+    the files under the same names. CSV and JSON are parsed once, and 9 bytes a row stay in memory.
     """
-    require_two(score, label)
-    columns = [score, label]
-    # the work is Arrow's and NumPy's, which let threads run; processes would cost seconds to start
-    threads = import_package("dask", "dask").config.set(scheduler="threads")
-    with scratch_folder() as folder, threads, ExitStack() as stack:
-        scratch = str(folder)
-        csv_files: list[CsvFile] = []
-        if reader == "read_csv":
-            csv_files = stack.enter_context(engine_files(files, columns, delimiter, folder))
-        stack.enter_context(_refusing(files))
-        keys, graph = partitions_of(_opened(list(files), reader, csv_files, columns, scratch)[columns])
-        parsed = None if reader == "read_parquet" else scratch
-        counted = run_parts(partial(_labels, columns, parsed), keys, graph)
+    frames = import_package("dask.dataframe", "dask")
+    found = inspect(files, reader, score, label, delimiter)
+    with found.naming_rows(score), _workers(master), _refusing(files):
+        frame = frames.concat([read(reader, *group, (score, label)) for group in found.by_layout.items()])
+        if reader != "read_parquet":
+            frame = frame.persist()
+        counted = sum_over_partitions(_count_labels, *partitions_of(frame))
         if not counted.counts:
-            raise no_rows(list(files))
-        marks = anomaly_marks(counted.counts, label, anomaly_label)
-        if parsed:
-            keys, graph = [_place(parsed, number) for number in range(len(keys))], {}
-        certificate = calibrate_parts(
-            lambda task: run_parts(partial(_part, task, columns, marks), keys, graph),
-            guarantee,
-            abstain=abstain,
-            strategy=strategy,
-            **options,
+            raise no_rows([str(file) for file in files])
+        marks = anomaly_marks(counted.counts, label, request.label_text)
+        certificate = calibrate(
+            frame.assign(label=frame["label"].map_partitions(_marked, marks, meta=("label", "bool"))),
+            Request(request.guarantee, request.overlap),
         )
-        expect_rows(csv_files, certificate.normal.n + certificate.anomalous.n)
+        found.expect(certificate.normal.n + certificate.anomalous.n)
         return certificate
 
 
 @contextmanager
-def _refusing(files: Sequence[str]) -> Iterator[None]:
+def _workers(master: str | None) -> Iterator[None]:
+    """Let the workers of a scheduler do what is computed, or else threads of this process."""
+    config = import_package("dask", "dask").config
+    if master is None:
+        # the work is Arrow's and NumPy's, which let threads run; processes would cost seconds to start
+        with config.set(scheduler="threads"):
+            yield
+        return
+    try:
+        # one that is made the default and then not reached would stay the default
+        client = import_package("distributed", "dask").Client(master, set_as_default=False)
+    except (OSError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"there is no scheduler of Dask at {master}: {reason}; check its address") from error
+    with client, client.as_current(), config.set(scheduler="dask.distributed"):
+        yield
+
+
+@contextmanager
+def _refusing(files: Sequence[Path]) -> Iterator[None]:
     """Say in one sentence what is wrong with the files; Dask's own advice is no use to the user."""
     try:
         with warnings.catch_warnings():
@@ -94,157 +90,150 @@ def _refusing(files: Sequence[str]) -> Iterator[None]:
             yield
     except PACWrapError:
         raise
-    except (*_ILL_FORMED, OSError, NotImplementedError) as error:
+    except _ILL_FORMED as error:
         reason = str(error).rpartition("Original Message: ")[2].strip().partition("\n")[0]
-        raise InputError(f"cannot read {', '.join(files)}: {reason}") from error
+        raise InputError(f"cannot read {', '.join(map(str, files))}: {reason}") from error
 
 
-def _opened(
-    files: list[str], reader: Reader, csv_files: list[CsvFile], columns: list[str], scratch: str
-) -> Any:
-    """Return the files as one frame, not yet read."""
+def read(reader: Reader, layout: Layout, files: Sequence[Path], wanted: tuple[str, str]) -> Any:
+    """Return the scores and labels in files of one layout, as `score_and_label` makes them."""
     frames = import_package("dask.dataframe", "dask")
+    paths, columns = [escape(str(file.absolute())) for file in files], list(wanted)
+    meta = {"score": "float64", "label": "category"}
+    packing: dict[str, Any] = {
+        "compression": "gzip" if layout.packed else None,
+        "blocksize": None if layout.packed or layout.array else _BLOCK,
+    }
+    if reader == "read_json":
+        engine = partial(_read_json, wanted=wanted)
+        return frames.read_json(paths, lines=not layout.array, engine=engine, meta=meta, **packing)
     if reader == "read_parquet":
-        paths = [_literal(_linked(file, scratch, number)) for number, file in enumerate(files)]
-        return frames.read_parquet(paths, columns=columns, dtype_backend="pyarrow", blocksize=_BLOCK)
-    meta = dict.fromkeys(columns, "object")
-    parts = [block for file in csv_files for block in _blocks(file)] if reader == "read_csv" else files
-    if not parts:
-        raise no_rows(files)
-    read = _csv if reader == "read_csv" else _json
-    return frames.from_map(read, parts, args=[columns], meta=meta, enforce_metadata=False)
+        alone = {"partitioning": None}  # the name of a folder is no column
+        frame = frames.read_parquet(
+            paths, columns=columns, dtype_backend="pyarrow", blocksize=_BLOCK, dataset=alone
+        )
+    else:
+        # of the parsers that pandas has, Arrow's alone refuses rows that are too short
+        texts: dict[str, Any] = {
+            "dtype": str,
+            "keep_default_na": False,
+            "na_values": [""],
+            "engine": "pyarrow",
+        }
+        frame = frames.read_csv(
+            paths, sep=layout.delimiter, usecols=columns, sample=_SAMPLE, encoding="utf-8", **texts, **packing
+        )
+    return frame.map_partitions(score_and_label, *wanted, meta=meta)
 
 
-def _linked(file: str, scratch: str, number: int) -> str:
-    """Return a path to a file without a folder called `name=value`, which Dask would make a column of."""
-    if not any("=" in part for part in Path(file).parent.parts):
-        return file
-    link = Path(scratch) / f"linked-{number}{Path(file).suffix}"
-    link.symlink_to(file)
-    return str(link)
-
-
-def _blocks(file: CsvFile) -> Iterator[_Block]:
-    """Yield the lines after the header, cut at ends of lines."""
-    with file.path.open("rb") as opened:
-        opened.readline()
-        start, size = opened.tell(), file.path.stat().st_size
-        while start < size:
-            opened.seek(min(size, start + _BLOCK))
-            opened.readline()
-            yield _Block(file, start, opened.tell())
-            start = opened.tell()
-
-
-def _csv(block: _Block, wanted: list[str]) -> Any:
-    """Return columns of a block as texts, nothing where a cell is empty."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    form = block.file.form
-    with block.file.path.open("rb") as opened:
-        opened.seek(block.start)
-        content = opened.read(block.end - block.start)
-    places = {name: str(place) for place, name in enumerate(form.names)}
-    texts = dict.fromkeys((places[name] for name in wanted), pa.string())
-    if not content.strip(b"\r\n") and len(form.names) > 1:
-        return pa.table([pa.array([], pa.string())] * len(wanted), wanted)
-    table = csv.read_csv(
-        pa.BufferReader(content),
-        csv.ReadOptions(column_names=list(places.values()), block_size=len(content) + 1, use_threads=False),
-        csv.ParseOptions(
-            delimiter=form.delimiter,
-            quote_char=False,
-            double_quote=False,
-            escape_char=False,
-            newlines_in_values=False,
-            ignore_empty_lines=len(form.names) > 1,
-        ),
-        csv.ConvertOptions(
-            column_types=texts,
-            include_columns=list(texts),
-            null_values=[""],
-            strings_can_be_null=True,
-        ),
-    )
-    return table.rename_columns(wanted)
-
-
-def _literal(file: str) -> str:
-    """Return a path that Dask does not take for a pattern."""
-    return escape(abspath(file))
-
-
-def _json(file: str, wanted: list[str]) -> Any:
+def _read_json(file: Any, orient: str, lines: bool, wanted: tuple[str, str]) -> Any:
+    """Return the scores and labels in a part of a file."""
     import pyarrow as pa
     from pyarrow.json import read_json
 
-    with pa.input_stream(file) as opened:
-        start = opened.read(4096)
-        array = start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-        rows = json.loads(start + opened.read(), **_AS_WRITTEN) if array else []
+    content = file.read()
     try:
-        if not array:
-            table = read_json(file).select(wanted)
-            if not pa.types.is_boolean(table.column(0).type):
-                return table
-            rows = [{wanted[0]: True}]  # true is no number, and the texts below say so
-        return pa.table({name: [_cell(row.get(name)) for row in rows] for name in wanted})
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:  # perhaps numbers beside texts, as infinities are
-        try:
-            rows = rows or [json.loads(line, **_AS_WRITTEN) for line in _lines(file)]
-        except ValueError:
-            raise error from None
-        return pa.table(
-            {name: pa.array([_text(row.get(name)) for row in rows], pa.string()) for name in wanted}
-        )
-
-
-def _lines(file: str) -> list[bytes]:
-    import pyarrow as pa
-
-    with pa.input_stream(file) as opened:
-        return [line for line in opened.read().splitlines() if line.strip()]
-
-
-def _cell(value: Any) -> Any:
-    return str(value).lower() if isinstance(value, bool) else value
+        if lines:
+            table = read_json(pa.BufferReader(content.encode())).select(wanted)
+            if not pa.types.is_boolean(table[wanted[0]].type):  # true is no number
+                return score_and_label(table, *wanted)
+    except (pa.ArrowInvalid, LookupError):
+        pass  # numbers beside texts, as infinities are, or no JSON at all, as is said below
+    decode = json.JSONDecoder(**_AS_WRITTEN).decode
+    rows = [decode(line) for line in content.split("\n") if line.strip()] if lines else decode(content)
+    texts = {name: pa.chunked_array([[_text(row.get(name)) for row in rows]], pa.string()) for name in wanted}
+    return score_and_label(texts, *wanted)
 
 
 def _text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
-def _labels(columns: list[str], scratch: str | None, number: int, frame: Any) -> LabelCounts:
-    """Return how often each label occurs in a partition, and keep what its cells say if there is a folder."""
+def score_and_label(frame: Any, score: str, label: str) -> Any:
+    """Return the scores of a partition as exact numbers, NaN where there is none, and the labels as texts."""
+    from pandas import DataFrame
+
+    return DataFrame(
+        {"score": exact_numbers(_arrow(frame[score]), score), "label": label_texts(_arrow(frame[label]))}
+    )
+
+
+def _arrow(column: Any) -> Any:
     import pyarrow as pa
 
-    table = _table(frame)
-    labels = Labels.of(table.column(columns[1]))
-    if scratch:
-        scores = exact_numbers(table.column(columns[0]), columns[0], f"partition {number}")
-        encoded = pa.DictionaryArray.from_arrays(labels.places, pa.array(labels.texts, pa.string()))
-        kept = pa.table([pa.array(scores), encoded], columns)
-        with pa.OSFile(_place(scratch, number), "wb") as file, pa.ipc.new_file(file, kept.schema) as writer:
-            writer.write_table(kept)
-    return labels.counts
+    found = column if isinstance(column, pa.ChunkedArray) else pa.array(column, from_pandas=True)
+    return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
 
 
-def _part(task: PartTask, columns: list[str], marks: tuple[str, ...], number: int, frame: Any) -> Part:
-    table = _table(frame)
-    scores = exact_numbers(table.column(columns[0]), columns[0], f"partition {number}")
-    return task(number, [(scores, Labels.of(table.column(columns[1])).among(marks))])
+def exact_numbers(column: Any, name: str) -> Floats:
+    """Return an Arrow column as float64, NaN where it is empty; of texts, only numbers are taken.
 
-
-def _place(scratch: str, number: int) -> str:
-    return f"{scratch}/{number}.arrow"
-
-
-def _table(frame: Any) -> Any:
-    """Return a partition as an Arrow table: read from where it was kept, as it is, or from pandas."""
+    Narrower floats are float32, as DuckDB makes them.
+    """
     import pyarrow as pa
 
-    if isinstance(frame, str):
-        with pa.OSFile(frame) as file:
-            return pa.ipc.open_file(file).read_all()
-    return frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame, preserve_index=False)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_decimal(kind):
+        column = column.cast(pa.string())
+    try:
+        narrow = pa.types.is_float32(kind) or pa.types.is_float16(kind)
+        return np.asarray(column.cast(pa.float32() if narrow else pa.float64(), safe=False).to_numpy())
+    except pa.ArrowNotImplementedError as error:
+        raise InputError(
+            f"column {name!r} must hold numbers, but its type is {kind}; pick the score column"
+        ) from error
+    except pa.ArrowInvalid:
+        return np.array([_number(text, name) for text in column.cast(pa.string()).to_pylist()])
+
+
+def _number(text: str | None, name: str) -> float:
+    value = number(text or "")
+    if value is None:
+        raise InputError(f"column {name!r} must hold numbers, got {text!r:.60}; fix that row")
+    return value
+
+
+def label_texts(column: Any) -> Any:
+    """Return the labels of an Arrow column as texts without case: 1 is "1", 1.0 is "1.0", true is "true"."""
+    import pyarrow as pa
+    from pandas import Categorical
+
+    whole = column.unify_dictionaries().combine_chunks()
+    encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
+    found = encoded.dictionary
+    real = pa.types.is_floating(found.type)
+    texts = found.to_numpy(zero_copy_only=False) if real else found.cast(pa.string()).to_pylist()
+    known = Categorical([without_case(str(text)) for text in texts])
+    codes = np.append(known.codes, np.int8(-1))
+    return Categorical.from_codes(codes[encoded.indices.fill_null(len(texts)).to_numpy()], known.categories)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCounts:
+    """How often the first few labels occur, in the order of their texts; None, no label, is the last.
+
+    >>> LabelCounts.of({"ok": 2}) + LabelCounts.of({None: 1, "ok": 3, "bad": 1})
+    LabelCounts(counts=(('bad', 1), ('ok', 5), (None, 1)))
+    """
+
+    counts: tuple[tuple[str | None, int], ...]
+
+    @classmethod
+    def of(cls, counts: Mapping[str | None, int]) -> "LabelCounts":
+        """Return the first few of these counts; all parts of the data that hold such a label keep it."""
+        ordered = sorted(counts.items(), key=lambda pair: (pair[0] is None, pair[0] or ""))
+        return cls(tuple(ordered[:LOOKED_AT]))
+
+    def __add__(self, other: "LabelCounts") -> "LabelCounts":
+        return self.of(Counter(dict(self.counts)) + Counter(dict(other.counts)))
+
+
+def _count_labels(number: int, frame: Any) -> LabelCounts:
+    labels = frame["label"].array
+    counts = np.bincount(labels.codes + 1, minlength=len(labels.categories) + 1).tolist()
+    names = [None, *labels.categories]
+    return LabelCounts.of({name: count for name, count in zip(names, counts, strict=True) if count})
+
+
+def _marked(labels: Any, marks: tuple[str, ...]) -> Any:
+    return labels.isin(marks)

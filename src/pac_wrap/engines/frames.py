@@ -1,82 +1,93 @@
-"""What a Dask worker does with one partition, a pandas frame: a part of a pass, verdicts, scores."""
+"""Frames of any engine: its optional packages, the columns a frame must have, and those a detector scores."""
 
-from typing import Any, Final
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from importlib import import_module
+from types import ModuleType
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pac_wrap.chunks import Part, PartTask, missing_labels
-from pac_wrap.engines.features import knows_names, scorer
-from pac_wrap.inputs import Scores, as_scores
-from pac_wrap.order import within
-from pac_wrap.precision import ScoreType, score_type
-from pac_wrap.thresholds import Thresholds, Verdict
-
-# a set's place: 1 if label 0 is possible, and 2 more if label 1 is
-_SETS: Final = np.array(["{}", "{0}", "{1}", "{0,1}"], dtype=object)
-
-
-def part_of(task: PartTask, number: int, frame: Any) -> Part:
-    """Return what a task gives for a partition whose columns are the scores and the labels."""
-    scores, labels = frame.iloc[:, 0], frame.iloc[:, 1]
-    if missing := int(labels.isna().sum()):
-        return Part(None, problem=(number, missing_labels(number, missing, labels.size)))
-    values = _numbers(scores)
-    if task.bounds is not None and values.dtype.kind in "biuf":
-        inside = np.flatnonzero(within(values, task.bounds))
-        values, labels = values[inside], labels.iloc[inside]
-    return task(number, [(values, labels.to_numpy())])
+from pac_wrap.base.arguments import Scores, ScoreType
+from pac_wrap.detectors.estimator import PACWrap
+from pac_wrap.detectors.scores import anomaly_scores
+from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.tables.columns import require_column
 
 
-def verdicts(column: Any, rule: Thresholds) -> Any:
-    """Return the verdicts of a column of scores; a missing one is abstained on."""
-    scores, missing = _known(column)
-    found = rule.verdicts(scores)
-    found[missing] = Verdict.ABSTAIN
-    return type(column)(found, index=column.index)
+def import_package(name: str, extra: str) -> ModuleType:
+    """Return the module of a name; where it is missing, one sentence names the extra that brings it.
+
+    >>> import_package("json.decoder", "spark").__name__
+    'json.decoder'
+    >>> import_package("no_such_engine", "spark")
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.MissingExtraError: no_such_engine is not installed; run pip install "pac-wrap-ad[spark]"
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        missing = (error.name or name).split(".")[0]
+        raise MissingExtraError(
+            f'{missing} is not installed; run pip install "pac-wrap-ad[{extra}]"'
+        ) from error
 
 
-def prediction_sets(column: Any, rule: Thresholds) -> Any:
-    """Return the labels still possible, as texts; both are where the score is missing."""
-    scores, missing = _known(column)
-    possible = rule.prediction_sets(scores) | missing[:, np.newaxis]
-    return type(column)(_SETS[possible @ [1, 2]], index=column.index, dtype="string[pyarrow]")
+def require_columns(wanted: Sequence[Any], columns: Sequence[Any]) -> None:
+    """Refuse a frame that lacks one of the columns or has it twice.
+
+    >>> require_columns(["scor"], ["id", "score"])
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: there is no column 'scor'; did you mean 'score'? the columns are id, score
+    """
+    for name in wanted:
+        if name not in columns:
+            require_column(str(name), [str(column) for column in columns])
+        if list(columns).count(name) > 1:
+            raise InputError(f"there are two columns named {name!r}; rename one of them")
 
 
-def scored(frame: Any, detector: Any) -> Any:
-    """Return the scores of a partition."""
-    from pandas import Series
-    from pandas.api.types import is_extension_array_dtype
+def warn_if_undecidable(certificate: Certificate, kind: ScoreType, score: str) -> None:
+    """Warn the caller of `decide` if scores may have lost the digits that decide their verdicts.
 
-    if frame.empty:
-        return Series(np.empty(0), index=frame.index)
-    rows = frame
-    if not knows_names(detector):
-        nullable = any(is_extension_array_dtype(kind) for kind in frame.dtypes)
-        rows = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
-    return Series(scorer(detector)(rows), index=frame.index)
-
-
-def column_type(kind: Any) -> ScoreType:
-    """Return the type of scores in a column of this pandas type."""
-    plain = getattr(kind, "numpy_dtype", kind)
-    return score_type(plain) if isinstance(plain, np.dtype) else "float64"
+    Nothing is computed yet, so nobody knows whether such a score occurs.
+    """
+    if values := certificate.undecidable(kind):
+        warnings.warn(
+            f"column {score!r} holds {kind}, but the certificate is of {certificate.score_type} scores: what"
+            f" became {' or '.join(map(repr, values))} by rounding may get the wrong verdict; decide on"
+            f" unrounded scores, or calibrate on {kind} ones",
+            PrecisionWarning,
+            stacklevel=3,
+        )
 
 
-def _numbers(column: Any) -> NDArray[Any]:
-    """Return a column as an array whose missing values are NaN; what holds no numbers stays as it is."""
-    from pandas.api import types
-
-    kind = column.dtype
-    if types.is_object_dtype(kind):
-        column = column.where(column.notna(), np.nan).infer_objects()
-    elif types.is_extension_array_dtype(kind) and (types.is_numeric_dtype(kind) or types.is_bool_dtype(kind)):
-        return np.asarray(column.to_numpy(dtype=column_type(kind), na_value=np.nan))
-    return np.asarray(column.to_numpy())
+def features_of(
+    detector: Any, features: Sequence[Any] | None, numbers: Callable[[], Iterable[Any]]
+) -> list[Any]:
+    """Return the columns asked for, else those the detector was fitted on, else all columns of numbers."""
+    if features is not None:
+        return list(features)
+    return list(detector.feature_names_in_ if knows_names(detector) else numbers())
 
 
-def _known(column: Any) -> tuple[Scores, NDArray[np.bool_]]:
-    """Return the scores, 0 where they are missing, and where that is."""
-    values = _numbers(column)
-    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
-    return as_scores(np.where(missing, 0.0, values), f"column {column.name!r}"), missing
+def check_features(detector: Any, features: Sequence[Any]) -> None:
+    """Refuse another number of features than the detector was fitted on."""
+    wanted = getattr(detector, "n_features_in_", len(features)) or 0
+    if len(features) != wanted or not features:
+        raise InputError(
+            f"the detector was fitted on {wanted or 'some'} features, got {len(features)}:"
+            f" {', '.join(map(str, features)) or 'no column holds numbers'}; name its columns with features"
+        )
+
+
+def knows_names(detector: Any) -> bool:
+    """Return whether a detector was fitted on a frame, and wants to see the names of its columns again."""
+    return getattr(detector, "feature_names_in_", None) is not None
+
+
+def scorer(detector: Any) -> Callable[[Any], Scores]:
+    """Return what turns rows into scores: a fitted detector, or a PACWrap around it."""
+    return detector.decision_function if isinstance(detector, PACWrap) else partial(anomaly_scores, detector)

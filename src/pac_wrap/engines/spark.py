@@ -1,26 +1,31 @@
-"""Spark: calibrate, decide and score DataFrames; the statistics live in `chunks`.
+"""Spark: calibrate, decide and score DataFrames; the statistics live in `ranks` and `method`.
 
 pac_wrap must be installed where the Python workers run. Only DataFrames are used, no RDDs.
 """
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Final, Unpack
+from typing import Any, Final
 
-from pac_wrap.calibration import StrategyOptions
-from pac_wrap.certificate import Certificate
-from pac_wrap.chunks import calibrate_parts
-from pac_wrap.columns import refuse_added, require_two
-from pac_wrap.engines.arrow import scored
-from pac_wrap.engines.columns import require_columns, warn_if_undecidable
-from pac_wrap.engines.features import check_features, features_of, knows_names, scorer
-from pac_wrap.engines.packages import import_package
-from pac_wrap.engines.spark_parts import run_parts
-from pac_wrap.errors import InputError
-from pac_wrap.guarantee import Guarantee
-from pac_wrap.precision import ScoreType
-from pac_wrap.relaxation import Strategy, StrategyName
-from pac_wrap.sql import prediction_set_sql, quote_name, verdict_sql
+from pac_wrap.base.arguments import ScoreType
+from pac_wrap.engines.frames import (
+    check_features,
+    features_of,
+    import_package,
+    knows_names,
+    require_columns,
+    scorer,
+    warn_if_undecidable,
+)
+from pac_wrap.engines.spark_worker import ANSWER, added, answer, scored, unpack
+from pac_wrap.errors import InputError, MissingExtraError
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.chunked import calibrate_parts
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.ranks.partitions import PartitionAnswer, PartitionTask
+from pac_wrap.tables.columns import refuse_added, require_two
+from pac_wrap.tables.sql import between, prediction_set_sql, quote_name, verdict_sql
 
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 SCORES: Final = (*_NUMBERS, "boolean")
@@ -29,14 +34,12 @@ LABELS: Final = (*SCORES, "string", "char", "varchar")
 
 def calibrate(
     df: Any,
-    guarantee: Guarantee | None = None,
+    guarantee: Guarantee | Request | None = None,
     *,
     score: str = "score",
     label: str = "label",
     anomaly_label: object = 1,
-    abstain: bool = True,
-    strategy: StrategyName | Strategy = "relax",
-    **options: Unpack[StrategyOptions],
+    overlap: str | Overlap | None = None,
 ) -> Certificate:
     """Return the certificate that `calibrate_labelled` gives for these two columns, byte for byte.
 
@@ -47,14 +50,8 @@ def calibrate(
     # mapInArrow trips over names with dots
     number = quote_name(score, "spark") if type_of(df, score) == "float32" else _double(score)
     pairs = df.selectExpr(f"{number} AS score", f"{quote_name(label, 'spark')} AS label")
-    return calibrate_parts(
-        partial(run_parts, pairs),
-        guarantee,
-        anomaly_label=anomaly_label,
-        abstain=abstain,
-        strategy=strategy,
-        **options,
-    )
+    request = Request.of(guarantee, overlap, anomaly_label)
+    return calibrate_parts(partial(sum_over_partitions, pairs), request)
 
 
 def decide(df: Any, certificate: Certificate, *, score: str = "score") -> Any:
@@ -66,8 +63,8 @@ def decide(df: Any, certificate: Certificate, *, score: str = "score") -> Any:
     check_frame(df, {score: SCORES})
     warn_if_undecidable(certificate, type_of(df, score), score)
     refuse_added(df.columns, ["verdict", "prediction_set"])
-    rule = certificate.rule
-    verdict, labels = verdict_sql(rule, score, "spark"), prediction_set_sql(rule, score, "spark")
+    verdict = verdict_sql(certificate.rule, score, "spark")
+    labels = prediction_set_sql(certificate.exclusions, score, "spark")
     return df.selectExpr("*", f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set")
 
 
@@ -92,6 +89,32 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
 
     rows = functions.struct(*(functions.expr(_double(name)).alias(name) for name in features))
     return df.withColumn(score, functions.pandas_udf(batches, "double")(rows))
+
+
+def sum_over_partitions(pairs: Any, task: PartitionTask) -> PartitionAnswer:
+    """Return the sum of the task's answers over all partitions; it is made on the workers, in a tree.
+
+    The driver receives one row, however many rows and partitions there are.
+    """
+
+    def answers(batches: Iterator[Any]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        yield from answer(task, TaskContext.get().partitionId(), batches)
+
+    if task.bounds is not None:  # Spark drops the others before any Python sees them
+        pairs = pairs.where(between("score", task.bounds))
+    sums = pairs.mapInArrow(answers, ANSWER).repartition("number").mapInArrow(added, ANSWER)
+    try:
+        rows = sums.repartition(1).mapInArrow(added, ANSWER).collect()
+    except import_package("pyspark.errors", "spark").PySparkException as error:
+        if "No module named 'pac_wrap'" in str(error):
+            raise MissingExtraError(
+                "Spark's Python workers cannot import pac_wrap; install it where they run, or set"
+                " PYSPARK_PYTHON to a Python that has it before the session starts"
+            ) from error
+        raise
+    return unpack(rows[0].answer) if rows else task(0, [])
 
 
 def check_frame(df: Any, columns: dict[str, tuple[str, ...]]) -> None:

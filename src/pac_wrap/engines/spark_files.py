@@ -1,149 +1,169 @@
-"""Files of labelled scores, read and calibrated by a local Spark: what the command line asks for."""
+"""Files of labelled scores, read by Spark's own readers: what `--engine spark` does."""
 
-import gzip
+import os
 import re
+import shutil
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Final
 
-import duckdb
-
-from pac_wrap.calibration import StrategyOptions
-from pac_wrap.certificate import Certificate
-from pac_wrap.columns import no_rows
-from pac_wrap.csvfiles import CsvFile, engine_files, expect_rows, refuse_scores
-from pac_wrap.database import connected, file_text
-from pac_wrap.engines.packages import import_package
+from pac_wrap.base.scratch import scratch_folder
+from pac_wrap.engines.files import Layout, Reader, inspect
+from pac_wrap.engines.frames import import_package
 from pac_wrap.engines.spark import LABELS, SCORES, calibrate, check_frame, type_of
-from pac_wrap.engines.spark_session import local_session
-from pac_wrap.errors import InputError
-from pac_wrap.guarantee import Guarantee
-from pac_wrap.labels import LOOKED_AT, anomaly_marks, without_case_sql
-from pac_wrap.numerals import BLANKS, NUMBER
-from pac_wrap.relaxation import Strategy, StrategyName
-from pac_wrap.scratch import scratch_folder
-from pac_wrap.sql import quote_name, quote_text
+from pac_wrap.errors import InputError, MissingExtraError
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, anomaly_marks, no_rows
+from pac_wrap.tables.sql import quote_name, quote_text, without_case_sql
 
-
-class _Form(NamedTuple):
-    """How a file is to be read; files of one form are read together."""
-
-    columns: tuple[str, ...] = ()
-    options: tuple[tuple[str, Any], ...] = ()
+# all cores, and a task that fails is tried again
+_THIS_MACHINE: Final = "local[*, 4]"
+# everything is stated, since the defaults guess, trim and escape
+_CSV: Final[dict[str, Any]] = {
+    "header": True,
+    "quote": '"',
+    "escape": '"',
+    "encoding": "UTF-8",
+    "nullValue": "",
+    "ignoreLeadingWhiteSpace": False,
+    "ignoreTrailingWhiteSpace": False,
+    "maxCharsPerColumn": -1,
+    # with a row's other cells left out, nobody would notice that it has too many or too few
+    "columnPruning": False,
+}
 
 
 def calibrate_files(
-    files: Sequence[str],
-    reader: Literal["read_csv", "read_parquet", "read_json"],
-    guarantee: Guarantee | None = None,
+    files: Sequence[Path],
+    reader: Reader,
+    request: Request,
     *,
     score: str = "score",
     label: str = "label",
-    anomaly_label: str | None = None,
     delimiter: str | None = None,
-    abstain: bool = True,
-    strategy: StrategyName | Strategy = "relax",
-    **options: Unpack[StrategyOptions],
+    master: str | None = None,
 ) -> Certificate:
-    """Return the certificate of the labelled scores in some files; a session is started if there is none.
+    """Return the certificate of the labelled scores in some files, the one that they give in memory.
 
-    The certificate is the one that the files give in memory. Nothing is written but to a scratch folder.
+    The session that runs is used, else one is started with the master and stopped at the end. Its workers
+    must find the files under the same names.
     """
-    with scratch_folder() as scratch, ExitStack() as stack:
-        csv_files: list[CsvFile] = []
-        if reader == "read_csv":
-            csv_files = stack.enter_context(engine_files(files, (score, label), delimiter, scratch))
-        stack.enter_context(_refusing(files))
-        session = stack.enter_context(local_session())
-        forms = _linked(files, reader, csv_files, (score, label), scratch)
-        frames = [_read(session, reader, *group, (score, label)) for group in forms.items()]
+    for package in ("pyspark", "pandas", "pyarrow"):
+        import_package(package, "spark")
+    for file in files:
+        if file.name.startswith(("_", ".")) or ":" in file.name:
+            rule = "Spark reads no file whose name starts with _ or a dot or has a colon"
+            raise InputError(f"{rule}, such as {file}; rename it")
+    found = inspect(files, reader, score, label, delimiter)
+    with found.naming_rows(score), spark_session(master) as session, _refusing(files):
+        frames = [read(session, reader, *group, (score, label)) for group in found.by_layout.items()]
         narrow = all(type_of(one, score) == "float32" for one in frames)
-        frame = reduce(_union, (_columns(one, score, label, narrow) for one in frames))
+        frame = reduce(_union, (score_and_label(one, score, label, narrow) for one in frames))
         if reader != "read_parquet":  # texts are parsed once
             frame = frame.persist()
         try:
-            marks = anomaly_marks(_counted(frame, files, score), label, anomaly_label)
+            marks = anomaly_marks(_counted(frame, files, score), label, request.label_text)
             listed = ", ".join(map(quote_text, marks))
             certificate = calibrate(
                 frame.selectExpr("score", f"label IN ({listed}) AS label"),
-                guarantee,
-                abstain=abstain,
-                strategy=strategy,
-                **options,
+                Request(request.guarantee, request.overlap),
             )
         finally:
             frame.unpersist()
-        try:
-            expect_rows(csv_files, certificate.normal.n + certificate.anomalous.n)
-        except InputError:  # Spark passes over rows without any content
-            refuse_scores(csv_files, score)
-            raise
+        found.expect(certificate.normal.n + certificate.anomalous.n)
         return certificate
 
 
-def _linked(
-    files: Sequence[str], reader: str, csv_files: Sequence[CsvFile], wanted: tuple[str, str], scratch: Path
-) -> dict[_Form, list[str]]:
-    """Return links to the files, by form: Spark takes some names for patterns and passes over others."""
-    forms: dict[_Form, list[str]] = {}
-    known: Sequence[CsvFile | str] = csv_files or files
-    for number, file in enumerate(known):
-        path = file.path if isinstance(file, CsvFile) else Path(file)
-        if path.suffix.lower() == ".zst":
-            raise InputError(f"Spark cannot unpack {path}; pack it with gzip, or let DuckDB read it")
-        link = scratch / f"{number:06}{''.join(path.suffixes[-2:]).lower()}"
-        link.symlink_to(path.absolute())
-        forms.setdefault(_form(file, reader, wanted), []).append(str(link))
-    return forms
+@contextmanager
+def spark_session(master: str | None = None) -> Iterator[Any]:
+    """Yield the active session; where there is none, start a quiet one, and stop it afterwards."""
+    builder = import_package("pyspark.sql", "spark").SparkSession
+    if (running := builder.getActiveSession()) is not None:
+        yield running
+        return
+    with scratch_folder() as scratch:
+        session = _started(builder.builder, master or _THIS_MACHINE, str(scratch))
+        try:
+            yield session
+        finally:
+            session.stop()
 
 
-def _form(file: CsvFile | str, reader: str, wanted: tuple[str, str]) -> _Form:
-    if isinstance(file, CsvFile):
-        # everything is stated: a quote is a character like any other, and nothing is a comment or trimmed
-        options = {
-            "sep": file.form.delimiter,
-            "header": True,
-            "quote": "",
-            "escape": "",
-            "encoding": "UTF-8",
-            "nullValue": "",
-            "ignoreLeadingWhiteSpace": False,
-            "ignoreTrailingWhiteSpace": False,
-            "maxColumns": len(file.form.names) + 1,
-            "maxCharsPerColumn": -1,
-            "multiLine": False,
+def _started(builder: Any, master: str, scratch: str) -> Any:
+    settings = {
+        "spark.master": master,
+        "spark.app.name": "pac-wrap",
+        "spark.sql.warehouse.dir": scratch,
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if master.startswith("local"):
+        settings |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.local.dir": scratch,
+            "spark.ui.enabled": "false",
         }
-        return _Form(file.form.names, tuple(options.items()))
-    if reader == "read_json":
-        with (gzip.open if file.lower().endswith(".gz") else open)(file, "rb") as opened:
-            array = opened.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-        return _Form(wanted, (("multiLine", array),))
-    # files whose columns differ in type are read apart
-    listed = ", ".join(map(quote_name, wanted))
-    with scratch_folder() as own, connected([Path(file)], own) as connection:
-        source = file_text(Path(file), own)
-        described = connection.execute(f"DESCRIBE SELECT {listed} FROM read_parquet({source})").fetchall()
-    return _Form((), tuple(row[:2] for row in described))
+        # without it Spark's workers run the first python3 on the path, which need not have pac_wrap
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    remedy = "install one, for example Debian's openjdk-17-jre-headless, and set JAVA_HOME"
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        raise MissingExtraError(f"Spark needs Java 17 or later, which is not installed; {remedy}")
+    errors, py4j = import_package("pyspark.errors", "spark"), import_package("py4j.protocol", "spark")
+    try:
+        with _silenced():
+            return builder.getOrCreate()
+    except errors.PySparkRuntimeError as error:
+        raise MissingExtraError(f"Spark did not start, it needs Java 17 or later; {remedy}") from error
+    except (errors.PySparkException, py4j.Py4JError) as error:
+        raise InputError(f"Spark did not start with the master {master}: {_reason(str(error))}") from error
 
 
-def _read(session: Any, reader: str, form: _Form, links: list[str], wanted: tuple[str, str]) -> Any:
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Send what new processes write nowhere: Java keeps the outputs it was started with."""
+    kept = [os.dup(number) for number in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for number in (1, 2):
+            os.dup2(nowhere, number)
+        yield
+    finally:
+        for number, copy in zip((1, 2), kept, strict=True):
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(nowhere)
+
+
+def read(session: Any, reader: Reader, layout: Layout, files: Sequence[Path], wanted: tuple[str, str]) -> Any:
+    """Return a frame of files of one layout, in which CSV and JSON are texts."""
+    paths = [_literal(file) for file in files]
     if reader == "read_parquet":
-        return session.read.parquet(*links)
-    # with a row's other cells left out, nobody would notice that it has too many or too few
-    options = {**dict(form.options), "mode": "FAILFAST", "columnPruning": False}
+        return session.read.parquet(*paths)
+    strict = session.read.option("mode", "FAILFAST")
     if reader == "read_json":
-        schema = ", ".join(f"{quote_name(name, 'spark')} STRING" for name in form.columns)
-        return session.read.schema(schema).options(**options).json(links)
-    schema = ", ".join(f"c{place} STRING" for place in range(len(form.columns)))
-    places = [form.columns.index(name) for name in wanted]
+        schema = ", ".join(f"{quote_name(name, 'spark')} STRING" for name in wanted)
+        return strict.schema(schema).option("multiLine", layout.array).json(paths)
+    # by place, since Spark takes names that differ in case for one
+    schema = ", ".join(f"c{place} STRING" for place in range(len(layout.names)))
+    places = [layout.names.index(name) for name in wanted]
     picked = [f"c{place} AS {quote_name(name, 'spark')}" for place, name in zip(places, wanted, strict=True)]
-    return session.read.schema(schema).options(**options).csv(links).selectExpr(*picked)
+    options = {**_CSV, "sep": layout.delimiter, "maxColumns": len(layout.names) + 1}
+    return strict.schema(schema).options(**options).csv(paths).selectExpr(*picked)
 
 
-def _columns(frame: Any, score: str, label: str, narrow: bool) -> Any:
+def _literal(file: Path) -> str:
+    """Return a path that Spark neither takes for a pattern nor looks for in another file system."""
+    return "file://" + re.sub(r"([\\{}\[\]*?])", r"\\\1", str(file.absolute()))
+
+
+def score_and_label(frame: Any, score: str, label: str, narrow: bool) -> Any:
     """Return the score, what is no number among the scores, and the label as a lower-case text.
 
     Scores become doubles unless they are float32 in all files: Spark would make float32 of whole numbers too.
@@ -166,13 +186,13 @@ def _union(one: Any, other: Any) -> Any:
     return one.unionAll(other)
 
 
-def _counted(frame: Any, files: Sequence[str], score: str) -> list[tuple[str | None, int]]:
+def _counted(frame: Any, files: Sequence[Path], score: str) -> list[tuple[str | None, int]]:
     """Return the first labels and how often each occurs, after refusing scores that are no numbers."""
     functions = import_package("pyspark.sql.functions", "spark")
     sums = [functions.expr(one) for one in ("count(*) AS n", "count(bad) AS wrong", "min(bad) AS bad")]
     rows = frame.groupBy("label").agg(*sums).orderBy("label").limit(LOOKED_AT).collect()
     if not rows:
-        raise no_rows(list(files))
+        raise no_rows([str(file) for file in files])
     if wrong := sum(row.wrong for row in rows):
         example = min(row.bad for row in rows if row.wrong)
         others = f" and {wrong - 1:,} more" if wrong > 1 else ""
@@ -181,20 +201,19 @@ def _counted(frame: Any, files: Sequence[str], score: str) -> list[tuple[str | N
 
 
 @contextmanager
-def _refusing(files: Sequence[str]) -> Iterator[None]:
+def _refusing(files: Sequence[Path]) -> Iterator[None]:
     """Say in one sentence what Spark finds wrong with the files; its remarks about pandas are kept quiet."""
-    errors = import_package("pyspark.errors", "spark"), import_package("py4j.protocol", "spark")
+    errors, py4j = import_package("pyspark.errors", "spark"), import_package("py4j.protocol", "spark")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         try:
             yield
-        except (errors[0].PySparkException, errors[1].Py4JError, duckdb.Error) as error:
-            raise InputError(f"Spark cannot read {', '.join(files)}: {_reason(str(error))}") from error
+        except (errors.PySparkException, py4j.Py4JError) as error:
+            names = ", ".join(map(str, files))
+            raise InputError(f"Spark cannot read {names}: {_reason(str(error))}") from error
 
 
 def _reason(message: str) -> str:
-    if "MALFORMED_RECORD" in message:
-        return "a row does not fit the header, or a cell holds a line break; fix it or leave --engine out"
     lines = [
         line.strip()
         for line in message.splitlines()

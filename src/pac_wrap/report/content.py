@@ -9,15 +9,15 @@ from typing import Final
 import numpy as np
 import scipy
 
-from pac_wrap.certificate import Certificate
-from pac_wrap.foreign import visible
+from pac_wrap.base.foreign import visible
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.metrics import Rate
 from pac_wrap.report.next_steps import PlanRow, next_steps, plan, plan_caption
-from pac_wrap.report.promise import notes, promise, status, warnings_of
-from pac_wrap.report.ranges import VerdictRow, verdict_rows
-from pac_wrap.report.reached import ReachedRow, explanations, reached_rows
-from pac_wrap.report.result import Report
-from pac_wrap.report.sides import Side, sides
-from pac_wrap.report.wording import ceiling, percent
+from pac_wrap.report.numbers import ceiling, percent
+from pac_wrap.report.sentences import notes, promise, status, warnings_of
+from pac_wrap.report.subject import ErrorRate, Report, error_rates
+from pac_wrap.report.verdict_table import VerdictRow, verdict_rows
+from pac_wrap.report.words import EvidenceRow, evidence_rows, explanations
 from pac_wrap.version import __version__
 
 _TABLES: Final = 10
@@ -26,16 +26,16 @@ BREAKS: Final = (
     "Calibration points that the detector was trained on, or copies of training rows.",
     "A detector that is retrained or rescaled after the calibration.",
     "Points that depend on each other, such as neighbours in a time series or several records of one patient:"
-    " n then counts too many.",
+    " n then overstates the evidence.",
     "A shift: future points of a class that differ from its calibration points.",
-    "Choosing among several certificates after having seen them, with no delta shared beforehand.",
-    "Calibrating again and again while labels come in, and keeping the first success: looks at every 20"
-    " labels up to 2,000 break a ceiling of 5 % in 24 % of runs where delta is 5 %.",
+    "Choosing among several certificates after seeing them, unless they shared delta beforehand.",
+    "Calibrating again as labels come in and keeping the first success: looking after every 20 labels, up to"
+    " 2,000, breaks a ceiling of 5 % in 24 % of runs where delta is 5 %.",
 )
 NOT_PROMISED: Final = (
     "A single batch: the rate is promised, and the share of errors in a batch varies around it.",
-    "Only those calibrations in which the classes come out apart: the confidence is that of all of them, and"
-    " may be lower among these.",
+    "The calibrations in which the classes come out separated, taken alone: the confidence is that of all"
+    " calibrations, and may be lower among these.",
     "How often it abstains.",
     "Anything about a single point.",
     "The share of alarms that are right: it depends on how frequent anomalies are.",
@@ -65,7 +65,7 @@ class Content:
     warnings: tuple[str, ...]
     verdicts: tuple[VerdictRow, ...]
     held_out: tuple[HeldOutRow, ...]
-    reached: tuple[ReachedRow, ...]
+    evidence: tuple[EvidenceRow, ...]
     explanations: tuple[str, ...]
     assumptions: tuple[str, ...]
     breaks: tuple[str, ...]
@@ -95,7 +95,7 @@ def content_of(report: Report) -> Content:
         warnings=tuple(warnings_of(report)),
         verdicts=verdict_rows(report),
         held_out=tuple(_held_out(report)),
-        reached=reached_rows(certificate),
+        evidence=evidence_rows(certificate),
         explanations=tuple(explanations(certificate)),
         assumptions=tuple(_sentence(text) for text in _assumed(certificate)),
         breaks=BREAKS,
@@ -130,35 +130,34 @@ def _held_out(report: Report) -> Iterator[HeldOutRow]:
     metrics = report.metrics
     if metrics is None:
         return
-    rows = [
-        (f"{side.rate}, {side.errors}", side.measured, side) for side in sides(report.certificate, metrics)
-    ]
-    rates = [(name, rate, side) for name, rate, side in rows if rate is not None]
-    for name, rate, side in [
-        *rates,
-        ("abstained, normal", metrics.abstained_normal, None),
-        ("abstained, anomalous", metrics.abstained_anomalous, None),
-    ]:
-        promised = None if side is None else side.certified
-        yield HeldOutRow(
-            name=name,
-            measured=percent(rate.value) if rate.n else "no points",
-            interval=f"{percent(rate.low)} to {percent(rate.high)}" if rate.n else "",
-            points=f"{rate.n:,}",
-            ceiling="none" if promised is None else ceiling(promised),
-            finding=_finding(side),
-        )
+    for rate in error_rates(report.certificate, metrics):
+        if rate.measured is not None:
+            yield _held_out_row(f"{rate.name}, {rate.errors}", rate.measured, rate.certified, _finding(rate))
+    yield _held_out_row("abstained, normal", metrics.abstained_normal)
+    yield _held_out_row("abstained, anomalous", metrics.abstained_anomalous)
 
 
-def _finding(side: Side | None) -> str:
-    if side is None or side.certified is None:
+def _held_out_row(
+    name: str, measured: Rate, promised: float | None = None, finding: str = "nothing promised"
+) -> HeldOutRow:
+    return HeldOutRow(
+        name=name,
+        measured=percent(measured.value) if measured.n else "no points",
+        interval=f"{percent(measured.low)} to {percent(measured.high)}" if measured.n else "",
+        points=f"{measured.n:,}",
+        ceiling="none" if promised is None else ceiling(promised),
+        finding=finding,
+    )
+
+
+def _finding(rate: ErrorRate) -> str:
+    if rate.certified is None:
         return "nothing promised"
-    rate = side.measured
-    if rate is None or not rate.n:
+    if rate.measured is None or not rate.measured.n:
         return "not measured"
-    if rate.value <= side.certified:
+    if rate.measured.value <= rate.certified:
         return "within the ceiling"
-    return f"above the ceiling, {'beyond' if side.exceeded else 'but within'} chance"
+    return "significantly above the ceiling" if rate.exceeded else "above the ceiling, not significantly"
 
 
 def _origin(report: Report) -> Iterator[tuple[str, str]]:

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pac_wrap.binomial import achievable_rate, min_samples
-from pac_wrap.certificate import Certificate
-from pac_wrap.report.ranges import range_words, ranges
-from pac_wrap.report.result import Report
-from pac_wrap.report.sides import Side, sides
-from pac_wrap.report.wording import ceiling, confidence
-from pac_wrap.thresholds import Regime, Verdict
+from pac_wrap.method.bounds import achievable_rate, min_samples
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.rule import Verdict
+from pac_wrap.method.thresholds import Regime
+from pac_wrap.report.numbers import ceiling, confidence
+from pac_wrap.report.subject import ErrorRate, Report, error_rates
+from pac_wrap.report.verdict_table import range_words, ranges
 
 _TIGHTER: Final = (1, 2, 5, 10)
 TOLERATED: Final = 10
@@ -49,68 +49,68 @@ def plan(certificate: Certificate) -> tuple[PlanRow, ...]:
     """
     return tuple(
         PlanRow(
-            side.rate,
-            side.kind,
-            rate := side.asked / divisor,
-            side.asked_delta,
-            min_samples(rate, side.asked_delta),
-            min_samples(rate, side.asked_delta, TOLERATED),
-            side.evidence.n,
+            rate.name,
+            rate.kind,
+            lower := rate.asked / divisor,
+            rate.asked_delta,
+            min_samples(lower, rate.asked_delta),
+            min_samples(lower, rate.asked_delta, TOLERATED),
+            rate.evidence.n,
         )
-        for side in sides(certificate)
-        if side.asked is not None
+        for rate in error_rates(certificate)
+        if rate.asked is not None
         for divisor in _TIGHTER
     )
 
 
 def plan_caption(certificate: Certificate) -> str:
     """Return what the numbers of the plan are for."""
-    asked = [side for side in sides(certificate) if side.asked is not None]
-    listed = ", ".join(f"{side.rate} {confidence(side.asked_delta)}" for side in asked)
+    asked = [rate for rate in error_rates(certificate) if rate.asked is not None]
+    listed = ", ".join(f"{rate.name} {confidence(rate.asked_delta)}" for rate in asked)
     text = (
         "Labels needed for the ceilings that were asked for and for lower ones, at the confidence asked for"
         f" ({listed}): if none of the labelled points may be misjudged, and if {TOLERATED} may."
     )
-    relaxed = certificate.strategy is not None and certificate.strategy.name == "relax"
-    return f"{text} The strategy relax shares delta among its levels, and needs more." if relaxed else text
+    more = certificate.overlap.needs_more_labels
+    return text if more is None else f"{text} {more}"
 
 
 def next_steps(report: Report) -> tuple[str, ...]:
     """Return what to do next, most urgent first."""
     certificate = report.certificate
-    both = sides(certificate, report.metrics)
+    both = error_rates(certificate, report.metrics)
     steps = [
-        f"Find out why held-out points exceed the {side.rate} ceiling (see what would break the promise), and"
+        f"Find out why held-out points exceed the {rate.name} ceiling (see what would break the promise), and"
         " calibrate again on fresh points."
-        for side in both
-        if side.exceeded
+        for rate in both
+        if rate.exceeded
     ]
-    steps += [step for side in both for step in _label_more(side)]
+    steps += [step for rate in both for step in _label_more(rate)]
     steps += _decide(certificate)
-    steps += [step for side, other in (both, both[::-1]) for step in _tighten(certificate, side, other)]
+    steps += [step for rate, other in (both, both[::-1]) for step in _tighten(certificate, rate, other)]
     if report.metrics is None:
         steps.append("As a check, measure the rates on labelled points that were not used here.")
     steps.append("Calibrate again, on fresh points, when the detector is retrained or the data change.")
     return tuple(steps)
 
 
-def _label_more(side: Side) -> Iterator[str]:
+def _label_more(rate: ErrorRate) -> Iterator[str]:
     """Return which labels are missing for what was asked, where it could not be kept."""
-    n = side.evidence.n
-    if side.asked is None or not (side.short or side.raised):
+    n = rate.evidence.n
+    if rate.asked is None or not (rate.lacks_labels or rate.raised):
         return
-    needed = min_samples(side.asked, side.asked_delta)
+    needed = min_samples(rate.asked, rate.asked_delta)
     if n >= needed:
         return
     yield (
-        f"Label more {side.kind} points (at hand {n:,}, needed at least {needed:,}, missing {needed - n:,})."
-        f" With fewer, no useful rule can promise an {side.rate} of at most {ceiling(side.asked)} with"
-        f" confidence {confidence(side.asked_delta)}."
+        f"Label more {rate.kind} points (at hand {n:,}, needed at least {needed:,}, missing {needed - n:,})."
+        f" With fewer, no useful rule can promise an {rate.name} of at most {ceiling(rate.asked)} with"
+        f" confidence {confidence(rate.asked_delta)}."
     )
-    if n and side.short:
+    if n and rate.lacks_labels:
         yield (
-            f"Or ask for less: with the {side.kind} labels at hand ({n:,}), the lowest ceiling of the"
-            f" {side.rate} is {ceiling(achievable_rate(n, side.asked_delta))}."
+            f"Or ask for less: with the {rate.kind} labels at hand ({n:,}), the lowest ceiling of the"
+            f" {rate.name} is {ceiling(achievable_rate(n, rate.asked_delta))}."
         )
 
 
@@ -122,15 +122,15 @@ def _decide(certificate: Certificate) -> Iterator[str]:
             "Allow abstention: two thresholds keep the promise that was asked for, as far as the labels"
             " suffice, and leave the points between them undecided."
         )
-        yield "Or hold one side (strategy hold_fnr or hold_fpr) and accept the other rate as it comes."
+        yield "Or hold one side (overlap hold_fnr or hold_fpr) and accept the other rate as it comes."
     elif certificate.regime is Regime.VACUOUS:
         return
     elif certificate.regime is Regime.OVERLAPPING:
-        yield "Settle who looks at the undecided points, and how soon."
+        yield "Decide who looks at the undecided points, and how soon."
         yield "To have fewer of them, improve the detector so that the classes overlap less."
         yield (
             "To decide every point, calibrate with one threshold that holds the side that matters more"
-            " (strategy hold_fnr or hold_fpr). Choose before looking, or share delta with this certificate."
+            " (overlap hold_fnr or hold_fpr). Choose before looking, or share delta with this certificate."
         )
     elif Verdict.ABSTAIN in found:
         yield (
@@ -138,23 +138,23 @@ def _decide(certificate: Certificate) -> Iterator[str]:
             f" ({range_words(found)[Verdict.ABSTAIN]}) keeps both ceilings with the same confidence."
         )
         yield "The classes lie apart: lower ceilings leave fewer points undecided, until the thresholds meet."
-    elif any(side.raised or side.doubted for side in sides(certificate)):
+    elif any(rate.raised or rate.less_confident for rate in error_rates(certificate)):
         yield (
             "To get back what was asked for, allow abstention, or improve the detector so that the classes"
             " overlap less."
         )
 
 
-def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]:
+def _tighten(certificate: Certificate, rate: ErrorRate, other: ErrorRate) -> Iterator[str]:
     """Return how far a ceiling can be lowered with the labels at hand."""
-    n, strategy = side.evidence.n, certificate.strategy
-    if side.short or not n or (strategy is not None and strategy.name != f"hold_{side.rate.lower()}"):
+    n = rate.evidence.n
+    if rate.lacks_labels or not n or rate.name not in certificate.overlap.keeps:
         return
-    least = ceiling(achievable_rate(n, side.asked_delta))
-    if side.asked is None:
+    least = ceiling(achievable_rate(n, rate.asked_delta))
+    if rate.asked is None:
         yield (
-            f"Nothing is promised about {side.errors}. If they matter, set max_{side.rate.lower()}: the"
-            f" {side.kind} labels at hand ({n:,}) suffice for ceilings down to {least}."
+            f"Nothing is promised about {rate.errors}. If they matter, set max_{rate.name.lower()}: the"
+            f" {rate.kind} labels at hand ({n:,}) suffice for ceilings down to {least}."
         )
     else:
         costs = ""
@@ -163,6 +163,6 @@ def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]
         elif certificate.rule.single:
             costs = f", at the price of more {other.errors}"
         yield (
-            f"The {side.kind} labels at hand ({n:,}) suffice for {side.rate} ceilings down to {least}{costs};"
+            f"The {rate.kind} labels at hand ({n:,}) suffice for {rate.name} ceilings down to {least}{costs};"
             " lower ones need more labels."
         )

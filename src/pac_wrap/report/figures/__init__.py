@@ -13,13 +13,12 @@ except ImportError as error:
     ) from error
 
 from pac_wrap.report.figures.ambiguity import plot_ambiguity
-from pac_wrap.report.figures.boxes import plot_boxes
 from pac_wrap.report.figures.display import CertificateDisplay
+from pac_wrap.report.figures.distributions import plot_boxes, plot_scores
 from pac_wrap.report.figures.held_out import plot_held_out
-from pac_wrap.report.figures.look import Style, new_axes, style
 from pac_wrap.report.figures.plan import plot_plan
 from pac_wrap.report.figures.rates import plot_rates
-from pac_wrap.report.figures.scores import plot_scores
+from pac_wrap.report.figures.styling import Style, new_axes, style
 from pac_wrap.report.figures.svg import to_svg
 
 __all__ = [

@@ -7,19 +7,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 from numpy.typing import ArrayLike
 
-from pac_wrap.certificate import Certificate
+from pac_wrap.base.arguments import Scores, as_anomaly_mask, as_scores, check_aligned, check_choice
 from pac_wrap.errors import InputError
-from pac_wrap.inputs import Scores, as_anomaly_mask, as_scores, check_aligned, check_choice
-from pac_wrap.metrics import Metrics, evaluate
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.metrics import Metrics, evaluate
 from pac_wrap.report.figures.ambiguity import plot_ambiguity
-from pac_wrap.report.figures.boxes import plot_boxes
+from pac_wrap.report.figures.distributions import plot_boxes, plot_scores
 from pac_wrap.report.figures.held_out import plot_held_out
 from pac_wrap.report.figures.plan import plot_plan
 from pac_wrap.report.figures.rates import plot_rates
-from pac_wrap.report.figures.scores import plot_scores
 
 if TYPE_CHECKING:
-    from pac_wrap.estimator import PACWrap
+    from pac_wrap.detectors.estimator import PACWrap
 
 Kind = Literal["scores", "boxes", "rates", "ambiguity", "held_out", "plan"]
 _RATES = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -31,12 +30,16 @@ class CertificateDisplay:
     Parameters
     ----------
     certificate : Certificate
-    normal, anomalous : the scores of labelled points of each class
+        The certificate.
+    normal, anomalous : array-like of float
+        Scores of labelled points of each class.
 
     Attributes
     ----------
-    ax_ : the Axes that was drawn on last
-    figure_ : the figure it belongs to
+    ax_ : Axes
+        The axes that were drawn on last.
+    figure_ : Figure
+        The figure they belong to.
 
     Examples
     --------
@@ -61,7 +64,24 @@ class CertificateDisplay:
     def from_estimator(
         cls, wrap: "PACWrap", X: Any, y: ArrayLike, kind: Kind = "scores", **options: Any
     ) -> Self:
-        """Draw a calibrated PACWrap on labelled rows; the options are those of `plot`."""
+        """Return the display of a calibrated PACWrap on labelled rows, drawn.
+
+        Parameters
+        ----------
+        wrap : PACWrap
+            The calibrated wrapper.
+        X, y : array-like
+            Rows and their labels.
+        kind : str
+            The kind of figure, as in `plot`.
+        **options
+            Those of `plot`.
+
+        Returns
+        -------
+        CertificateDisplay
+            The display.
+        """
         check_aligned("X", X, "y", y)
         scores = wrap.decision_function(X)
         return cls.from_scores(
@@ -79,7 +99,31 @@ class CertificateDisplay:
         anomaly_label: object = 1,
         **options: Any,
     ) -> Self:
-        """Draw a certificate on labelled scores; the options are those of `plot`."""
+        """Return the display of a certificate on labelled scores, drawn.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            The certificate.
+        scores, labels : array-like
+            One score and one label per point.
+        kind : str
+            The kind of figure, as in `plot`.
+        anomaly_label : object
+            The label that marks an anomaly.
+        **options
+            Those of `plot`.
+
+        Returns
+        -------
+        CertificateDisplay
+            The display.
+
+        Raises
+        ------
+        InputError
+            If scores and labels do not fit together, or either is none of its kind.
+        """
         check_aligned("scores", scores, "labels", labels)
         given, mask = as_scores(scores), as_anomaly_mask(labels, anomaly_label)
         if given.size != mask.size:
@@ -98,9 +142,23 @@ class CertificateDisplay:
     def plot(
         self, kind: Kind = "scores", *, ax: Axes | None = None, dark: bool = False, **options: Any
     ) -> Self:
-        """Draw one kind of figure; further options go to its function, `log=True` for example.
+        """Draw one kind of figure and return the display.
 
-        "boxes" needs `relaxed`, a certificate made with `abstain=False`.
+        Parameters
+        ----------
+        kind : "scores", "boxes", "rates", "ambiguity", "held_out" or "plan"
+            The kind of figure; "boxes" needs the option `single`, a certificate with one threshold.
+        ax : Axes, optional
+            Where to draw; by default on a new figure.
+        dark : bool
+            Whether the figure is for a dark page.
+        **options
+            Those of the function that draws this kind, `log=True` for example.
+
+        Returns
+        -------
+        CertificateDisplay
+            The display itself.
         """
         check_choice("kind", kind, get_args(Kind))
         given: dict[str, Any] = {"ax": ax, "dark": dark, **options}

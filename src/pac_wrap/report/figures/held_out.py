@@ -1,16 +1,22 @@
 """Rates measured on held-out points, with exact intervals, next to the ceilings that were promised."""
 
-from math import floor, log10
-
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from pac_wrap.certificate import Certificate
-from pac_wrap.metrics import Metrics, Rate, is_exceeded
-from pac_wrap.report.figures.look import Style, label_axes, percent, prepare, room, wrap
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.metrics import Metrics, Rate, is_exceeded
 from pac_wrap.report.figures.strip import Strip
-from pac_wrap.report.figures.ticks import log_ticks
-from pac_wrap.report.wording import ceiling as promise
+from pac_wrap.report.figures.styling import (
+    Style,
+    decade_below,
+    label_axes,
+    log_ticks,
+    percent,
+    prepare,
+    room,
+    wrap,
+)
+from pac_wrap.report.numbers import ceiling as promise
 
 
 def plot_held_out(
@@ -21,6 +27,24 @@ def plot_held_out(
     The axis is logarithmic: a rate of 0 is drawn as a mark at the left edge. A rate that is
     significantly above its ceiling is called out.
 
+    Parameters
+    ----------
+    certificate : Certificate
+        The certificate whose ceilings are shown.
+    metrics : Metrics
+        What was measured, by `evaluate`.
+    dark : bool
+        Whether the figure is for a dark page.
+    ax : Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes that were drawn on.
+
+    Examples
+    --------
     >>> from pac_wrap import calibrate, evaluate
     >>> certificate = calibrate(range(100), range(50, 150))
     >>> metrics = evaluate(certificate.verdicts([0, 60, 120]), [0, 0, 1])
@@ -28,7 +52,7 @@ def plot_held_out(
     >>> [text.get_text() for text in ax.texts][0]
     'FPR 0 % [0, 84.2], n = 2; ceiling 5 %'
     """
-    ax, look = prepare(ax, dark)
+    ax, style = prepare(ax, dark)
     certified = certificate.certified
     ceilings = (None, None) if certified is None else (certified.max_fpr, certified.max_fnr)
     rows: list[tuple[str, str, Rate, float | None]] = [
@@ -38,18 +62,18 @@ def plot_held_out(
         ("abstained, anomalous", "anomalous", metrics.abstained_anomalous, None),
     ]
     drawn = [value for *_, rate, top in rows for value in (rate.value, rate.high, top or 0.0) if value > 0.0]
-    left = 10.0 ** floor(log10(100.0 * min(drawn)) - 0.3)
+    left = decade_below(100.0 * min(drawn))
     ax.set_xscale("log")
     ax.set_xlim(left, 130.0)
     for place, (name, kind, rate, ceiling) in enumerate(rows):
-        _heading(ax, look, place, _sentence(name, rate, ceiling, promised=place < 2))
+        _heading(ax, style, place, _sentence(name, rate, ceiling, promised=place < 2))
         if rate.n:
-            _interval(ax, look, place, name, kind, rate, left)
+            _interval(ax, style, place, name, kind, rate, left)
         if ceiling is not None:
             ax.plot(
                 [100 * ceiling] * 2,
                 [place + 0.02, place - 0.22],
-                color=look.text,
+                color=style.text,
                 lw=2.5,
                 label=f"_{name} ceiling",
             )
@@ -57,11 +81,11 @@ def plot_held_out(
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
     log_ticks(ax.xaxis)
-    label_axes(ax, look, "share of the held-out class (%), log scale", "")
-    Strip(ax, look).legend(
+    label_axes(ax, style, "share of the held-out class (%), log scale", "")
+    Strip(ax, style).legend(
         [
-            Line2D([], [], color=look.muted, marker="o", label="measured, exact interval"),
-            Line2D([], [], color=look.text, marker="|", ls="", ms=10, mew=2.5, label="ceiling promised"),
+            Line2D([], [], color=style.muted, marker="o", label="measured, exact interval"),
+            Line2D([], [], color=style.text, marker="|", ls="", ms=10, mew=2.5, label="ceiling promised"),
         ],
         columns=2,
     )
@@ -79,21 +103,21 @@ def _sentence(name: str, rate: Rate, ceiling: float | None, *, promised: bool) -
     return f"{text}; {'above ' if is_exceeded(ceiling, rate) else ''}ceiling {promise(ceiling)}"
 
 
-def _heading(ax: Axes, look: Style, place: int, text: str) -> None:
+def _heading(ax: Axes, style: Style, place: int, text: str) -> None:
     ax.annotate(
-        "\n".join(wrap(text, room(ax), look.size)),
+        "\n".join(wrap(text, room(ax), style.size)),
         (0.0, place - 0.3),
         xycoords=ax.get_yaxis_transform(),
         xytext=(2.0, 1.0),
         textcoords="offset points",
         va="bottom",
-        color=look.text,
-        fontsize=look.size,
+        color=style.text,
+        fontsize=style.size,
     )
 
 
-def _interval(ax: Axes, look: Style, place: int, name: str, kind: str, rate: Rate, left: float) -> None:
-    colour = look.of_class(kind)
+def _interval(ax: Axes, style: Style, place: int, name: str, kind: str, rate: Rate, left: float) -> None:
+    colour = style.of_class(kind)
     y = place - 0.1
     low = max(100 * rate.low, left)
     ax.plot([low, 100 * rate.high], [y, y], color=colour, linewidth=2.0, label=f"_{name} interval")

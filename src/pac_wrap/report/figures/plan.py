@@ -7,13 +7,12 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from pac_wrap.binomial import achievable_rate
-from pac_wrap.certificate import Certificate
-from pac_wrap.inputs import check_count
-from pac_wrap.report.figures.look import Style, label_axes, prepare
+from pac_wrap.base.arguments import check_count
+from pac_wrap.method.bounds import achievable_rate
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.report.figures.strip import Strip
-from pac_wrap.report.figures.ticks import log_ticks
-from pac_wrap.report.wording import ceiling, confidence
+from pac_wrap.report.figures.styling import Style, label_axes, log_ticks, prepare
+from pac_wrap.report.numbers import ceiling, confidence
 
 _MOST = 10_000
 _POINTS = 25
@@ -31,13 +30,33 @@ def plot_plan(
 ) -> Axes:
     """Draw how many labels of one class certify a rate, for a few numbers of errors tolerated among them.
 
-    The rate is `achievable_rate`. A certificate adds where its two classes stand: n and the ceiling promised.
+    The rate is `achievable_rate`.
 
+    Parameters
+    ----------
+    errors : sequence of int
+        Numbers of errors tolerated among the labels, a line for each.
+    delta : float
+        The chance that the rate does not hold.
+    certificate : Certificate, optional
+        One whose two classes are marked, at their n and the ceiling promised.
+    dark : bool
+        Whether the figure is for a dark page.
+    ax : Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes that were drawn on.
+
+    Examples
+    --------
     >>> ax = plot_plan([0, 10])
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '10']
     """
-    ax, look = prepare(ax, dark)
+    ax, style = prepare(ax, dark)
     handles: list[Artist] = []
     most = _MOST if certificate is None else max(_MOST, certificate.normal.n, certificate.anomalous.n)
     for i, tolerated in enumerate(errors):
@@ -49,7 +68,7 @@ def plot_plan(
         handles += ax.plot(
             rates,
             labels,
-            color=look.text,
+            color=style.text,
             linestyle=_DASHES[i % len(_DASHES)],
             marker=_MARKERS[i % len(_MARKERS)],
             markevery=(1 + i, 6),
@@ -61,25 +80,25 @@ def plot_plan(
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlim(right=110.0)
-    ax.grid(color=look.faint, linewidth=0.6)
+    ax.grid(color=style.faint, linewidth=0.6)
     log_ticks(ax.xaxis)
     log_ticks(ax.yaxis)
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     label_axes(
         ax,
-        look,
+        style,
         f"certified rate (%), at confidence {confidence(delta)}",
         "labels of the class, n",
     )
-    strip = Strip(ax, look)
+    strip = Strip(ax, style)
     if certificate is not None:
-        _mark(ax, look, strip, certificate)
+        _mark(ax, style, strip, certificate)
     strip.legend(handles, columns=len(handles))
     strip.note("errors tolerated among the n labels:")
     return ax
 
 
-def _mark(ax: Axes, look: Style, strip: Strip, certificate: Certificate) -> None:
+def _mark(ax: Axes, style: Style, strip: Strip, certificate: Certificate) -> None:
     """Mark where the classes of a certificate stand, and say so above."""
     kept = certificate.certified or certificate.guarantee
     for name, n, rate, marker, sign in (
@@ -88,6 +107,12 @@ def _mark(ax: Axes, look: Style, strip: Strip, certificate: Certificate) -> None
     ):
         if rate is not None and n:
             ax.plot(
-                [100 * rate], [n], marker, color=look.of_class(name), markersize=9, label=f"_{name}", zorder=4
+                [100 * rate],
+                [n],
+                marker,
+                color=style.of_class(name),
+                markersize=9,
+                label=f"_{name}",
+                zorder=4,
             )
             strip.note(f"{sign} {name}: n = {n:,}, ceiling {ceiling(rate)}")

@@ -1,26 +1,25 @@
 """Error rates and their exact upper bounds at every threshold, with the ceilings and the threshold chosen."""
 
-from math import floor, inf, log10
-from typing import Any
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.binomial import upper_bound
-from pac_wrap.certificate import Certificate
-from pac_wrap.inputs import as_scores
-from pac_wrap.report.figures.curve import Curve, curves_of
-from pac_wrap.report.figures.look import Style, label_axes, prepare
-from pac_wrap.report.figures.rule import draw_flags, flags_of, marks, shade, single_of
+from pac_wrap.base.arguments import Scores, as_scores
+from pac_wrap.method.bounds import upper_bound
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.metrics import upper_bounds
+from pac_wrap.method.rule import Rule
+from pac_wrap.report.figures.score_axis import Window, draw_flags, flags_of, marks, shade
 from pac_wrap.report.figures.strip import Strip
-from pac_wrap.report.figures.ticks import log_ticks
-from pac_wrap.report.figures.window import Window
-from pac_wrap.report.wording import ceiling, confidence
-from pac_wrap.thresholds import Thresholds
+from pac_wrap.report.figures.styling import Style, decade_below, label_axes, log_ticks, prepare
+from pac_wrap.report.numbers import ceiling, confidence
 
-_GRID = 190
+_GRID: Final = 190
 
 
 def plot_rates(
@@ -36,6 +35,24 @@ def plot_rates(
     The bounds use the deltas of the certificate and are pointwise: each holds for one threshold that was
     fixed beforehand. A dot (FPR) and a square (FNR) mark the bound at the thresholds of the rule.
 
+    Parameters
+    ----------
+    certificate : Certificate
+        The certificate whose rule is shown.
+    normal, anomalous : array-like of float
+        Scores of labelled points of each class.
+    dark : bool
+        Whether the figure is for a dark page.
+    ax : Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        The axes that were drawn on.
+
+    Examples
+    --------
     >>> from pac_wrap import calibrate
     >>> normal, anomalous = np.linspace(0, 5, 200), np.linspace(3, 9, 200)
     >>> ax = plot_rates(calibrate(normal, anomalous), normal, anomalous)
@@ -43,38 +60,67 @@ def plot_rates(
     ['FPR, n = 200', 'bound at 95 %', 'ceiling 5 %']
     """
     normal, anomalous = as_scores(normal, "normal"), as_scores(anomalous, "anomalous")
-    ax, look = prepare(ax, dark)
+    ax, style = prepare(ax, dark)
     rule = certificate.rule
     window = Window.around((normal, anomalous), marks(rule))
-    window.apply(ax, look)
+    window.apply(ax, style)
     chosen = [mark for mark in marks(rule) if mark is not None and mark in window]
     grid = np.union1d(np.linspace(window.low, window.high, _GRID), chosen)
     handles: list[Artist] = []
     lowest = []
-    for curve in curves_of(certificate, normal, anomalous):
+    for curve in _curves(certificate, normal, anomalous):
         if curve.scores.size:
-            handles += _draw_curve(ax, look, curve, grid, rule)
+            handles += _draw_curve(ax, style, curve, grid, rule)
             lowest.append(curve.bounds(grid).min())
         if curve.ceiling is not None:
-            handles.append(_draw_ceiling(ax, look, curve, asked=certificate.certified is None))
+            handles.append(_draw_ceiling(ax, style, curve, asked=certificate.certified is None))
             lowest.append(curve.ceiling)
     ax.set_yscale("log")
-    ax.set_ylim(10.0 ** floor(log10(100.0 * min(lowest))), 130.0)
+    ax.set_ylim(decade_below(100.0 * min(lowest)), 130.0)
     log_ticks(ax.yaxis)
-    shade(ax, look, rule)
-    label_axes(ax, look, "threshold on the score (bounds are pointwise)", "error rate (% of class)")
-    strip = Strip(ax, look)
-    draw_flags(ax, look, strip, window, flags_of(rule, window.span), normal, anomalous)
+    shade(ax, style, rule)
+    label_axes(ax, style, "threshold on the score (bounds are pointwise)", "error rate (% of class)")
+    strip = Strip(ax, style)
+    draw_flags(ax, style, strip, window, flags_of(rule, window.span), normal, anomalous)
     strip.legend(handles, columns=2)
     return ax
 
 
+@dataclass(frozen=True, slots=True)
+class ErrorCurve:
+    """One error rate as a threshold moves: the sorted scores it is counted on, its ceiling and its delta."""
+
+    name: str
+    scores: Scores
+    ceiling: float | None
+    delta: float
+
+    def errors(self, thresholds: ArrayLike) -> NDArray[np.intp]:
+        """Return how many scores each threshold misjudges: normal ones reach it, anomalous ones do not."""
+        below = np.searchsorted(self.scores, thresholds, side="left")
+        return self.scores.size - below if self.name == "FPR" else below
+
+    def bounds(self, thresholds: ArrayLike) -> NDArray[np.float64]:
+        """Return the exact upper bound of the rate at each threshold."""
+        return upper_bounds(self.errors(thresholds), self.scores.size, self.delta)
+
+
+def _curves(certificate: Certificate, normal: Scores, anomalous: Scores) -> tuple[ErrorCurve, ErrorCurve]:
+    """Return the FPR on the normal and the FNR on the anomalous scores, with what the certificate says."""
+    kept = certificate.certified or certificate.guarantee
+    fpr, fnr = certificate.normal.budget, certificate.anomalous.budget
+    return (
+        ErrorCurve("FPR", np.sort(normal), kept.max_fpr, kept.delta_fpr if fpr is None else fpr.delta),
+        ErrorCurve("FNR", np.sort(anomalous), kept.max_fnr, kept.delta_fnr if fnr is None else fnr.delta),
+    )
+
+
 def _draw_curve(
-    ax: Axes, look: Style, curve: Curve, grid: NDArray[np.float64], rule: Thresholds
+    ax: Axes, style: Style, curve: ErrorCurve, grid: NDArray[np.float64], rule: Rule
 ) -> list[Artist]:
     fpr, n = curve.name == "FPR", curve.scores.size
     line: dict[str, Any] = {
-        "color": look.normal if fpr else look.anomalous,
+        "color": style.normal if fpr else style.anomalous,
         "linestyle": "-" if fpr else (0, (4, 1.5)),
     }
     errors, bounds = curve.errors(grid), 100.0 * curve.bounds(grid)
@@ -82,12 +128,12 @@ def _draw_curve(
     (rate,) = ax.plot(grid, shares, label=f"{curve.name}, n = {n:,}", linewidth=1.8, **line)
     (bound,) = ax.plot(grid, bounds, label=f"bound at {confidence(curve.delta)}", linewidth=0.9, **line)
     ax.fill_between(grid, shares, bounds, where=errors > 0, color=line["color"], alpha=0.15, linewidth=0.0)
-    tau = rule.alarm_from if fpr else rule.clear_below
-    tau = single_of(rule) if rule.single else tau
-    if tau is not None and abs(tau) < inf:
+    tau = rule.anomaly_from if fpr else rule.normal_below
+    if abs(tau) < inf:
         ax.plot(
             [tau],
             [100.0 * upper_bound(int(curve.errors(tau)), n, curve.delta)],
+            linestyle="",
             marker="o" if fpr else "s",
             markersize=5 if fpr else 9,
             markerfacecolor=line["color"] if fpr else "none",
@@ -98,12 +144,12 @@ def _draw_curve(
     return [rate, bound]
 
 
-def _draw_ceiling(ax: Axes, look: Style, curve: Curve, *, asked: bool) -> Artist:
+def _draw_ceiling(ax: Axes, style: Style, curve: ErrorCurve, *, asked: bool) -> Artist:
     fpr = curve.name == "FPR"
     assert curve.ceiling is not None
     return ax.axhline(
         100.0 * curve.ceiling,
-        color=look.normal if fpr else look.anomalous,
+        color=style.normal if fpr else style.anomalous,
         linewidth=1.5,
         linestyle=(0, (2, 6)) if fpr else (5, (4, 4)),  # at the same height, they show in turn
         label=f"{'asked' if asked else 'ceiling'} {ceiling(curve.ceiling)}",

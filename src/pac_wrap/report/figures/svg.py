@@ -16,9 +16,23 @@ _SETTINGS: Final[dict[Any, Any]] = {"svg.fonttype": "none", "svg.hashsalt": "pac
 def to_svg(figure: Figure, *, alt: str = "", prefix: str | None = None) -> str:
     """Return the figure as one SVG element: text as text, the same bytes every time, nothing loaded.
 
-    Every id starts with `prefix`, by default one that comes from the content, so that several figures can
-    stand in one page. `alt` is what a screen reader says.
+    Parameters
+    ----------
+    figure : Figure
+        The figure.
+    alt : str
+        What a screen reader says.
+    prefix : str, optional
+        How every id starts, so that several figures can stand in one page; by default it comes from the
+        content.
 
+    Returns
+    -------
+    str
+        The element.
+
+    Examples
+    --------
     >>> from pac_wrap.report.figures import plot_plan
     >>> svg = to_svg(plot_plan([0]).get_figure(), alt="labels against certified rate")
     >>> svg[:4], "<style" in svg, "http://" in svg.replace("http://www.w3.org/", "")

@@ -1,0 +1,256 @@
+"""What counts as scores, labels, a rate or a count; everything else is refused with one sentence."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from math import nan
+from numbers import Real
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.floats import widened
+from pac_wrap.base.foreign import quoted
+from pac_wrap.errors import InputError, LabelWarning
+
+Scores = NDArray[np.float64]
+ScoreType = Literal["float64", "float32", "float16"]
+# from the widest to the narrowest
+SCORE_TYPES: Final[tuple[ScoreType, ...]] = ("float64", "float32", "float16")
+
+
+def check_rate(name: str, value: float) -> float:
+    """Return value as a float if it lies strictly between 0 and 1."""
+    rate = as_float(value)
+    if not 0.0 < rate < 1.0:
+        raise InputError(
+            f"{name} must lie strictly between 0 and 1, got {quoted(value)}; write five percent as 0.05"
+        )
+    return rate
+
+
+def as_float(value: object) -> float:
+    """Return value as a float; NaN if it is no real number, or one beyond all floats."""
+    try:
+        return float(value) if is_number(value) else nan  # type: ignore[arg-type]  # a number has a float
+    except (OverflowError, ValueError):  # 10**400, or a Decimal that signals
+        return nan
+
+
+def is_number(value: object) -> bool:
+    """Return whether value is a real number; a bool is not."""
+    # a float is asked for first: abstract types are slow, and there may be 10,000 levels of rates
+    return type(value) is float or (isinstance(value, (Real, Decimal)) and not isinstance(value, bool))
+
+
+def check_count(name: str, value: int) -> int:
+    """Return value as an int if it is a whole number that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise InputError(f"{name} must be a whole number, 0 or more, got {quoted(value)}")
+    if value >= 2**63:
+        raise InputError(f"{name} must be less than 2^63, got {quoted(value)}")
+    return int(value)
+
+
+def check_positive(name: str, value: int) -> int:
+    """Return value as an int if it is a whole number, 1 or more."""
+    if check_count(name, value) == 0:
+        raise InputError(f"{name} must be a whole number, 1 or more, got 0")
+    return int(value)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Refuse value unless it is one of the choices."""
+    plain = bool(value) if isinstance(value, np.bool_) else value
+    if not any(plain is choice or (isinstance(plain, str) and plain == choice) for choice in choices):
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise InputError(f"{name} must be one of {listed}; got {quoted(value)}")
+
+
+def as_scores(values: ArrayLike, name: str = "scores") -> Scores:
+    """Return values as a one-dimensional float64 array, sharing memory where it can.
+
+    Integers and smaller floats are widened; infinities are legal; NaN is refused.
+    """
+    array = as_array(values, name)
+    if array.ndim != 1:
+        raise InputError(
+            f"{name} must be one-dimensional, one score per point, got shape {array.shape};"
+            " pass a single column, for example scores.ravel()"
+        )
+    if array.size == 0:
+        return np.empty(0)
+    if array.dtype.kind not in "biuf":
+        raise InputError(
+            f"{name} must be real numbers, got dtype {array.dtype}{_example(array)};"
+            " convert them first, for example with .astype(float)"
+        )
+    with np.errstate(invalid="ignore"):  # a signalling NaN would warn before it is refused
+        scores = array if array.dtype == np.float64 else widened(array)
+    missing = np.isnan(scores)
+    if missing.any():
+        raise InputError(
+            f"{name} must not contain NaN, got {int(missing.sum()):,} of {scores.size:,}, the first at"
+            f" position {int(missing.argmax())}; drop those points or make the detector score them"
+        )
+    return scores
+
+
+def score_type(dtype: Any) -> ScoreType:
+    """Return the type of scores that come as this NumPy type: wider floats and whole numbers are doubles.
+
+    >>> score_type(np.dtype(">f4")), score_type(np.dtype(int))
+    ('float32', 'float64')
+    """
+    kind = np.dtype(dtype)
+    name = f"float{8 * kind.itemsize}"
+    return next((one for one in SCORE_TYPES if kind.kind == "f" and one == name), "float64")
+
+
+def type_of(*arrays: NDArray[Any]) -> ScoreType:
+    """Return the type that all arrays have, float64 if they differ; an empty one takes that of the others.
+
+    >>> type_of(np.zeros(2, dtype=np.float32), np.zeros(0))
+    'float32'
+    """
+    return common_type(score_type(array.dtype) for array in arrays if array.size) or "float64"
+
+
+def common_type(types: Iterable[ScoreType | None]) -> ScoreType | None:
+    """Return the type that all have, float64 if they differ, None if there is none; None has no say.
+
+    >>> common_type(["float32", None]), common_type(["float32", "float16"]), common_type([])
+    ('float32', 'float64', None)
+    """
+    found = {one for one in types if one is not None}
+    return found.pop() if len(found) == 1 else "float64" if found else None
+
+
+def as_anomaly_mask(labels: ArrayLike, anomaly_label: object = 1, name: str = "labels") -> NDArray[np.bool_]:
+    """Return True where a label marks an anomaly.
+
+    Labels are 0 (normal) and 1 (anomalous). With `anomaly_label=-1` they are scikit-learn's +1 and -1; with
+    any other value they are that value for anomalies and a single other one for normal points.
+    """
+    named = isinstance(anomaly_label, str)
+    array = np.asarray(labels, dtype=object) if named and isinstance(labels, list) else as_array(labels, name)
+    if array.ndim != 1:
+        raise InputError(
+            f"{name} must be one-dimensional, one label per point, got shape {array.shape};"
+            " pass a single column, for example labels.ravel()"
+        )
+    if not _is_one_value(anomaly_label):
+        raise InputError(f"anomaly_label must be one value, got {quoted(anomaly_label)}")
+    try:
+        return _anomaly_mask(array, anomaly_label, name)
+    except TypeError as error:  # pandas' NA compares to neither true nor false
+        raise InputError(f"{name} must not be missing anywhere: {error}; drop those points") from error
+
+
+def _is_one_value(value: Any) -> bool:
+    try:
+        return np.ndim(value) == 0 and not isinstance(value, (dict, set))
+    except ValueError:  # lists of unequal length
+        return False
+
+
+def _anomaly_mask(array: NDArray[Any], anomaly_label: object, name: str) -> NDArray[np.bool_]:
+    mask = np.asarray(array == anomaly_label, dtype=bool)
+    others = array[~mask]
+    if others.size == 0:
+        return mask
+    if anomaly_label == 1 or anomaly_label == -1:
+        normal_label = 0 if anomaly_label == 1 else 1
+        strangers = others[np.asarray(others != normal_label, dtype=bool)]
+        rule = f"must be {normal_label} (normal) or {anomaly_label} (anomalous)"
+    else:
+        normal_label = others[0]
+        strangers = others[np.asarray(others != normal_label, dtype=bool)]
+        if array.dtype.kind == "O":  # None and NaN are no label
+            missing = np.asarray((others != others) | (others == None), dtype=bool)  # noqa: E711  (elementwise)
+            strangers = others[missing] if missing.any() else strangers
+        rule = f"must be {quoted(anomaly_label)} (anomalous) or one other value (normal)"
+    if strangers.size:
+        raise InputError(
+            f"{name} {rule}, got {_plain(strangers[0])!r};"
+            " recode them, or name the label of anomalies with anomaly_label (-1 for scikit-learn's +1/-1)"
+        )
+    return mask
+
+
+def as_class_mask(y: ArrayLike, anomaly_label: object = 1) -> NDArray[np.bool_]:
+    """Return where y marks an anomaly, in a scikit-learn setting: two consecutive whole numbers are read too.
+
+    scikit-learn orders classes, so the greater one is taken for the anomalies, with a `LabelWarning`.
+    """
+    try:
+        return as_anomaly_mask(y, anomaly_label, "y")
+    except InputError:
+        array = np.asarray(y)
+        if anomaly_label != 1 or array.dtype.kind not in "iu" or array.ndim != 1:
+            raise
+        values = np.unique(array)
+        if values.size != 2 or values[1] - values[0] != 1 or -1 in values:
+            raise
+    warnings.warn(
+        f"y holds {values[0]} and {values[1]}; {values[1]} is taken for the anomalies, as scikit-learn"
+        f" orders classes; say so with anomaly_label={values[1]}, or recode y as 0 and 1",
+        LabelWarning,
+        stacklevel=4,
+    )
+    return as_anomaly_mask(y, values[1], "y")
+
+
+def check_same_length(name: str, size: int, other: str, other_size: int) -> None:
+    """Refuse two arrays of different lengths."""
+    if size != other_size:
+        raise InputError(f"{name} and {other} must have the same length, got {size:,} and {other_size:,}")
+
+
+def check_aligned(name: str, values: object, other: str, others: object) -> None:
+    """Refuse two columns with indices, as pandas has them, that differ: rows are paired by position here.
+
+    What has no index, such as an array, goes with everything.
+    """
+    index, second = _index(values), _index(others)
+    if index is None or second is None or len(index) != len(second) or index.equals(second):
+        return  # lengths are compared, and refused, as those of arrays are
+    place = int(np.argmin(np.asarray(index == second, dtype=bool)))
+    raise InputError(
+        f"{name} and {other} must have the same index in the same order, but in position {place:,} they have"
+        f" {_plain(index[place])!r} and {_plain(second[place])!r}; align them, for example with"
+        f" {other}.loc[{name}.index], or pass .to_numpy() if the rows belong together as they stand"
+    )
+
+
+def _index(values: Any) -> Any:
+    """Return the index of a Series or DataFrame, None for anything else; a list's `index` is a method."""
+    index = getattr(values, "index", None)
+    return index if hasattr(values, "iloc") and hasattr(index, "equals") else None
+
+
+def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return values as an array; ragged, masked and complex ones are refused."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        raise InputError(
+            f"{name} must not contain masked values, got {int(np.ma.getmaskarray(values).sum()):,};"
+            " drop them, for example with .compressed()"
+        )
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"{name} must be an array of numbers, got {type(values).__name__}: {error}"
+        ) from error
+    if array.dtype.kind == "c":
+        raise InputError(f"Complex data not supported: {name} must be real; take the real part first")
+    return array
+
+
+def _example(array: NDArray[Any]) -> str:
+    return f" (for example {_plain(array.flat[0])!r})"
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,236 @@
+"""Frozen dataclasses to JSON and back: floats exact, infinities as text; nothing unknown or endless read.
+
+A dataclass with a class attribute `tag: ClassVar[str]` is written with it as "name", so that a field can hold
+one of several: `A | B` of tagged dataclasses is read by that name. A field that `__init__` does not take
+(`init=False`) is neither written nor read; one with the metadata {"optional": True} is left out if None.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import Field, fields, is_dataclass
+from enum import Enum
+from math import inf, isinf
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from pac_wrap.base.floats import is_flushed
+from pac_wrap.base.foreign import LONGEST, quoted
+from pac_wrap.errors import CertificateError, InputError
+
+T = TypeVar("T")
+_LARGEST = sys.float_info.max
+_INFINITIES = {"inf": inf, "-inf": -inf}
+_NAME: Final = "name"
+# what is read at most; a certificate has about 2,500 bytes, a dozen brackets and 60 commas
+MOST_BYTES: Final = 1_000_000
+_MOST_SIGNS: Final = {"[": 100, "{": 100, ",": 1_000}
+_MOST_DIGITS: Final = 50
+
+
+def encode(value: Any, header: dict[str, Any]) -> str:
+    """Return value as readable JSON text, with the header in front and a checksum behind."""
+    content = header | _plain(value)
+    for name, leaf in flat(value).items():
+        if isinstance(leaf, float) and is_flushed(leaf):
+            raise CertificateError(
+                f"{name} is a subnormal number, which this process would write as 0, since it flushes them;"
+                " call torch.set_flush_denormal(False) before you save"
+            )
+    return json.dumps(content | {"checksum": _checksum(content)}, indent=2, allow_nan=False) + "\n"
+
+
+def decode(kind: type[T], text: str | bytes, header: dict[str, Any]) -> T:
+    """Return the value that `encode` wrote, or raise a CertificateError that says what is wrong."""
+    if not isinstance(text, (str, bytes)):
+        raise CertificateError(
+            f"a certificate is read from a text, got {type(text).__name__}; read a file with Certificate.load"
+        )
+    _refuse_endless(text)
+    try:
+        content = json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_int=_short(int),
+            parse_float=_short(float),
+            object_pairs_hook=_no_twins,
+        )
+        written = content.pop("checksum", None) if isinstance(content, dict) else None
+        checksum = _checksum(content)
+    except (ValueError, RecursionError) as error:
+        raise CertificateError(
+            f"the certificate is not valid JSON: {error}; was another file given?"
+        ) from error
+    if not isinstance(content, dict):
+        raise CertificateError("the certificate is not a JSON object; was another file given?")
+    for name, expected in header.items():
+        if type(content.get(name)) is not type(expected) or content[name] != expected:
+            _refuse_header(name, content.get(name), expected)
+    if checksum != written:
+        raise CertificateError(
+            "the certificate was changed after it was written (its checksum differs); calibrate again"
+        )
+    body = {name: value for name, value in content.items() if name not in header}
+    value: T = _typed(kind, body, "certificate")
+    return value
+
+
+def flat(value: Any) -> dict[str, Any]:
+    """Return the leaves of a dataclass by their dotted names, as they stand in the JSON text."""
+
+    def walk(name: str, node: Any) -> Iterator[tuple[str, Any]]:
+        if isinstance(node, dict):
+            for key, item in node.items():
+                yield from walk(f"{name}.{key}" if name else key, item)
+        else:
+            yield name, node
+
+    return dict(walk("", _plain(value)))
+
+
+def _refuse_endless(text: str | bytes) -> None:
+    """Refuse a text that would cost time or memory, before any of it is taken apart."""
+    if len(text) > MOST_BYTES:
+        raise CertificateError(
+            f"this is not a certificate: it is larger than {MOST_BYTES:,} bytes; was another file given?"
+        )
+    for sign, most in _MOST_SIGNS.items():
+        # brackets bound the nesting, commas the number of values
+        if (text.count(sign) if isinstance(text, str) else text.count(sign.encode())) > most:
+            raise CertificateError(
+                f"this is not a certificate: it has more than {most:,} of the character {sign!r};"
+                " was another file given?"
+            )
+
+
+def _short(kind: Callable[[str], T]) -> Callable[[str], T]:
+    """Return what reads a number of a few digits, and refuses one of many."""
+
+    def read(text: str) -> T:
+        if len(text) > _MOST_DIGITS:
+            raise ValueError(f"a number has more than {_MOST_DIGITS} digits")
+        return kind(text)
+
+    return read
+
+
+def _checksum(content: Any) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _refuse_header(name: str, found: Any, expected: Any) -> NoReturn:
+    if isinstance(expected, int) and type(found) is int:
+        remedy = "update pac-wrap-ad" if found > expected else "calibrate again with this version"
+        raise CertificateError(
+            f"the certificate has {name} {quoted(found)}, this version reads {expected}; {remedy}"
+        )
+    raise CertificateError(
+        f"the certificate has {name} {quoted(found)} where {expected!r} is expected; was another file given?"
+    )
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise ValueError("a name stands twice in one object")
+    return content
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        pairs = ((field, getattr(value, field.name)) for field in _written(value))
+        content = {field.name: _plain(item) for field, item in pairs if item is not None or _needed(field)}
+        return content if _tag(value) is None else {_NAME: _tag(value)} | content
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float) and isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return value
+
+
+def _written(kind: Any) -> list[Field[Any]]:
+    """Return the fields of a dataclass that stand in its text."""
+    return [field for field in fields(kind) if field.init]
+
+
+def _needed(field: Field[Any]) -> bool:
+    """Return whether a field is written even if it is None; one marked optional came with a later version."""
+    return not field.metadata.get("optional", False)
+
+
+def _tag(kind: Any) -> str | None:
+    """Return the name that a dataclass has in a text, None if it has none."""
+    tag = getattr(kind, "tag", None)
+    return tag if isinstance(tag, str) else None
+
+
+def _typed(kind: Any, value: Any, where: str) -> Any:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (UnionType, Union):
+        if value is None:
+            return _require(NoneType in arguments, None, where, "a value", value)
+        options = [option for option in arguments if option is not NoneType]
+        tagged = len(options) > 1 and all(map(_tag, options))
+        return _typed(_named(options, value, where) if tagged else options[0], value, where)
+    if origin is Literal:
+        return _require(value in arguments, value, where, f"one of {arguments}", value)
+    if origin is tuple:
+        items = _require(isinstance(value, list), value, where, "a list", value)
+        return tuple(_typed(arguments[0], item, where) for item in items)
+    if is_dataclass(kind):
+        content = dict(_require(isinstance(value, dict), value, where, "an object", value))
+        if _tag(kind) is not None:
+            _named([kind], content, where)
+            del content[_NAME]
+        return _fill(kind, content, where)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        # by its type as well: true is not 1
+        known = any(type(value) is type(member.value) and value == member.value for member in kind)
+        return kind(_require(known, value, where, "one that is known", value))
+    if kind is float:
+        if type(value) is str:
+            _require(value in _INFINITIES, value, where, "a number, 'inf' or '-inf'", value)
+            return _INFINITIES[value]
+        _require(type(value) in (int, float), value, where, "a number", value)
+        return float(_require(abs(value) <= _LARGEST, value, where, "a number that fits a double", "more"))
+    if type(value) is str:
+        _require(len(value) <= LONGEST, value, where, f"at most {LONGEST} characters long", value)
+    return _require(type(value) is kind, value, where, f"of type {kind.__name__}", value)
+
+
+def _named(options: list[Any], value: Any, where: str) -> Any:
+    """Return the tagged dataclass that an object names."""
+    content = _require(isinstance(value, dict), value, where, "an object", value)
+    _require(_NAME in content, None, f"{where}.{_NAME}", "there", "nothing")
+    found = next((option for option in options if content[_NAME] == option.tag), None)
+    known = ", ".join(repr(option.tag) for option in options)
+    rule = known if len(options) == 1 else f"one of {known}"
+    return _require(found is not None, found, f"{where}.{_NAME}", rule, content[_NAME])
+
+
+def _fill(kind: Any, content: dict[str, Any], where: str) -> Any:
+    hints = get_type_hints(kind)
+    names = [field.name for field in _written(kind)]
+    content = {field.name: None for field in _written(kind) if not _needed(field)} | content
+    for name in names:
+        _require(name in content, None, f"{where}.{name}", "there", "nothing")
+    for name in content:
+        _require(name in names, None, f"{where}.{name}", "absent: it is unknown", content[name])
+    try:
+        return kind(**{name: _typed(hints[name], content[name], f"{where}.{name}") for name in names})
+    except InputError as error:
+        raise CertificateError(f"{where} is not possible: {error}") from error
+
+
+def _require(condition: bool, result: Any, where: str, rule: str, found: Any) -> Any:
+    if not condition:
+        raise CertificateError(f"{where} must be {rule}, got {quoted(found)}")
+    return result

@@ -1,0 +1,197 @@
+"""Doubles by their bits: both zeros are one number, and a subnormal number is not zero.
+
+A processor may think otherwise: `torch.set_flush_denormal(True)`, or a library built with -ffast-math, makes
+it take subnormal numbers for zeros in every comparison, sum and conversion. Ranks, thresholds and digests
+must not change with that, and this is the one module that sees to it.
+"""
+
+import sys
+from math import copysign, inf, nextafter
+from struct import pack, unpack
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating]
+Doubles = NDArray[np.float64]
+Bits = NDArray[np.uint64]
+
+_SUBNORMAL: Final = 5e-324
+_LEAST_NORMAL: Final = sys.float_info.min
+_LEAST_NORMAL_32: Final = np.finfo(np.float32).tiny
+_MINUS_ZERO: Final = 1 << 63
+_ALL: Final = (1 << 64) - 1
+_SIGN: Final = np.uint64(_MINUS_ZERO)
+_TO_MASK: Final = np.int64(63)
+# keys are made of this many scores at a time, so that they stay in the cache
+_CHUNK: Final = 1 << 17
+
+
+def flushes() -> bool:
+    """Return whether this processor takes subnormal numbers for zeros now."""
+    return _SUBNORMAL == 0.0
+
+
+def is_flushed(value: float) -> bool:
+    """Return whether the processor takes this number for zero, though it is not."""
+    return value == 0.0 and _bits(value) != 0
+
+
+def is_delicate(value: float) -> bool:
+    """Return whether comparing scores with this number depends on whether the processor flushes.
+
+    It does next to zero, as far as float32 has subnormal numbers.
+
+    >>> is_delicate(0.0), is_delicate(1e-45), is_delicate(1e-30)
+    (True, True, False)
+    """
+    return abs(value) < 2.0**-126
+
+
+def unsigned_zero(value: float) -> float:
+    """Return the value, 0.0 for -0.0.
+
+    >>> unsigned_zero(-0.0), unsigned_zero(-5e-324)
+    (0.0, -5e-324)
+    """
+    return value if _bits(value) else 0.0
+
+
+def away_from_zero(value: float) -> float:
+    """Return the value; for a subnormal number the least normal one of its sign.
+
+    >>> away_from_zero(-5e-324), away_from_zero(0.0), away_from_zero(0.5)
+    (-2.2250738585072014e-308, 0.0, 0.5)
+    """
+    return copysign(_LEAST_NORMAL, value) if abs(value) < _LEAST_NORMAL and _bits(value) else value
+
+
+def widened(scores: NDArray[Any], out: Doubles | None = None) -> Doubles:
+    """Return scores as doubles, in `out` if it is given, else sharing memory where possible.
+
+    A subnormal float32, a normal number as a double, keeps its value where the processor would flush it.
+    """
+    if out is None:
+        wide = scores.astype(np.float64, copy=False)
+    else:
+        np.copyto(wide := out, scores)
+    if (scores.dtype.kind, scores.dtype.itemsize) == ("f", 4) and flushes():
+        bits = scores.astype(np.float32, copy=False).view(np.int32)
+        digits = bits & 0x7FFFFF
+        lost = np.flatnonzero((bits & 0x7F800000 == 0) & (digits != 0))
+        wide[lost] = np.where(bits[lost] < 0, -(2.0**-149), 2.0**-149) * digits[lost]
+    return wide
+
+
+def bits_of(scores: NDArray[Any], out: Doubles) -> Bits:
+    """Return the bits of scores as doubles, those of 0.0 for -0.0; they are written into `out`.
+
+    >>> bits_of(np.array([-0.0, 5e-324]), np.empty(2)).tolist()
+    [0, 1]
+    """
+    bits = widened(scores, out).view(np.uint64)
+    bits[bits == _SIGN] = 0
+    return bits
+
+
+def order_keys(scores: Floats) -> Bits:
+    """Return whole numbers that compare as the scores do; both zeros have one, NaN must not occur.
+
+    >>> keys = order_keys(np.array([-np.inf, -1.0, -0.0, 0.0, 5e-324, np.inf]))
+    >>> (keys[1:] > keys[:-1]).tolist()
+    [True, True, False, True, True]
+    """
+    keys = bits_of(scores, np.empty(scores.shape))
+    # negative numbers turn all their bits around, the others only the sign
+    flips = (keys.view(np.int64) >> _TO_MASK).view(np.uint64)
+    flips |= _SIGN
+    keys ^= flips
+    return keys
+
+
+def order_key(value: float) -> int:
+    """Return the key that `order_keys` gives a single number.
+
+    >>> order_key(-0.0) == order_key(0.0) < order_key(5e-324)
+    True
+    """
+    bits = _bits(value)
+    return bits ^ (_ALL if bits & _MINUS_ZERO else _MINUS_ZERO)
+
+
+def from_order_key(key: int) -> float:
+    """Return the number that has this key.
+
+    >>> [from_order_key(order_key(value)) for value in (-2.5, 0.0, inf)]
+    [-2.5, 0.0, inf]
+    """
+    value: float = unpack("<d", pack("<Q", key ^ (_MINUS_ZERO if key & _MINUS_ZERO else _ALL)))[0]
+    return value
+
+
+def reaches(scores: Doubles, threshold: float) -> NDArray[np.bool_]:
+    """Return which scores are greater than or equal to the threshold.
+
+    >>> reaches(np.array([-0.0, 0.0, 5e-324]), 5e-324).tolist()
+    [False, False, True]
+    """
+    if threshold == 0.0 and flushes():
+        return np.asarray(order_keys(scores) >= np.uint64(order_key(threshold)))
+    return scores >= threshold
+
+
+def count_below_zero(scores: Floats, zero: float) -> int:
+    """Return how many scores are less than a number that is zero, or that the processor takes for zero.
+
+    >>> count_below_zero(np.array([-1.0, -5e-324, -0.0, 0.0]), 0.0)
+    2
+    """
+    key = np.uint64(order_key(zero))
+    chunks = (scores[start : start + _CHUNK] for start in range(0, scores.size, _CHUNK))
+    return sum(int(np.count_nonzero(order_keys(chunk) < key)) for chunk in chunks)
+
+
+def just_below(edge: float) -> float:
+    """Return the bound for which `score > bound` is `score >= edge`.
+
+    >>> just_below(1.0) < 1.0
+    True
+    """
+    bound = nextafter(edge, -inf)
+    # a zero must still lie above
+    return -_LEAST_NORMAL if flushes() and bound == 0.0 and copysign(1.0, bound) < 0.0 else bound
+
+
+def largest_up_to(bound: float, kind: np.dtype[Any]) -> np.floating:
+    """Return the largest number of a type that is not above a double.
+
+    Scores of the type are `>` it, or `<=`, exactly if they are so with the double.
+
+    >>> float(largest_up_to(0.1, np.dtype(np.float32))) < 0.1
+    True
+    """
+    if kind != np.float32:
+        return np.float64(bound)
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = np.float32(bound)
+        if narrow > np.float64(bound):
+            narrow = np.nextafter(narrow, np.float32(-inf))
+    return -_LEAST_NORMAL_32 if flushes() and bound < 0.0 == narrow else narrow
+
+
+def least_from(bound: float, kind: np.dtype[Any]) -> np.floating:
+    """Return the least number of a type that is not below a double.
+
+    Scores of the type are `<` it, or `>=`, exactly if they are so with the double.
+
+    >>> float(least_from(0.1, np.dtype(np.float32))) > 0.1
+    True
+    """
+    return -largest_up_to(-bound, kind)
+
+
+def _bits(value: float) -> int:
+    """Return the bits of a number, those of 0.0 for -0.0."""
+    bits: int = unpack("<Q", pack("<d", value))[0]
+    return 0 if bits == _MINUS_ZERO else bits

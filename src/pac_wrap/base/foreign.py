@@ -1,0 +1,88 @@
+"""Text from outside, made harmless wherever it is shown: on one line, nothing hidden in it, not too long.
+
+Names, cells, file names and the messages of other software may hold control characters that move the cursor,
+colour the screen or end a line early, and marks that turn the direction of writing. Here they become escapes.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+LONGEST: Final = 200
+_LONGEST_LIST: Final = 500
+_LONGEST_MESSAGE: Final = 2_000
+_CUT: Final = "..."
+# what Markdown would read as HTML, and as its own markup
+_ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_MARKUP: Final = re.compile(r"[\\`*_{}\[\]#|~!$]")
+
+
+def visible(text: object, longest: int = LONGEST) -> str:
+    """Return a text with what cannot be seen written out, and its end cut off beyond `longest` characters.
+
+    >>> visible("a\\tb\\x1b[31m\\u202e\\udcff")
+    'a\\\\tb\\\\x1b[31m\\\\u202e\\\\udcff'
+    """
+    text = str(text)
+    seen = _escaped(text[: longest + 1])
+    return seen if len(seen) <= longest else f"{seen[:longest]}{_CUT}"
+
+
+def quoted(value: object, longest: int = LONGEST) -> str:
+    """Return a value as Python writes it, within quotes if it is a text, and cut off likewise.
+
+    >>> quoted("it\\x1b"), quoted(0.5), quoted("long", 3)
+    ("'it\\\\x1b'", '0.5', "'lon'...")
+    """
+    if isinstance(value, str):
+        return repr(str(value[:longest])) + _CUT * (len(value) > longest)
+    return visible(repr(value), longest)
+
+
+def listed(names: Iterable[object]) -> str:
+    """Return names with commas between them, cut off where there are too many.
+
+    >>> listed(["id", "sc\\nore"])
+    'id, sc\\\\nore'
+    """
+    return visible(", ".join(map(str, names)), _LONGEST_LIST)
+
+
+def message(text: str) -> str:
+    """Return a message on one line; of a long one the middle is left out, as its end says what to do.
+
+    >>> message("one\\ntwo\\x07")
+    'one two\\\\x07'
+    """
+    half = _LONGEST_MESSAGE // 2
+    text = text if len(text) <= _LONGEST_MESSAGE else f"{text[:half]} {_CUT} {text[-half:]}"
+    return _escaped(re.sub(r"[\t\r\n]+", " ", text))
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be written as UTF-8; what was read from other bytes cannot.
+
+    >>> is_unicode("\\u00e9"), is_unicode("\\udce9")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def escape_markdown(text: str) -> str:
+    """Return text that Markdown shows as it is: no markup, no HTML, no end of a table cell.
+
+    >>> escape_markdown("<b>|a_b`")
+    '&lt;b&gt;\\\\|a\\\\_b\\\\`'
+    """
+    text = "".join(_ENTITIES.get(sign, sign) for sign in " ".join(text.splitlines()))
+    return _MARKUP.sub(r"\\\g<0>", text)
+
+
+def _escaped(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)

@@ -1,0 +1,56 @@
+"""How rates are written: ceilings rounded up, confidences down; no promise is rounded in its own favour."""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from math import nextafter
+from typing import Final
+
+# digits enough for a sum or a share of doubles as they are written
+_FLOOR: Final = Context(prec=28, rounding=ROUND_FLOOR)
+
+
+def rounded_up(rate: float, unit: int = 1) -> str:
+    """Return a ceiling or a delta with four digits, never below the true one; `unit` is 100 for percent.
+
+    >>> rounded_up(0.758641), rounded_up(0.05), rounded_up(0.0431201, 100)
+    ('0.7587', '0.05', '4.313')
+    """
+    return _written(Context(prec=4, rounding=ROUND_CEILING).multiply(Decimal(repr(float(rate))), unit))
+
+
+def rounded_down(share: Decimal | float, unit: int = 1, digits: int = 6) -> str:
+    """Return a confidence with so many digits, never above the true one; `unit` is 100 for percent.
+
+    >>> rounded_down(0.95), rounded_down(0.999999999), rounded_down(0.957742, 100, 4)
+    ('0.95', '0.999999', '95.77')
+    """
+    exact = share if isinstance(share, Decimal) else Decimal(repr(float(share)))
+    return _written(Context(prec=digits, rounding=ROUND_FLOOR).multiply(exact, unit))
+
+
+def confidence_left(*deltas: float) -> Decimal:
+    """Return 1 minus the deltas, never more than that is; 0 where they leave nothing.
+
+    >>> confidence_left(0.1, 0.2), confidence_left(0.6, 0.6)
+    (Decimal('0.7'), Decimal('0'))
+    """
+    left = Decimal(1)
+    for delta in deltas:
+        left = _FLOOR.subtract(left, Decimal(repr(float(delta))))
+    # rounded down, nothing left is -0, which would be written so
+    return max(Decimal(0), left)
+
+
+def equal_share(confidence: float, count: int) -> float:
+    """Return what each of so many deltas may take so that together they leave a confidence, never more.
+
+    >>> equal_share(0.95, 2), equal_share(0.95, 1)
+    (0.025, 0.05)
+    """
+    share = _FLOOR.divide(confidence_left(confidence), Decimal(count))
+    nearest = float(share)
+    return nearest if Decimal(repr(nearest)) <= share else nextafter(nearest, 0.0)
+
+
+def _written(number: Decimal) -> str:
+    short = number.normalize()
+    return f"{short:f}" if short == 0 or short.adjusted() > -20 else str(short)

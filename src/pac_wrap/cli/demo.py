@@ -1,0 +1,170 @@
+"""The whole method once, on synthetic data: train, calibrate, check on fresh points, and show it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+from sklearn.ensemble import IsolationForest
+
+from pac_wrap.base.arguments import Scores
+from pac_wrap.detectors.scores import anomaly_scores
+from pac_wrap.method.calibrate import calibrate
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.metrics import Metrics, evaluate
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.rule import Rule
+from pac_wrap.paper.data.dataset import two_gaussians
+from pac_wrap.report.numbers import ceiling, confidence
+from pac_wrap.report.terminal import BLOCKS, ceiling_text, ceilings_of
+
+_BINS: Final = 64
+_FULL: Final = len(BLOCKS) - 1
+# Okabe and Ito's blue and vermilion stay apart for every kind of colour vision
+_BLUE, _RED = "#0072B2", "#D55E00"
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What the demo found: with abstention, with one threshold, and the fresh scores it was checked on."""
+
+    margin: float
+    trained_on: int
+    calibration_normal: Scores
+    calibration_anomalous: Scores
+    normal: Scores
+    anomalous: Scores
+    abstaining: Certificate
+    abstaining_metrics: Metrics
+    single: Certificate
+    single_metrics: Metrics
+
+
+def run_demo(
+    seed: int = 0,
+    margin: float = 5.0,
+    guarantee: Guarantee | None = None,
+    *,
+    n_train: int = 100_000,
+    n_calibration: int = 2_000,
+    n_test: int = 50_000,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Demo:
+    """Wrap an isolation forest on two Gaussian clusters and measure the error rates on fresh points."""
+    random = np.random.default_rng(seed)
+    sigma = float(np.sqrt(random.uniform(1.0, 100.0)))
+
+    def draw(n_normal: int, n_anomalous: int) -> tuple[Scores, Scores]:
+        X, y = two_gaussians(n_normal, n_anomalous, random, sigma=sigma, margin=margin)
+        scores = anomaly_scores(detector, X)
+        return scores[y == 0], scores[y == 1]
+
+    progress(f"training an isolation forest on {n_train:,} normal points")
+    X_train, _ = two_gaussians(n_train, 0, random, sigma=sigma, margin=margin)
+    detector = IsolationForest(random_state=seed).fit(X_train)
+    progress(f"calibrating on {n_calibration:,} labelled points of each class")
+    calibration = draw(n_calibration, n_calibration)
+    abstaining = calibrate(*calibration, guarantee)
+    single = calibrate(*calibration, guarantee, overlap="algorithm1")
+    progress(f"checking on {n_test:,} fresh points of each class")
+    normal, anomalous = draw(n_test, n_test)
+    scores, labels = np.r_[normal, anomalous], np.repeat([0, 1], [n_test, n_test])
+    return Demo(
+        margin=margin,
+        trained_on=n_train,
+        calibration_normal=calibration[0],
+        calibration_anomalous=calibration[1],
+        normal=normal,
+        anomalous=anomalous,
+        abstaining=abstaining,
+        abstaining_metrics=evaluate(abstaining.verdicts(scores), labels),
+        single=single,
+        single_metrics=evaluate(single.verdicts(scores), labels),
+    )
+
+
+def show_demo(demo: Demo) -> RenderableType:
+    """Return the demo on one screen: the promise, the scores, and what fresh points say."""
+    return Group(
+        Panel(_promise(demo.abstaining.guarantee), title="the promise", border_style=_BLUE),
+        Text(
+            f"Isolation forest, trained on {demo.trained_on:,} normal points; two Gaussian clusters in six"
+            f" dimensions, {demo.margin:g} standard deviations apart.\n"
+            f"Calibrated on {demo.abstaining.normal.n:,} normal and {demo.abstaining.anomalous.n:,} anomalous"
+            " points the forest has not seen."
+        ),
+        Text(),
+        _histogram(demo.normal, demo.anomalous, demo.abstaining.rule),
+        Text(),
+        _checked(demo),  # which ends in an empty line
+        Text(f"{demo.abstaining.regime.value}: {demo.abstaining.regime.explanation}"),
+        *(Text(f"  {sentence}") for sentence in demo.abstaining.diagnosis),
+    )
+
+
+def _promise(guarantee: Guarantee) -> Text:
+    text = Text("Rates on future points drawn like the calibration points, with any detector:\n")
+    deltas = []
+    for rate, delta, mistake in (
+        (guarantee.max_fpr, guarantee.delta_fpr, "normal points are called anomalies"),
+        (guarantee.max_fnr, guarantee.delta_fnr, "anomalies are called normal"),
+    ):
+        if rate is not None:
+            deltas.append(delta)
+            text.append(f"at most {ceiling(rate)} of {mistake} (confidence {confidence(delta)}),\n")
+    return text.append(f"all of it at once with confidence {confidence(*deltas)}.")
+
+
+def _histogram(normal: Scores, anomalous: Scores, rule: Rule) -> RenderableType:
+    both = np.r_[normal, anomalous]
+    edges = np.linspace(both.min(), both.max(), _BINS + 1)
+    lines = Text()
+    for name, scores, colour in (("normal", normal, _BLUE), ("anomalous", anomalous, _RED)):
+        counts, _ = np.histogram(scores, edges)
+        heights = np.ceil(counts / counts.max() * 2 * _FULL).astype(int)
+        for label, floor in (("", _FULL), (name, 0)):
+            cells = np.clip(heights - floor, 0, _FULL)
+            lines.append(f"{label:>10} ").append("".join(BLOCKS[cell] for cell in cells) + "\n", style=colour)
+    low, high = rule.normal_below, rule.anomaly_from
+    middles = (edges[:-1] + edges[1:]) / 2
+    marks = np.where(middles < low, "0", np.where(middles < high, "?", "1"))
+    lines.append(f"{'verdict':>10} ").append("".join(marks), style="bold")
+    lines.append(f"\n{'':>10} score {edges[0]:.3g} to {edges[-1]:.3g}; 0 normal, ? abstains, 1 anomaly")
+    return lines
+
+
+def _checked(demo: Demo) -> Table:
+    fresh = demo.normal.size + demo.anomalous.size
+    title = f"measured on {fresh:,} fresh points, with exact 95 % intervals"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in ("", "max", "may abstain", "max", "one threshold"):
+        table.add_column(name, justify="left" if name == "" else "right")
+    columns = [
+        _measured(demo.abstaining, demo.abstaining_metrics),
+        _measured(demo.single, demo.single_metrics),
+    ]
+    rows = ("FPR", "FNR", "abstained", "normal below", "anomaly from")
+    for name, *pairs in zip(rows, *columns, strict=True):
+        table.add_row(name, *(cell for pair in pairs for cell in pair))
+    return table
+
+
+def _measured(certificate: Certificate, metrics: Metrics) -> list[tuple[str, str]]:
+    """Return ceiling and measured rate of FPR, FNR and abstention, and the two thresholds."""
+    rule, ceilings = certificate.rule, ceilings_of(certificate)
+    return [
+        (ceiling_text(ceilings[0]), str(metrics.fpr)),
+        (ceiling_text(ceilings[1]), str(metrics.fnr)),
+        ("", str(metrics.ambiguity)),
+        ("", _threshold(rule.normal_below)),
+        ("", _threshold(rule.anomaly_from)),
+    ]
+
+
+def _threshold(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"

@@ -1,0 +1,148 @@
+"""What a calibrated detector says about new rows: scores, verdicts, prediction sets."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import indexable
+from sklearn.utils.validation import validate_data
+
+from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned
+from pac_wrap.detectors.scores import Polarity, UnfittedError, anomaly_scores, is_estimator
+from pac_wrap.detectors.steadiness import Witness
+from pac_wrap.errors import InputError
+from pac_wrap.method.certificate import Certificate
+
+
+class CertifiedPredictor(BaseEstimator):
+    """Decides rows by the scores of `detector_` and the rule of `certificate_`, once there are both."""
+
+    detector: Any
+    anomaly_label: object
+    polarity: Polarity
+    detector_: Any
+    certificate_: Certificate
+    _witness: Witness | None = None
+
+    def predict(self, X: Any) -> NDArray[np.int8]:
+        """Return the verdict on each row.
+
+        Parameters
+        ----------
+        X : array-like
+            The rows, as the detector takes them.
+
+        Returns
+        -------
+        ndarray of int8
+            1 (anomaly), 0 (normal) or -1 (abstains) for each row.
+
+        Raises
+        ------
+        UnfittedError
+            If nothing has been calibrated yet.
+        InputError
+            If the detector cannot score these rows, or has changed since it was calibrated.
+        """
+        scores = self.decision_function(X)
+        return self.certificate_.verdicts(scores)
+
+    def predict_set(self, X: Any) -> NDArray[np.bool_]:
+        """Return the labels that are still possible for each row.
+
+        Parameters
+        ----------
+        X : array-like
+            The rows, as the detector takes them.
+
+        Returns
+        -------
+        ndarray of bool, shape (n, 2)
+            Is label 0 (normal), is label 1 (anomalous) still possible?
+        """
+        scores = self.decision_function(X)
+        return self.certificate_.prediction_sets(scores)
+
+    def decision_function(self, X: Any) -> Scores:
+        """Return the detector's score of each row, higher for what is more anomalous.
+
+        Parameters
+        ----------
+        X : array-like
+            The rows, as the detector takes them.
+
+        Returns
+        -------
+        ndarray of float
+            One score per row.
+        """
+        if not hasattr(self, "certificate_"):
+            raise UnfittedError(
+                "this PACWrap is not calibrated yet; call fit(X, y), or calibrate(X, y) on a fitted detector"
+            )
+        self._check_features(X, reset=False)
+        score = partial(self._scores, self.detector_)
+        return score(X) if self._witness is None else self._witness.scores_of(X, self.detector_, score)
+
+    def score_samples(self, X: Any) -> Scores:
+        """Return the score in scikit-learn's direction, lower for what is more anomalous.
+
+        Parameters
+        ----------
+        X : array-like
+            The rows, as the detector takes them.
+
+        Returns
+        -------
+        ndarray of float
+            One score per row.
+        """
+        return -self.decision_function(X)
+
+    def score(self, X: Any, y: ArrayLike) -> float:
+        """Return the share of rows that are decided, and decided rightly.
+
+        Parameters
+        ----------
+        X : array-like
+            The rows, as the detector takes them.
+        y : array-like
+            Their labels.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        X, y = self._indexable(X, y)
+        return float(np.mean(self.predict(X) == as_class_mask(y, self.anomaly_label)))
+
+    def _scores(self, detector: Any, X: Any) -> Scores:
+        # a detector trained here was given the labels 0 and 1, whatever the caller's are
+        label = 1 if hasattr(self, "_training_rows") else self.anomaly_label
+        scores = anomaly_scores(detector, X, self.polarity, anomaly_label=label)
+        rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        if scores.size != rows:
+            raise InputError(
+                f"the detector gave {scores.size:,} scores for {rows:,} rows; one per row is needed"
+            )
+        return scores
+
+    def _indexable(self, X: Any, y: ArrayLike) -> tuple[Any, ArrayLike]:
+        check_aligned("X", X, "y", y)
+        try:
+            X, y = indexable(X, y)
+        except (ValueError, TypeError) as error:
+            raise InputError(f"X and y do not fit together: {error}") from error
+        return X, y
+
+    def _check_features(self, X: Any, *, reset: bool) -> None:
+        """Keep, or compare with, the number and names of the features."""
+        if not is_estimator(self.detector) or len(getattr(X, "shape", (0, 0))) < 2:
+            return  # what is not a table has no features; the detector itself judges it
+        try:
+            validate_data(self, X, skip_check_array=True, reset=reset)
+        except ValueError as error:
+            raise InputError(str(error)) from error

@@ -1,0 +1,246 @@
+"""Rows of X: taking some, splitting them by class, and telling whether something was trained on them."""
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import reduce
+from hashlib import blake2b
+from inspect import currentframe
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags
+
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.floats import bits_of
+from pac_wrap.detectors.scores import is_estimator
+from pac_wrap.errors import InputError, OverlapWarning
+
+Indices = NDArray[np.intp]
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+# where scikit-learn, PyOD and those who follow their templates keep rows, and scores, of the training data
+_ROWS: Final = ("X_", "_fit_X", "X_fit_", "X_train_", "X_train", "support_vectors_", "subset")
+_SCORES: Final = ("decision_scores_", "dist_")
+
+
+def take_rows(X: Any, rows: Indices) -> Any:
+    """Return the given rows of an array, frame, sparse matrix or list, in the same kind of container."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
+
+
+def split_rows(
+    anomalous: NDArray[np.bool_],
+    share: float,
+    random: np.random.RandomState,
+    *,
+    keep_anomalies: bool,
+) -> tuple[Indices, Indices]:
+    """Return the rows to train on and those to calibrate on, `share` of each class.
+
+    With `keep_anomalies` every anomaly calibrates: a detector trained on normal rows has no use for them.
+    Either part empty is refused.
+    """
+    train, held_out = [], []
+    for rows in (np.flatnonzero(~anomalous), np.flatnonzero(anomalous)):
+        shuffled = random.permutation(rows)
+        whole = keep_anomalies and rows.size > 0 and bool(anomalous[rows[0]])
+        size = rows.size if whole else round(share * rows.size)
+        held_out.append(shuffled[:size])
+        train.append(shuffled[size:])
+    if not sum(rows.size for rows in train) or not sum(rows.size for rows in held_out):
+        raise InputError(
+            f"fit needs rows to train on ({'normal ones' if keep_anomalies else 'of both classes'})"
+            f" and rows to calibrate on, got n_samples = {anomalous.size},"
+            f" {np.count_nonzero(anomalous)} of them anomalous; add rows or change calibration_size"
+        )
+    return np.sort(np.concatenate(train)), np.sort(np.concatenate(held_out))
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """What is remembered of the rows a detector was trained on: their digests, as they are and in float32."""
+
+    exact: NDArray[np.uint64]
+    single: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """Return the digests of the rows of X."""
+        return cls(np.unique(row_digests(X)), np.unique(row_digests(X, single=True)))
+
+    def count_in(self, X: Any) -> int:
+        """Return how many rows of X are training rows, the float32 copy of one, or what one is a copy of.
+
+        Rows that are merely close are not the same: float32 cannot tell seconds of one minute apart.
+        """
+        exact = row_digests(X)
+        copies = np.isin(exact, self.single) | np.isin(row_digests(X, single=True), self.exact)
+        return int(np.count_nonzero(np.isin(exact, self.exact) | copies))
+
+
+def warn_of_training_rows(training: TrainingRows | None, detector: Any, X: Any, scores: Scores) -> None:
+    """Warn of calibration rows that the detector was trained on, here or elsewhere if it still holds them."""
+    if training is not None:
+        count, where = training.count_in(X), "also stand in the training data"
+    else:
+        count, where = _known_to(detector, X, scores), "are known to the detector from its training"
+    if count:
+        warnings.warn(
+            f"{count:,} calibration rows {where}; if they are the same records the promise does not hold for"
+            " them: calibrate on rows the detector has not seen",
+            OverlapWarning,
+            stacklevel=4,
+        )
+
+
+def warn_of_pipeline() -> None:
+    """Warn if a pipeline that is being fitted has fitted its earlier steps on the rows to calibrate on."""
+    if steps := _steps_fitted_around():
+        inside = ", ".join(f"{step}()" for step in steps)
+        warnings.warn(
+            f"the pipeline around PACWrap has fitted {' and '.join(steps)} on the calibration rows too, so"
+            f" the promise does not hold; put the steps inside: PACWrap(make_pipeline({inside}, detector))",
+            OverlapWarning,
+            stacklevel=5,
+        )
+
+
+def _known_to(detector: Any, X: Any, scores: Scores) -> int:
+    """Return how many rows of X a detector holds, as rows or by their scores, from a training elsewhere.
+
+    Neighbours, kernel densities, support vector machines and Gaussian processes keep training rows, in a
+    pipeline as its last step sees them; PyOD's detectors and robust covariances keep training scores. A
+    forest or a network keeps nothing that could be seen.
+    """
+    core, rows = _inside(detector, X)
+    counts = [0]
+    for one in _detectors_in(core):
+        for kept in _kept_rows(one):
+            if len(kept.shape) == 2 and kept.shape[0] and kept.shape[1:] == _shape(rows)[1:]:
+                counts.append(TrainingRows.of(kept).count_in(rows))
+        counts.extend(_known_scores(vars(one).get(name), scores) for name in _SCORES)
+    return max(counts)
+
+
+def _inside(detector: Any, X: Any) -> tuple[Any, Any]:
+    """Return the last estimator of pipelines, searches and frozen ones, and the rows as it sees them."""
+    while True:
+        if hasattr(detector, "steps"):
+            if len(detector.steps) > 1:
+                X = detector[:-1].transform(X)
+            detector = detector.steps[-1][1]
+        elif hasattr(detector, "best_estimator_"):
+            detector = detector.best_estimator_
+        elif isinstance(detector, FrozenEstimator):
+            detector = detector.estimator
+        else:
+            return detector, X
+
+
+def _detectors_in(core: Any, seen: frozenset[int] = frozenset()) -> Iterator[Any]:
+    """Yield a detector and those it holds as attributes: PyOD's wrap others."""
+    if hasattr(core, "fit") and hasattr(core, "__dict__") and id(core) not in seen:
+        yield core
+        for value in vars(core).values():
+            yield from _detectors_in(value, seen | {id(core)})
+
+
+def _kept_rows(one: Any) -> Iterator[Any]:
+    for name, value in vars(one).items():
+        if name in _ROWS and hasattr(value, "shape"):
+            yield value
+        elif hasattr(value, "get_arrays"):  # scikit-learn's trees of neighbours
+            yield np.asarray(value.get_arrays()[0])
+
+
+def _shape(rows: Any) -> tuple[int, ...]:
+    return rows.shape if hasattr(rows, "shape") else np.shape(rows)
+
+
+def _known_scores(kept: Any, scores: Scores) -> int:
+    """Return the number of scores if all are among those kept, and too many differ for that to be chance."""
+    if kept is None or np.ndim(kept) != 1:
+        return 0
+    values, counts = np.unique(scores.astype(np.float32), return_counts=True)
+    if values.size < 2 or 2 * values.size < scores.size:
+        return 0
+    known, times = np.unique(np.asarray(kept, dtype=np.float32), return_counts=True)
+    found = np.searchsorted(known, values).clip(max=known.size - 1)
+    return scores.size if np.all((known[found] == values) & (counts <= times[found])) else 0
+
+
+def _steps_fitted_around() -> list[str]:
+    """Return the classes of the steps that pipelines up the stack have learned from the rows given to fit.
+
+    A step that needs no fitting, by scikit-learn's tag, or that is frozen has learned nothing from them.
+    """
+    module = sys.modules.get("sklearn.pipeline")
+    steps: list[str] = []
+    frame = currentframe()
+    while module is not None and frame is not None:
+        if frame.f_code.co_name.startswith("fit"):
+            pipeline = frame.f_locals.get("self")
+            if isinstance(pipeline, module.Pipeline):
+                steps[:0] = [type(step).__name__ for _, step in pipeline.steps[:-1] if _learns(step)]
+        frame = frame.f_back
+    return steps
+
+
+def _learns(step: Any) -> bool:
+    if step is None or step == "passthrough" or isinstance(step, FrozenEstimator):
+        return False
+    return not is_estimator(step) or bool(get_tags(step).requires_fit)
+
+
+def row_digests(X: Any, *, single: bool = False) -> NDArray[np.uint64]:
+    """Return a number per row, the same for equal rows: the sum over columns of a hash that is 0 for 0.
+
+    With `single`, floats are rounded to single precision first: the digest that a float32 copy would have.
+    """
+    if hasattr(X, "tocoo"):
+        entries = X.tocoo(copy=True)
+        entries.sum_duplicates()
+        digests = np.zeros(X.shape[0], dtype=np.uint64)
+        np.add.at(digests, entries.coords[0], _mix(entries.data, entries.coords[1], single))
+        return digests
+    hashes = (_mix(column, np.array([position]), single) for position, column in enumerate(_columns(X)))
+    return reduce(np.add, hashes)
+
+
+def _columns(X: Any) -> Iterator[NDArray[Any]]:
+    if hasattr(X, "columns"):
+        for position in range(X.shape[1]):
+            yield np.asarray(X.iloc[:, position] if hasattr(X, "iloc") else X[:, position])
+    else:
+        array = np.asarray(X)
+        yield from array.reshape(array.shape[0], -1).T
+
+
+def _mix(column: NDArray[Any], position: NDArray[Any], single: bool) -> NDArray[np.uint64]:
+    if column.dtype.kind == "O":
+        with suppress(TypeError, ValueError):
+            column = column.astype(np.float64)
+    if single and column.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            column = column.astype(np.float32)
+    bits = bits_of(column, np.empty(column.shape)) if column.dtype.kind in "biuf" else _text_bits(column)
+    salt: NDArray[np.uint64] = (position.astype(np.uint64) * np.uint64(2) + np.uint64(1)) * _ODD
+    mixed: NDArray[np.uint64] = (bits ^ (bits >> np.uint64(32))) * salt
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+def _text_bits(column: NDArray[Any]) -> NDArray[np.uint64]:
+    texts, inverse = np.unique(column.astype(str), return_inverse=True)
+    hashes = [int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) for text in texts]
+    return np.array(hashes, dtype=np.uint64)[inverse]

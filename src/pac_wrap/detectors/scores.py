@@ -1,0 +1,225 @@
+"""anomaly_scores(detector, X): the only place that knows in which direction a library's scores point."""
+
+from collections.abc import Callable
+from inspect import signature
+from threading import Lock
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import clone, is_classifier, is_outlier_detector
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from pac_wrap.base.arguments import Scores, as_scores, check_choice
+from pac_wrap.errors import DetectorError, InputError, PACWrapError
+
+Polarity = Literal["auto", "higher", "lower"]
+_MODE_LOCK = Lock()
+
+
+class UnfittedError(PACWrapError, NotFittedError):
+    """The detector, or the wrapper, has to be fitted or calibrated first."""
+
+
+def anomaly_scores(
+    detector: Any, X: Any, polarity: Polarity = "auto", *, anomaly_label: object = 1
+) -> Scores:
+    """Return one score per row of X, higher for what is more anomalous.
+
+    Parameters
+    ----------
+    detector : object
+        A fitted scikit-learn outlier detector, density estimator or classifier, a PyOD detector, a torch
+        module or function that returns one score per row (higher is more anomalous), or "precomputed" if X
+        holds the scores themselves.
+    X : array-like
+        The rows, as the detector takes them.
+    polarity : "auto", "higher" or "lower"
+        Whether anomalies score higher or lower; it must be said for any other object.
+    anomaly_label : object
+        The class of anomalies, for a classifier.
+
+    Returns
+    -------
+    ndarray of float
+        The scores.
+
+    Raises
+    ------
+    UnfittedError
+        If the detector is not fitted.
+    DetectorError
+        If the scores, or their direction, cannot be known.
+    InputError
+        If the detector cannot score these rows.
+
+    Examples
+    --------
+    >>> anomaly_scores(lambda X: X[:, 0], np.array([[1.0, 5.0], [2.0, 6.0]]))
+    array([1., 2.])
+    >>> anomaly_scores("precomputed", [0.1, 0.7])
+    array([0.1, 0.7])
+    """
+    check_choice("polarity", polarity, ("auto", "higher", "lower"))
+    raw, flip = _scorer(detector, anomaly_label, known=polarity != "auto")
+    try:
+        if _is_a(detector, "pyod."):
+            check_is_fitted(detector, "decision_scores_")
+        values = raw(X)
+    except NotFittedError as error:
+        raise UnfittedError(
+            f"the detector {detector_name(detector)} is not fitted; fit it first, or call PACWrap.fit(X, y)"
+        ) from error
+    except ValueError as error:
+        raise InputError(
+            f"the detector {detector_name(detector)} cannot score these rows: {error}"
+        ) from error
+    except NotImplementedError as error:
+        raise DetectorError(
+            f"the detector {detector_name(detector)} scores nothing but the rows it was trained on: {error};"
+            " take one that scores new rows"
+        ) from error
+    scores = as_scores(values, f"the scores of {detector_name(detector)}")
+    if polarity != "auto":
+        flip = polarity == "lower"
+    return -scores if flip else scores
+
+
+def takes_labels(detector: Any) -> bool:
+    """Return whether a detector is trained with labels: a classifier, or one whose `fit` demands y."""
+    if hasattr(detector, "steps"):  # a pipeline passes y on to its last step
+        return takes_labels(detector.steps[-1][1])
+    if is_estimator(detector) and (is_classifier(detector) or get_tags(detector).target_tags.required):
+        return True
+    parameter = signature(detector.fit).parameters.get("y")
+    return parameter is not None and parameter.default is parameter.empty
+
+
+def untrained(detector: Any, random: np.random.RandomState | None) -> Any:
+    """Return an untrained copy; `random` seeds whatever in it has no random_state of its own."""
+    copy = clone(detector, safe=False)
+    if random is not None and hasattr(copy, "get_params"):
+        for name, value in sorted(copy.get_params(deep=True).items()):
+            if value is None and name.split("__")[-1] == "random_state":
+                copy.set_params(**{name: random.randint(np.iinfo(np.int32).max)})
+    return copy
+
+
+def is_estimator(detector: Any) -> bool:
+    """Return whether a detector speaks scikit-learn's protocol of tags and parameters."""
+    return hasattr(detector, "__sklearn_tags__") and not isinstance(detector, type)
+
+
+def _scorer(detector: Any, anomaly_label: object, *, known: bool) -> tuple[Callable[[Any], Any], bool]:
+    """Return what computes a detector's raw scores, and whether they point down for anomalies."""
+    if isinstance(detector, str) and detector == "precomputed":
+        return lambda X: X, False
+    if isinstance(detector, type):
+        raise DetectorError(
+            f"the detector is the class {detector.__name__}, not an object; write {detector.__name__}(...)"
+        )
+    if _is_a(detector, "torch.nn"):
+        return _torch_scores(detector), False
+    if any(_is_a(_core(detector), package) for package in ("pyod.", "pac_wrap.paper.detectors.")):
+        return _method(detector, "decision_function"), False
+    if is_estimator(detector):
+        if is_classifier(detector):
+            return _classifier_scores(detector, anomaly_label), False
+        if is_outlier_detector(detector) or _is_density(detector):
+            return _method(detector, "score_samples", "decision_function"), True
+    if not hasattr(detector, "fit") and callable(detector):
+        return detector, False
+    if known:
+        return _method(detector, "decision_function", "score_samples", "__call__"), False
+    _method(detector, "decision_function", "score_samples")
+    raise DetectorError(
+        f"it is unknown whether anomalies score higher or lower with {detector_name(detector)};"
+        ' pass polarity="higher" or polarity="lower"'
+    )
+
+
+def _method(detector: Any, *names: str) -> Callable[[Any], Any]:
+    for name in names:
+        if hasattr(detector, name):
+            method: Callable[[Any], Any] = getattr(detector, name)
+            return method
+    remedy = (
+        "fit LocalOutlierFactor with novelty=True"
+        if hasattr(detector, "novelty")
+        else "pass a function that returns one score per row instead"
+    )
+    raise DetectorError(
+        f"{detector_name(detector)} gives no scores: it has no {' or '.join(names)}; {remedy}"
+    )
+
+
+def _classifier_scores(classifier: Any, anomaly_label: object) -> Callable[[Any], Any]:
+    # the decision function comes first: probabilities are squashed, and saturated ones lose their order
+    method = _method(classifier, "decision_function", "predict_proba")
+
+    def scores(X: Any) -> Any:
+        raw = np.asarray(method(X))
+        classes = list(classifier.classes_)
+        if len(classes) != 2 or anomaly_label not in classes:
+            raise DetectorError(
+                f"{detector_name(classifier)} knows the classes {classes}, but two are needed, one of them"
+                f" the anomaly label {anomaly_label!r}; train it on normal and anomalous points"
+            )
+        anomalous = classes.index(anomaly_label)
+        if raw.ndim == 2:
+            return raw[:, anomalous]
+        return raw if anomalous == 1 else -raw
+
+    return scores
+
+
+def _torch_scores(module: Any) -> Callable[[Any], Any]:
+    def scores(X: Any) -> Any:
+        import torch
+
+        example = next(module.parameters(), torch.empty(0))
+        dtype = example.dtype if example.is_floating_point() else torch.get_default_dtype()
+        rows = X if isinstance(X, torch.Tensor) else torch.tensor(np.asarray(X), dtype=dtype)
+        with (
+            _MODE_LOCK
+        ):  # evaluation mode belongs to the whole module, so two threads may not switch it at once
+            modes = [(part, part.training) for part in module.modules()]
+            module.eval()
+            try:
+                with torch.no_grad():
+                    output = module(rows.to(example.device))
+            finally:
+                for part, training in modes:
+                    part.training = training
+        values = output.detach().cpu().to(torch.float64).numpy()
+        return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+
+    return scores
+
+
+def _is_density(detector: Any) -> bool:
+    # KernelDensity does not carry the tag of a density estimator
+    tagged = get_tags(detector).estimator_type == "density_estimator"
+    return tagged or type(_core(detector)).__name__ == "KernelDensity"
+
+
+def _core(detector: Any) -> Any:
+    """Return what gives the scores inside pipelines, searches and frozen estimators."""
+    while True:
+        if hasattr(detector, "steps"):
+            detector = detector.steps[-1][1]
+        elif hasattr(detector, "estimator"):
+            detector = detector.estimator
+        else:
+            return detector
+
+
+def _is_a(detector: Any, package: str) -> bool:
+    """Return whether a class of the object comes from a package, without importing that package."""
+    return any(f"{base.__module__}.".startswith(package) for base in type(detector).__mro__)
+
+
+def detector_name(detector: Any) -> str:
+    """Return what a message calls a detector: the name of the function, or of the class."""
+    return detector.__name__ if hasattr(detector, "__name__") else type(detector).__name__

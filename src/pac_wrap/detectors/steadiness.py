@@ -1,0 +1,195 @@
+"""Is a detector's score a function of the row alone, and is it still the score that was calibrated?
+
+Every promise is about one fixed function of a row (theory, section 7). A score that depends on the other rows
+of its batch is no such function, and a detector that is trained further after calibration is another one.
+"""
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import dataclass
+from math import inf
+from time import perf_counter
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.base.arguments import Scores, is_number
+from pac_wrap.detectors.rows import Indices, take_rows
+from pac_wrap.detectors.scores import detector_name
+from pac_wrap.detectors.traces import Traces
+from pac_wrap.errors import InputError
+from pac_wrap.ranks.precision import rounded
+
+Scorer = Callable[[Any], Scores]
+MOST_ROWS: Final = 1000  # scored again at calibration
+WITNESSES: Final = 8  # rows kept to be scored again later
+SHARE: Final = 0.01  # of the time of scoring, spent on asking the witnesses again
+_AGAIN: Final = "call calibrate(X, y) again, with rows it has not been trained on"
+_ALONE: Final = "wrap a function that scores each row by itself"
+_RAISE: Final = (
+    "raise score_tolerance, a share of the scores' interquartile range, if the detector is merely not"
+    " deterministic"
+)
+_LARGEST: Final = np.finfo(np.float64).max
+# what sums in another order may change, relative to a score: 16 units in the last place of a float32, and
+# of doubles, which may be differences of larger numbers, many more
+_SINGLE: Final = 2.0**-20
+_DOUBLE: Final = 2.0**-36
+
+
+def check_tolerance(value: float | None) -> None:
+    """Refuse what is neither None nor a finite number that is not negative."""
+    if value is not None and not (is_number(value) and 0 <= value < inf):
+        raise InputError(
+            f"score_tolerance must be a number, 0 or more, got {value!r};"
+            " 1e-05 is the default, and None compares no scores"
+        )
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far apart two scores of one row may lie: `share` of `spread`, and what rounding alone does.
+
+    Rounding is relative to the score: a network in single precision gives a score of 10,000 to within 0.01,
+    however narrow the other scores are. `rounding` is that share of the score.
+    """
+
+    share: float
+    spread: float
+    rounding: float
+
+    @classmethod
+    def around(cls, scores: Scores, share: float) -> "Tolerance":
+        """Return the tolerance for such scores; their spread is the interquartile range of the finite ones.
+
+        Where that is 0, because at least half of them are tied, it is their whole range.
+
+        >>> Tolerance.around(np.array([0.0, 1.0, 2.0, 3.0, np.inf]), 0.5).spread
+        1.0
+        """
+        finite = scores[np.isfinite(scores)]
+        rounding = _SINGLE if np.array_equal(rounded(finite, "float32"), finite) else _DOUBLE
+        if finite.size == 0:
+            return cls(share, 0.0, rounding)
+        low, first, third, high = np.quantile(finite, [0, 0.25, 0.75, 1], method="nearest")
+        with np.errstate(over="ignore"):
+            spread = third - first or high - low
+        return cls(share, float(min(spread, _LARGEST)), rounding)
+
+    def differences(self, before: Scores, after: Scores) -> "Differences":
+        """Return which scores differ by more than is allowed; equal infinities are equal."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            distance = np.where(before == after, 0.0, np.abs(after - before))
+            size = np.where(np.isfinite(before), np.abs(before), 0.0)
+            allowed = self.share * self.spread + self.rounding * size
+        return Differences(distance, allowed, (distance > allowed) | np.isinf(distance))
+
+
+@dataclass(frozen=True)
+class Differences:
+    """How far apart two scores of each row lie, what is allowed, and where that is exceeded."""
+
+    distance: Scores
+    allowed: Scores
+    beyond: NDArray[np.bool_]
+
+    def __str__(self) -> str:
+        worst = np.argmax(np.where(self.beyond, self.distance, -1.0))
+        return (
+            f"{np.count_nonzero(self.beyond):,} of {self.beyond.size:,} rows differ, one by"
+            f" {self.distance[worst]:.3g} where {self.allowed[worst]:.3g} is allowed"
+        )
+
+
+class Witness:
+    """A few calibration rows and the scores they had, to tell whether the detector still gives them.
+
+    They are asked before the first scores of a detector, whenever a trace of it changes, and otherwise so
+    rarely that all their answers take at most `SHARE` of the time of scoring. Threads need no lock: at worst
+    two of them ask at once.
+    """
+
+    def __init__(self, rows: Any, scores: Scores, tolerance: Tolerance) -> None:
+        # the rows are copies, so that neither the caller's table is kept alive nor a change in it is felt
+        self.rows = [copy(row) for row in rows] if isinstance(rows, list) else rows
+        self.scores, self.tolerance = scores, tolerance
+        self._traces: Traces | None = None
+        self._wait = 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a copy, or what is loaded elsewhere, is asked anew: traces and times mean nothing there
+        return vars(self) | {"_traces": None, "_wait": 0.0}
+
+    def scores_of(self, X: Any, detector: Any, score: Scorer) -> Scores:
+        """Return the scores of new rows from a detector that still is what was calibrated."""
+        if self._wait <= 0.0 or self._traces is None or not self._traces.unchanged(detector):
+            self._ask(detector, score)
+        start = perf_counter()
+        scores = score(X)
+        self._wait -= perf_counter() - start
+        return scores
+
+    def _ask(self, detector: Any, score: Scorer) -> None:
+        start = perf_counter()
+        traces = Traces.of(detector)
+        try:
+            differences = self.tolerance.differences(self.scores, score(self.rows))
+        except Exception as error:  # whatever it is, these rows could be scored before
+            raise InputError(
+                f"{detector_name(detector)} has changed since it was calibrated: it cannot score calibration"
+                f" rows any more ({error}); {_AGAIN}"
+            ) from error
+        if differences.beyond.any():
+            raise InputError(
+                f"{detector_name(detector)} has changed since it was calibrated, so its certificate does not"
+                f" hold: of the calibration rows kept to see this, {differences}; {_AGAIN}, or {_RAISE}"
+            )
+        self._traces = traces.kept()
+        self._wait = (perf_counter() - start) / SHARE
+
+
+def check_batches(
+    detector: Any, score: Scorer, X: Any, scores: Scores, share: float | None
+) -> Witness | None:
+    """Refuse scores of X that depend on their batch; return a witness of what they are.
+
+    At most `MOST_ROWS` rows, drawn with a fixed seed, are scored again in three batches of unequal size: a
+    mean or a rank moves in all of them, and the largest score, by which others may be divided, lies in one.
+    Scores that were computed before cannot be asked for, and with `share` None nothing is compared.
+    """
+    if share is None or isinstance(detector, str) or not scores.size:
+        return None
+    tolerance, name = Tolerance.around(scores, share), detector_name(detector)
+    for rows in _batches(scores):
+        batch = take_rows(X, rows)
+        try:
+            again = score(batch)
+        except Exception as error:  # whatever it is, more rows at once could be scored
+            raise InputError(
+                f"{name} scores {scores.size:,} calibration rows at once, but not {rows.size:,} of them by"
+                f" themselves ({error}), so no score depends on its row alone, as the promise needs; {_ALONE}"
+            ) from error
+        differences = tolerance.differences(scores[rows], again)
+        if differences.beyond.any():
+            raise InputError(
+                f"the scores of {name} depend on the other rows of their batch, which voids the promise:"
+                f" in a smaller batch {differences}; {_ALONE}, freeze what is normalised by"
+                f" the batch, or {_RAISE}"
+            )
+    return Witness(batch, again, tolerance)
+
+
+def _batches(scores: Scores) -> Iterator[Indices]:
+    """Yield the rows of each batch, the large ones first and those of the witness last."""
+    random = np.random.default_rng(0)
+    rows = random.choice(scores.size, min(scores.size, MOST_ROWS), replace=False)
+    rows = rows[np.argsort(scores[rows], kind="stable")]
+    count = min(WITNESSES, (rows.size + 1) // 2)
+    # evenly spaced in rank, from the least score to the largest: both classes bear witness
+    places = np.linspace(0, rows.size - 1, count).round().astype(np.intp)
+    rest = random.permutation(np.delete(rows, places))
+    cut = 3 * rest.size // 4 if rest.size >= 8 else rest.size
+    for batch in (rest[:cut], rest[cut:], rows[places]):
+        if batch.size:
+            yield np.sort(batch)

@@ -1,0 +1,163 @@
+"""Files, inspected before an engine's own reader reads them: what it must be told, and what it would misread.
+
+Readers forgive much, each in its own way. What they are given is checked here, and the rows are counted, so
+that they read what memory and DuckDB read, or the file is refused.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from pac_wrap.errors import InputError
+from pac_wrap.tables.columns import (
+    miscounted,
+    no_rows,
+    refuse_twins,
+    require_column,
+    require_in_all,
+    require_two,
+)
+from pac_wrap.tables.csv_files import (
+    PACKED,
+    CsvFile,
+    columns_of,
+    opened,
+    refuse_scores,
+    survey,
+)
+
+Reader = Literal["read_csv", "read_parquet", "read_json"]
+_START: Final = 1 << 18
+
+
+class Layout(NamedTuple):
+    """What a reader must be told about a file; files of one layout are read together."""
+
+    names: tuple[str, ...] = ()
+    delimiter: str = ","
+    packed: bool = False
+    array: bool = False
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedFiles:
+    """Files of one format by layout, and how many rows they hold; of JSON nobody knows before it is read."""
+
+    by_layout: dict[Layout, list[Path]]
+    rows: int | None = None
+    csv_files: tuple[CsvFile, ...] = ()
+
+    def expect(self, rows: int) -> None:
+        """Refuse to go on if an engine has read another number of rows than the files hold."""
+        if self.rows is not None and rows != self.rows:
+            names = [str(file) for files in self.by_layout.values() for file in files]
+            raise miscounted(names, self.rows, rows)
+
+    @contextmanager
+    def naming_rows(self, score: str) -> Iterator[None]:
+        """Name the first row of a CSV that is wrong if the engine, which counts no rows, refuses one."""
+        try:
+            yield
+        except InputError:
+            refuse_scores(self.csv_files, score)
+            raise
+
+
+def inspect(
+    files: Sequence[Path], reader: Reader, score: str, label: str, delimiter: str | None = None
+) -> InspectedFiles:
+    """Return what is known about files before they are read; two columns of them are wanted.
+
+    What only DuckDB reads is refused: files packed by zstd, and cells of a CSV that hold line breaks.
+    """
+    require_two(score, label)
+    for file in files:
+        if PACKED.get(file.suffix.lower()) == "zstd":
+            raise InputError(f"{file} is packed by zstd, which only DuckDB unpacks here; leave --engine out")
+    wanted = (score, label)
+    if reader == "read_csv":
+        return _csv(files, wanted, delimiter)
+    return _parquet(files, wanted) if reader == "read_parquet" else _json(files, wanted)
+
+
+def _csv(files: Sequence[Path], wanted: tuple[str, str], delimiter: str | None) -> InspectedFiles:
+    surveyed = [survey(file, wanted, delimiter) for file in files]
+    _require(files, [file.header.names for file in surveyed], wanted)
+    counted = tuple(replace(file, rows=_rows(file)) if file.rows is None else file for file in surveyed)
+    layouts = [Layout(file.header.names, file.header.delimiter, file.packing != "none") for file in counted]
+    return _counted(files, layouts, sum(file.rows or 0 for file in counted), counted)
+
+
+def _rows(file: CsvFile) -> int:
+    """Return the number of rows, read by Python; the first that is none, or spans lines, is refused."""
+    rows = 0
+    for columns in columns_of(file, file.header.names):
+        whole = "".join(map("".join, columns))
+        if "\n" in whole or "\r" in whole:
+            raise InputError(
+                f"{file.path} has cells with line breaks, which only DuckDB reads; leave --engine out"
+            )
+        rows += len(columns[0])
+    return rows
+
+
+def _parquet(files: Sequence[Path], wanted: tuple[str, str]) -> InspectedFiles:
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    names, layouts, rows = [], [], 0
+    for file in files:
+        try:
+            found = read_metadata(file)
+            schema = found.schema.to_arrow_schema()
+        except (ArrowException, OSError) as error:
+            reason = str(error).partition("\n")[0]
+            raise InputError(f"cannot read {file}: {reason}; check that it is whole") from error
+        refuse_twins(schema.names, file)
+        names.append(schema.names)
+        layouts.append(
+            Layout(types=tuple(str(schema.field(name).type) for name in wanted if name in schema.names))
+        )
+        rows += found.num_rows
+    _require(files, names, wanted)
+    return _counted(files, layouts, rows)
+
+
+def _json(files: Sequence[Path], wanted: tuple[str, str]) -> InspectedFiles:
+    layouts = []
+    for file in files:
+        with opened(file) as source:
+            start = source.read1(_START).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+        try:
+            first, _ = json.JSONDecoder().raw_decode(start.lstrip("[ \t\r\n"))
+        except ValueError:  # cut off, or no JSON, as the engine will find
+            first = None
+        if isinstance(first, dict):
+            for column in wanted:
+                require_column(column, list(first))
+        layouts.append(Layout(packed=file.suffix.lower() in PACKED, array=start.startswith("[")))
+    return _counted(files, layouts)
+
+
+def _require(files: Sequence[Path], names: Sequence[Sequence[str]], wanted: tuple[str, str]) -> None:
+    require_in_all(files, names, wanted)
+    for column in wanted:
+        require_column(column, list(names[0]))
+
+
+def _counted(
+    files: Sequence[Path],
+    layouts: Sequence[Layout],
+    rows: int | None = None,
+    csv_files: tuple[CsvFile, ...] = (),
+) -> InspectedFiles:
+    if rows == 0:
+        raise no_rows([str(file) for file in files])
+    by_layout: dict[Layout, list[Path]] = {}
+    for file, layout in zip(files, layouts, strict=True):
+        by_layout.setdefault(layout, []).append(file)
+    return InspectedFiles(by_layout, rows, csv_files)

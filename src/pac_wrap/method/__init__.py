@@ -1,0 +1,1 @@
+"""The statistics: labelled scores in, certificate out."""

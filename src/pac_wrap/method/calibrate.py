@@ -1,0 +1,283 @@
+"""Labelled scores in, certificate out."""
+
+import inspect
+import warnings
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import Final
+
+from numpy.typing import ArrayLike
+
+from pac_wrap.base.arguments import ScoreType, as_anomaly_mask, as_array, as_scores, check_aligned, type_of
+from pac_wrap.base.floats import Floats
+from pac_wrap.base.foreign import quoted
+from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.method.certificate import Certificate, Evidence, Overlap
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.strategies.algorithm1 import Algorithm1
+from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.strategies.interface import Abstain
+from pac_wrap.method.thresholds import crossings, find_regime
+from pac_wrap.ranks.kernels import kernels, together
+from pac_wrap.ranks.memory import Ranked, RankedInMemory, is_upside_down, rough_auc, unchecked
+
+# the words that stand for a strategy with its usual options
+WORDS: Final[dict[str, Overlap]] = {
+    strategy.word: strategy for strategy in (Abstain(), Hold("fnr"), Hold("fpr"), Algorithm1())
+}
+# from so many scores of each class on, a thread for each pays
+_MANY: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a calibration is asked for, checked apart from any score; every entrance takes one.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        The promises to keep.
+    overlap : Strategy
+        What is done where the classes overlap. With a single ceiling nothing can overlap: its threshold
+        decides alone, whatever is given here.
+    anomaly_label : object
+        The label that marks an anomaly.
+
+    Examples
+    --------
+    >>> request = Request.of(Guarantee(max_fpr=0.01), overlap="hold_fnr")
+    >>> request.overlap
+    Hold(rate='fnr')
+    """
+
+    guarantee: Guarantee = field(default_factory=Guarantee)
+    overlap: Overlap = field(default_factory=Abstain)
+    anomaly_label: object = 1
+
+    def __post_init__(self) -> None:
+        as_guarantee(self.guarantee)
+        overlap = as_strategy(self.overlap)
+        # with a single ceiling nothing can overlap
+        object.__setattr__(self, "overlap", overlap if len(self.guarantee.promises) == 2 else Abstain())
+
+    @property
+    def label_text(self) -> str | None:
+        """The label that marks an anomaly as a file has it; None stands for 0 and 1, or false and true."""
+        usual = type(self.anomaly_label) is int and self.anomaly_label == 1
+        return None if usual else str(self.anomaly_label)
+
+    @classmethod
+    def of(
+        cls,
+        asked: "Guarantee | Request | None" = None,
+        overlap: str | Overlap | None = None,
+        anomaly_label: object = 1,
+    ) -> "Request":
+        """Return the request that the arguments of an entrance make.
+
+        Parameters
+        ----------
+        asked : Guarantee, Request or None
+            The promises; None is the usual ones. A whole request is taken as it is.
+        overlap : str or Strategy, optional
+            "abstain" (the usual), "hold_fnr", "hold_fpr" or "algorithm1", or a strategy with options.
+        anomaly_label : object
+            The label that marks an anomaly.
+
+        Returns
+        -------
+        Request
+            The request.
+
+        Raises
+        ------
+        InputError
+            If an argument is none of those, or a request comes together with others.
+        """
+        if isinstance(asked, Request):
+            if overlap is not None or type(anomaly_label) is not int or anomaly_label != 1:
+                raise InputError("a Request says all that is asked for; leave overlap and anomaly_label out")
+            return asked
+        strategy = Abstain() if overlap is None else as_strategy(overlap)
+        return cls(as_guarantee(asked), strategy, anomaly_label)
+
+
+def as_guarantee(given: Guarantee | None) -> Guarantee:
+    """Return what was asked for: the usual promises for None, and nothing but a `Guarantee` else.
+
+    >>> as_guarantee(None).max_fpr
+    0.05
+    """
+    asked = Guarantee() if given is None else given
+    if not isinstance(asked, Guarantee):
+        raise InputError(f"guarantee must be a Guarantee, got {quoted(asked)}; write Guarantee(max_fpr=0.05)")
+    return asked
+
+
+def as_strategy(overlap: str | Overlap) -> Overlap:
+    """Return the strategy that a word stands for, or the strategy itself.
+
+    >>> as_strategy("hold_fpr")
+    Hold(rate='fpr')
+    """
+    found = WORDS.get(overlap) if isinstance(overlap, str) else overlap
+    if not isinstance(found, Overlap):
+        raise InputError(
+            f"overlap must be one of {', '.join(map(repr, WORDS))}, or a strategy such as"
+            f" Algorithm1(step=0.05); got {quoted(overlap)}"
+        )
+    return found
+
+
+def calibrate(
+    normal: ArrayLike,
+    anomalous: ArrayLike,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+) -> Certificate:
+    """Return the certificate for the scores of labelled normal and labelled anomalous points.
+
+    Too few labels never raise: the certificate is vacuous and says so.
+
+    Parameters
+    ----------
+    normal, anomalous : array-like of float
+        The scores of each class, higher for what is more anomalous; infinities are scores too.
+    guarantee : Guarantee or Request, optional
+        What to promise; by default both rates at most 0.05, each with delta 0.05.
+    overlap : str or Strategy, optional
+        What is done where the classes overlap: "abstain" (the default), "hold_fnr", "hold_fpr",
+        "algorithm1", or a strategy with options.
+
+    Returns
+    -------
+    Certificate
+        The rule, what it promises, and what that rests on.
+
+    Raises
+    ------
+    InputError
+        If scores are not one-dimensional numbers, contain NaN, or there is none at all.
+
+    Warns
+    -----
+    UpsideDownWarning
+        If anomalies score significantly lower than normal points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> normal, anomalous = rng.normal(0, 1, 2000), rng.normal(4, 1, 2000)
+    >>> certificate = calibrate(normal, anomalous, Guarantee(max_fpr=0.05, max_fnr=0.05))
+    >>> certificate.regime.value, certificate.normal.budget.errors
+    ('separated', 83)
+    >>> certificate.verdicts([-1.0, 2.0, 5.0])
+    array([ 0, -1,  1], dtype=int8)
+    """
+    given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
+    low, high = unchecked(given[0], "normal"), unchecked(given[1], "anomalous")
+    return _calibrate(Request.of(guarantee, overlap), low, high, type_of(*given))
+
+
+def calibrate_labelled(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+    anomaly_label: object = 1,
+) -> Certificate:
+    """Return the certificate for one array of scores and one of labels, 0 (normal) and 1 (anomalous).
+
+    Parameters
+    ----------
+    scores : array-like of float
+        One score per point, higher for what is more anomalous.
+    labels : array-like
+        One label per point.
+    guarantee : Guarantee or Request, optional
+        What to promise; by default both rates at most 0.05, each with delta 0.05.
+    overlap : str or Strategy, optional
+        What is done where the classes overlap; see `calibrate`.
+    anomaly_label : object
+        The label that marks an anomaly; -1 reads scikit-learn's +1 and -1.
+
+    Returns
+    -------
+    Certificate
+        That of `calibrate` for the two classes.
+
+    Raises
+    ------
+    InputError
+        If scores and labels do not fit together, or either is none of its kind.
+
+    Examples
+    --------
+    >>> calibrate_labelled([0.1, 0.2, 0.9], [0, 0, 1]).regime.value
+    'vacuous'
+    """
+    check_aligned("scores", scores, "labels", labels)
+    request = Request.of(guarantee, overlap, anomaly_label)
+    given = as_array(scores, "scores")
+    values, mask = as_scores(given), as_anomaly_mask(labels, request.anomaly_label)
+    if values.size != mask.size:
+        raise InputError(
+            f"scores and labels must have the same length, got {values.size:,} and {mask.size:,}"
+        )
+    return _calibrate(request, *kernels().divide(values, mask), type_of(given))
+
+
+def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreType) -> Certificate:
+    # the first ranks that are asked for are bracketed in the pass that is made anyway
+    ranks = islice(request.overlap.ranks(request.guarantee, (low.size, high.size)), 2)
+    wanted = {0: low.size, 1: 1} | {rank.label: rank.k for rank in ranks}
+    classes = (
+        partial(RankedInMemory, low, "normal", wanted[0]),
+        partial(RankedInMemory, high, "anomalous", wanted[1]),
+    )
+    ranked = together(classes) if min(low.size, high.size) > _MANY else [one() for one in classes]
+    if low.size and high.size:
+        warn_if_upside_down(rough_auc(low, high), low.size, high.size)
+    return certify(request, ranked[0], ranked[1], score_type)
+
+
+def certify(request: Request, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> Certificate:
+    """Return the certificate that a request gets from two classes, wherever their scores live."""
+    if normal.size == anomalous.size == 0:
+        raise InputError("normal and anomalous are both empty; pass at least one labelled score")
+    found = request.overlap.decide(request.guarantee, normal, anomalous)
+    high, low = crossings(normal, anomalous, found.thresholds)
+    return Certificate(
+        guarantee=request.guarantee,
+        overlap=request.overlap,
+        certified=found.certified,
+        rule=found.rule.before_rounding(score_type),
+        thresholds=found.thresholds,
+        regime=find_regime(found.thresholds, found.fpr, found.fnr),
+        normal=Evidence(normal.size, normal.digest, found.fpr, high),
+        anomalous=Evidence(anomalous.size, anomalous.digest, found.fnr, low),
+        score_type=score_type,
+    )
+
+
+def warn_if_upside_down(area: float, *sizes: int) -> None:
+    """Warn the user, who is outside this package, if the AUC is significantly below one half."""
+    if is_upside_down(area, *sizes):
+        warnings.warn(
+            f"anomalies score lower than normal points (AUC {area:.3f}); if the scores are upside down,"
+            ' negate them or pass polarity="lower"',
+            UpsideDownWarning,
+            stacklevel=_frames_inside() + 1,
+        )
+
+
+def _frames_inside() -> int:
+    """Return how many calls deep this package is in, counted from the caller."""
+    frame, depth = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("pac_wrap."):
+        frame, depth = frame.f_back, depth + 1
+    return depth - 1

@@ -1,0 +1,300 @@
+"""The certificate: what was asked, found and assumed, the rule it carries, and its JSON file."""
+
+import os
+from dataclasses import dataclass, field
+from math import inf, nextafter
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.codec import MOST_BYTES, decode, encode
+from pac_wrap.base.files import write_whole
+from pac_wrap.errors import CertificateError, InputError
+from pac_wrap.method.consistency import inconsistencies
+from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling
+from pac_wrap.method.strategies.algorithm1 import Algorithm1
+from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.strategies.interface import Abstain, Claim, Outcome
+from pac_wrap.method.thresholds import LARGEST, Regime, Thresholds
+from pac_wrap.ranks.precision import is_narrower, represents, straddled
+from pac_wrap.version import __version__
+
+# every strategy that a certificate can have been made with
+Overlap = Abstain | Hold | Algorithm1
+
+_HEADER: Final = {"format": "pac-wrap certificate", "schema": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the calibration points of one class contributed.
+
+    Parameters
+    ----------
+    n : int
+        How many points there were.
+    digest : str
+        A digest of their scores, in any order; `verify` compares it.
+    budget : Budget or None
+        The error budget; None where nothing is promised.
+    crossing : int or None
+        How many points lie beyond the other class's threshold. The classes are separated exactly if it is
+        within the budget: eq. (13).
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate
+    >>> calibrate(range(100), range(200, 300)).normal.budget.errors
+    1
+    """
+
+    n: int
+    digest: str
+    budget: Budget | None
+    crossing: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A rule with the promise that it keeps, and what both rest on; made by `calibrate`, never by hand.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        What was asked for.
+    overlap : Strategy
+        What was done where the classes overlap, with its options.
+    certified : Guarantee or None
+        What is promised. None: no single threshold could be certified, and everything is abstained.
+    rule : Rule
+        What `verdicts` follows: normal below `normal_below`, anomaly from `anomaly_from` on. It is meant for
+        scores that have not been rounded to `score_type` yet, and right for others too.
+    thresholds : Thresholds
+        Evidence, found from each class by itself: `alarm_from` from the normal, `clear_below` from the
+        anomalous points.
+    regime : Regime
+        How the two thresholds lie.
+    normal, anomalous : Evidence
+        What each class contributed.
+    score_type : "float64", "float32" or "float16"
+        The type of the calibrating scores, to which every score is rounded before it is compared.
+    sampling : Sampling, optional
+        How the points were taken from a time series.
+    assumptions : tuple of Assumption
+        What the promise assumes.
+    version : str
+        The version of the package that made it.
+
+    Examples
+    --------
+    >>> from pac_wrap import Guarantee, calibrate
+    >>> certificate = calibrate(range(1000), range(900, 1900), Guarantee(max_fpr=0.05, max_fnr=0.05))
+    >>> certificate.regime.value, certificate.rule
+    ('overlapping', Rule(normal_below=938.0, anomaly_from=961.0000000000001))
+    """
+
+    guarantee: Guarantee
+    overlap: Overlap
+    certified: Guarantee | None
+    rule: Rule
+    thresholds: Thresholds
+    regime: Regime
+    normal: Evidence
+    anomalous: Evidence
+    score_type: ScoreType = "float64"
+    sampling: Sampling | None = field(default=None, metadata={"optional": True})
+    assumptions: tuple[Assumption, ...] = OF_DRAWS
+    version: str = __version__
+
+    @property
+    def exclusions(self) -> Thresholds:
+        """Which scores rule out a label, before they are rounded: what the prediction sets follow.
+
+        Where one threshold decides everything it rules out one label or the other; else each class's own
+        threshold rules out that class.
+        """
+        if self.certified is None:
+            return Thresholds(alarm_from=inf, clear_below=-inf)
+        if not self._one_threshold:
+            edges = self.thresholds.before_rounding(self.score_type)
+            # the largest double stands for inf, as in the rule: no score between them tells the two apart
+            clear = None if edges.clear_below is None else min(edges.clear_below, LARGEST)
+            return Thresholds(edges.alarm_from, clear)
+        tau = self.rule.anomaly_from
+        return Thresholds(tau, None if tau == inf else tau)
+
+    @property
+    def _one_threshold(self) -> bool:
+        return self.rule.single and len(self.guarantee.promises) == 2
+
+    def undecidable(self, kind: ScoreType) -> tuple[float, ...]:
+        """Return the scores of a narrower type that had to be wider to be decided: a threshold is that near.
+
+        Where the calibration score behind the threshold has no more digits than the type, none were lost.
+
+        Parameters
+        ----------
+        kind : "float64", "float32" or "float16"
+            The narrower type.
+
+        Returns
+        -------
+        tuple of float
+            Those scores, one for each threshold at most.
+        """
+        if not is_narrower(kind, self.score_type):
+            return ()
+        edges, behind = self.exclusions, self.deciding
+        found = set()
+        for edge, score in zip((edges.alarm_from, edges.clear_below), behind, strict=True):
+            scores = behind if self._one_threshold else (score,)
+            lost = any(one is not None and not represents(kind, one) for one in scores)
+            if lost and edge is not None and edge < inf:
+                found.add(straddled(edge, kind))
+        return tuple(sorted(one for one in found if one is not None))
+
+    @property
+    def deciding(self) -> tuple[float | None, float | None]:
+        """The calibration scores behind alarm_from and clear_below: eqs. (7) and (9)."""
+        alarm = self.thresholds.alarm_from
+        return None if alarm is None else nextafter(alarm, -inf), self.thresholds.clear_below
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing useful is promised: too few labels, or no single threshold could be certified."""
+        if self.regime is Regime.VACUOUS or self.certified is None:
+            return True
+        return len(self.certified.promises) < len(self.guarantee.promises)
+
+    @property
+    def claim(self) -> Claim:
+        """What is claimed, as its strategy sees it."""
+        return Claim(
+            self.guarantee,
+            Outcome(self.normal.budget, self.anomalous.budget, self.thresholds, self.certified, self.rule),
+            (self.normal.n, self.anomalous.n),
+            (self.normal.crossing, self.anomalous.crossing),
+            self.score_type,
+        )
+
+    def verdicts(self, scores: ArrayLike) -> NDArray[np.int8]:
+        """Return the verdict on each score, following the rule.
+
+        Parameters
+        ----------
+        scores : array-like of float
+            One score per point; infinities are scores too, NaN is refused.
+
+        Returns
+        -------
+        ndarray of int8
+            1 (anomaly), 0 (normal) or -1 (abstain) for each score.
+        """
+        return self.rule.verdicts(scores)
+
+    def prediction_sets(self, scores: ArrayLike) -> NDArray[np.bool_]:
+        """Return which labels each score leaves possible: eq. (11).
+
+        Parameters
+        ----------
+        scores : array-like of float
+            One score per point.
+
+        Returns
+        -------
+        ndarray of bool, shape (n, 2)
+            Is label 0, is label 1 still possible?
+        """
+        return self.exclusions.prediction_sets(scores)
+
+    def ambiguity(self, scores: ArrayLike) -> float:
+        """Return the share of scores that the rule abstains on: eq. (14).
+
+        Parameters
+        ----------
+        scores : array-like of float
+            One score per point, and one point at least.
+
+        Returns
+        -------
+        float
+            The share, from 0 to 1.
+        """
+        return self.rule.ambiguity(scores)
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text."""
+        return encode(self, _HEADER)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Certificate":
+        """Return the certificate in a JSON text, after checking that it is whole and consistent.
+
+        Parameters
+        ----------
+        text : str or bytes
+            What `to_json` gave.
+
+        Returns
+        -------
+        Certificate
+            The certificate.
+
+        Raises
+        ------
+        CertificateError
+            If the text is no certificate, was changed, or contradicts itself.
+        """
+        certificate = decode(cls, text, _HEADER)
+        try:
+            problem = next(inconsistencies(certificate), None)
+        except InputError as error:  # numbers that no calibration would take
+            problem = str(error)
+        if problem is not None:
+            raise CertificateError(f"the certificate contradicts itself: {problem}; calibrate again")
+        return certificate
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate as a JSON file that appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        write_whole(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Certificate":
+        """Read a certificate; loading never runs code, and reads no more than a certificate can have.
+
+        Its checksum and digests find accidents, not forgers: whoever can write the file can make them fit.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        Certificate
+            The certificate, if it is whole and does not contradict itself.
+        """
+        with open(path, "rb") as file:
+            return cls.from_json(file.read(MOST_BYTES + 1))
+
+    @property
+    def diagnosis(self) -> tuple[str, ...]:
+        """Sentences that say why the thresholds lie as they do, and which labels are missing."""
+        from pac_wrap.report.words import diagnosis_of
+
+        return diagnosis_of(self)
+
+    def __str__(self) -> str:
+        from pac_wrap.report.words import lines_of
+
+        return "\n".join(f"{name:<10} {text}" for name, text in lines_of(self))

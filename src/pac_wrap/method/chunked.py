@@ -1,0 +1,95 @@
+"""Certificates of data that does not fit in memory: the same as in memory, from a few passes over it."""
+
+from collections.abc import Callable, Iterable
+
+from numpy.typing import ArrayLike
+
+from pac_wrap.method.calibrate import Request, certify, warn_if_upside_down
+from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.ranks.chunks import ChunkReader
+from pac_wrap.ranks.memory import auc
+from pac_wrap.ranks.partitions import Partitions, RunPartitions
+from pac_wrap.ranks.passes import Passes, RunPass
+
+
+def calibrate_chunks(
+    chunks: Callable[[], Iterable[tuple[ArrayLike, ArrayLike]]],
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+    anomaly_label: object = 1,
+) -> Certificate:
+    """Return the certificate that `calibrate_labelled` gives for all chunks put together, byte for byte.
+
+    Two to four passes are made, up to three more if one side is held. Memory is a few MB and the largest
+    chunk.
+
+    Parameters
+    ----------
+    chunks : callable
+        Starts a fresh iteration over pairs of scores and labels, the same pairs each time.
+    guarantee : Guarantee or Request, optional
+        What to promise; by default both rates at most 0.05, each with delta 0.05.
+    overlap : str or Strategy, optional
+        What is done where the classes overlap; see `calibrate`.
+    anomaly_label : object
+        The label that marks an anomaly.
+
+    Returns
+    -------
+    Certificate
+        That of all scores together.
+
+    Raises
+    ------
+    InputError
+        If a chunk is no pair of scores and labels, or the chunks change between two passes.
+
+    Examples
+    --------
+    >>> parts = [([0.1, 0.9], [0, 1]), ([], []), ([0.2], [0])]
+    >>> calibrate_chunks(lambda: parts).regime.value
+    'vacuous'
+    """
+    request = Request.of(guarantee, overlap, anomaly_label)
+    reader = ChunkReader(chunks, request.anomaly_label)
+    passes = Passes(reader)
+    certificate = _certify(request, passes)
+    if all(passes.survey.sizes):
+        warn_if_upside_down(auc(*reader.sample()), *passes.survey.sizes)
+    return certificate
+
+
+def calibrate_parts(run: RunPartitions, request: Request) -> Certificate:
+    """Return the certificate of data that some engine holds in partitions: `run(task)` is one pass over it.
+
+    It calls the task on every partition, wherever that lives, and returns the sum of what comes back, in
+    any order. The certificate is that of `calibrate_labelled`, byte for byte; only the upside-down warning
+    rests on another AUC, `Survey.largest_auc`.
+
+    >>> parts = [[([0.1, 0.9], [0, 1])], [], [([0.2], [0]), ([0.3], [0])]]
+    >>> def run(task):
+    ...     return task(1, parts[1]) + task(2, parts[2]) + task(0, parts[0])
+    >>> calibrate_parts(run, Request()).normal.n
+    3
+    """
+    return calibrate_passes(Partitions(run, request.anomaly_label), request)
+
+
+def calibrate_passes(run: RunPass, request: Request) -> Certificate:
+    """Return the certificate of data whose classes and NaN somebody else has seen to.
+
+    `run(task)` calls `task(normal, anomalous)` with the float64 scores of every part and adds up what comes
+    back. A task with `bounds` needs no scores beyond them.
+    """
+    passes = Passes(run)
+    certificate = _certify(request, passes)
+    if all(passes.survey.sizes):
+        warn_if_upside_down(passes.survey.largest_auc, *passes.survey.sizes)
+    return certificate
+
+
+def _certify(request: Request, passes: Passes) -> Certificate:
+    passes.find(request.overlap.ranks(request.guarantee, passes.survey.sizes))
+    return certify(request, *passes.classes, passes.score_type)

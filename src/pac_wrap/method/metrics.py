@@ -1,0 +1,234 @@
+"""Error rates of verdicts against labels, each with its exact interval; abstentions are counted apart."""
+
+from dataclasses import dataclass, fields
+from math import nan
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainccinv
+
+from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, check_rate
+from pac_wrap.errors import InputError
+from pac_wrap.method.binomial import sf_at_most
+from pac_wrap.method.bounds import interval
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.rule import Verdict
+
+Tally = NDArray[np.int64]
+_SIGNIFICANT: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A counted share with its exact (Clopper-Pearson) interval; `value` is NaN where n is 0.
+
+    Parameters
+    ----------
+    count, n : int
+        How many, among how many.
+    low, high : float
+        The ends of the interval.
+
+    Examples
+    --------
+    >>> print(Rate(2, 100, 0.0024, 0.0704))
+    0.0200 [0.0024, 0.0704]
+    """
+
+    count: int
+    n: int
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """The share itself."""
+        return self.count / self.n if self.n else nan
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]" if self.n else "no points"
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """How verdicts did on labelled points that were not used to calibrate.
+
+    An abstention is not an error, but it stays in the denominator: FPR = P(verdict 1 | normal).
+
+    Parameters
+    ----------
+    fpr, fnr, err : Rate
+        False alarms among normal points, misses among anomalous ones, and both among all.
+    ambiguity, abstained_normal, abstained_anomalous : Rate
+        Abstentions among all points, and among those of each class.
+
+    Examples
+    --------
+    >>> evaluate([0, 1, -1, 1], [0, 0, 0, 1]).ambiguity.count
+    1
+    """
+
+    fpr: Rate
+    fnr: Rate
+    err: Rate
+    ambiguity: Rate
+    abstained_normal: Rate
+    abstained_anomalous: Rate
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{field.name.replace('_', ' '):<20} {getattr(self, field.name)}" for field in fields(self)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ExactViolation:
+    """The probability, over draws of the calibration points, that a rate exceeds its ceiling.
+
+    None on a side where nothing is promised.
+    """
+
+    fpr: float | None
+    fnr: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ViolationRate:
+    """What simulated calibrations did: how many broke a ceiling, and the rates they had on average.
+
+    `separated` counts those whose thresholds could be replaced by one. None where nothing is promised.
+    """
+
+    fpr: Rate | None
+    fnr: Rate | None
+    mean_fpr: float | None
+    mean_fnr: float | None
+    ambiguity: float
+    separated: Rate
+
+
+def evaluate(
+    verdicts: ArrayLike,
+    labels: ArrayLike,
+    *,
+    anomaly_label: object = 1,
+    confidence: float = 0.95,
+) -> Metrics:
+    """Return the error and abstention rates of verdicts, each with its exact interval.
+
+    Parameters
+    ----------
+    verdicts : array-like of int
+        1 (anomaly), 0 (normal) or -1 (abstain) for each point.
+    labels : array-like
+        The label of each point.
+    anomaly_label : object
+        The label that marks an anomaly.
+    confidence : float
+        How surely each interval holds its rate.
+
+    Returns
+    -------
+    Metrics
+        The rates.
+
+    Raises
+    ------
+    InputError
+        If verdicts and labels do not fit together, or either is none of its kind.
+
+    Examples
+    --------
+    >>> metrics = evaluate([0, 1, -1, 1], [0, 0, 0, 1])
+    >>> metrics.fpr.count, metrics.fpr.n, metrics.abstained_normal.count
+    (1, 3, 1)
+    >>> print(metrics.fnr)
+    0.0000 [0.0000, 0.9750]
+    """
+    check_rate("confidence", confidence)
+    check_aligned("verdicts", verdicts, "labels", labels)
+    mask = as_anomaly_mask(labels, anomaly_label)
+    given = _as_verdicts(verdicts)
+    if given.size != mask.size:
+        raise InputError(
+            f"verdicts and labels must have the same length, got {given.size:,} and {mask.size:,}"
+        )
+
+    return metrics_of(tally(given, mask), confidence)
+
+
+def tally(verdicts: NDArray[np.int8], anomalous: NDArray[np.bool_]) -> Tally:
+    """Return how often each verdict, 0, 1 and -1 (the columns), falls on either class; tallies add up.
+
+    >>> tally(np.array([0, 1, -1, 1], dtype=np.int8), np.array([False, False, False, True])).tolist()
+    [[1, 1, 1], [0, 1, 0]]
+    """
+    # -1 is the last of three columns
+    places = np.where(verdicts < 0, 2, verdicts) + 3 * anomalous
+    return np.bincount(places, minlength=6).reshape(2, 3)
+
+
+def metrics_of(counts: Tally, confidence: float = 0.95) -> Metrics:
+    """Return the rates that a tally amounts to."""
+    (cleared, alarms, left_normal), (misses, caught, left_anomalous) = counts.tolist()
+    normal, anomalous = cleared + alarms + left_normal, misses + caught + left_anomalous
+
+    def rate(count: int, among: int) -> Rate:
+        return Rate(count, among, *interval(count, among, confidence))
+
+    return Metrics(
+        fpr=rate(alarms, normal),
+        fnr=rate(misses, anomalous),
+        err=rate(alarms + misses, normal + anomalous),
+        ambiguity=rate(left_normal + left_anomalous, normal + anomalous),
+        abstained_normal=rate(left_normal, normal),
+        abstained_anomalous=rate(left_anomalous, anomalous),
+    )
+
+
+def is_exceeded(ceiling: float | None, measured: Rate) -> bool:
+    """Return whether a measured rate is significantly above its ceiling: an exact one-sided test at 5 %.
+
+    P(at least so many errors) = 1 - F(count - 1; n, ceiling) <= 0.05: eq. (24). One look, not one a night.
+
+    >>> [is_exceeded(0.05, Rate(errors, 100, 0.0, 1.0)) for errors in (9, 10)]
+    [False, True]
+    """
+    return ceiling is not None and sf_at_most(measured.count, measured.n, ceiling, _SIGNIFICANT)
+
+
+def exceeded(metrics: Metrics, promised: Guarantee | None) -> tuple[str, ...]:
+    """Return the rates, FPR or FNR, that are significantly above their ceilings: `is_exceeded`.
+
+    >>> exceeded(evaluate([1] * 10, [0] * 10), Guarantee(max_fpr=0.05))
+    ('FPR',)
+    """
+    if promised is None:
+        return ()
+    sides = (("FPR", metrics.fpr, promised.max_fpr), ("FNR", metrics.fnr, promised.max_fnr))
+    return tuple(name for name, rate, ceiling in sides if is_exceeded(ceiling, rate))
+
+
+def upper_bounds(errors: ArrayLike, n: int, delta: float) -> NDArray[np.float64]:
+    """Return the upper bound of a rate for each count of errors among n points, at confidence 1 - delta.
+
+    Eq. (5), for curves: as `upper_bound` but for the last digits, and a hundred times faster.
+
+    >>> upper_bounds([0, 1, 2], 2, 0.05).round(6).tolist()
+    [0.776393, 0.974679, 1.0]
+    """
+    counts = np.asarray(errors)
+    bounds = betainccinv(counts + 1.0, np.maximum(n - counts, 1.0), delta)
+    return np.where(counts < n, bounds, 1.0)
+
+
+def _as_verdicts(verdicts: ArrayLike) -> NDArray[np.int8]:
+    array = as_array(verdicts, "verdicts")
+    if array.dtype.names:
+        raise InputError("verdicts must be a list of 1, 0 and -1 (abstained), got rows of several fields")
+    known = np.isin(array, [int(verdict) for verdict in Verdict])
+    if array.ndim != 1 or not known.all():
+        found = repr(array[~known].tolist()[0]) if array.ndim == 1 else f"shape {array.shape}"
+        raise InputError(f"verdicts must be a list of 1, 0 and -1 (abstained), got {found}")
+    return array.astype(np.int8)

@@ -1,0 +1,168 @@
+"""The rule that verdicts follow: normal below one score, anomaly from another on, abstain between."""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from math import inf, isnan
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import ScoreType, as_float
+from pac_wrap.base.floats import order_key
+from pac_wrap.base.foreign import quoted
+from pac_wrap.errors import InputError
+from pac_wrap.ranks.precision import rounding_edge
+from pac_wrap.ranks.steps import Steps
+
+# up to so many scores one binary search is the faster way
+_FEW: Final = 512
+_DOUBLE: Final = np.dtype(np.float64)
+
+
+class Verdict(IntEnum):
+    """What is declared about a point."""
+
+    NORMAL = 0
+    ANOMALY = 1
+    ABSTAIN = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What verdicts follow: normal below one score, anomaly from another on, abstain between.
+
+    Parameters
+    ----------
+    normal_below : float
+        A lower score is declared normal; -inf declares none.
+    anomaly_from : float
+        This score and every higher one is declared an anomaly; inf declares none, not even a score of inf.
+        It is never less than `normal_below`. Two equal ones are a single threshold: nothing is abstained.
+
+    Raises
+    ------
+    InputError
+        If `normal_below` exceeds `anomaly_from`, or one of them is no number.
+
+    Examples
+    --------
+    >>> Rule(normal_below=0.3, anomaly_from=0.7).verdicts([0.1, 0.5, 0.9])
+    array([ 0, -1,  1], dtype=int8)
+    """
+
+    normal_below: float
+    anomaly_from: float
+    # made when first asked for: a certificate is often only written
+    _steps: Steps | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("normal_below", "anomaly_from"):
+            value = getattr(self, name)
+            if isnan(number := as_float(value)):
+                raise InputError(f"{name} must be a number, inf or -inf, got {quoted(value)}")
+            object.__setattr__(self, name, number)
+        low, high = self.normal_below, self.anomaly_from
+        # two numbers may both be taken for zero
+        if low > high or (low == high == 0.0 and order_key(low) > order_key(high)):
+            raise InputError(
+                f"normal_below must not exceed anomaly_from, got {low!r} and {high!r}; exchange them"
+            )
+
+    @property
+    def single(self) -> bool:
+        """Whether this is one threshold, so that nothing is ever abstained."""
+        low, high = self.normal_below, self.anomaly_from
+        return low == high and (low != 0.0 or order_key(low) == order_key(high))
+
+    @property
+    def ambiguity_region(self) -> tuple[float, float] | None:
+        """The half-open range [from, to) of scores that are abstained, or None."""
+        return None if self.single else (self.normal_below, self.anomaly_from)
+
+    def before_rounding(self, kind: ScoreType) -> "Rule":
+        """Return the rule that says of a score what this one says of it rounded to a type: eq. (26).
+
+        Parameters
+        ----------
+        kind : "float64", "float32" or "float16"
+            The type.
+
+        Returns
+        -------
+        Rule
+            A rule for scores that have not been rounded yet, and right for those that have.
+
+        Examples
+        --------
+        >>> Rule(normal_below=0.3, anomaly_from=0.7).before_rounding("float16")
+        Rule(normal_below=0.29992675781250006, anomaly_from=0.699951171875)
+        """
+        if kind == "float64":
+            return self
+        # inf stays: it means never, also for what rounds to inf
+        alarm = inf if self.anomaly_from == inf else rounding_edge(self.anomaly_from, kind)
+        return Rule(alarm if self.single else rounding_edge(self.normal_below, kind), alarm)
+
+    def verdicts(self, scores: ArrayLike) -> NDArray[np.int8]:
+        """Return the verdict on each score.
+
+        Parameters
+        ----------
+        scores : array-like of float
+            One score per point; infinities are scores too, NaN is refused.
+
+        Returns
+        -------
+        ndarray of int8
+            1 (anomaly), 0 (normal) or -1 (abstain) for each score.
+
+        Raises
+        ------
+        InputError
+            If scores are not one-dimensional numbers, or contain NaN.
+        """
+        steps = self._steps
+        if steps is None or (steps.delicate and steps.outdated()):
+            steps = self._make_steps()
+        if type(scores) is np.ndarray and scores.size <= _FEW and scores.dtype is _DOUBLE:
+            try:
+                if scores.ndim == 1:
+                    return steps.codes.take(steps.ends.searchsorted(scores))
+            except IndexError:  # a NaN, which has no code and is refused below
+                pass
+        return steps.codes_of(scores)
+
+    def ambiguity(self, scores: ArrayLike) -> float:
+        """Return the share of scores that are abstained: eq. (14).
+
+        Parameters
+        ----------
+        scores : array-like of float
+            One score per point, and one point at least.
+
+        Returns
+        -------
+        float
+            The share, from 0 to 1.
+
+        Raises
+        ------
+        InputError
+            If there is no score.
+        """
+        verdicts = self.verdicts(scores)
+        if verdicts.size == 0:
+            raise InputError("scores are empty, so they have no ambiguity; pass at least one score")
+        return float(np.count_nonzero(verdicts == Verdict.ABSTAIN) / verdicts.size)
+
+    def _make_steps(self) -> Steps:
+        """Return the verdicts as a step function: they change only where a threshold is reached."""
+        low, high, single = self.normal_below, self.anomaly_from, self.single
+        cuts = [] if low == -inf or (single and high == inf) else [(low, Verdict.NORMAL)]
+        if not single and high < inf:
+            cuts.append((high, Verdict.ABSTAIN))
+        last = Verdict.ANOMALY if high < inf else Verdict.NORMAL if single else Verdict.ABSTAIN
+        steps = Steps([edge for edge, _ in cuts], [*(code for _, code in cuts), last])
+        object.__setattr__(self, "_steps", steps)
+        return steps

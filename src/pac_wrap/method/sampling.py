@@ -1,0 +1,110 @@
+"""How calibration points were taken from a time series, for the certificate to carry."""
+
+from dataclasses import dataclass
+from enum import Enum
+from math import isfinite
+from typing import Final, Literal
+
+from pac_wrap.base.arguments import check_choice, check_count, is_number
+from pac_wrap.errors import InputError
+
+
+class Assumption(Enum):
+    """Something a promise assumes; a certificate's file holds its number, `str` is the sentence.
+
+    >>> Assumption(2).name, str(Assumption(3))
+    ('HELD_OUT', 'the distribution of each class does not shift')
+    """
+
+    # a number that was given out never changes its meaning
+    INDEPENDENT = 1
+    HELD_OUT = 2
+    NO_SHIFT = 3
+    MIXING = 4
+    STATIONARY = 5
+
+    def __str__(self) -> str:
+        return _SENTENCES[self]
+
+
+_SENTENCES: Final = {
+    Assumption.INDEPENDENT: (
+        "within each class, calibration points and future points are independent draws from one distribution"
+    ),
+    Assumption.HELD_OUT: "the detector was trained without the calibration points and stays the same",
+    Assumption.NO_SHIFT: "the distribution of each class does not shift",
+    Assumption.MIXING: (
+        "the points are windows of a time series and depend on each other: the promise is conditional on"
+        " mixing, that is, on windows so far apart being as good as independent draws"
+    ),
+    Assumption.STATIONARY: (
+        "within each class, the series is stationary: calibration and future windows have one distribution"
+    ),
+}
+OF_DRAWS: Final = (Assumption.INDEPENDENT, Assumption.HELD_OUT, Assumption.NO_SHIFT)
+OF_SERIES: Final = (Assumption.MIXING, Assumption.STATIONARY, Assumption.HELD_OUT)
+
+
+Reduce = Literal["max", "mean", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """The windows, their spacing and the split of a series, and how many independent points they are worth.
+
+    A window is the first `length` of every `every` steps; its score is that of its steps, reduced.
+    `split` is "blocks" (of `block` steps, calibration and test at least `gap` steps apart), "random", or
+    "none" if every window calibrates. The effective sizes come from the autocorrelation of the scores, and
+    are at most the number of events where there were only one or two; None where nothing can be said.
+
+    >>> print(Sampling(15, 60, "max", "blocks", 60, 600, effective_normal=80, effective_anomalous=9))
+    windows of 15 in every 60 steps (max), split in blocks of 600 steps with a gap of 60
+    """
+
+    length: int
+    every: int
+    reduce: Reduce
+    split: Literal["blocks", "random", "none"]
+    gap: int
+    block: int | None
+    effective_normal: float | None
+    effective_anomalous: float | None
+
+    def __post_init__(self) -> None:
+        for name in ("length", "every", "gap", "block"):
+            if (value := getattr(self, name)) is not None or name != "block":
+                object.__setattr__(self, name, check_count(name, value))
+        check_choice("reduce", self.reduce, ("max", "mean", "last"))
+        check_choice("split", self.split, ("blocks", "random", "none"))
+        if not 1 <= self.length <= self.every:
+            raise InputError(f"length must lie between 1 and every = {self.every:,}, got {self.length:,}")
+        if (self.block is not None) != (self.split == "blocks") or self.block == 0:
+            raise InputError(
+                f"block must be at least 1 for a split in blocks, and None for others, got {self.block!r} and"
+                f" {self.split!r}"
+            )
+        for name in ("effective_normal", "effective_anomalous"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if not is_number(value) or not isfinite(value) or value < 0:
+                raise InputError(f"{name} must be a number, 0 or more, or None, got {value!r}")
+            object.__setattr__(self, name, float(value))
+
+    @property
+    def worth(self) -> str:
+        """How many independent points the windows count as, in words."""
+        pairs = (("normal", self.effective_normal), ("anomalous", self.effective_anomalous))
+        known = [f"about {size:,.0f} independent {name} scores" for name, size in pairs if size is not None]
+        unknown = [f"what the {name} scores are worth cannot be said" for name, size in pairs if size is None]
+        return "; ".join([f"worth {' and '.join(known)}"] * bool(known) + unknown)
+
+    def __str__(self) -> str:
+        split = {
+            "blocks": f"split in blocks of {self.block:,} steps with a gap of {self.gap:,}"
+            if self.block
+            else "",
+            "random": "split at random",
+            "none": "all of them calibrate",
+        }[self.split]
+        return f"windows of {self.length:,} in every {self.every:,} steps ({self.reduce}), {split}"

@@ -1,0 +1,128 @@
+"""One threshold that keeps one ceiling; the other rate is certified from the errors counted there."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import inf
+from typing import ClassVar, Literal
+
+from pac_wrap.base.arguments import check_choice
+from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.strategies.interface import (
+    DIGITS,
+    Claim,
+    Class,
+    Outcome,
+    Strategy,
+    budget_problems,
+    budgets_of,
+    end_problems,
+    ranks_of,
+)
+from pac_wrap.method.thresholds import LARGEST, Thresholds, alarm_from, clear_below
+from pac_wrap.ranks.memory import count_below
+from pac_wrap.ranks.search import Rank
+
+
+@dataclass(frozen=True, slots=True)
+class Hold(Strategy):
+    """One threshold that keeps one ceiling; the other rate is certified from the errors counted there.
+
+    The held class alone sets the threshold, so nothing is chosen on the other, and its bound holds with the
+    whole delta: eq. (16).
+
+    Parameters
+    ----------
+    rate : "fnr" or "fpr"
+        The error rate whose ceiling is held.
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate
+    >>> certificate = calibrate(range(1000), range(900, 1900), overlap=Hold("fnr"))
+    >>> certificate.certified.max_fnr, round(certificate.certified.max_fpr, 3)
+    (0.05, 0.076)
+    """
+
+    tag: ClassVar[str] = "hold"
+    rate: Literal["fnr", "fpr"]
+
+    def __post_init__(self) -> None:
+        check_choice("rate", self.rate, ("fnr", "fpr"))
+
+    @property
+    def word(self) -> str:
+        """hold_fnr or hold_fpr."""
+        return f"hold_{self.rate}"
+
+    @property
+    def keeps(self) -> tuple[str, ...]:
+        """The rate that is held."""
+        return (self.rate.upper(),)
+
+    @property
+    def _holds_fnr(self) -> bool:
+        return self.rate == "fnr"
+
+    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
+        """Yield the rank of the held side; that of the other depends on a count."""
+        fpr, fnr = budgets_of(asked, sizes)
+        yield from ranks_of((None, fnr) if self._holds_fnr else (fpr, None), sizes)
+
+    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
+        """Return the threshold of the held side, and the bound that its errors on the other side have."""
+        fpr, fnr = budgets_of(asked, (normal.size, anomalous.size))
+        if self._holds_fnr:
+            tau = min(clear_below(anomalous, None if fnr is None else fnr.errors), LARGEST)
+            errors = normal.size - count_below(normal, tau)
+            fpr = Budget.spent(errors, normal.size, asked.delta_fpr)
+            thresholds = Thresholds(alarm_from(normal, errors) if fpr else None, tau)
+        else:
+            tau = alarm_from(normal, None if fpr is None else fpr.errors)
+            errors = anomalous.size if tau == inf else count_below(anomalous, tau)
+            fnr = Budget.spent(errors, anomalous.size, asked.delta_fnr)
+            thresholds = Thresholds(tau, clear_below(anomalous, errors) if fnr else None)
+        return Outcome(fpr, fnr, thresholds, self._certified(asked, fpr, fnr), Rule(tau, tau))
+
+    def problems(self, claim: Claim) -> Iterator[str]:
+        """Yield what does not follow from the held budget and the errors counted on the other side."""
+        asked, found = claim.asked, claim.found
+        fpr, fnr = budgets_of(asked, claim.sizes)
+        tau = found.thresholds.clear_below if self._holds_fnr else found.thresholds.alarm_from
+        if tau is None or not found.thresholds.separated or (self._holds_fnr and tau == inf):
+            yield "what is held on one side leaves a threshold there that separates the classes"
+            return
+        if self._holds_fnr:
+            yield from budget_problems("FPR", found.fpr, _spent(claim, 0, asked.delta_fpr), DIGITS)
+            yield from budget_problems("FNR", found.fnr, fnr)
+        else:
+            yield from budget_problems("FPR", found.fpr, fpr)
+            yield from budget_problems("FNR", found.fnr, _spent(claim, 1, asked.delta_fnr), DIGITS)
+        yield from end_problems(claim, self._certified(asked, found.fpr, found.fnr), Rule(tau, tau))
+
+    def summary(self, claim: Claim) -> str:
+        """Return which ceiling is kept."""
+        return (
+            f"{self.word}: the {self.keeps[0]} ceiling is kept, the other rate certified from counted errors"
+        )
+
+    def explanation(self, claim: Claim) -> Iterator[str]:
+        """Yield how many points the threshold misjudges."""
+        other, side, budget = ("FPR", 0, claim.found.fpr) if self._holds_fnr else ("FNR", 1, claim.found.fnr)
+        n = claim.sizes[side]
+        errors = n if budget is None else claim.crossing[side]
+        yield (
+            f"Strategy {self.word}: one threshold, set by the {self.keeps[0]} ceiling alone. It misjudges"
+            f" {errors:,} of the {n:,} points of the other class; the ceiling of the {other} is the exact"
+            " upper bound of that count."
+        )
+
+    def _certified(self, asked: Guarantee, fpr: Budget | None, fnr: Budget | None) -> Guarantee:
+        if self._holds_fnr:
+            return replace(asked, max_fpr=None if fpr is None else fpr.rate)
+        return replace(asked, max_fnr=None if fnr is None else fnr.rate)
+
+
+def _spent(claim: Claim, side: int, delta: float) -> Budget | None:
+    errors = claim.crossing[side]
+    return None if errors is None else Budget.spent(errors, claim.sizes[side], delta)

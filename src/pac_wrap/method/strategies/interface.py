@@ -1,0 +1,270 @@
+"""What is done where the classes overlap: the interface of a strategy, and abstaining between two thresholds.
+
+A strategy is an object that answers four questions: which ranks it needs, how it decides, what in an outcome
+does not follow from what was asked, and how to say what it did. Nothing else asks which one it is.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isclose
+from typing import ClassVar, Final
+
+from pac_wrap.base.arguments import Scores, ScoreType
+from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.thresholds import Thresholds, find_thresholds
+from pac_wrap.ranks.memory import Ranked
+from pac_wrap.ranks.search import Rank
+
+Class = Scores | Ranked
+Budgets = tuple[Budget | None, Budget | None]
+# confidences and bounds come from SciPy, whose versions may differ in the last digits
+DIGITS: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a strategy found: the budgets and thresholds of both classes, what is certified, and the rule.
+
+    `certified` is None where no single threshold could be certified; the rule then abstains on everything.
+    """
+
+    fpr: Budget | None
+    fnr: Budget | None
+    thresholds: Thresholds
+    certified: Guarantee | None
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a certificate claims: what was asked and found, and the counts that it rests on, normal first.
+
+    `sizes` are the calibration points of each class, `crossing` those beyond the other class's threshold.
+    """
+
+    asked: Guarantee
+    found: Outcome
+    sizes: tuple[int, int]
+    crossing: tuple[int | None, int | None]
+    score_type: ScoreType = "float64"
+
+
+class Strategy(ABC):
+    """What is done where the classes overlap; pass one as `overlap`."""
+
+    tag: ClassVar[str]
+    # whether every point is decided by one threshold; only then both ceilings are needed
+    single: ClassVar[bool] = True
+
+    @property
+    def word(self) -> str:
+        """The word that stands for the strategy with its usual options."""
+        return self.tag
+
+    @property
+    def proved(self) -> bool:
+        """Whether the confidence that is certified is a theorem."""
+        return True
+
+    @property
+    def keeps(self) -> tuple[str, ...]:
+        """The rates, FPR or FNR, whose ceilings are certified as they were asked for."""
+        return ()
+
+    @abstractmethod
+    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
+        """Yield every rank that may be asked for, as far as the numbers of labels tell.
+
+        Parameters
+        ----------
+        asked : Guarantee
+            What was asked for.
+        sizes : tuple of int
+            How many normal and how many anomalous points there are.
+
+        Returns
+        -------
+        iterator of Rank
+            The class, and the k-th smallest of its scores, counting from 1.
+        """
+
+    @abstractmethod
+    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
+        """Return what the calibration points of both classes amount to.
+
+        Parameters
+        ----------
+        asked : Guarantee
+            What was asked for.
+        normal, anomalous : Scores or Ranked
+            The scores of each class, in memory or elsewhere.
+
+        Returns
+        -------
+        Outcome
+            Budgets, thresholds, what is certified, and the rule.
+        """
+
+    @abstractmethod
+    def problems(self, claim: Claim) -> Iterator[str]:
+        """Yield what in a claim does not follow from what was asked and from the counts.
+
+        Parameters
+        ----------
+        claim : Claim
+            What the certificate says was asked, found and counted.
+
+        Returns
+        -------
+        iterator of str
+            A sentence for each contradiction.
+        """
+
+    @abstractmethod
+    def summary(self, claim: Claim) -> str:
+        """Return what was done, in one line.
+
+        Parameters
+        ----------
+        claim : Claim
+            What the certificate says was asked, found and counted.
+
+        Returns
+        -------
+        str
+            The line.
+        """
+
+    @abstractmethod
+    def explanation(self, claim: Claim) -> Iterator[str]:
+        """Yield what was done, in sentences.
+
+        Parameters
+        ----------
+        claim : Claim
+            What the certificate says was asked, found and counted.
+
+        Returns
+        -------
+        iterator of str
+            The sentences.
+        """
+
+    @property
+    def needs_more_labels(self) -> str | None:
+        """Why more labels are needed than for a promise fixed beforehand, in a sentence; or None."""
+        return None
+
+    def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
+        """Return how many promises may be tried, one of which is then certified.
+
+        Parameters
+        ----------
+        asked : Guarantee
+            What was asked for.
+        sizes : tuple of int
+            How many normal and how many anomalous points there are.
+
+        Returns
+        -------
+        int
+            1 where the promise is fixed beforehand.
+        """
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class Abstain(Strategy):
+    """Two thresholds, with abstention between them: both ceilings are kept as they were asked for.
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate
+    >>> calibrate(range(100), range(200, 300), overlap=Abstain()).rule
+    Rule(normal_below=98.00000000000001, anomaly_from=201.0)
+    """
+
+    tag: ClassVar[str] = "abstain"
+    single: ClassVar[bool] = False
+
+    @property
+    def keeps(self) -> tuple[str, ...]:
+        """Both rates are kept."""
+        return ("FPR", "FNR")
+
+    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
+        """Yield the rank of each threshold."""
+        yield from ranks_of(budgets_of(asked, sizes), sizes)
+
+    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
+        """Return both thresholds and the rule between them."""
+        fpr, fnr = budgets_of(asked, (normal.size, anomalous.size))
+        thresholds = find_thresholds(normal, anomalous, fpr, fnr)
+        return Outcome(fpr, fnr, thresholds, asked, thresholds.rule)
+
+    def problems(self, claim: Claim) -> Iterator[str]:
+        """Yield what does not follow from the two budgets."""
+        fpr, fnr = budgets_of(claim.asked, claim.sizes)
+        yield from budget_problems("FPR", claim.found.fpr, fpr)
+        yield from budget_problems("FNR", claim.found.fnr, fnr)
+        yield from end_problems(claim, claim.asked, claim.found.thresholds.rule)
+
+    def summary(self, claim: Claim) -> str:
+        """Return that two thresholds decide, or one where one side is promised."""
+        if len(claim.asked.promises) == 1:
+            return "only one side is promised, so its threshold decides alone"
+        return "two thresholds, and abstention between them"
+
+    def explanation(self, claim: Claim) -> Iterator[str]:
+        """Yield the same as a sentence."""
+        if len(claim.asked.promises) == 1:
+            yield "Only one side is promised, so its threshold decides alone and nothing is left undecided."
+        else:
+            yield "Two thresholds: what lies between them is left undecided."
+
+
+def ranks_of(budgets: Budgets, sizes: tuple[int, int]) -> Iterator[Rank]:
+    """Yield the ranks of the thresholds that two budgets ask for: eqs. (7) and (9)."""
+    fpr, fnr = budgets
+    if fpr is not None and fpr.errors is not None:
+        yield Rank(0, sizes[0] - fpr.errors)
+    if fnr is not None and fnr.errors is not None:
+        yield Rank(1, fnr.errors + 1)
+
+
+def budget_problems(
+    rate: str, found: Budget | None, expected: Budget | None, tolerance: float = 0.0
+) -> Iterator[str]:
+    """Yield how a budget differs from the one that is expected, with a rate up to a relative tolerance."""
+    if found is None or expected is None:
+        if found is not expected:
+            yield f"the {rate} must have {'no' if expected is None else 'a'} budget"
+        return
+    if found.delta != expected.delta or not isclose(found.rate, expected.rate, rel_tol=tolerance):
+        yield (
+            f"the {rate} budget is for the ceiling {expected.rate} at delta = {expected.delta}, not for"
+            f" {found.rate} at {found.delta}"
+        )
+    # its own rate, in which the last digits may differ, must carry its errors as well
+    exact = expected if found.rate == expected.rate else Budget.of(found.n, found.rate, found.delta)
+    if found.errors != exact.errors:
+        yield f"the {rate} budget is {exact.errors}, not {found.errors}"
+    if not abs(found.confidence - exact.confidence) <= DIGITS:
+        yield f"the exact confidence of the {rate} is not {found.confidence}"
+
+
+def end_problems(claim: Claim, certified: Guarantee | None, rule: Rule) -> Iterator[str]:
+    """Yield that what is certified, or the rule, is not what is expected."""
+    if claim.found.certified != certified:
+        yield "what is certified does not follow from what was asked"
+    expected = rule.before_rounding(claim.score_type)
+    if claim.found.rule != expected:
+        yield f"{claim.found.rule} does not follow from alarm_from and clear_below, which give {expected}"
+
+
+def budgets_of(asked: Guarantee, sizes: tuple[int, int]) -> Budgets:
+    """Return the budgets of the promise itself; a side without a ceiling has none."""
+    fpr, fnr = asked.fpr, asked.fnr
+    return None if fpr is None else fpr.budget(sizes[0]), None if fnr is None else fnr.budget(sizes[1])

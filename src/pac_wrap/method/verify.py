@@ -1,0 +1,117 @@
+"""Whether a certificate belongs to given scores: it is made again from them, and compared."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import isclose
+from typing import Final
+
+from numpy.typing import ArrayLike
+
+from pac_wrap.base.arguments import Scores, as_array, as_scores, type_of
+from pac_wrap.base.codec import flat
+from pac_wrap.base.foreign import quoted
+from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.method.calibrate import Request, calibrate
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.ranks.precision import is_narrower, rounded
+
+_VERIFIED: Final = """\
+verified: these scores and labels, in any order, give this certificate
+not shown: that the detector gave these scores, that the labels are right,
+           that nobody chose the rows; a digest finds accidents, not forgers"""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Whether a certificate is what its scores give; true exactly if there is no difference.
+
+    Parameters
+    ----------
+    differences : tuple of str
+        Where the certificate and its scores differ, a sentence each.
+
+    Examples
+    --------
+    >>> bool(Verification(()))
+    True
+    """
+
+    differences: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return not self.differences
+
+    def __str__(self) -> str:
+        return _VERIFIED if self else "not verified: " + "\n              ".join(self.differences)
+
+
+def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) -> Verification:
+    """Recompute a certificate from the scores it was made of, and say where the two differ.
+
+    This shows that the scores, in any order, give the certificate. It does not show that the detector gave
+    these scores, that the labels are right, or that nobody chose the rows.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        What is to be verified.
+    normal, anomalous : array-like of float
+        The calibration scores of each class. Those of a wider type than the certificate's are rounded to it
+        first: a float32 that was written as 0.3 comes back as a double.
+
+    Returns
+    -------
+    Verification
+        True if nothing differs; printed, it says what does.
+
+    Raises
+    ------
+    InputError
+        If the first argument is no certificate, or scores are none.
+
+    Examples
+    --------
+    >>> certificate = calibrate([0.1, 0.2], [0.8, 0.9])
+    >>> bool(verify(certificate, [0.2, 0.1], [0.8, 0.9]))
+    True
+    >>> print(verify(certificate, [0.1, 0.3], [0.8, 0.9]))
+    not verified: normal.digest is '4bf0b9951e6a64ba' in the certificate, '6564847ef7e48ce1' from the scores
+    """
+    if not isinstance(certificate, Certificate):
+        raise InputError(
+            f"certificate must be a Certificate, got {quoted(certificate)}; load a file with Certificate.load"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        again = calibrate(
+            _as_made(certificate, normal, "normal"),
+            _as_made(certificate, anomalous, "anomalous"),
+            Request(certificate.guarantee, certificate.overlap),
+        )
+    kind = certificate.score_type
+    return verify_against(certificate, replace(again, score_type=kind, rule=again.rule.before_rounding(kind)))
+
+
+def verify_against(certificate: Certificate, again: Certificate) -> Verification:
+    """Compare a certificate with one that was made anew."""
+    return Verification(tuple(_differences(certificate, again)))
+
+
+def _as_made(certificate: Certificate, scores: ArrayLike, name: str) -> Scores:
+    """Return scores as the certificate saw them, as doubles; rounded, unless they have lost digits since."""
+    given, kind = as_array(scores, name), certificate.score_type
+    values = as_scores(given, name)
+    return rounded(values, kind) if is_narrower(kind, type_of(given)) else values
+
+
+def _differences(found: Certificate, expected: Certificate) -> Iterator[str]:
+    ours, theirs = flat(expected), flat(found)
+    for name in theirs | ours:
+        value, other = theirs.get(name, "absent"), ours.get(name, "absent")
+        if value == other or name.split(".")[0] in ("assumptions", "sampling", "version"):
+            continue
+        # rates and confidences come from SciPy and may differ in the last digit; thresholds may not
+        rounded = isinstance(value, float) and isinstance(other, float) and isclose(value, other)
+        if not rounded or name.startswith(("rule.", "thresholds.")):
+            yield f"{name} is {value!r} in the certificate, {other!r} from the scores"

@@ -1,0 +1,111 @@
+"""Data sets by name; nothing heavy is imported before one is loaded."""
+
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Final
+
+from pac_wrap.errors import InputError
+from pac_wrap.paper.data.dataset import Dataset as Dataset
+from pac_wrap.paper.data.registry import ENTRIES
+
+__all__ = ["Dataset", "check_name", "load", "names", "series_names"]
+
+# in which module the function load_<name> of each data set stands
+_MODULES: Final = {
+    name: module
+    for module, names in (
+        ("tables", "thyroid campaign celeba census"),
+        ("digits", "usps mnist"),
+        ("series", "nasa smd"),
+    )
+    for name in names.split()
+}
+
+
+def load(name: str, part: str | None = None) -> Dataset:
+    """Return a data set by its name, downloading its files if they are not on this machine.
+
+    The data sets of many series, nasa and smd, are loaded one series at a time: `load("nasa", "S-1")`.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+    part : str, optional
+        For nasa and smd, one of `series_names(name)`.
+
+    Returns
+    -------
+    Dataset
+        Rows, labels (1 for an anomaly) and where they come from.
+
+    Raises
+    ------
+    InputError
+        If there is no data set or no series of that name.
+    DataError
+        If a file is missing, damaged or out of reach.
+
+    Examples
+    --------
+    >>> load("tyroid")
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: there is no data set 'tyroid'; did you mean 'thyroid'? the data sets are \
+thyroid, campaign, celeba, census, usps, mnist, nasa, smd
+    >>> load("nasa")
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: part must name one of the 81 channels of nasa, such as 'P-1', 'S-1' or \
+'E-1', got None; pac_wrap.paper.data.series_names('nasa') lists them
+    """
+    check_name(name)
+    _check_part(name, part)
+    read = getattr(import_module(f"pac_wrap.paper.data.{_MODULES[name]}"), f"load_{name}")
+    loaded: Dataset = read() if part is None else read(part)
+    return loaded
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the data sets.
+
+    >>> names()
+    ('thyroid', 'campaign', 'celeba', 'census', 'usps', 'mnist', 'nasa', 'smd')
+    """
+    return tuple(ENTRIES)
+
+
+def series_names(name: str) -> tuple[str, ...]:
+    """Return the names of the series that a data set consists of, each of which `load` takes; else nothing.
+
+    >>> series_names("thyroid")
+    ()
+    """
+    check_name(name)
+    if ENTRIES[name].series is None:
+        return ()
+    from pac_wrap.paper.data import series
+
+    return series.nasa_channels() if name == "nasa" else series.smd_machines()
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that no data set has, and list those there are."""
+    if name not in names():
+        near = get_close_matches(str(name).lower(), names(), 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise InputError(f"there is no data set {name!r}; {hint}the data sets are {', '.join(names())}")
+
+
+def _check_part(name: str, part: str | None) -> None:
+    """Refuse a part of a data set that has no series, and a missing one where it has."""
+    series = ENTRIES[name].series
+    if series is None and part is not None:
+        raise InputError(f"part must be None for {name}, which has no parts, got {part!r}; leave it out")
+    if series is not None and part is None:
+        *others, last = map(repr, series.examples)
+        some = f"{', '.join(others)} or {last}"
+        raise InputError(
+            f"part must name one of the {series.count} {series.kind} of {name}, such as {some}, got None;"
+            f" pac_wrap.paper.data.series_names({name!r}) lists them"
+        )

@@ -1,0 +1,180 @@
+"""Detectors at work: populations they have scored, and splits on which one is wrapped in several ways."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import IsolationForest
+from sklearn.neighbors import LocalOutlierFactor
+
+from pac_wrap.base.arguments import Scores
+from pac_wrap.detectors.scores import anomaly_scores
+from pac_wrap.errors import UpsideDownWarning
+from pac_wrap.method.calibrate import calibrate
+from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.metrics import Metrics, evaluate, exceeded
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.strategies.algorithm1 import Algorithm1
+from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.paper.baselines import f1_max
+from pac_wrap.paper.data import load
+from pac_wrap.paper.data.dataset import Dataset, Split, semi_supervised_split, two_gaussians
+from pac_wrap.ranks.memory import auc
+
+Labels = NDArray[np.int8]
+
+DETECTORS: Final = ("isolation forest", "LOF")
+LEVEL: Final = 0.05
+ASKED: Final = Guarantee(LEVEL, LEVEL)
+PRINTED: Final = "relax, as printed"
+SHARED: Final = "relax"
+STRATEGIES: Final[dict[str, Overlap]] = {
+    PRINTED: Algorithm1(correction=None),
+    SHARED: Algorithm1(),
+    "relax, step .01": Algorithm1(step=0.01),
+    "hold_fnr": Hold("fnr"),
+    "hold_fpr": Hold("fpr"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPopulation:
+    """The scores of calibration and test points together, and how many of each class calibrate."""
+
+    normal: Scores
+    anomalous: Scores
+    sizes: tuple[int, int]
+
+
+def detector(name: str, seed: int) -> Any:
+    """Return an untrained detector with scikit-learn's default settings."""
+    if name == "LOF":
+        return LocalOutlierFactor(novelty=True)
+    return IsolationForest(random_state=seed)
+
+
+def sigma_of(seed: int) -> float:
+    """Return the standard deviation of the synthetic clusters: sigma^2 is uniform on [1, 100].
+
+    >>> 1.0 <= sigma_of(0) <= 10.0
+    True
+    """
+    return float(np.sqrt(np.random.default_rng([seed, 0]).uniform(1.0, 100.0)))
+
+
+def synthetic_population(
+    name: str, seed: int, *, margin: float = 5.0, n_train: int = 100_000, n_test: int = 50_000
+) -> ScoredPopulation:
+    """Return the two Gaussian clusters as a detector scores them; 2,000 points of each class calibrate."""
+    n_calibration = 2_000
+    random, sigma = np.random.default_rng([seed, 1]), sigma_of(seed)
+    held_out = n_calibration + n_test
+    X_train, _ = two_gaussians(n_train, 0, random, sigma=sigma, margin=margin)
+    X, y = two_gaussians(held_out, held_out, random, sigma=sigma, margin=margin)
+    scores = anomaly_scores(detector(name, seed).fit(X_train), X)
+    return ScoredPopulation(scores[y == 0], scores[y == 1], (n_calibration, n_calibration))
+
+
+def thyroid_population(name: str, seed: int) -> ScoredPopulation:
+    """Return the thyroid rows that a detector was not trained on, scored; 30 % of them calibrate."""
+    data = load("thyroid")
+    split = semi_supervised_split(
+        data.y, np.random.default_rng([seed, 2]), known=0, contamination=0.0, anomalies="hold_out"
+    )
+    held_out = np.concatenate([split.calibration, split.test])
+    scores = anomaly_scores(detector(name, seed).fit(data.X[split.train]), data.X[held_out])
+    y, calibrating = data.y[held_out], data.y[split.calibration]
+    anomalies = int(calibrating.sum())
+    return ScoredPopulation(scores[y == 0], scores[y == 1], (calibrating.size - anomalies, anomalies))
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """One threshold: its certificate, and its error rates on the test part."""
+
+    certificate: Certificate
+    metrics: Metrics
+
+    @property
+    def max_fpr(self) -> float:
+        """The certified ceiling of the FPR; 1 where nothing is certified."""
+        certified = self.certificate.certified
+        return 1.0 if certified is None or certified.max_fpr is None else certified.max_fpr
+
+    @property
+    def max_fnr(self) -> float:
+        """The certified ceiling of the FNR; 1 where nothing is certified."""
+        certified = self.certificate.certified
+        return 1.0 if certified is None or certified.max_fnr is None else certified.max_fnr
+
+    @property
+    def broken(self) -> bool:
+        """Whether a certified ceiling is significantly exceeded on the test part."""
+        certified = self.certificate.certified
+        return bool(exceeded(self.metrics, certified))
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """What a trained detector gives on one split: with F1-max, with two thresholds, and with one."""
+
+    data: str
+    detector: str
+    seed: int
+    normal: Scores
+    anomalous: Scores
+    auc: float
+    original: Metrics
+    certificate: Certificate
+    two: Metrics
+    singles: dict[str, Single]
+
+
+def wrap(data: Dataset, split: Split, name: str, seed: int, detector: Any) -> Wrapped:
+    """Calibrate a trained detector on the calibration part, and measure it on the test part only."""
+    calibration = anomaly_scores(detector, data.X[split.calibration]), data.y[split.calibration]
+    test = anomaly_scores(detector, data.X[split.test]), data.y[split.test]
+    return wrap_scores(data.name, name, seed, calibration, test, ASKED, STRATEGIES)
+
+
+def wrap_scores(
+    data: str,
+    detector: str,
+    seed: int,
+    calibration: tuple[Scores, Labels],
+    test: tuple[Scores, Labels],
+    asked: Guarantee,
+    strategies: Mapping[str, Overlap],
+) -> Wrapped:
+    """Calibrate on one pair of scores and labels in every way, and measure on another pair."""
+    (scores, labels), (fresh, truth) = calibration, test
+    normal, anomalous = scores[labels == 0], scores[labels == 1]
+    singles = {}
+    with warnings.catch_warnings():  # the AUC is reported beside every result
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        certificate = calibrate(normal, anomalous, asked)
+        for title, strategy in strategies.items():
+            single = calibrate(normal, anomalous, asked, overlap=strategy)
+            singles[title] = Single(single, evaluate(single.verdicts(fresh), truth))
+    return Wrapped(
+        data,
+        detector,
+        seed,
+        normal,
+        anomalous,
+        auc(fresh[truth == 0], fresh[truth == 1]),
+        evaluate(f1_max(normal, anomalous).rule.verdicts(fresh), truth),
+        certificate,
+        evaluate(certificate.verdicts(fresh), truth),
+        singles,
+    )
+
+
+def training_rows(split: Split, total: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """Return every row that is neither calibrated nor tested with, as a fully supervised detector may use."""
+    held_out = np.zeros(total, dtype=bool)
+    held_out[split.calibration] = held_out[split.test] = True
+    return np.flatnonzero(~held_out)

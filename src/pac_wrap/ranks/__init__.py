@@ -1,0 +1,1 @@
+"""Exact order statistics: of scores in memory, and of parts that are merged."""

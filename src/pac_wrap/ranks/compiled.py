@@ -1,0 +1,205 @@
+"""The compiled library: its functions, whether it is the one that was built, and whether it computes rightly.
+
+Needs nothing but Python: the build, which has neither NumPy nor the rest of the package, runs this file as a
+script on what it compiled. So it looks at subnormal numbers and zeros itself, as base/floats.py does for all
+others.
+"""
+
+import ctypes
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from math import inf, nan
+from pathlib import Path
+from struct import pack
+from threading import Thread
+from typing import Any, Final, TypeVar
+
+Functions = dict[str, Any]
+T = TypeVar("T")
+
+_SUBNORMAL: Final = 5e-324
+_TYPES: Final[dict[str, Any]] = {"float64": ctypes.c_double, "float32": ctypes.c_float}
+_PER_TYPE: Final = "codes", "bracket", "count", "mix"
+# every kind of number that a comparison or a hash may get wrong, with ties; 1e-45 is subnormal in float32
+_BELOW: Final = -inf, -1.7e308, -1.5, -1.0, -1.0, -0.1, -1e-45, -1e-310, -_SUBNORMAL, -0.0
+_CYCLE: Final = (*_BELOW, 0.0, _SUBNORMAL, 1e-310, 1e-45, 0.1, 0.5, 0.5, 1.0, 3.0, 1.7e308, inf, inf)
+# scores in the test at first use, and at build: more than the widest vectors take; more than a few blocks
+_QUICK: Final = 151
+_THOROUGH: Final = 1571
+_CODES: Final = 0, -1, 1
+_PRIMES: Final = (
+    0x9E3779B185EBCA87,
+    0xC2B2AE3D27D4EB4F,
+    0x165667B19E3779F9,
+    0x85EBCA77C2B2AE63,
+    0x27D4EB2F165667C5,
+)
+_ALL: Final = (1 << 64) - 1
+
+
+def seal_of(library: Path) -> Path:
+    """Return the file beside a library that holds its SHA-256, as `sha256sum` writes it."""
+    return library.with_name(f"{library.name}.sha256")
+
+
+def seal(library: Path) -> str:
+    """Return what stands in the file beside a library."""
+    return f"{sha256(library.read_bytes()).hexdigest()}  {library.name}\n"
+
+
+def load_sealed(library: Path) -> Functions:
+    """Return the functions of a library that is byte for byte the one that was built and tested.
+
+    Another one is never loaded, since loading is enough to crash. `OSError` says what is wrong;
+    `FileNotFoundError` that nothing was ever compiled.
+    """
+    sealed = seal_of(library)
+    if not library.exists():
+        for other in library.parent.glob("kernels-*"):
+            raise OSError(
+                f"{other.name} was compiled from another source; {library.name} would be the right one"
+            )
+        raise FileNotFoundError(f"{library.name} does not exist")
+    if not sealed.exists():
+        raise OSError(f"{library.name} has no {sealed.name} beside it")
+    if sealed.read_text(encoding="ascii", errors="replace") != seal(library):
+        raise OSError(f"{library.name} is not the file whose SHA-256 stands in {sealed.name}")
+    return load(library)
+
+
+def load(library: Path, size: int = _QUICK) -> Functions:
+    """Return the functions of a library that passes its test on `size` scores, or say what is wrong."""
+    found: list[Functions | OSError] = []
+
+    def attempt() -> None:
+        try:
+            found.append(_load(library, size))
+        except OSError as error:
+            found.append(error)
+
+    # what -ffast-math adds to a library changes the arithmetic of the thread that loads it, and of no other
+    thread = Thread(target=attempt)
+    thread.start()
+    thread.join()
+    (outcome,) = found
+    if isinstance(outcome, OSError):
+        raise outcome
+    return outcome
+
+
+def _load(library: Path, size: int) -> Functions:
+    flushed = _SUBNORMAL == 0.0
+    compiled = ctypes.CDLL(str(library.absolute()))
+    if (_SUBNORMAL == 0.0) != flushed:
+        raise OSError(
+            f"{library.name} makes the processor flush subnormal numbers; it was built for fast math"
+        )
+    try:
+        functions = _declared(compiled)
+    except AttributeError as error:
+        raise OSError(f"{library.name} lacks a function: {error}") from None
+    for wrong in _wrong(functions, size):
+        raise OSError(f"{library.name} fails its test: {wrong} gives something else than Python does")
+    return functions
+
+
+def _declared(compiled: ctypes.CDLL) -> Functions:
+    pointer, size, code = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int8
+    signatures: dict[str, tuple[Any, ...]] = {
+        "count_leading": (ctypes.c_uint64, pointer, size, pointer),
+        "divide": (None, pointer, pointer, size, pointer, pointer),
+    }
+    for kind, score in _TYPES.items():
+        signatures |= {
+            f"codes_{kind}": (ctypes.c_int, pointer, size, score, score, code, code, code, pointer),
+            f"bracket_{kind}": (size, pointer, size, score, score, pointer, pointer),
+            f"count_{kind}": (size, pointer, size, score),
+            f"mix_{kind}": (ctypes.c_uint64, pointer, size),
+        }
+    functions = {}
+    for name, (result, *arguments) in signatures.items():
+        functions[name] = getattr(compiled, name)
+        functions[name].restype, functions[name].argtypes = result, arguments
+    return functions
+
+
+def _wrong(functions: Functions, size: int) -> Iterator[str]:
+    """Yield the name of each function that does not give what plain Python finds."""
+    low, high = -1.0, 0.5
+    for kind, score in _TYPES.items():
+        codes, bracket, count, mix = (functions[f"{name}_{kind}"] for name in _PER_TYPE)
+        for cycle in (_CYCLE, (*_CYCLE, nan)):
+            array = (score * size)(*_tiled(cycle, size))
+            # read back, since they were rounded to their type
+            scores: list[float] = array[: len(cycle)]
+            expected = _tiled([_CODES[(value > low) + (value > high)] for value in scores], size)
+            below = sum(_tiled([value < low for value in scores], size))
+            above = sum(_tiled([value > high for value in scores], size))
+            inside = _picked(array, _tiled([not (value < low or value > high) for value in scores], size))
+            hashed = sum(_tiled([_hash(value) for value in scores], size)) & _ALL
+
+            found = (ctypes.c_int8 * size)()
+            sound = codes(array, size, low, high, *_CODES, found)
+            if bool(sound) != (nan not in cycle) or (sound and found[:] != expected):
+                yield f"codes_{kind}"
+            room, sums = (score * size)(), (ctypes.c_uint64 * 3)()
+            kept = bracket(array, size, low, high, room, sums)
+            width = ctypes.sizeof(score)
+            if sums[:] != [below, above, hashed] or bytes(room)[: kept * width] != inside:
+                yield f"bracket_{kind}"
+            if count(array, size, low) != below:
+                yield f"count_{kind}"
+            if mix(array, size) != hashed:
+                yield f"mix_{kind}"
+
+    array = (_TYPES["float64"] * size)(*_tiled(_CYCLE, size))
+    counts, leading = (ctypes.c_int64 * (1 << 16))(), Counter(_bits(value) >> 48 for value in array)
+    total = functions["count_leading"](array, size, counts)
+    if total != functions["mix_float64"](array, size) or any(counts[one] != leading[one] for one in leading):
+        yield "count_leading"
+
+    marks = [place % 3 == 0 for place in range(size)]
+    expected_pair = _picked(array, [not mark for mark in marks]), _picked(array, marks)
+    # each has room for all and one more, so that a wrong count does no harm
+    rooms = [(ctypes.c_char * (8 * size + 8))() for _ in expected_pair]
+    functions["divide"](array, (ctypes.c_uint8 * size)(*marks), size, *rooms)
+    if any(bytes(room)[: len(one)] != one for room, one in zip(rooms, expected_pair, strict=True)):
+        yield "divide"
+
+
+def _tiled(cycle: Sequence[T], size: int) -> list[T]:
+    return (list(cycle) * (size // len(cycle) + 1))[:size]
+
+
+def _picked(array: Any, wanted: Sequence[bool]) -> bytes:
+    """Return the bytes of some elements; as numbers, subnormal ones may be flushed."""
+    raw, width = bytes(array), ctypes.sizeof(array._type_)
+    return b"".join(raw[place * width : (place + 1) * width] for place, one in enumerate(wanted) if one)
+
+
+def _bits(score: float) -> int:
+    bits = int.from_bytes(pack("<d", score), "little")
+    return 0 if bits == 1 << 63 else bits
+
+
+def _hash(score: float) -> int:
+    """Return xxhash64 of the eight bytes of a double, seed 42."""
+    first, second, third, fourth, fifth = _PRIMES
+    value = (42 + fifth + 8) ^ (_turned(_bits(score) * second & _ALL, 31) * first & _ALL)
+    value = (_turned(value, 27) * first + fourth) & _ALL
+    value = ((value ^ value >> 33) * second) & _ALL
+    value = ((value ^ value >> 29) * third) & _ALL
+    return value ^ value >> 32
+
+
+def _turned(bits: int, by: int) -> int:
+    return (bits << by | bits >> (64 - by)) & _ALL
+
+
+if __name__ == "__main__":
+    try:
+        load(Path(sys.argv[1]), _THOROUGH)
+    except OSError as error:
+        sys.exit(str(error))

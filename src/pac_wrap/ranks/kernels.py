@@ -1,0 +1,190 @@
+"""The passes over scores in C, called through ctypes: no Python headers to build, no lock held meanwhile."""
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.base.floats import Doubles, Floats, flushes
+from pac_wrap.errors import InputError, PACWrapWarning
+from pac_wrap.ranks.compiled import load_sealed
+from pac_wrap.ranks.plain import MODULUS, Codes, Inside, Plain
+
+T = TypeVar("T")
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def together(actions: Sequence[Callable[[], T]]) -> list[T]:
+    """Return what the actions return, each run in a thread of its own; the first error is raised.
+
+    >>> together([lambda: 1, lambda: 2])
+    [1, 2]
+    """
+    if len(actions) == 1 or usable_cores() == 1:
+        return [action() for action in actions]
+    # loaded when it is needed: it is not cheap to import
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(len(actions) - 1) as pool:
+        others = [pool.submit(action) for action in actions[1:]]
+        return [actions[0](), *(other.result() for other in others)]
+
+
+_SOURCE: Final = Path(__file__).with_name("kernels.c")
+# scores per call: what is found among them waits in a buffer, of which only the beginning is used
+_CHUNK: Final = 1 << 18
+_DOUBLE: Final[np.dtype[Any]] = np.dtype(np.float64)
+_BOOL: Final[np.dtype[Any]] = np.dtype(np.bool_)
+_KINDS: Final[tuple[np.dtype[Any], ...]] = _DOUBLE, np.dtype(np.float32)
+
+
+def library() -> Path:
+    """Return where the compiled source lies, if it does; its name tells of which source it was made."""
+    return _SOURCE.with_name(f"kernels-{crc32(_SOURCE.read_bytes()):08x}.so")
+
+
+class Native(Plain):
+    """The passes in C; an array that C cannot walk through is left to NumPy."""
+
+    def __init__(self, path: Path) -> None:
+        functions = load_sealed(path)
+        self._codes, self._bracket, self._count, self._mix = (
+            {kind: functions[f"{name}_{kind}"] for kind in _KINDS}
+            for name in ("codes", "bracket", "count", "mix")
+        )
+        self._count_leading, self._divide = functions["count_leading"], functions["divide"]
+
+    def codes(
+        self,
+        scores: NDArray[Any],
+        low: np.floating,
+        high: np.floating,
+        choice: tuple[int, int, int],
+        out: Codes,
+    ) -> bool:
+        """Write the code of each score; return whether none is NaN."""
+        if not _walkable(scores):
+            return super().codes(scores, low, high, choice, out)
+        call = self._codes[scores.dtype]
+        return bool(call(_at(scores), scores.size, low, high, *choice, _at(out)))
+
+    def bracket(self, scores: Floats, low: np.floating, high: np.floating, *, keep: bool) -> Inside:
+        """Return what lies in [low, high], and kept if asked for, with all that one pass can count."""
+        if not _walkable(scores) or _flushed(scores):
+            return super().bracket(scores, low, high, keep=keep)
+        call, nan, inside = self._bracket[scores.dtype], False, [np.empty(0, dtype=scores.dtype)]
+        room, sums = np.empty(min(scores.size, _CHUNK), dtype=scores.dtype), np.zeros(3, dtype=np.uint64)
+        for start in range(0, scores.size, _CHUNK):
+            chunk = scores[start : start + _CHUNK]
+            found = room[: call(_at(chunk), chunk.size, low, high, _at(room), _at(sums))]
+            nan |= bool(np.isnan(found).any())
+            if keep:
+                inside.append(found.copy())
+        below, above, hash_sum = sums.tolist()
+        return Inside(below, above, np.concatenate(inside), nan, hash_sum)
+
+    def count(self, scores: Floats, bound: np.floating) -> int:
+        """Return how many scores are less than a bound."""
+        if not _walkable(scores):
+            return super().count(scores, bound)
+        return int(self._count[scores.dtype](_at(scores), scores.size, bound))
+
+    def mix(self, scores: Floats) -> int:
+        """Return the sum that a digest shows."""
+        if not _walkable(scores) or _flushed(scores):
+            return super().mix(scores)
+        return int(self._mix[scores.dtype](_at(scores), scores.size))
+
+    def count_leading(self, scores: Doubles, counts: NDArray[np.int64]) -> int:
+        """Add each score to the counter of its 16 leading bits; return the sum for the digest."""
+        if not _walkable(scores, _DOUBLE):
+            return super().count_leading(scores, counts)
+        return int(self._count_leading(_at(scores), scores.size, _at(counts)))
+
+    def divide(self, scores: Doubles, marks: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
+        """Return the scores without and those with a mark."""
+        if not (_walkable(scores, _DOUBLE) and _walkable(marks, _BOOL) and marks.size == scores.size):
+            return super().divide(scores, marks)
+        marked = int(np.count_nonzero(marks))
+        # one more, since a score is written to both before its mark is looked at
+        pair = np.empty(scores.size - marked + 1), np.empty(marked + 1)
+        self._divide(_at(scores), _at(marks), scores.size, _at(pair[0]), _at(pair[1]))
+        return pair[0][:-1], pair[1][:-1]
+
+
+def _walkable(array: NDArray[Any], kind: np.dtype[Any] | None = None) -> bool:
+    """Return whether an array is of a type, or of any that scores have in C, and lies there in one piece."""
+    known = array.dtype in _KINDS if kind is None else array.dtype == kind
+    return known and array.flags.c_contiguous and array.flags.aligned
+
+
+def _flushed(scores: Floats) -> bool:
+    """Return whether some scores may lose their bits as C widens them for their hash."""
+    return scores.dtype != _DOUBLE and flushes()
+
+
+def _at(array: NDArray[Any]) -> int:
+    return array.ctypes.data
+
+
+@cache
+def kernels() -> Plain:
+    """Return the fastest kernels there are, or those that PAC_WRAP_KERNELS names: native or plain."""
+    wanted = os.environ.get("PAC_WRAP_KERNELS", "")
+    if wanted not in ("", "native", "plain"):
+        raise InputError(
+            f"PAC_WRAP_KERNELS must be native or plain, got {wanted!r}; unset it for the fastest"
+        )
+    if wanted != "plain":
+        try:
+            return Native(library())
+        except (OSError, RuntimeError) as error:  # RuntimeError: no thread can be started
+            if wanted:
+                raise InputError(
+                    f"PAC_WRAP_KERNELS is native, but the library cannot be loaded: {error};"
+                    " install again where there is a C compiler, or unset it"
+                ) from error
+            # one that was never compiled is nothing to warn of
+            if not isinstance(error, FileNotFoundError):
+                warnings.warn(
+                    f"the compiled kernels cannot be used, so NumPy does the same more slowly: {error};"
+                    " install the package again, or set PAC_WRAP_KERNELS=plain",
+                    PACWrapWarning,
+                    stacklevel=2,
+                )
+    return Plain()
+
+
+def digest(scores: Floats) -> str:
+    """Return 16 hex digits that depend on the scores but not on their order.
+
+    The sum, modulo 2^64, of xxhash64 (seed 42) of each score as a double, 0.0 for -0.0. Finds accidents,
+    not forgers. Sums of chunks merge, so any engine can compute it (decision 17).
+
+    >>> digest(np.array([1.0]))
+    'e1fd6e07fee8ad53'
+    >>> digest(np.array([1.0, 2.0, 2.0])) == digest(np.array([2.0, 1.0, 2.0]))
+    True
+    """
+    return as_digest(kernels().mix(scores))
+
+
+def as_digest(hash_sum: int) -> str:
+    """Return the digest that shows a sum of hashes.
+
+    >>> as_digest(255)
+    '00000000000000ff'
+    """
+    return f"{hash_sum % MODULUS:016x}"

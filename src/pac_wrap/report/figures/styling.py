@@ -1,0 +1,233 @@
+"""How figures are styled: colours on a light or dark page, the size of text, numbers, ticks, long labels."""
+
+import re
+from dataclasses import dataclass, replace
+from itertools import count, pairwise
+from math import floor, inf, log10
+from typing import Any, Final
+
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
+from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullFormatter
+
+_NARROW: Final = 4.5  # inches; a narrower figure is read on a phone
+_NARROW_AXES: Final = 250.0  # points
+_SMALL, _LARGE = 7.5, 9.0
+_NO_BREAK: Final = "\N{NO-BREAK SPACE}"
+_TIED: Final = re.compile(r" (?=[=%≤])|(?<=[=≤]) ")
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """The colours of one kind of page, and the size of all text in points.
+
+    Parameters
+    ----------
+    text, muted, faint : str
+        Colours of text and lines, of what stands back, and of areas.
+    normal, anomalous : str
+        Colours of the two classes.
+    size : float
+        The size of all text in points.
+
+    Examples
+    --------
+    >>> style(dark=True).of_class("anomalous")
+    '#E8702A'
+    """
+
+    text: str
+    muted: str
+    faint: str
+    normal: str
+    anomalous: str
+    size: float = _LARGE
+
+    def of_class(self, name: str) -> str:
+        """Return the colour of a class."""
+        return self.normal if name == "normal" else self.anomalous
+
+
+# Okabe and Ito's blue and vermilion stay apart for every kind of colour vision; on a dark page the blue is
+# their lighter one
+_LIGHT: Final = Style(text="#1A1A1A", muted="#595959", faint="#D9D9D9", normal="#0072B2", anomalous="#D55E00")
+_DARK: Final = Style(text="#EDEDED", muted="#B3B3B3", faint="#4D4D4D", normal="#56B4E9", anomalous="#E8702A")
+
+
+def style(dark: bool = False) -> Style:
+    """Return the colours for a light or a dark page.
+
+    Parameters
+    ----------
+    dark : bool
+        Whether the page is dark.
+
+    Returns
+    -------
+    Style
+        The colours.
+
+    Examples
+    --------
+    >>> style().normal, style(dark=True).normal
+    ('#0072B2', '#56B4E9')
+    """
+    return _DARK if dark else _LIGHT
+
+
+def new_axes(width: float = 6.5, height: float | None = None) -> Axes:
+    """Return the axes of a new, transparent figure that pyplot knows nothing of.
+
+    Parameters
+    ----------
+    width, height : float
+        The size of the figure in inches; the height follows from the width unless it is given.
+
+    Returns
+    -------
+    Axes
+        The axes of the figure.
+
+    Examples
+    --------
+    >>> new_axes(3.2).get_figure().get_size_inches().tolist()
+    [3.2, 2.72]
+    """
+    if height is None:
+        height = width * (0.85 if width < _NARROW else 0.62)
+    figure = Figure(figsize=(width, height), dpi=100, layout="constrained", facecolor="none")
+    return figure.add_subplot(facecolor="none")
+
+
+def prepare(ax: Axes | None, dark: bool) -> tuple[Axes, Style]:
+    """Return the axes to draw on, in the colours of the page, and the style with its size of text."""
+    ax = new_axes() if ax is None else ax
+    chosen = replace(style(dark), size=_SMALL if room(ax) < _NARROW_AXES else _LARGE)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["bottom", "left"]].set_color(chosen.muted)
+    ax.tick_params(which="both", color=chosen.muted, labelcolor=chosen.text, labelsize=chosen.size)
+    for label in (ax.xaxis.label, ax.yaxis.label, ax.title):
+        label.set_color(chosen.text)
+        label.set_fontsize(chosen.size)
+    return ax, chosen
+
+
+def room(ax: Axes) -> float:
+    """Return the width of the axes in points; before the first layout, about what it will be."""
+    return ax.bbox.width * 72.0 / ax.figure.dpi
+
+
+def text_width(text: str, size: float) -> float:
+    """Return the width of one line of text in points."""
+    return float(text_to_path.get_text_width_height_descent(text, FontProperties(size=size), ismath=False)[0])
+
+
+def wrap(text: str, width: float, size: float) -> list[str]:
+    """Return the text in lines no wider than `width` points; a number stays with its sign and its name.
+
+    >>> wrap("classes of n = 1,000", 60.0, 9.0)
+    ['classes of', 'n = 1,000']
+    """
+    lines = [""]
+    for word in _TIED.sub(_NO_BREAK, text).split(" "):
+        longer = f"{lines[-1]} {word}".strip(" ")
+        if lines[-1] and text_width(longer, size) > width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return [line.replace(_NO_BREAK, " ") for line in lines]
+
+
+def label_axes(ax: Axes, style: Style, x: str, y: str) -> None:
+    """Label both axes, the lower one in as many lines as it needs."""
+    ax.set_xlabel("\n".join(wrap(x, room(ax), style.size)))
+    ax.set_ylabel(y)
+
+
+def minus(text: str) -> str:
+    """Return a number's text with a minus sign instead of a hyphen."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def number(value: float, span: float = inf) -> str:
+    """Return a number with four digits, or as many as place it on an axis of that span.
+
+    >>> number(1.23456), number(1e9 + 1.5, span=10.0), number(inf)
+    ('1.235', '1000000001.5', 'inf')
+    """
+    texts = (f"{value:.{digits}g}" for digits in range(4, 18))
+    return minus(
+        next(text for text in texts if float(text) == value or abs(float(text) - value) <= 1e-3 * span)
+    )
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, without the sign; it is 100 only where it is exactly that.
+
+    >>> percent(0.12345), percent(0.99999)
+    ('12.3', '99.9')
+    """
+    text = f"{100.0 * share:.3g}"
+    return "99.9" if text == "100" and share < 1.0 else text
+
+
+class PlainTicks(Formatter):
+    """Numbers written out with the fewest digits that tell the ticks apart; no offset hidden in a corner."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return one tick on its own."""
+        return number(x)
+
+    def format_ticks(self, values: Any) -> list[str]:
+        """Return all ticks with the same number of digits.
+
+        >>> PlainTicks().format_ticks([0.0, 0.25, 0.5])
+        ['0.00', '0.25', '0.50']
+        >>> PlainTicks().format_ticks([1e9, 1e9 + 1])
+        ['1000000000', '1000000001']
+        """
+        ticks = [float(value) for value in values]
+        if not ticks:
+            return []
+        step = min((b - a for a, b in pairwise(ticks)), default=1e-6 * abs(ticks[0]))
+        ticks = [0.0 if abs(tick) < 1e-6 * step else tick for tick in ticks]
+        largest = max(abs(tick) for tick in ticks)
+        fixed = largest == 0.0 or 1e-3 <= largest < 1e6
+        forms = ((f"{{:.{digits}f}}" if fixed else f"{{:.{digits + 1}g}}").format for digits in count())
+        form = next(
+            form for form in forms if all(abs(float(form(tick)) - tick) <= 1e-3 * step for tick in ticks)
+        )
+        return [minus(form(tick)) for tick in ticks]
+
+
+def round_ticks(most: int) -> MaxNLocator:
+    """Return a locator of at most so many intervals between round numbers."""
+    return MaxNLocator(most, steps=[1, 2, 5, 10], min_n_ticks=1)
+
+
+def log_ticks(axis: Axis) -> None:
+    """Put ticks at powers of ten, written out."""
+    axis.set_major_locator(LogLocator(numticks=7))
+    axis.set_major_formatter(short_tick)
+    axis.set_minor_formatter(NullFormatter())
+
+
+def decade_below(value: float) -> float:
+    """Return the power of ten at which a log scale begins, so that the value is well above its edge.
+
+    >>> decade_below(10.0), decade_below(3.0)
+    (1.0, 1.0)
+    """
+    return float(10.0 ** floor(log10(value) - 0.3))
+
+
+def short_tick(value: float, _: float = 0.0) -> str:
+    """Return a tick of a log scale, as short as can be.
+
+    >>> short_tick(0.1), short_tick(100.0)
+    ('0.1', '100')
+    """
+    return minus(f"{value:g}")

@@ -1,0 +1,151 @@
+"""The figures of an HTML report, each drawn once: the page gives it its colours and its width."""
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pac_wrap.errors import UpsideDownWarning
+from pac_wrap.method.calibrate import calibrate
+from pac_wrap.report.content import Content
+from pac_wrap.report.figures.distributions import plot_boxes, plot_scores
+from pac_wrap.report.figures.held_out import plot_held_out
+from pac_wrap.report.figures.plan import plot_plan
+from pac_wrap.report.figures.rates import plot_rates
+from pac_wrap.report.figures.styling import new_axes
+from pac_wrap.report.figures.svg import to_svg
+from pac_wrap.report.numbers import ceiling
+from pac_wrap.report.subject import Report, error_rates
+from pac_wrap.report.verdict_table import range_words, ranges
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    Draw = Callable[..., Axes]
+
+_WIDTH: Final = 3.2  # inches; text that can be read on a phone, and is not too large beside a caption
+_DIGITS: Final = re.compile(r"(\.\d\d)\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class PageFigure:
+    """A figure: what it is called, what it shows in words, and how it is drawn."""
+
+    name: str
+    title: str
+    caption: str
+    alt: str
+    draw: "Draw"
+
+    @property
+    def svg(self) -> str:
+        """The drawing, as an element of the page."""
+        figure = self.draw(ax=new_axes(_WIDTH)).get_figure(root=True)
+        assert figure is not None
+        return page_svg(to_svg(figure, alt=self.alt, prefix=f"{self.name}-"))
+
+
+def page_figures(report: Report, content: Content) -> Iterator[PageFigure]:
+    """Return the figures of a report in order."""
+    certificate, normal, anomalous = report.certificate, report.normal, report.anomalous
+
+    def drawn(plot: "Draw", *arguments: Any, **options: Any) -> "Draw":
+        return lambda **page: plot(*arguments, **options, **page)
+
+    counts = f"{normal.size:,} normal and {anomalous.size:,} anomalous calibration points"
+    words = range_words(ranges(certificate.rule))
+    rule = "; ".join(f"{verdict.name.lower()}: {text}" for verdict, text in words.items())
+    yield PageFigure(
+        "scores",
+        "Scores of both classes.",
+        "Each class adds up to 100 %.",
+        f"Histogram of the scores of {counts}, in percent of each class. Verdicts: {rule}.",
+        drawn(plot_scores, certificate, normal, anomalous),
+    )
+    yield PageFigure(
+        "log",
+        "The same on a log scale.",
+        "It shows the tails, where the errors are.",
+        f"Histogram of the scores of {counts}, in percent of each class, on a logarithmic scale."
+        f" Verdicts: {rule}.",
+        drawn(plot_scores, certificate, normal, anomalous, log=True),
+    )
+    if certificate.overlap.single:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UpsideDownWarning)
+            asked = calibrate(normal, anomalous, certificate.guarantee)
+        both = range_words(ranges(asked.rule))
+        before = "; ".join(f"{verdict.name.lower()}: {text}" for verdict, text in both.items())
+        yield PageFigure(
+            "boxes",
+            "Two thresholds, and the single one.",
+            "Two thresholds leave points undecided where the ceilings asked for demand it; "
+            + (
+                "no single one was found."
+                if certificate.certified is None
+                else "the single one decides them all."
+            ),
+            f"Box plots of the scores of {counts}. Two thresholds as asked for, {before}."
+            f" One threshold, {rule}.",
+            drawn(plot_boxes, asked, certificate, normal, anomalous),
+        )
+    promised = [
+        f"{rate.name} at most {ceiling(rate.certified)}"
+        for rate in error_rates(certificate)
+        if rate.certified is not None
+    ]
+    yield PageFigure(
+        "rates",
+        "Error rates against the threshold.",
+        "A higher threshold gives fewer false alarms and more missed anomalies.",
+        f"FPR and FNR of {counts} as one threshold moves along the scores, with exact upper bounds. Ceilings:"
+        f" {', '.join(promised) or 'none certified'}. Verdicts: {rule}.",
+        drawn(plot_rates, certificate, normal, anomalous),
+    )
+    if report.metrics is not None:
+        found = "; ".join(
+            f"{row.name} {row.measured}, ceiling {row.ceiling}, {row.finding}" for row in content.held_out
+        )
+        yield PageFigure(
+            "held-out",
+            "Measured on held-out points.",
+            "Points that were not used to calibrate.",
+            f"Rates on held-out points with exact intervals: {found}.",
+            drawn(plot_held_out, certificate, report.metrics),
+        )
+    deltas = [rate.asked_delta for rate in error_rates(certificate) if rate.asked is not None]
+    needs = "; ".join(f"{row.promise} needs at least {row.none_tolerated:,} labels" for row in content.plan)
+    yield PageFigure(
+        "plan",
+        "How many labels a promise needs.",
+        "The fewer errors are tolerated among the labels, the fewer labels are needed, and the more cautious"
+        " the threshold becomes.",
+        f"Labels of one class against the rate they certify, for some numbers of errors among them. {needs}.",
+        drawn(plot_plan, delta=min(deltas), certificate=certificate),
+    )
+
+
+def page_svg(svg: str) -> str:
+    """Return an SVG element for a page whose style sheet decides on colours and fonts, in fewer bytes.
+
+    What matplotlib writes as a style becomes attributes, which any rule of the page overrides and for which
+    its content policy needs no exception. Coordinates are given to a hundredth of a point.
+
+    >>> page_svg('<g><path d="M 1.23456 2 \\n" style="fill: #abc; x: 1"/>\\n <text>1.234</text></g>')
+    '<g><path d="M 1.23 2 " fill="#abc" x="1"/><text>1.234</text></g>'
+    """
+
+    def attributes(style: re.Match[str]) -> str:
+        pairs = (declaration.split(":", 1) for declaration in style[1].split(";") if declaration.strip())
+        return "".join(
+            f' {name.strip()}="{value.strip()}"' for name, value in pairs if name.strip() != "font-family"
+        )
+
+    def shorten(tag: re.Match[str]) -> str:
+        text = tag.group()
+        if not text.startswith("<svg "):
+            text = _DIGITS.sub(r"\1", text).replace("\n", "")
+        return re.sub(r' style="([^"]*)"', attributes, text)
+
+    return re.sub(r">\s+<", "><", re.sub(r"<[^<>]+>", shorten, svg))

@@ -1,0 +1,276 @@
+"""How much points depend on each other in time, and as how many independent ones they count.
+
+A diagnostic: it estimates, and promises nothing. What is judged is one indicator, such as that of an error
+(`exceedances`); `worth` judges a class by several.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import (
+    Scores,
+    as_scores,
+    check_choice,
+    check_count,
+    check_positive,
+    check_same_length,
+)
+from pac_wrap.errors import InputError
+from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.series.splits import as_positions
+from pac_wrap.series.windows import Indices
+
+_LONGEST: Final = 1 << 26
+# what the Fourier transform adds to a term that is 0 must not decide where a sum ends
+_ROUNDING: Final = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """How many independent points n points are worth, and how far apart they no longer seem to depend.
+
+    Attributes
+    ----------
+    n : int
+        The number of points.
+    effective : float
+        The number of independent points whose mean would vary as much.
+    lag : int
+        The first distance, in units of the grid, at which the autocorrelation is within 2 / sqrt(pairs) of 0.
+        Few points show little: the bound is then wide, and the lag small for want of evidence.
+    autocorrelation : ndarray of float
+        The autocorrelation at lags 0, 1, 2, ...
+    """
+
+    n: int
+    effective: float
+    lag: int
+    autocorrelation: Scores
+
+    def spacing(self, every: int) -> int:
+        """Return how many steps apart points should be.
+
+        Parameters
+        ----------
+        every : int
+            The steps in one unit of the grid.
+
+        Returns
+        -------
+        int
+            The lag in steps.
+
+        Examples
+        --------
+        >>> dependence(np.repeat([0, 1, 0, 0], 25)).spacing(60)
+        900
+        """
+        return self.lag * check_positive("every", every)
+
+
+def exceedances(scores: ArrayLike, thresholds: Thresholds, anomalous: bool = False) -> NDArray[np.bool_]:
+    """Return which points of one class are errors.
+
+    Parameters
+    ----------
+    scores : array-like of float
+        The scores of one class.
+    thresholds : Thresholds
+        Normal points are errors from `alarm_from` on, anomalous points below `clear_below`.
+    anomalous : bool
+        Which class it is.
+
+    Returns
+    -------
+    ndarray of bool
+        Whether each point is an error.
+
+    Examples
+    --------
+    >>> exceedances([0.1, 0.8], Thresholds(alarm_from=0.7, clear_below=0.3))
+    array([False,  True])
+    >>> exceedances([0.1, 0.8], Thresholds(alarm_from=0.7, clear_below=0.3), anomalous=True)
+    array([ True, False])
+    """
+    check_choice("anomalous", anomalous, (True, False))
+    return np.asarray(thresholds.y_fn(scores) == 0 if anomalous else thresholds.y_fp(scores) == 1)
+
+
+def autocorrelation(
+    indicator: ArrayLike, positions: ArrayLike | None = None, max_lag: int | None = None
+) -> Scores:
+    """Return the autocorrelation of a sequence.
+
+    At lag k it is the mean product, over the pairs that are k apart, of the deviations from the mean of all
+    points, divided by that at lag 0.
+
+    Parameters
+    ----------
+    indicator : array-like of float
+        One finite value per point.
+    positions : array-like of int, optional
+        The places of the points on a regular grid, in units of the grid, where some are missing.
+    max_lag : int, optional
+        The last lag; all of them if None.
+
+    Returns
+    -------
+    ndarray of float
+        The autocorrelation at lags 0 to `max_lag`; NaN where no pair is so far apart, and for a constant
+        sequence at every lag but 0.
+
+    Examples
+    --------
+    >>> autocorrelation([1, 0, 1, 0], max_lag=2)
+    array([ 1., -1.,  1.])
+    """
+    values, steps = _on_grid(indicator, positions)
+    span = int(steps[-1] - steps[0])
+    last = span if max_lag is None else min(check_count("max_lag", max_lag), span)
+    sums, pairs = _lag_sums(values, steps)
+    found = _per_pair(sums, pairs)[: last + 1]
+    if max_lag is None or max_lag <= span:
+        return found
+    return np.concatenate([found, np.full(max_lag - span, np.nan)])
+
+
+def dependence(
+    indicator: ArrayLike, positions: ArrayLike | None = None, max_lag: int | None = None
+) -> Dependence:
+    """Return how the points of one class depend on each other, judged by one indicator, such as their errors.
+
+    effective = n / (1 + 2 sum_k (pairs_k / n) rho_k) over k = 1, 2, ..., where pairs_k pairs are k apart;
+    without holes these are n - k. The sum ends by Geyer's rule: before the first two neighbouring lags whose
+    terms are not positive together. It is at least 1 and at most n. A constant indicator shows no dependence:
+    `effective` is n and `lag` is 1, though nothing was learned.
+
+    Parameters
+    ----------
+    indicator, positions
+        As for `autocorrelation`.
+    max_lag : int, optional
+        Lags beyond are not looked at, such as those between series that were joined.
+
+    Returns
+    -------
+    Dependence
+        What the points are worth, and how far they depend.
+
+    Examples
+    --------
+    >>> found = dependence(np.repeat([0, 1, 0, 0], 25))
+    >>> found.n, round(found.effective, 1), found.lag
+    (100, 5.7, 15)
+    """
+    values, steps = _on_grid(indicator, positions)
+    last = None if max_lag is None else check_count("max_lag", max_lag) + 1
+    sums, pairs = _lag_sums(values, steps)
+    sums, pairs = sums[:last], pairs[:last]
+    rho = _per_pair(sums, pairs)
+    if sums[0] == 0.0:
+        return Dependence(values.size, float(values.size), 1, rho)
+    lags = np.flatnonzero(pairs)
+    terms = sums[lags] / sums[0]
+    small = np.abs(rho[lags[1:]]) <= 2.0 / np.sqrt(pairs[lags[1:]]) + _ROUNDING
+    lag = int(lags[1:][small.argmax()]) if small.any() else int(lags[-1]) + 1
+    inflation = max(2.0 * _initial_positive_sum(terms) - 1.0, 1.0)
+    return Dependence(values.size, max(values.size / inflation, 1.0), lag, rho)
+
+
+def effective_sample_size(indicator: ArrayLike, positions: ArrayLike | None = None) -> float:
+    """Return how many independent points the points of a sequence are worth; see `dependence`.
+
+    Parameters
+    ----------
+    indicator, positions
+        As for `autocorrelation`.
+
+    Returns
+    -------
+    float
+        From 1 to the number of points.
+
+    Examples
+    --------
+    >>> effective_sample_size([0, 1] * 50)
+    100.0
+    """
+    return dependence(indicator, positions).effective
+
+
+def misleading(found: Dependence) -> bool:
+    """Return whether points are worth less than half of their number.
+
+    Parameters
+    ----------
+    found : Dependence
+        What `dependence` returned.
+
+    Returns
+    -------
+    bool
+        Whether their number overstates the evidence.
+
+    Examples
+    --------
+    >>> misleading(dependence(np.repeat([0, 1, 0, 0], 25)))
+    True
+    """
+    return found.effective < found.n / 2.0
+
+
+def _on_grid(indicator: ArrayLike, positions: ArrayLike | None) -> tuple[Scores, Indices]:
+    """Return the deviations from the mean, scaled so that their squares stay finite, and their places."""
+    values = as_scores(indicator, "indicator")
+    if values.size == 0:
+        raise InputError("indicator is empty; pass at least one point")
+    if not np.isfinite(values).all():
+        raise InputError("indicator must be finite, got infinite values; pass exceedances, which are 0 or 1")
+    steps = np.arange(values.size, dtype=np.intp) if positions is None else as_positions(positions)
+    check_same_length("indicator", values.size, "positions", steps.size)
+    if steps[-1] - steps[0] >= _LONGEST:
+        raise InputError(
+            f"positions must span at most {_LONGEST:,} units of the grid, got {steps[-1] - steps[0] + 1:,};"
+            " count in units of the grid, for example starts // every"
+        )
+    low, high = values.min(), values.max()
+    if low == high:
+        return np.zeros(values.size), steps
+    scaled = values / np.abs(values).max()
+    scaled -= scaled.mean()
+    return scaled / np.abs(scaled).max(), steps
+
+
+def _lag_sums(values: Scores, steps: Indices) -> tuple[Scores, Indices]:
+    """Return, for each lag, the sum of products over the pairs that far apart, and the number of pairs."""
+    size = int(steps[-1] - steps[0]) + 1
+    padded = 1 << (2 * size - 1).bit_length()
+
+    def sums(weights: Scores) -> Scores:
+        grid = np.zeros(padded)
+        grid[steps - steps[0]] = weights
+        transformed = np.fft.rfft(grid)
+        return np.asarray(np.fft.irfft(transformed.real**2 + transformed.imag**2, padded)[:size])
+
+    if size == values.size:  # no holes
+        return sums(values), np.arange(size, 0, -1, dtype=np.intp)
+    return sums(values), np.rint(sums(np.ones(values.size))).astype(np.intp)
+
+
+def _per_pair(sums: Scores, pairs: Indices) -> Scores:
+    found = np.full(sums.size, np.nan)
+    found[0] = 1.0
+    if sums[0] > 0.0:
+        there = pairs > 0
+        found[there] = sums[there] / pairs[there] / (sums[0] / pairs[0])
+    return found
+
+
+def _initial_positive_sum(terms: Scores) -> float:
+    """Return the sum of neighbouring pairs of terms, from the first, up to the first pair not above 0."""
+    pairs = np.append(terms, 0.0)[: terms.size + terms.size % 2].reshape(-1, 2).sum(axis=1)
+    ended = pairs <= _ROUNDING
+    return float(pairs[: ended.argmax()].sum() if ended.any() else pairs.sum())

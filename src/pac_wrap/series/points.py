@@ -1,0 +1,276 @@
+"""Windows as points to calibrate with: scores, labels and places in time, of one series or of several."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import Scores, check_aligned
+from pac_wrap.errors import DependenceWarning, InputError
+from pac_wrap.method.bounds import min_samples
+from pac_wrap.method.calibrate import Request, calibrate
+from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.sampling import OF_SERIES, Reduce, Sampling
+from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.series.dependence import Dependence, dependence, exceedances
+from pac_wrap.series.splits import SeriesSplit
+from pac_wrap.series.windows import Indices, windows
+from pac_wrap.series.worth import Worth, worth
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """One point per window of a series, or of several; made by `window_points`.
+
+    Attributes
+    ----------
+    scores, labels : ndarray
+        The score of each window, and its label: 1 if any of its steps is anomalous.
+    positions : ndarray of int
+        The step at which each window begins.
+    length, every, reduce
+        The steps of a window, the distance between two starts, and what is taken of a window's scores.
+    longest : int
+        How many windows the longest series has room for.
+
+    Examples
+    --------
+    >>> points = window_points(np.arange(12.0), [0] * 10 + [1, 0], length=2, every=5)
+    >>> points.scores, points.labels, points.positions
+    (array([ 1.,  6., 11.]), array([0, 0, 1], dtype=int8), array([ 0,  5, 10]))
+    """
+
+    scores: Scores
+    labels: NDArray[np.int8]
+    positions: Indices
+    length: int
+    every: int
+    reduce: Reduce
+    longest: int
+
+    def of_class(self, anomalous: bool, among: Indices | None = None) -> Indices:
+        """Return the indices of the points of one class.
+
+        Parameters
+        ----------
+        anomalous : bool
+            Which class.
+        among : ndarray of int, optional
+            The indices of the points to look at; all of them if None.
+
+        Returns
+        -------
+        ndarray of int
+            Ascending indices.
+        """
+        index = np.arange(self.scores.size) if among is None else among
+        return np.asarray(index[self.labels[index] == anomalous])
+
+    def dependence(
+        self, thresholds: Thresholds, anomalous: bool, among: Indices | None = None
+    ) -> Dependence | None:
+        """Return how far the errors of one class depend on each other.
+
+        Parameters
+        ----------
+        thresholds : Thresholds
+            What makes a point an error.
+        anomalous, among
+            As for `of_class`.
+
+        Returns
+        -------
+        Dependence or None
+            None without errors to judge by; what the points are worth also then: `worth`.
+        """
+        index = self.of_class(anomalous, among)
+        threshold = thresholds.clear_below if anomalous else thresholds.alarm_from
+        if index.size == 0 or threshold is None:
+            return None
+        errors = exceedances(self.scores[index], thresholds, anomalous)
+        if errors.all() or not errors.any():
+            return None
+        return dependence(errors, self.positions[index] // self.every, max_lag=self.longest)
+
+    def worth(self, thresholds: Thresholds, anomalous: bool, among: Indices | None = None) -> Worth:
+        """Return how many independent points those of one class are worth.
+
+        Parameters
+        ----------
+        thresholds, anomalous, among
+            As for `dependence`.
+
+        Returns
+        -------
+        Worth
+            Judged by all scores of the class, not by errors alone.
+        """
+        index = self.of_class(anomalous, among)
+        scores = self.scores[index]
+        threshold = thresholds.clear_below if anomalous else thresholds.alarm_from
+        errors = 0 if threshold is None else int(exceedances(scores, thresholds, anomalous).sum())
+        events = np.unique(self._events()[index]).size if anomalous else None
+        return worth(scores, anomalous=anomalous, errors=errors, events=events)
+
+    def _events(self) -> Indices:
+        """Return a number for each point that neighbours share if both are anomalous: that of their event."""
+        together = (np.diff(self.positions) == self.every) & (self.labels[1:] == 1) & (self.labels[:-1] == 1)
+        return np.concatenate([[0], np.cumsum(~together)])
+
+
+def window_points(
+    scores: ArrayLike, labels: ArrayLike, *, length: int = 1, every: int = 1, reduce: Reduce = "max"
+) -> Points:
+    """Return the windows of one series as points; windows that touch a detector's warm-up are left out.
+
+    Parameters
+    ----------
+    scores, labels : array-like
+        One score and one label, 0 or 1, per step; leading NaN scores are the warm-up.
+    length, every : int
+        The steps of a window, and the distance between two starts.
+    reduce : {"max", "mean", "last"}
+        What is taken of a window's scores.
+
+    Returns
+    -------
+    Points
+        One point per window.
+
+    Examples
+    --------
+    >>> window_points([0.1, 0.7, 0.2, 0.3], [0, 1, 0, 0], length=2, every=2).scores
+    array([0.7, 0.3])
+    """
+    check_aligned("scores", scores, "labels", labels)
+    found = windows(scores, length, every)
+    longest = found.dropped + len(found)
+    return Points(
+        found.scores(scores, reduce), found.labels(labels), found.starts, length, every, reduce, longest
+    )
+
+
+def joined(series: Sequence[Points]) -> Points:
+    """Return the points of several series as one, so far apart in time that none seems to follow another.
+
+    Parameters
+    ----------
+    series : sequence of Points
+        The points of each series, made with the same windows.
+
+    Returns
+    -------
+    Points
+        All of them.
+
+    Examples
+    --------
+    >>> one = window_points([0.1, 0.2, 0.3], [0, 0, 1], length=1, every=1)
+    >>> joined([one, one]).scores
+    array([0.1, 0.2, 0.3, 0.1, 0.2, 0.3])
+    """
+    if not series:
+        raise InputError("series is empty; pass the points of at least one series")
+    first, starts, begin = series[0], [], 0
+    apart = 1 + max(points.longest for points in series)  # further than any autocorrelation is looked at
+    for points in series:
+        if (points.length, points.every, points.reduce) != (first.length, first.every, first.reduce):
+            raise InputError(
+                "all series must have the same windows; make them with the same length and every"
+            )
+        starts.append(points.positions + begin)
+        begin = (int(starts[-1][-1]) // first.every + apart) * first.every
+    scores, labels = ([getattr(points, name) for points in series] for name in ("scores", "labels"))
+    return replace(
+        first,
+        scores=np.concatenate(scores),
+        labels=np.concatenate(labels),
+        positions=np.concatenate(starts),
+        longest=max(points.longest for points in series),
+    )
+
+
+def calibrate_points(
+    points: Points,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    split: SeriesSplit | None = None,
+    overlap: str | Overlap | None = None,
+) -> Certificate:
+    """Return the certificate of the calibration part of some windows (of all, without a split).
+
+    It carries the windows, the split and what the points are worth, and it assumes mixing instead of
+    independence. A `DependenceWarning` says where n overstates the evidence, and what would help: if points
+    of a class are worth less than half of their number, if nothing can be said of them, or if all anomalies
+    belong to one or two events.
+
+    Parameters
+    ----------
+    points : Points
+        What `window_points` returned, or `joined`.
+    guarantee : Guarantee or Request, optional
+        What to promise; see `calibrate`.
+    split : SeriesSplit, optional
+        Which points calibrate; all of them if None.
+    overlap : str or Strategy, optional
+        What is done where the classes overlap; see `calibrate`.
+
+    Returns
+    -------
+    Certificate
+        With `sampling`, which says how the points were taken.
+
+    Raises
+    ------
+    InputError
+        If the split was made of other points.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> labels = np.tile(np.repeat([0, 1], [60, 30]), 100)
+    >>> points = window_points(random.normal(5 * labels), labels, length=5, every=20)
+    >>> certificate = calibrate_points(points, Guarantee(0.1, 0.1, 0.1, 0.1))
+    >>> certificate.regime.value, str(certificate.sampling)
+    ('separated', 'windows of 5 in every 20 steps (max), all of them calibrate')
+    """
+    if not isinstance(points, Points) or not isinstance(split, SeriesSplit | None):
+        raise InputError(
+            "points must come from window_points and split from block_split or random_split, got"
+            f" {type(points).__name__} and {type(split).__name__}"
+        )
+    calibrating = None if split is None else split.calibration
+    if calibrating is not None and calibrating.size and calibrating[-1] >= points.scores.size:
+        raise InputError(
+            f"split must divide these {points.scores.size:,} points, but names point {calibrating[-1]:,};"
+            " make it of these points"
+        )
+    certificate = calibrate(
+        points.scores[points.of_class(False, calibrating)],
+        points.scores[points.of_class(True, calibrating)],
+        guarantee,
+        overlap=overlap,
+    )
+    found = [points.worth(certificate.thresholds, anomalous, calibrating) for anomalous in (False, True)]
+    for one, name, evidence in zip(
+        found, ("normal", "anomalous"), (certificate.normal, certificate.anomalous), strict=True
+    ):
+        budget = evidence.budget
+        if budget is None or budget.errors is None or certificate.certified is None:
+            continue  # nothing is promised that could be wrong
+        text = one.warning(name, points.every, min_samples(budget.rate, budget.delta))
+        if text is not None:
+            warnings.warn(text, DependenceWarning, stacklevel=2)
+    sampling = Sampling(
+        points.length,
+        points.every,
+        points.reduce,
+        "none" if split is None else split.kind,
+        0 if split is None else split.gap,
+        None if split is None else split.block,
+        *(one.effective for one in found),
+    )
+    return replace(certificate, sampling=sampling, assumptions=OF_SERIES)

@@ -1,0 +1,261 @@
+"""Two parts of the points of a series, one to calibrate with and one to test on: at random, or in blocks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import (
+    as_anomaly_mask,
+    as_array,
+    check_count,
+    check_positive,
+    check_rate,
+    check_same_length,
+)
+from pac_wrap.errors import InputError
+from pac_wrap.series.windows import Indices
+
+_DRAWS: Final = 100
+_TOO_FAR: Final = 1 << 62
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesSplit:
+    """Which points calibrate and which test; made by `random_split` or `block_split`.
+
+    Attributes
+    ----------
+    calibration, test : ndarray of int
+        Ascending indices of the points of each part; points in neither were left out.
+    kind : {"random", "blocks"}
+        How the points were divided.
+    gap : int
+        How many steps lie at least between points of different parts.
+    block : int or None
+        The steps of a block of time; None for a random division.
+    """
+
+    calibration: Indices
+    test: Indices
+    kind: Literal["random", "blocks"]
+    gap: int = 0
+    block: int | None = None
+
+
+Splitter = Callable[[np.random.Generator], SeriesSplit]
+
+
+def random_split(labels: ArrayLike, random: np.random.Generator, *, calibration: float = 0.2) -> SeriesSplit:
+    """Return a division of the points at random; neighbours in time may end up in different parts.
+
+    Parameters
+    ----------
+    labels : array-like of int
+        0 or 1 for each point.
+    random : numpy.random.Generator
+        What draws.
+    calibration : float
+        The share of each class that calibrates.
+
+    Returns
+    -------
+    SeriesSplit
+        Every point, in one of the two parts.
+
+    Raises
+    ------
+    InputError
+        If a class has fewer than two points.
+
+    Examples
+    --------
+    >>> split = random_split([0] * 10 + [1] * 5, np.random.default_rng(0))
+    >>> split.calibration, split.test.size
+    (array([ 4,  6, 10]), 12)
+    """
+    check_random(random)
+    return random_splitter(labels, calibration=calibration)(random)
+
+
+def random_splitter(labels: ArrayLike, *, calibration: float = 0.2) -> Splitter:
+    """Return a function that draws random divisions of these points, each with a generator."""
+    mask = as_anomaly_mask(labels)
+    share = check_rate("calibration", calibration)
+    classes = [np.flatnonzero(mask == kind) for kind in (False, True)]
+    for name, points in zip(("normal", "anomalous"), classes, strict=True):
+        if points.size < 2:
+            raise InputError(
+                f"labels must mark at least 2 {name} points, one for each part, got {points.size};"
+                " pass a longer series"
+            )
+
+    def draw(random: np.random.Generator) -> SeriesSplit:
+        chosen = np.zeros(mask.size, dtype=bool)
+        for points in classes:
+            chosen[_draw_share(points, share, random)] = True
+        return SeriesSplit(np.flatnonzero(chosen), np.flatnonzero(~chosen), "random")
+
+    return draw
+
+
+def block_split(
+    positions: ArrayLike,
+    labels: ArrayLike,
+    random: np.random.Generator,
+    *,
+    calibration: float = 0.2,
+    block: int,
+    gap: int,
+    extent: int = 1,
+) -> SeriesSplit:
+    """Return a division of the points in blocks of time, with a gap between the two parts.
+
+    A point belongs to the block it begins in. Of the blocks that hold an anomalous point, and of those that
+    hold none, the share `calibration` is drawn at random, at least one of each kind for either part. Points
+    of the other blocks test, unless they are too close to a calibration point. A draw that leaves a class out
+    of the test part is drawn again.
+
+    Parameters
+    ----------
+    positions : array-like of int
+        The step at which each point begins, such as the starts of windows.
+    labels : array-like of int
+        0 or 1 for each point.
+    random : numpy.random.Generator
+        What draws.
+    calibration : float
+        The share of blocks of each kind that calibrates.
+    block : int
+        The steps of a block.
+    gap : int
+        The least number of steps from the last step of a point in one part to the first of one in the other.
+    extent : int
+        The steps of a point, such as the length of windows.
+
+    Returns
+    -------
+    SeriesSplit
+        The points of both parts; those in the gaps are left out.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two blocks of a kind, or the gap leaves a class out of the test part.
+
+    Examples
+    --------
+    >>> labels = np.zeros(100, dtype=int)
+    >>> labels[[15, 35, 85]] = 1
+    >>> split = block_split(np.arange(100), labels, np.random.default_rng(1), block=10, gap=3)
+    >>> np.unique(split.calibration // 10), split.test.size
+    (array([1, 9]), 74)
+    """
+    check_random(random)
+    draw = block_splitter(positions, labels, calibration=calibration, block=block, gap=gap, extent=extent)
+    return draw(random)
+
+
+def block_splitter(
+    positions: ArrayLike,
+    labels: ArrayLike,
+    *,
+    calibration: float = 0.2,
+    block: int,
+    gap: int,
+    extent: int = 1,
+) -> Splitter:
+    """Return a function that draws divisions of these points in blocks, each with a generator."""
+    steps, mask = as_positions(positions), as_anomaly_mask(labels)
+    check_same_length("positions", steps.size, "labels", mask.size)
+    share = check_rate("calibration", calibration)
+    block, extent = check_positive("block", block), check_positive("extent", extent)
+    gap = check_count("gap", gap)
+    kinds, block_of = _blocks(steps, mask, block)
+    # without a gap the two parts share no step all the same; beyond the series there is nothing to reach
+    reach = min(max(gap, 1) + extent - 1, int(steps[-1] - steps[0]) + 1)
+
+    def draw(random: np.random.Generator) -> SeriesSplit:
+        for _ in range(_DRAWS):
+            chosen = np.zeros(block_of[-1] + 1, dtype=bool)
+            for blocks in kinds:
+                chosen[_draw_share(blocks, share, random)] = True
+            calibrating = chosen[block_of]
+            testing = _far_from(calibrating, steps, reach)
+            if mask[testing].any() and not mask[testing].all():
+                return SeriesSplit(np.flatnonzero(calibrating), np.flatnonzero(testing), "blocks", gap, block)
+        raise InputError(
+            f"a gap of {gap:,} steps leaves the test part without points of one class, in {_DRAWS} draws of"
+            f" blocks of {block:,} steps; choose a smaller gap, or larger blocks"
+        )
+
+    return draw
+
+
+def as_positions(positions: ArrayLike) -> Indices:
+    """Return positions as an array of whole numbers if each is greater than the one before.
+
+    >>> as_positions([0, 60, 120])
+    array([  0,  60, 120])
+    """
+    array = as_array(positions, "positions")
+    if array.ndim != 1:
+        raise InputError(
+            f"positions must be one-dimensional, one step number per point, got shape {array.shape}"
+        )
+    if array.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if array.dtype.kind not in "iu":
+        raise InputError(
+            f"positions must be whole step numbers, got dtype {array.dtype};"
+            " count steps from 0, for example with windows(...).starts"
+        )
+    late = array[1:] <= array[:-1]
+    if late.any():
+        first = int(late.argmax()) + 1
+        raise InputError(
+            f"positions must increase, but number {first} is {array[first]} after {array[first - 1]};"
+            " sort the points by time and drop repeated ones"
+        )
+    if array[0] < 0 or array[-1] >= _TOO_FAR:
+        raise InputError(
+            f"positions must lie between 0 and 2^62, got {array[0]} to {array[-1]}; count steps from 0"
+        )
+    return array.astype(np.intp)
+
+
+def check_random(random: np.random.Generator) -> None:
+    """Refuse anything but a NumPy generator."""
+    if not isinstance(random, np.random.Generator):
+        raise InputError(f"random must be a NumPy generator, got {random!r}; pass np.random.default_rng(0)")
+
+
+def _blocks(steps: Indices, mask: NDArray[np.bool_], block: int) -> tuple[tuple[Indices, Indices], Indices]:
+    """Return the blocks with and those without an anomalous point, and the block of each point."""
+    if not mask.any():
+        raise InputError("labels mark no anomaly, so that none can calibrate; pass a longer series")
+    number = steps // block
+    block_of = np.cumsum(np.diff(number, prepend=number[0]) > 0, dtype=np.intp)
+    anomalous = np.bincount(block_of, weights=mask) > 0
+    kinds = np.flatnonzero(anomalous), np.flatnonzero(~anomalous)
+    if min(kinds[0].size, kinds[1].size) < 2:
+        raise InputError(
+            f"a split needs at least 2 blocks with an anomaly and 2 without, got {kinds[0].size:,} and"
+            f" {kinds[1].size:,} blocks of {block:,} steps; choose a smaller block"
+        )
+    return kinds, block_of
+
+
+def _draw_share(items: Indices, share: float, random: np.random.Generator) -> Indices:
+    """Return the rounded share of the items, drawn at random; at least one is drawn and one is left."""
+    size = min(max(round(share * items.size), 1), items.size - 1)
+    return random.permutation(items)[:size]
+
+
+def _far_from(chosen: NDArray[np.bool_], steps: Indices, reach: int) -> NDArray[np.bool_]:
+    """Return which points begin at least `reach` steps before or after every chosen one."""
+    before = np.maximum.accumulate(np.where(chosen, steps, steps[0] - reach))
+    after = np.minimum.accumulate(np.where(chosen, steps, steps[-1] + reach)[::-1])[::-1]
+    return (steps - before >= reach) & (after - steps >= reach)

@@ -1,0 +1,271 @@
+"""Windows of a series: where they start, which are anomalous, and one score for each."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import (
+    Scores,
+    as_anomaly_mask,
+    as_array,
+    as_scores,
+    check_choice,
+    check_positive,
+    check_same_length,
+)
+from pac_wrap.errors import InputError
+from pac_wrap.method.sampling import Reduce
+
+Indices = NDArray[np.intp]
+
+_ROUNDING: Final = 1e-6
+# a gigabyte of step numbers
+_MOST: Final = 1 << 27
+
+
+def check_times(timestamps: ArrayLike) -> None:
+    """Refuse time stamps unless each follows the one before at the same step.
+
+    Steps count as equal if they differ from the usual one, their median, by a millionth of it at most; the
+    rounding of floating-point stamps is forgiven too.
+
+    Parameters
+    ----------
+    timestamps : array-like of numbers or datetime64
+        The time of each step.
+
+    Raises
+    ------
+    InputError
+        If a time is missing, or they are unsorted, repeated or irregular.
+
+    Examples
+    --------
+    >>> check_times([0.0, 0.1, 0.2])
+    >>> check_times([0, 1, 2, 4])
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: timestamps must be regular, but position 3 is 4 after 2, and the usual step \
+is 1; cut the series at the gap or fill it
+    """
+    times = as_array(timestamps, "timestamps")
+    if times.ndim != 1:
+        raise InputError(f"timestamps must be one-dimensional, one per step, got shape {times.shape}")
+    if times.size == 0:
+        return
+    if times.dtype.kind not in "iufM":
+        raise InputError(
+            f"timestamps must be numbers or datetime64, got dtype {times.dtype};"
+            ' convert them, for example with np.asarray(timestamps, dtype="datetime64[ns]")'
+        )
+    missing = ~np.isfinite(times)
+    if missing.any():
+        first = int(missing.argmax())
+        raise InputError(
+            f"timestamps must be finite, got {times[first]} at position {first}; drop or fix that step"
+        )
+    if times.size < 2:
+        return
+    for name, rule, wrong in (
+        ("sorted", "sort the series by time", times[1:] < times[:-1]),
+        ("distinct", "keep one step for each time", times[1:] == times[:-1]),
+    ):
+        if wrong.any():
+            raise InputError(f"timestamps must be {name}, but {_at(times, int(wrong.argmax()) + 1)}; {rule}")
+    steps = np.diff(times)
+    # the lower median is one of the steps, also where half of them are wrong
+    usual = np.partition(steps, (steps.size - 1) // 2)[(steps.size - 1) // 2]
+    slack = _ROUNDING * float(usual.astype(np.float64))
+    if times.dtype.kind == "f":
+        slack += 2.0 * float(np.spacing(np.abs(times).max()))
+    irregular = np.abs(steps.astype(np.float64) - usual.astype(np.float64)) > slack
+    if irregular.any():
+        where = _at(times, int(irregular.argmax()) + 1)
+        raise InputError(
+            f"timestamps must be regular, but {where}, and the usual step is {usual};"
+            " cut the series at the gap or fill it"
+        )
+
+
+def _at(times: NDArray[Any], position: int) -> str:
+    return f"position {position} is {times[position]} after {times[position - 1]}"
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Windows of a series, made by `windows`: the first `length` of every `every` steps.
+
+    Attributes
+    ----------
+    steps, length, every : int
+        The steps of the series, those of a window, and the distance between two starts.
+    starts : ndarray of int
+        The step at which each window begins.
+    dropped : int
+        How many windows before the first one touch the detector's warm-up and are left out.
+
+    Examples
+    --------
+    >>> found = windows(8, length=2, every=3)
+    >>> found.labels([0, 0, 1, 0, 1, 0, 0, 0])
+    array([0, 1, 0], dtype=int8)
+    >>> found.scores([1, 5, 9, 2, 3, 9, 4, 0], reduce="mean")
+    array([3. , 2.5, 2. ])
+    """
+
+    steps: int
+    length: int
+    every: int
+    starts: Indices
+    dropped: int
+
+    def __len__(self) -> int:
+        return self.starts.size
+
+    def labels(self, step_labels: ArrayLike) -> NDArray[np.int8]:
+        """Return the label of each window: 1 if it holds an anomalous step, else 0.
+
+        Parameters
+        ----------
+        step_labels : array-like of int
+            0 or 1 for each step of the series.
+
+        Returns
+        -------
+        ndarray of int8
+            One label per window.
+        """
+        mask = as_anomaly_mask(step_labels, name="step_labels")
+        check_same_length("step_labels", mask.size, "the series", self.steps)
+        return np.asarray(self._cut(mask).any(axis=1)).view(np.int8)
+
+    def scores(self, step_scores: ArrayLike, reduce: Reduce = "max") -> Scores:
+        """Return one score per window.
+
+        Parameters
+        ----------
+        step_scores : array-like of float
+            One score per step. NaN may stand only at the start, before the first window.
+        reduce : {"max", "mean", "last"}
+            What is taken of a window's scores: the largest, their mean, or that of the last step.
+
+        Returns
+        -------
+        ndarray of float
+            One score per window; infinities keep their meaning.
+
+        Raises
+        ------
+        InputError
+            If NaN follows the warm-up, or a mean of both infinities is asked for, which does not exist.
+        """
+        check_choice("reduce", reduce, ("max", "mean", "last"))
+        values, warm_up = _after_warm_up(step_scores, "step_scores")
+        check_same_length("step_scores", warm_up + values.size, "the series", self.steps)
+        if warm_up > self.starts[0]:
+            raise InputError(
+                f"step_scores begin with {warm_up:,} NaN, but the first window begins at step"
+                f" {self.starts[0]:,}; make the windows of these scores: windows(step_scores, ...)"
+            )
+        cut = self._cut(values, offset=warm_up)
+        if reduce == "last":
+            return cut[:, -1].copy()
+        return np.asarray(cut.max(axis=1)) if reduce == "max" else _means(cut, self.starts)
+
+    def _cut(self, values: NDArray[Any], offset: int = 0) -> NDArray[Any]:
+        """Return the windows as rows of a view, so that nothing is copied."""
+        return sliding_window_view(values, self.length)[self.starts[0] - offset :: self.every][: len(self)]
+
+
+def windows(series: int | ArrayLike, length: int, every: int) -> Windows:
+    """Return the whole windows of a series: the first `length` of every `every` steps.
+
+    Windows stay on the grid 0, every, 2 every, ...; those that touch the warm-up are left out.
+
+    Parameters
+    ----------
+    series : int or array-like of float
+        The number of steps, or one score per step whose leading NaN are the detector's warm-up. Any other NaN
+        is a gap and refused.
+    length, every : int
+        The steps of a window, and the distance between two starts, which is at least as large.
+
+    Returns
+    -------
+    Windows
+        Where the windows begin, and how many touch the warm-up.
+
+    Raises
+    ------
+    InputError
+        If no whole window is left, or windows would overlap.
+
+    Examples
+    --------
+    >>> windows(10, length=2, every=4).starts
+    array([0, 4, 8])
+    >>> found = windows([np.nan, 0.5, 0.1, 0.2, 0.3], length=1, every=2)
+    >>> found.starts, found.dropped
+    (array([2, 4]), 1)
+    """
+    length, every = check_positive("length", length), check_positive("every", every)
+    if length > every:
+        raise InputError(
+            f"length must not exceed every, or windows would overlap, got length = {length:,} and"
+            f" every = {every:,}; raise every"
+        )
+    if np.ndim(as_array(series, "series")) == 0:
+        steps, warm_up = check_positive("series", series), 0  # type: ignore[arg-type]  # refused if no whole number
+    else:
+        values, warm_up = _after_warm_up(series, "series")
+        steps = warm_up + values.size
+    if steps < length:
+        raise InputError(
+            f"series must be at least one window long, got {steps:,} steps and windows of {length:,};"
+            " pass a longer series or a smaller length"
+        )
+    if (steps - length) // every >= _MOST:
+        raise InputError(
+            f"series must have at most {_MOST:,} windows, got {steps:,} steps and one in every {every:,};"
+            " raise every"
+        )
+    starts = np.arange(0, steps - length + 1, every, dtype=np.intp)
+    dropped = int(np.searchsorted(starts, warm_up))
+    if dropped == starts.size:
+        raise InputError(
+            f"series has no whole window after its warm-up: its first {warm_up:,} of {steps:,} steps are NaN,"
+            f" and the last window begins at step {starts[-1]:,}; pass a longer series"
+        )
+    return Windows(steps, length, every, starts[dropped:], dropped)
+
+
+def _after_warm_up(values: ArrayLike, name: str) -> tuple[Scores, int]:
+    """Return the scores after the leading NaN, and the number of these."""
+    array = as_array(values, name)
+    if array.ndim != 1 or array.dtype.kind != "f":
+        return as_scores(array, name), 0
+    missing = np.isnan(array)
+    warm_up = array.size if missing.all() else int(np.argmin(missing))
+    gaps = missing[warm_up:]
+    if gaps.any():
+        raise InputError(
+            f"{name} must not contain NaN after the warm-up, got {int(gaps.sum()):,} of {array.size:,}, the"
+            f" first at position {warm_up + int(gaps.argmax())}; cut the series at the gap or fill it"
+        )
+    return as_scores(array[warm_up:], name), warm_up
+
+
+def _means(cut: NDArray[np.float64], starts: Indices) -> Scores:
+    low, high = cut.min(axis=1), cut.max(axis=1)
+    undefined = (low == -np.inf) & (high == np.inf)
+    if undefined.any():
+        raise InputError(
+            f"step_scores hold inf and -inf in {int(undefined.sum()):,} windows, the first at step"
+            f' {starts[undefined.argmax()]:,}, whose mean does not exist; use reduce="max" or "last"'
+        )
+    # divided first, sums of the largest doubles stay finite but for rounding, which clipping takes back
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.clip((cut / cut.shape[1]).sum(axis=1), low, high))

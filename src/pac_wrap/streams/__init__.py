@@ -1,0 +1,1 @@
+"""Rows that come one after the other: verdicts for batches, CSV and JSON lines."""

@@ -1,0 +1,97 @@
+"""Verdicts for scores without an end: batches in, verdicts out, in constant memory."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import as_scores, is_number
+from pac_wrap.errors import InputError
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.rule import Rule, Verdict
+
+
+class VerdictStream(Iterator[NDArray[np.int8]]):
+    """The verdicts of batches of scores, one int8 array for each batch, as `verdicts` gives them.
+
+    A batch is pulled when its verdicts are asked for and not before, so a slow reader slows the writer down,
+    and no more than one batch is held. `rows`, `normal`, `anomalous` and `abstained` count what was handed
+    out. A batch that is refused counts for nothing, and the next one can still be asked for; what the batches
+    themselves raise passes through.
+
+    Parameters
+    ----------
+    rule : Certificate or Rule
+        What decides.
+    batches : iterable of array-like
+        The scores, batch by batch.
+
+    Raises
+    ------
+    InputError
+        If rule or batches are none, or, as a batch is asked for, if it holds no scores.
+
+    Examples
+    --------
+    >>> stream = VerdictStream(Rule(normal_below=0.3, anomaly_from=0.7), [[0.1, 0.5], [], [0.9]])
+    >>> [verdicts.tolist() for verdicts in stream]
+    [[0, -1], [], [1]]
+    >>> stream
+    VerdictStream(rows=3, normal=1, anomalous=1, abstained=1)
+    """
+
+    def __init__(self, rule: Certificate | Rule, batches: Iterable[ArrayLike]) -> None:
+        followed = rule.rule if isinstance(rule, Certificate) else rule
+        if not isinstance(followed, Rule):
+            raise InputError(
+                f"rule must be a Certificate or a Rule, got {type(rule).__name__};"
+                " load a file with Certificate.load"
+            )
+        try:
+            self._batches = iter(batches)
+        except TypeError as error:
+            raise InputError(
+                f"batches must be an iterable of arrays of scores, got {type(batches).__name__};"
+                " pass a list or a generator of batches"
+            ) from error
+        self._rule = followed
+        self._pulled = 0
+        self.normal = self.anomalous = self.abstained = 0
+
+    @property
+    def rows(self) -> int:
+        """How many verdicts were handed out."""
+        return self.normal + self.anomalous + self.abstained
+
+    def __next__(self) -> NDArray[np.int8]:
+        batch = next(self._batches)
+        number = self._pulled
+        self._pulled += 1
+        try:
+            scores = as_scores(batch, f"batch {number:,}")
+        except InputError as error:
+            place = self.rows + _first_bad(batch)
+            raise InputError(f"{error} (position {place:,} of the stream)") from error
+        verdicts = self._rule.verdicts(scores)
+        anomalous = int(np.count_nonzero(verdicts == Verdict.ANOMALY))
+        abstained = int(np.count_nonzero(verdicts == Verdict.ABSTAIN))
+        self.normal += verdicts.size - anomalous - abstained
+        self.anomalous += anomalous
+        self.abstained += abstained
+        return verdicts
+
+    def __repr__(self) -> str:
+        counts = f"normal={self.normal}, anomalous={self.anomalous}, abstained={self.abstained}"
+        return f"{type(self).__name__}(rows={self.rows}, {counts})"
+
+
+def _first_bad(batch: Any) -> int:
+    """Return the position of the first value that is no number, or 0 if it is the batch that is wrong."""
+    with suppress(Exception):  # whatever it is, it is refused already
+        if np.ndim(batch) == 1:
+            for position, value in enumerate(batch):
+                if not isinstance(value, (bool, np.bool_)) and (not is_number(value) or value != value):
+                    return position
+    return 0

@@ -1,0 +1,1 @@
+"""Files of scores through DuckDB: find, read, calibrate, decide, and the rule as SQL."""

@@ -1,0 +1,169 @@
+"""Labelled scores of files in batches, as often as wanted: Parquet as it lies, other files copied once."""
+
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from os import PathLike, fspath
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.base.arguments import ScoreType
+from pac_wrap.errors import InputError
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.chunked import calibrate_passes
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.ranks.kernels import kernels
+from pac_wrap.ranks.passes import PassTask
+from pac_wrap.ranks.precision import is_narrower, rounded, rounding_edge
+from pac_wrap.ranks.search import Bounds, RankSearch
+from pac_wrap.tables.arrow_stream import gathered
+from pac_wrap.tables.columns import FALSE, TRUE, no_rows, require_column, require_two, spellings
+from pac_wrap.tables.csv_format import check_delimiter
+from pac_wrap.tables.sql import between, label_sql, one_of, quote_name, quote_text
+from pac_wrap.tables.table import WHOLE, Table, open_table
+
+_BATCH: Final = 1 << 20
+
+
+class LabelledScores:
+    """The labelled scores of a table; a `RunPass` of `calibrate_passes`.
+
+    Parquet files are read anew on each pass. Other files are read once, into a table of DuckDB's own, which
+    spills to disk. Scores of a wider type than `score_type` are rounded to it.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        score: str,
+        label: str,
+        anomaly_label: str | None,
+        score_type: ScoreType | None = None,
+    ) -> None:
+        require_two(score, label)
+        table.require_numbers(score)
+        require_column(label, table.columns)
+        self._table, self._score, self._label, self._anomaly_label = table, score, label, anomaly_label
+        self.score_type: ScoreType = score_type or table.score_type(score)
+        self._rounds = is_narrower(self.score_type, table.score_type(score))
+        self._number, self._mark, self._relation = table.score_sql(score), self._mark_sql(), "source"
+        if table.reader != "read_parquet":
+            columns = f"{self._number} AS score, {self._mark} AS mark"
+            rows = table.rows(f"CREATE TABLE labelled AS SELECT {columns} FROM source")
+            table.expect(rows[0][0])
+            self._number, self._mark, self._relation = "score", "mark", "labelled"
+
+    def __call__(self, task: PassTask) -> Any:
+        """Return the sum of what the task returns for all batches."""
+        wanted = between(self._number, self._bounds(task)) if isinstance(task, RankSearch) else "true"
+        # NaN marks a missing score, and 2 a wrong label, so that there are no NULLs to look for
+        columns = f"coalesce({self._number}, CAST('NaN' AS DOUBLE)), {self._mark}"
+        query = f"SELECT {columns} FROM {self._relation} WHERE {wanted}"
+        total, sound = None, True
+        with closing(self._table.batches(query)) as batches:
+            for scores, marks in gathered(batches, _BATCH):
+                sound = not (np.isnan(scores).any() or (marks > 1).any())
+                if not sound:
+                    break
+                if self._rounds:  # here, since a cast in SQL refuses what overflows
+                    scores = rounded(scores, self.score_type)
+                part = task(*kernels().divide(scores, marks.view(bool)))
+                total = part if total is None else total + part
+        if not sound:
+            self._refuse()
+        if total is None and not isinstance(task, RankSearch):
+            raise no_rows(self._table.names)
+        return task(np.empty(0), np.empty(0)) if total is None else total
+
+    def by_class(self) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
+        """Return all normal and all anomalous scores, of their own type and in no certain order."""
+        batches = self(lambda normal, anomalous: [(normal, anomalous)])
+        normal, anomalous = (np.concatenate(scores) for scores in zip(*batches, strict=True))
+        if self._anomaly_label is not None and not anomalous.size:
+            self.check_labels()
+        return normal.astype(self.score_type, copy=False), anomalous.astype(self.score_type, copy=False)
+
+    def _bounds(self, search: RankSearch) -> Bounds:
+        """Return the bounds of what a search looks at, before scores are rounded."""
+        if not self._rounds:
+            return search.bounds
+        kind = self.score_type
+        # rounding is the same on both sides of zero
+        return tuple((rounding_edge(low, kind), -rounding_edge(-high, kind)) for low, high in search.bounds)
+
+    def check_labels(self) -> None:
+        """Refuse labels that a pass over the data has shown to be wrong."""
+        self._table.anomalous_sql(self._label, self._anomaly_label)
+
+    def _refuse(self) -> None:
+        """Say what is wrong with a score or a label that a pass has met."""
+        self._table.check_scores(self._score)
+        self.check_labels()
+        raise InputError(
+            f"{', '.join(self._table.names)} changed while it was read; do not change it meanwhile"
+        )
+
+    def _mark_sql(self) -> str:
+        """Return the expression that is 1 for anomalies, 0 for normal points, else 2."""
+        if self._anomaly_label is None and re.fullmatch(WHOLE, self._table.types[self._label]):
+            # the same as below, but numbers stay numbers
+            found = f"CASE {quote_name(self._label)} WHEN 1 THEN 1 WHEN 0 THEN 0 ELSE 2 END"
+            return f"CAST({found} AS UTINYINT)"
+        text = label_sql(self._label)
+        marks, others = TRUE, FALSE
+        if self._anomaly_label is not None:
+            marks = spellings(self._anomaly_label)
+            # the first other label is taken for that of normal points
+            first = self._table.rows(f"SELECT {text} FROM source WHERE NOT {one_of(text, marks)} LIMIT 1")
+            others = tuple(str(value) for (value,) in first) or marks
+        # the usual spelling first: most labels have it, and need no more comparisons
+        return (
+            f"CAST(CASE {quote_name(self._label)}::VARCHAR WHEN {quote_text(marks[0])} THEN 1"
+            f" WHEN {quote_text(others[0])} THEN 0 ELSE"
+            f" CASE WHEN {one_of(text, marks)} THEN 1 WHEN {one_of(text, others)} THEN 0 ELSE 2 END END"
+            " AS UTINYINT)"
+        )
+
+
+def calibrate(
+    files: str | PathLike[str] | Sequence[str | PathLike[str]],
+    guarantee: Guarantee | Request | None = None,
+    *,
+    score: str = "score",
+    label: str = "label",
+    anomaly_label: str | None = None,
+    delimiter: str | None = None,
+    overlap: str | Overlap | None = None,
+) -> Certificate:
+    """Return the certificate of labelled scores in files or patterns, in bounded memory.
+
+    Labels are compared as text: 0/1 or true/false, or `anomaly_label` and one other value. The delimiter of a
+    CSV is found from its header, unless it is given.
+    """
+    listed = [files] if isinstance(files, (str, PathLike)) else files
+    if not listed:
+        raise InputError("files are empty; name at least one file or pattern")
+    request = Request.of(guarantee, overlap, 1 if anomaly_label is None else anomaly_label)
+    with open_table(
+        [fspath(file) for file in listed], [score], label, passes=True, delimiter=check_delimiter(delimiter)
+    ) as table:
+        return calibrate_table(table, request, score=score, label=label)
+
+
+def calibrate_table(
+    table: Table,
+    request: Request,
+    *,
+    score: str,
+    label: str,
+    score_type: ScoreType | None = None,
+) -> Certificate:
+    """Return the certificate of two columns of an open table; wider scores are rounded to `score_type`."""
+    labelled = LabelledScores(table, score, label, request.label_text, score_type)
+    certificate = calibrate_passes(labelled, request)
+    if request.label_text is not None and not certificate.anomalous.n:
+        labelled.check_labels()
+    return certificate

@@ -1,0 +1,235 @@
+"""Columns of scores and labels: what they may hold, and what may be wrong with them.
+
+Every reader of a table, whatever its format, refuses it in these words.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from math import inf, isnan, nan
+from typing import Any, Final
+
+import numpy as np
+
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.foreign import listed, quoted, visible
+from pac_wrap.errors import InputError
+
+_LONGEST_CELL: Final = 60
+# a number in lower case and without the blanks around it, for engines that take more texts for numbers
+NUMBER: Final = "[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)"
+BLANKS: Final = " \t\n\v\f\r"
+
+
+def require_column(column: str, columns: list[str]) -> None:
+    """Refuse a table without this column; the nearest name is suggested."""
+    if column not in columns:
+        lowered = {name.lower(): name for name in columns}
+        near = get_close_matches(column.lower(), lowered, 1)
+        hint = f"did you mean {quoted(lowered[near[0]])}? " if near else ""
+        raise InputError(f"there is no column {quoted(column)}; {hint}the columns are {listed(columns)}")
+
+
+def require_two(score: object, label: object) -> None:
+    """Refuse one column as both the score and the label."""
+    if score == label:
+        raise InputError(f"column {quoted(score)} cannot be both the score and the label; name two columns")
+
+
+def refuse_twins(names: list[str], table: object) -> None:
+    """Refuse a table that names a column twice, in any case."""
+    counts = Counter(name.lower() for name in names)
+    for name in names:
+        if counts[name.lower()] > 1:
+            raise InputError(f"{visible(table)} has two columns named {quoted(name)}; rename one of them")
+
+
+def require_in_all(files: Sequence[object], names: Sequence[Sequence[str]], wanted: Sequence[str]) -> None:
+    """Refuse a file without a wanted column that others have; engines would fill it with nothing."""
+    for column in wanted:
+        lacking = [place for place, known in enumerate(names) if column not in known]
+        if lacking and len(lacking) < len(files):
+            raise InputError(
+                f"{files[lacking[0]]} has no column {column!r}, which other files have; its columns are"
+                f" {', '.join(names[lacking[0]])}; leave that file out or fix it"
+            )
+
+
+def all_columns(files: Sequence[object], names: Sequence[Sequence[str]]) -> list[str]:
+    """Return the columns of all files, each once; two that differ only in case are refused.
+
+    Engines would take them for one, and fill each with what both hold.
+    """
+    columns = list(dict.fromkeys(name for known in names for name in known))
+    refuse_twins(columns, f"the table of {', '.join(map(str, files))}")
+    return columns
+
+
+def refuse_added(names: Iterable[object], added: Iterable[str]) -> None:
+    """Refuse a table that already has a column, in any case, that is to be added."""
+    wanted = {name.lower() for name in added}
+    for name in names:
+        if str(name).lower() in wanted:
+            raise InputError(f"there is a column {quoted(name)} already; rename it or drop it first")
+
+
+def number(text: str) -> float | None:
+    """Return a text as a number, NaN if it is empty, None if it is no number.
+
+    >>> [number(text) for text in ("", "0.5", " -INF ", "-1e400", "1_000", "0x10", "1,5", "true")]
+    [nan, 0.5, -inf, -inf, None, None, None, None]
+    """
+    if not text:
+        return nan
+    if not _are_plain(text):
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def read_scores(
+    score: str, values: Sequence[Any], before: int, where: str = ""
+) -> tuple[Scores, InputError | None]:
+    """Return the scores up to the first value that is none, and its refusal; `before` rows came earlier."""
+    kinds = set(map(type, values))
+    try:
+        # many at once; where one might be refused, all are read one by one
+        if kinds <= {float, int} or (kinds == {str} and _are_plain("".join(values))):
+            scores = np.fromiter(map(float, values), np.float64, len(values))
+            if not np.isnan(scores).any():
+                return scores, None
+    except (ValueError, OverflowError):
+        pass
+    found: list[float] = []
+    for value in values:
+        read = _as_number(value)
+        if read is None or isnan(read):
+            row = before + len(found) + 1
+            error = not_a_number(score, _shown(value), row) if read is None else missing_score(score, row)
+            return np.array(found), InputError(f"{where}{error}")
+        found.append(read)
+    return np.array(found), None
+
+
+def _are_plain(text: str) -> bool:
+    # float() also takes 1_000 and the digits of every script
+    return text.isascii() and "_" not in text
+
+
+def _as_number(value: Any) -> float | None:
+    """Return a value as a number, NaN if it is missing, None if it is something else."""
+    if value is None:
+        return nan
+    if isinstance(value, str):
+        return number(value)
+    try:
+        return float(value) if type(value) in (float, int) else None
+    except OverflowError:  # the same digits as a text are an infinity
+        return inf if value > 0 else -inf
+
+
+def _shown(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def not_a_number(score: str, value: object, row: int) -> InputError:
+    """Return the refusal of a score that is no number."""
+    shown = quoted(value, _LONGEST_CELL)
+    return InputError(f"column {quoted(score)} must hold numbers, got {shown} in row {row:,}; fix that row")
+
+
+def missing_scores(score: str, count: int, rows: int, first: int) -> InputError:
+    """Return the refusal of scores that are empty or NaN, when all rows have been seen."""
+    return InputError(
+        f"{_missing(score)}, got {count:,} of {rows:,}, the first in row {first:,};"
+        " drop those rows or make the detector score them"
+    )
+
+
+def missing_score(score: str, row: int) -> InputError:
+    """Return the refusal of the first score that is empty or NaN, when later rows are still to come."""
+    return InputError(
+        f"{_missing(score)}, the first is in row {row:,}; drop such rows or make the detector score them"
+    )
+
+
+def no_rows(names: list[str]) -> InputError:
+    """Return the refusal of a table that has a header only."""
+    return InputError(f"the table {listed(names)} has no rows; pass one with scores")
+
+
+def miscounted(names: list[str], rows: int, found: int) -> InputError:
+    """Return the refusal of a table that has another number of rows than were read."""
+    return InputError(
+        f"{listed(names)} has {rows:,} rows, but {found:,} were read; do not change it while it is read"
+    )
+
+
+def _missing(score: str) -> str:
+    return f"column {quoted(score)} must not be empty or NaN"
+
+
+# most different labels that are looked at; two are right
+LOOKED_AT: Final = 9
+TRUE: Final[tuple[str, ...]] = ("1", "1.0", "true")
+FALSE: Final[tuple[str, ...]] = ("0", "0.0", "false")
+
+
+def anomaly_marks(
+    counted: Sequence[tuple[str | None, int]], column: str, anomaly_label: str | None
+) -> tuple[str, ...]:
+    """Return the lower-case texts that mark an anomaly, given each label of a column and its count.
+
+    >>> anomaly_marks([("0", 990), ("1", 10)], "label", None)
+    ('1', '1.0', 'true')
+    >>> anomaly_marks([("fault", 10), ("ok", 990)], "state", "Fault")
+    ('fault',)
+    """
+    values = [value for value, _ in counted if value is not None]
+    for value, count in counted:
+        if value is None:
+            raise InputError(f"column {quoted(column)} has {count:,} rows without a label")
+    if anomaly_label is None:
+        strange = [value for value in values if value not in TRUE + FALSE]
+        if strange:
+            raise InputError(
+                f"column {quoted(column)} must be 0/1 or true/false, got {quoted(strange[0])};"
+                " name the label of anomalies with --anomaly-label"
+            )
+        return TRUE
+    marks = spellings(anomaly_label)
+    others = [value for value in values if value not in marks]
+    if len(others) > 1 or len(others) == len(values):
+        raise InputError(
+            f"column {quoted(column)} must hold {quoted(anomaly_label)} and one other value,"
+            f" got {listed(values)}"
+        )
+    return marks
+
+
+def without_case(text: str) -> str:
+    """Return a text in lower case if it is ASCII; engines disagree about other letters.
+
+    >>> without_case("Fault"), without_case("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}")
+    ('fault', 'İ')
+    """
+    return text.lower() if text.isascii() else text
+
+
+def spellings(label: str) -> tuple[str, ...]:
+    """Return the ways in which a label may be written in a file, as `without_case` leaves them.
+
+    >>> spellings("1"), spellings("Böse")
+    (('1', '1.0'), ('Böse', 'böse', 'BÖSE'))
+    """
+    text = without_case(label)
+    if re.fullmatch(r"[+-]?\d+", text):
+        return text, f"{text}.0"
+    if text.isascii():
+        return (text,)
+    # the usual ways to write it; any other is refused, since not every engine would take it for the same
+    ways = dict.fromkeys((text, text.lower(), text.upper(), text.capitalize()))
+    return tuple(way for way in ways if not way.isascii())

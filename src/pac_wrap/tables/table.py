@@ -1,0 +1,224 @@
+"""Tables of scores in files, read by DuckDB; several files are one table."""
+
+import re
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.base.arguments import Scores, ScoreType
+from pac_wrap.errors import InputError
+from pac_wrap.tables.arrow_stream import batches
+from pac_wrap.tables.columns import (
+    LOOKED_AT,
+    anomaly_marks,
+    miscounted,
+    missing_scores,
+    no_rows,
+    not_a_number,
+    require_column,
+    require_two,
+)
+from pac_wrap.tables.connection import Progress, connected, refusal, watched
+from pac_wrap.tables.csv_files import refuse_rows, refuse_scores
+from pac_wrap.tables.duckdb_view import DuckDBView, make_view, types_of
+from pac_wrap.tables.find import FoundFiles, found_files
+from pac_wrap.tables.sql import label_sql, one_of, score_sql, text_sql
+
+T = TypeVar("T")
+
+# DuckDB's types of whole numbers, and all that may hold scores
+WHOLE: Final = r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER"
+_NUMBERS: Final = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(.*\)|BOOLEAN|VARCHAR|JSON"
+
+
+class Table:
+    """Several files as one table; `open_table` makes it."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        found: FoundFiles,
+        view: DuckDBView,
+        progress: Progress,
+        delimiter: str | None,
+        again: Callable[[], AbstractContextManager["Table"]] | None,
+    ) -> None:
+        self._connection, self._view, self._progress, self._again = connection, view, progress, again
+        self.names, self.files, self.reader = found.names, found.files, found.reader
+        self.columns, self.types, self.everything = view.columns, view.types, view.everything
+        self.delimiter = delimiter
+
+    @contextmanager
+    def in_order(self) -> Iterator["Table"]:
+        """Yield the same table with its rows in order."""
+        if self._again is None:
+            yield self
+            return
+        with self._again() as table:
+            yield table
+
+    def scores(self, score: str) -> Scores:
+        """Return one column as float64; text, NULL and NaN are refused with the row they stand in."""
+        self.require_numbers(score)
+        with self.in_order() as table:
+            query = f"SELECT {table.score_sql(score)} AS score FROM source"
+            return table._whole(table.arrays(query)["score"], score)
+
+    def labelled(self, score: str, label: str, anomaly_label: str | None) -> tuple[Scores, NDArray[np.bool_]]:
+        """Return the scores, and where the label marks an anomaly."""
+        require_two(score, label)
+        self.require_numbers(score)
+        anomalous = self.anomalous_sql(label, anomaly_label)
+        with self.in_order() as table:
+            columns = f"{table.score_sql(score)} AS score, {anomalous} AS anomalous"
+            arrays = table.arrays(f"SELECT {columns} FROM source")
+            return table._whole(arrays["score"], score), np.asarray(arrays["anomalous"], dtype=bool)
+
+    def check_scores(self, score: str) -> int:
+        """Return the number of rows; text, NULL and NaN are refused, and nothing is kept in memory."""
+        self.require_numbers(score)
+        number = self.score_sql(score)
+        missing = f"{number} IS NULL OR isnan({number})"
+        with self.in_order() as table:
+            count, rows = table.rows(f"SELECT count(*) FILTER ({missing}), count(*) FROM source")[0]
+            self.expect(rows)
+            if not rows:
+                raise no_rows(self.names)
+            if count:
+                refuse_scores(table._view.csv_files, score)
+                text = f"CAST({text_sql(score, table.types[score])} AS VARCHAR)"
+                numbered = (
+                    f"SELECT row_number() OVER () AS row, {text} AS text, {number} AS number FROM source"
+                )
+                first = f"SELECT row, text FROM ({numbered}) WHERE {{}} ORDER BY row LIMIT 1"
+                for row, value in table.rows(first.format("text IS NOT NULL AND number IS NULL")):
+                    raise not_a_number(score, value, row)
+                row = table.rows(first.format("number IS NULL OR isnan(number)"))[0][0]
+                raise missing_scores(score, count, rows, row)
+        return int(rows)
+
+    def expect(self, rows: int) -> None:
+        """Refuse to go on if the engine has read another number of rows than the files hold."""
+        if self._view.rows is not None and self._view.rows != rows:
+            raise miscounted(self.names, self._view.rows, rows)
+
+    def score_type(self, score: str) -> ScoreType:
+        """Return the type that scores have in these files; texts are read as doubles."""
+        usual: ScoreType = "float32" if self.types[score] == "FLOAT" else "float64"
+        return self._view.score_types.get(score, usual)
+
+    def all_types(self) -> dict[str, str]:
+        """Return the types of all columns, also of those that were not asked for."""
+        return types_of(self._connection, self.everything)
+
+    def score_sql(self, score: str) -> str:
+        """Return the score as an SQL expression, NULL where it is no number."""
+        return score_sql(score, self.types[score])
+
+    def require_numbers(self, score: str) -> None:
+        """Refuse a score column that does not exist or whose type is not one of numbers or texts."""
+        require_column(score, self.columns)
+        kind = self.types[score]
+        if not re.fullmatch(_NUMBERS, kind):
+            raise InputError(
+                f"column {score!r} must hold numbers, but its type is {kind}; pick the score column"
+            )
+
+    def _whole(self, values: Any, score: str) -> Scores:
+        missing = np.isnan(np.ma.filled(values.astype(np.float64), np.nan))
+        if missing.any() or not missing.size:
+            self.check_scores(score)
+        self.expect(missing.size)
+        return np.asarray(values, dtype=np.float64)
+
+    def anomalous_sql(self, label: str, anomaly_label: str | None) -> str:
+        """Return the expression that is true for anomalies, after looking at all labels."""
+        require_column(label, self.columns)
+        text = label_sql(label)
+        counted = self.rows(f"SELECT {text}, count(*) FROM source GROUP BY 1 ORDER BY 1 LIMIT {LOOKED_AT}")
+        marks = anomaly_marks([(value, count) for value, count in counted], label, anomaly_label)
+        return one_of(text, marks)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Return the rows that a query gives."""
+        return self._fetch(query, duckdb.DuckDBPyConnection.fetchall)
+
+    def batches(self, query: str) -> Generator[tuple[Scores, NDArray[np.uint8]]]:
+        """Yield what a query for two columns gives, as `pac_wrap.tables.arrow_stream` does."""
+        with self._refusing(), watched(self._connection, self._progress):
+            yield from batches(self._connection.sql(query))
+
+    def arrays(self, query: str) -> dict[str, Any]:
+        """Return the columns that a query gives, as arrays."""
+        return self._fetch(query, duckdb.DuckDBPyConnection.fetchnumpy)
+
+    def _fetch(self, query: str, fetch: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+        with self._refusing(), watched(self._connection, self._progress):
+            return fetch(self._connection.execute(query))
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Say in one sentence what is wrong with the files."""
+        try:
+            yield
+        except (duckdb.Error, RuntimeError) as error:
+            instead = refusal(error, self.names)
+            if isinstance(instead, InputError):
+                refuse_rows(self._view.csv_files)
+            raise instead from error
+
+
+@contextmanager
+def open_found(
+    found: FoundFiles,
+    scores: Sequence[str],
+    label: str | None = None,
+    *,
+    whole: bool = False,
+    output: Path | None = None,
+    passes: bool = False,
+    delimiter: str | None = None,
+    progress: Progress = lambda share: None,
+) -> Iterator[Table]:
+    """Open files as one table, of which only the scores and the label are read.
+
+    `whole` is for when every column is to be written, to `output`; `passes` for when the order of rows does
+    not matter.
+    """
+    wanted = list(dict.fromkeys([*scores, *([] if label is None else [label])]))
+    again = (
+        partial(open_found, found, scores, label, delimiter=delimiter, progress=progress) if passes else None
+    )
+    with connected(found.files, found.scratch, output, passes=passes) as connection:
+        try:
+            view = make_view(connection, found, wanted, whole=whole, delimiter=delimiter)
+        except (duckdb.Error, RuntimeError) as error:
+            raise refusal(error, found.names) from error
+        yield Table(connection, found, view, progress, delimiter, again)
+
+
+@contextmanager
+def open_table(
+    paths: Sequence[str],
+    scores: Sequence[str],
+    label: str | None = None,
+    *,
+    whole: bool = False,
+    passes: bool = False,
+    delimiter: str | None = None,
+    progress: Progress = lambda share: None,
+) -> Iterator[Table]:
+    """Open files, patterns or "-" (standard input) as one table, as `open_found` does."""
+    with (
+        found_files(paths) as found,
+        open_found(
+            found, scores, label, whole=whole, passes=passes, delimiter=delimiter, progress=progress
+        ) as table,
+    ):
+        yield table

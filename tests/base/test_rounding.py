@@ -1,0 +1,148 @@
+"""No promise is rounded in its own favour, wherever it is printed: ceilings up, confidences down."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from rich.console import RenderableType
+
+from pac_wrap import Algorithm1, Guarantee, calibrate
+from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
+from pac_wrap.cli.demo import _promise
+from pac_wrap.method.bounds import achievable_rate
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.comparison import compare_scores
+from pac_wrap.method.metrics import evaluate
+from pac_wrap.report import sentences
+from pac_wrap.report.numbers import ceiling, confidence, floored
+from pac_wrap.report.subject import Report
+from pac_wrap.report.terminal import show_comparison, show_evaluation, show_plan, show_promises
+from pac_wrap.report.verdict_table import verdict_rows
+from pac_wrap.report.words import evidence_rows
+from support.shell import text_of
+
+RNG = np.random.default_rng(8)
+# of all sizes down to 1e-12, and close to 1, where a confidence would be rounded to certainty
+RATES = np.concatenate([10.0 ** RNG.uniform(-12, 0, 2000), 1.0 - 10.0 ** RNG.uniform(-15, -1, 1000)]).tolist()
+NORMAL, ANOMALOUS = np.arange(100.0), np.arange(50.0, 150.0)
+NUMBER = r"([0-9.]+(?:E-[0-9]+)?)"
+
+
+def numbers_after(text: str, words: str, unit: float = 1.0) -> list[float]:
+    """Return every number that follows the words."""
+    return [float(found) / unit for found in re.findall(words + NUMBER, text)]
+
+
+@pytest.mark.parametrize("rate", [*RATES[::10], 0.05, 1e-15, 5e-324, 0.1 + 0.2, 1 - 2.0**-53])
+def test_one_number_is_never_in_its_own_favour(rate: float) -> None:
+    exact = Decimal(repr(float(rate)))
+    assert exact <= Decimal(rounded_up(rate)) <= exact * Decimal("1.001")
+    assert exact <= Decimal(ceiling(rate).removesuffix(" %")) / 100
+    assert Decimal(rounded_down(rate)) <= exact
+    assert Decimal(floored(rate).removesuffix(" %")) / 100 <= exact
+    with localcontext(prec=400):
+        left = 1 - exact
+        assert Decimal(rounded_down(confidence_left(rate))) <= left < 1
+        assert Decimal(confidence(rate).removesuffix(" %")) / 100 <= left
+        assert Decimal(confidence(rate, rate).removesuffix(" %")) / 100 <= max(1 - 2 * exact, Decimal(0))
+
+
+def test_numbers_of_numpy_are_written_too() -> None:
+    assert rounded_up(np.float64(0.05)) == "0.05"
+    assert rounded_down(np.float64(0.95)) == "0.95"
+    assert rounded_down(confidence_left(np.float64(0.05))) == "0.95"
+
+
+def test_deltas_are_added_as_they_were_written() -> None:
+    assert rounded_down(confidence_left(0.1, 0.2)) == "0.7"
+    assert confidence(0.1, 0.2) == "70 %"
+    assert confidence(0.7, 0.7) == "0 %"
+    certificate = calibrate(NORMAL, ANOMALOUS, Guarantee(delta_fpr=0.1, delta_fnr=0.2))
+    assert "jointly 0.7\n" in str(certificate)
+
+
+def promised(rate: float, delta: float) -> Iterator[tuple[str, float, str, float]]:
+    """Return texts that print a promise, each with the words and unit of its ceilings and confidences."""
+    asked = Guarantee(rate, rate, delta, delta)
+    yield str(asked), 1.0, "confidence ", 1.0
+    yield str(_promise(asked)), 100.0, "confidence ", 100.0
+    certificate = calibrate(NORMAL, ANOMALOUS, asked)
+    yield str(certificate), 1.0, "(?:confidence|jointly) ", 1.0
+    report = Report(certificate, NORMAL, ANOMALOUS)
+    yield sentences.promise(certificate), 100.0, "confidence ", 100.0
+    yield " ".join(sentences.notes(report)), 100.0, "(?:onfidence|at least) ", 100.0
+    yield " ".join(row.meaning for row in verdict_rows(report)), 100.0, "confidence ", 100.0
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_every_text_that_prints_a_promise_rounds_it_against_itself(place: int) -> None:
+    seen = 0
+    for rate, delta in RNG.uniform(0.04, 0.6, (400, 2)).tolist():
+        text, unit, words, share = list(promised(rate, delta))[place]
+        ceilings = numbers_after(text, r"(?:<= |t most )", unit)
+        confidences = numbers_after(text, words, share)
+        assert all(found >= rate * (1 - 1e-15) for found in ceilings), text
+        # a side on its own has at most 1 - delta; what is printed for a budget alone may be more
+        if place != 2:
+            assert all(found <= (1 - delta) * (1 + 1e-15) for found in confidences), text
+        seen += len(ceilings) + len(confidences)
+    assert seen > 400
+
+
+def test_the_exact_confidence_of_a_budget_is_rounded_down() -> None:
+    for n in range(59, 500):
+        certificate = calibrate(np.arange(float(n)), np.arange(float(n)) + 1000)
+        for evidence, text in zip(
+            (certificate.normal, certificate.anomalous),
+            numbers_after(str(certificate), "exact confidence "),
+            strict=True,
+        ):
+            assert evidence.budget is not None
+            assert text <= evidence.budget.confidence
+        shown = {row.name: row for row in evidence_rows(certificate)}["Exact confidence of that budget"]
+        assert certificate.normal.budget is not None
+        assert float(shown.normal.removesuffix(" %")) <= 100 * certificate.normal.budget.confidence
+
+
+def relaxed(rate: float) -> Certificate:
+    """Return a certificate whose FPR ceiling is `rate`; only for showing it."""
+    certificate = calibrate(NORMAL, ANOMALOUS)
+    return replace(certificate, certified=replace(certificate.guarantee, max_fpr=rate, max_fnr=rate))
+
+
+TABLES: dict[str, Callable[[float], tuple[RenderableType, str]]] = {
+    "plan": lambda rate: (show_plan(Guarantee(max(rate, 1e-9), max(rate, 1e-9))), "<= "),
+    "evaluation": lambda rate: (
+        show_evaluation(relaxed(rate), evaluate([0, 1], [0, 1])),
+        r"F[PN]R +",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_rounds_its_ceilings_up(name: str) -> None:
+    for rate in RATES[::40]:
+        shown, words = TABLES[name](rate)
+        found = numbers_after(text_of(shown, 200), words)
+        assert len(found) == 2
+        assert min(found) >= rate
+
+
+def test_what_labels_can_promise_is_rounded_up() -> None:
+    for labels in range(11, 3000, 23):
+        lines = re.findall(r"│ +(\d+) │ +([0-9.]+) │", text_of(show_promises(labels, 0.05), 200))
+        assert len(lines) == 5
+        for errors, rate in lines:
+            assert float(rate) >= achievable_rate(labels, 0.05, int(errors))
+
+
+def test_the_ceiling_of_a_comparison_is_rounded_up() -> None:
+    scores, labels = np.concatenate([NORMAL, ANOMALOUS]), np.repeat([False, True], 100)
+    for step in np.linspace(0.0312345, 0.2, 40):
+        asked, strategy = Guarantee(0.0512345, 0.05), Algorithm1(float(step))
+        (one,) = compare_scores({"a": (scores, labels)}, asked, one_threshold=strategy)
+        text = next(line for line in text_of(show_comparison([one]), 200).splitlines() if line[:3] == "  a")
+        assert float(text.replace("*", "").split()[-1]) >= one.common_ceiling

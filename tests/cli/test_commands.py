@@ -1,0 +1,186 @@
+"""Help, examples, completion: what a new user types first."""
+
+import os
+import re
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+
+from pac_wrap.cli import app
+from support.shell import CERTIFICATE, GOLDEN, SCRIPT, command, invoke
+
+COMMANDS = [
+    "calibrate",
+    "decide",
+    "evaluate",
+    "verify",
+    "show",
+    "compare",
+    "sql",
+    "plan",
+    "demo",
+    "reproduce",
+]
+LABELLED = [str(GOLDEN / "scores.csv"), "--score", "score", "--label", "label"]
+
+
+def documented() -> dict[str, list[str]]:
+    """Return the examples in each command's help, as they are to be typed."""
+    found = {}
+    for registered in app.registered_commands:
+        assert registered.callback is not None
+        text = " ".join((registered.callback.__doc__ or "").split())
+        found[registered.callback.__name__] = re.findall(r"\[bold\](pac-wrap .*?)\[/bold\]", text)
+    return found
+
+
+EXAMPLES = [
+    pytest.param(name, line, marks=[pytest.mark.slow] * (name == "reproduce"), id=line)
+    for name, lines in documented().items()
+    for line in lines
+]
+
+
+def test_every_command_is_there_and_has_an_example() -> None:
+    examples = documented()
+    assert list(examples) == COMMANDS
+    for name, lines in examples.items():
+        assert lines, name
+        assert all(line.split()[1] == name for line in lines)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_the_examples(name: str) -> None:
+    done = invoke(name, "--help")
+    assert (done.code, done.err) == (0, "")
+    shown = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", done.out).replace("│", " ").split())
+    for line in documented()[name]:
+        assert line in shown
+    assert "[bold]" not in shown
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_every_argument_and_option_says_what_it_is() -> None:
+    group: Any = typer.main.get_command(app)
+    for name in COMMANDS:
+        for parameter in group.commands[name].params:
+            assert parameter.help, f"{name} {parameter.name}"
+
+
+def test_help_of_the_whole_lists_every_command() -> None:
+    done = invoke("--help")
+    assert done.code == 0
+    for name in COMMANDS:
+        assert re.search(rf"^│ {name} ", done.out, flags=re.MULTILINE)
+    for option in ("--version", "--debug", "--install-completion", "--show-completion"):
+        assert option in done.out
+    assert re.findall(r"(\d+) [a-zA-Z]", done.out.split("Exit codes:")[1]) == ["0", "1", "2", "70", "130"]
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to a folder with the files that the examples name."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name in ("scores.csv", "test.csv", "new.csv"):
+        rows = [
+            ",".join([*(f"{value:.6f}" for value in rng.normal(4 * label, 1, 3)), str(label)])
+            for label in [0, 1] * 300
+        ]
+        (tmp_path / name).write_text("\n".join(["score,forest,lof,label", *rows]) + "\n")
+    done = invoke("calibrate", "scores.csv", "--score", "score", "--label", "label", "-o", "certificate.json")
+    assert done.code == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "line"), EXAMPLES)
+def test_every_example_works_as_typed(name: str, line: str, workplace: Path) -> None:
+    words = shlex.split(line)
+    done = invoke(*words[1:])
+    assert (done.code, done.err) == (0, ""), line
+    if "-o" in words:
+        assert (workplace / words[words.index("-o") + 1]).stat().st_size > 0
+    else:
+        assert done.out
+
+
+def test_help_is_well_under_half_a_second() -> None:
+    resource = pytest.importorskip("resource", reason="processor time is measured by POSIX's getrusage")
+
+    def used() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return float(usage.ru_utime + usage.ru_stime)
+
+    times = []
+    for _ in range(5):
+        before = used()
+        assert command("--help").code == 0
+        times.append(used() - before)
+    # processor time, because other processes do not change it; an idle machine needs about 0.15 s
+    assert statistics.median(times) < 0.4
+
+
+LOADED = """
+import sys
+from pac_wrap.cli import main
+names, sys.argv = sys.argv[1].split(), ["pac-wrap", *sys.argv[2:]]
+try:
+    main()
+finally:
+    sys.stderr.write(" ".join(name for name in names if name in sys.modules))
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "arguments"),
+    [
+        ("numpy scipy sklearn pandas duckdb matplotlib polars pyarrow", ["--help"]),
+        ("numpy scipy sklearn pandas duckdb matplotlib polars pyarrow", ["calibrate", "--help"]),
+        ("sklearn pandas duckdb matplotlib", ["plan", "--max-fnr", "0.05"]),
+        ("sklearn pandas duckdb matplotlib", ["show", str(CERTIFICATE)]),
+        ("sklearn pandas matplotlib", ["evaluate", str(CERTIFICATE), *LABELLED]),
+    ],
+    ids=["--help", "calibrate --help", "plan", "show", "evaluate"],
+)
+def test_a_command_loads_nothing_heavy_that_it_does_not_use(names: str, arguments: list[str]) -> None:
+    words = [sys.executable, "-c", LOADED, names, *arguments]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_is_printed(shell: str) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not installed")
+    # the shell is found among the parents; a second command keeps it from replacing itself
+    script = f"'{SCRIPT}' --show-completion; true"
+    done = subprocess.run([program, "-c", script], capture_output=True, text=True, check=False)
+    assert "_PAC_WRAP_COMPLETE" in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        (["pac-wrap", "cal"], {"calibrate"}),
+        (["pac-wrap", ""], {*COMMANDS, "data"}),
+        (["pac-wrap", "sql", "--dia"], {"--dialect"}),
+        (["pac-wrap", "show", "x.json", "--format", "ma"], {"markdown"}),
+    ],
+)
+def test_completion_works_in_bash(typed: list[str], completed: set[str]) -> None:
+    asked = {"COMP_WORDS": " ".join(typed), "COMP_CWORD": str(len(typed) - 1)}
+    environment = os.environ | asked | {"_PAC_WRAP_COMPLETE": "complete_bash"}
+    done = subprocess.run([SCRIPT], capture_output=True, text=True, env=environment, check=False)
+    assert set(done.stdout.split()) == completed
+    assert done.stderr == ""

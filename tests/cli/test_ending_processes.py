@@ -1,0 +1,210 @@
+"""The exit code is settled before anything is printed: no reader, output or encoding changes it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pac_wrap import __version__
+from pac_wrap.method.certificate import Certificate
+from support.shell import CERTIFICATE, GOLDEN, SCRIPT, invoke, one_sentence, refused, write
+from support.slow import slow_but
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="shells of POSIX")
+
+LABELLED = "--score score --label label"
+FULL = "pac-wrap: cannot write standard output: No space left on device\n"
+# what each command ends with when somebody reads
+CODES = {
+    f"verify {CERTIFICATE} few.csv {LABELLED}": 1,
+    f"show {CERTIFICATE}": 0,
+    "show missing.json": 2,
+    f"verify {CERTIFICATE} {GOLDEN}/scores.csv {LABELLED}": 0,
+    f"evaluate {CERTIFICATE} {GOLDEN}/scores.csv {LABELLED}": 0,
+    f"evaluate {CERTIFICATE} upside.csv {LABELLED}": 1,
+    f"calibrate few.csv {LABELLED}": 1,
+    "show": 2,
+    "--version": 0,
+    "--help": 0,
+}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    rows = (GOLDEN / "scores.csv").read_text().splitlines(keepends=True)
+    write(tmp_path / "few.csv", "".join(rows[:30]))
+    wrong = "".join(f"{9 if number % 2 else -9},{1 - number % 2}\n" for number in range(400))
+    write(tmp_path / "upside.csv", "score,label\n" + wrong)
+    return tmp_path
+
+
+def shell(script: str, place: Path, **environment: str) -> tuple[int, str, str]:
+    """Run a shell script in which "$PW" is the command; return its code and what came out."""
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=place,
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"PW": str(SCRIPT), "COLUMNS": "80"} | environment,
+    )
+    return done.returncode, done.stdout.decode("utf-8", "surrogateescape"), done.stderr.decode()
+
+
+@pytest.mark.parametrize("words", slow_but(3, CODES))
+def test_nobody_reads(words: str, place: Path) -> None:
+    # the reader is gone before the command starts
+    code, out, err = shell(f'{{ sleep 0.1; "$PW" {words}; echo "code $?" >&2; }} | true', place)
+    assert code == 0
+    assert out == ""
+    assert err.endswith(f"code {CODES[words]}\n")
+    assert "Error" not in err.replace("─ Error ─", "")
+    assert "Traceback" not in err
+    if CODES[words] < 2:
+        assert err == f"code {CODES[words]}\n"
+
+
+@pytest.mark.parametrize("words", slow_but(3, CODES))
+def test_everything_is_closed(words: str, place: Path) -> None:
+    assert shell(f'"$PW" {words} >&- 2>&- <&-', place) == (CODES[words], "", "")
+
+
+@pytest.mark.parametrize("words", slow_but(1, [f"show {CERTIFICATE}", *list(CODES)[7:], "show missing.json"]))
+@pytest.mark.parametrize("where", ["2>&-", "2>/dev/full"])
+def test_standard_error_is_closed_or_full(words: str, where: str, place: Path) -> None:
+    code, out, err = shell(f'"$PW" {words} {where}', place)
+    assert (code, bool(out), err) == (CODES[words], CODES[words] == 0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("words", slow_but(2, [words for words, code in CODES.items() if code < 2]))
+def test_a_good_result_that_cannot_be_written_is_code_2_and_bad_news_stay(words: str, place: Path) -> None:
+    assert shell(f'"$PW" {words} >/dev/full', place) == (CODES[words] or 2, "", FULL)
+
+
+def test_standard_output_is_closed_and_its_number_is_not_taken_by_a_table(place: Path) -> None:
+    # a file opened later would be number 1, and what libraries print there would be written into it
+    before = (place / "few.csv").read_bytes()
+    code, _, err = shell(f'"$PW" calibrate few.csv {LABELLED} -o out.json >&-', place)
+    assert (code, err) == (1, "")
+    assert (place / "few.csv").read_bytes() == before
+    assert Certificate.load(place / "out.json").empty
+
+
+BREAKS = """
+import sys
+from pac_wrap.cli import main
+import pac_wrap.method.certificate
+def broken(*_):
+    raise KeyError("surprise")
+pac_wrap.method.certificate.Certificate.load = broken
+sys.argv = ["pac-wrap", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--debug"]])
+def test_an_error_of_ours_has_its_own_code(options: list[str]) -> None:
+    words = [sys.executable, "-c", BREAKS, *options, "show", "a.json"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (70, "")
+    if options:
+        assert done.stderr.startswith("Traceback")
+        assert done.stderr.endswith("KeyError: 'surprise'\n")
+    else:
+        sentence = "an error of pac-wrap itself, KeyError: 'surprise'; pac-wrap --debug shows more"
+        assert one_sentence(done.stderr) == sentence
+
+
+@pytest.mark.parametrize("error", [EOFError(), RecursionError("deep"), MemoryError(), ZeroDivisionError("0")])
+def test_whatever_goes_wrong_is_one_sentence(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Certificate, "load", fail)
+    done = invoke("show", CERTIFICATE)
+    assert (done.code, done.out) == (70, "")
+    assert one_sentence(done.err).startswith(f"an error of pac-wrap itself, {type(error).__name__}")
+
+
+ASCII = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii:strict", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    slow_but(
+        2,
+        ["plan", "show schön.json", *CODES, "demo", "data list", "calibrate größe.csv --score s --label l"],
+    ),
+)
+def test_a_terminal_that_knows_ascii_only(words: str, place: Path) -> None:
+    # the folder of data sets may be named relative to another folder
+    code, out, err = shell(f'unset PAC_WRAP_DATA; "$PW" {words}', place, **ASCII)
+    assert code == CODES.get(words, 0 if words in ("plan", "demo", "data list") else 2)
+    assert (out + err).isascii()
+    assert "Traceback" not in err
+    assert code or err == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    slow_but(
+        3,
+        [
+            r"show $'\xff.json'",
+            rf"calibrate $'\xff.csv' {LABELLED}",
+            rf"calibrate ./?.csv {LABELLED}",
+            r"calibrate few.csv --score $'\xff' --label label",
+            r"calibrate few.csv --score score --label $'\xff'",
+            r"calibrate few.csv --score score --label label --anomaly-label $'\xff'",
+            rf"decide {CERTIFICATE} few.csv --score $'\xff'",
+            rf"decide {CERTIFICATE} few.csv --score score -o $'\xfe/out.parquet'",
+            rf"decide {CERTIFICATE} few.csv --score score -o $'missing\xfe/out.csv'",
+            rf"sql {CERTIFICATE} --score $'\xff'",
+            r"data where $'\xff'",
+            r"reproduce $'\xff'",
+            r"$'\xff'",
+            r"show --format $'\xff'",
+        ],
+    ),
+)
+def test_names_that_are_not_utf8_are_one_sentence(words: str, place: Path) -> None:
+    os.rename(place / "few.csv", os.fsencode(place) + b"/\xff.csv")
+    write(place / "few.csv", "score,label\n1,0\n2,1\n")
+    os.mkdir(os.fsencode(place) + b"/\xfe")
+    code, out, err = shell(f'"$PW" {words}', place)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+    assert "bad_cast" not in err
+    assert r"\udcf" in err
+    if not err.startswith("Usage"):
+        one_sentence(err)
+
+
+@pytest.mark.slow
+def test_outputs_whose_names_are_not_utf8_are_written(place: Path) -> None:
+    words = rf"calibrate few.csv {LABELLED} -o $'\xfe.json' --report $'\xfe.html'"
+    assert shell(f'"$PW" {words}', place)[0::2] == (1, "")
+    words = rf"decide {CERTIFICATE} {GOLDEN}/new.csv --score score -o $'\xfe.csv'"
+    assert shell(f'"$PW" {words}', place) == (0, "", "")
+    with open(os.fsencode(place) + b"/\xfe.csv", "rb") as written:
+        assert written.read() == (GOLDEN / "verdicts.csv").read_bytes()
+
+
+def test_a_device_that_never_ends_is_no_certificate(tmp_path: Path) -> None:
+    if not Path("/dev/zero").exists():
+        pytest.skip("a device that never ends")
+    assert refused(tmp_path, "show", "/dev/zero") == (
+        "this is not a certificate: it is larger than 1,000,000 bytes; was another file given?"
+    )
+
+
+def test_a_pipe_may_hold_a_certificate(place: Path) -> None:
+    code, out, err = shell(f'"$PW" show <(cat {CERTIFICATE})', place)
+    assert (code, out, err) == (0, (GOLDEN / "show.txt").read_text(), "")
+
+
+def test_the_version_is_all_that_is_printed(place: Path) -> None:
+    assert shell('"$PW" --version', place) == (0, f"pac-wrap {__version__}\n", "")

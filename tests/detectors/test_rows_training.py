@@ -1,0 +1,203 @@
+"""Calibration rows that something was trained on are warned of wherever it can be seen."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pyod.models.hbos import HBOS
+from pyod.models.iforest import IForest
+from pyod.models.kde import KDE
+from pyod.models.knn import KNN
+from pyod.models.lof import LOF
+from pyod.models.mcd import MCD
+from pyod.models.ocsvm import OCSVM
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.covariance import EllipticEnvelope
+from sklearn.ensemble import IsolationForest
+from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KernelDensity, KNeighborsClassifier, LocalOutlierFactor
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+from sklearn.svm import OneClassSVM
+
+from pac_wrap import OverlapWarning, PACWrap
+from pac_wrap.detectors.rows import TrainingRows
+
+# a detector that is trained with anomalies may find nothing odd about them
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.UpsideDownWarning")
+
+RNG = np.random.default_rng(0)
+X = np.r_[RNG.normal(0, 1, (300, 4)), RNG.normal(3, 1, (100, 4))]
+Y = np.repeat([0, 1], [300, 100])
+NEW = np.r_[RNG.normal(0, 1, (300, 4)), RNG.normal(3, 1, (100, 4))]
+
+
+def forest() -> IsolationForest:
+    return IsolationForest(n_estimators=5)
+
+
+def search(X: Any, y: Any) -> Any:
+    return GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [3, 5]}, cv=2).fit(X, y)
+
+
+KEEPING: dict[str, Callable[[Any, Any], Any]] = {
+    "LocalOutlierFactor": lambda X, y: LocalOutlierFactor(novelty=True).fit(X),
+    "KernelDensity": lambda X, y: KernelDensity().fit(X),
+    "KNeighborsClassifier": lambda X, y: KNeighborsClassifier().fit(X, y),
+    "OneClassSVM": lambda X, y: OneClassSVM().fit(X),
+    "GaussianProcessClassifier": lambda X, y: GaussianProcessClassifier(optimizer=None).fit(X, y),
+    "EllipticEnvelope": lambda X, y: EllipticEnvelope(random_state=0).fit(X),
+    "pipeline": lambda X, y: make_pipeline(StandardScaler(), KernelDensity()).fit(X),
+    "search": search,
+    "PyOD KNN": lambda X, y: KNN().fit(X),
+    "PyOD LOF": lambda X, y: LOF().fit(X),
+    "PyOD KDE": lambda X, y: KDE().fit(X),
+    "PyOD OCSVM": lambda X, y: OCSVM().fit(X),
+    "PyOD MCD": lambda X, y: MCD(random_state=0).fit(X),
+    "PyOD IForest": lambda X, y: IForest(n_estimators=50, random_state=0).fit(X),
+    "PyOD HBOS": lambda X, y: HBOS().fit(X),
+    "PyOD in a pipeline": lambda X, y: make_pipeline(StandardScaler(), KNN()).fit(X),
+}
+KNOWN = r"^(\d+) calibration rows are known to the detector from its training; .* has not seen$"
+
+
+@pytest.mark.parametrize("share", [1, 2], ids=["all", "half"])
+@pytest.mark.parametrize("name", KEEPING)
+def test_a_detector_that_keeps_its_training_rows_gives_them_away(name: str, share: int) -> None:
+    trained = KEEPING[name](X, Y)
+    with pytest.warns(OverlapWarning, match=KNOWN):
+        PACWrap(trained).calibrate(X[::share], Y[::share])
+    with pytest.warns(OverlapWarning, match=KNOWN):
+        PACWrap(FrozenEstimator(trained)).fit(X[::share], Y[::share])
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_rows_it_has_not_seen_are_not_warned_of(name: str) -> None:
+    trained = KEEPING[name](X, Y)
+    PACWrap(trained).calibrate(NEW, Y)
+    PACWrap(FrozenEstimator(trained)).fit(NEW, Y)
+
+
+@pytest.mark.parametrize("container", [pd.DataFrame, sparse.csr_array, np.ndarray.tolist, np.float32])
+def test_the_rows_are_known_in_any_container(container: Callable[[Any], Any]) -> None:
+    trained = OneClassSVM().fit(container(X[:, :3]))
+    count = trained.support_vectors_.shape[0]
+    assert 10 < count < 400
+    with pytest.warns(OverlapWarning, match=f"^{count} calibration rows are known"):
+        PACWrap(trained).calibrate(container(X[:, :3]), Y)
+    few = np.r_[NEW, X[trained.support_[:5]]][:, :3]
+    with pytest.warns(OverlapWarning, match="^5 calibration rows are known"):
+        PACWrap(trained).calibrate(container(few), np.r_[Y, [0] * 5])
+
+
+def test_tied_training_scores_prove_nothing() -> None:
+    # a grid of few values: new rows get the scores of training rows by chance
+    trained = HBOS(n_bins=3).fit(X.round())
+    assert np.isin(trained.decision_function(NEW.round()), trained.decision_scores_).mean() > 0.5
+    PACWrap(trained).calibrate(NEW.round(), Y)
+
+
+def test_single_precision_copies_of_training_rows_are_recognised() -> None:
+    wrap = PACWrap(forest(), random_state=0).fit(X, Y)
+    with pytest.warns(OverlapWarning, match="^150 calibration rows also stand in the training data"):
+        wrap.calibrate(X.astype(np.float32), Y)
+    with pytest.warns(OverlapWarning, match="^150 "):
+        wrap.calibrate(X.astype(np.float32).astype(np.float64), Y)
+    wrap.fit(X.astype(np.float32), Y)
+    with pytest.warns(OverlapWarning, match="^150 "):
+        wrap.calibrate(X, Y)
+    wrap.calibrate(NEW.astype(np.float32), Y)
+
+
+def test_rows_that_are_merely_close_are_not_the_same() -> None:
+    # seconds since 1970, which single precision tells apart only by the minute
+    times = np.stack([1.7e9 + np.arange(400.0) + 0.25, Y], axis=1)
+    assert TrainingRows.of(times[::2]).count_in(times[1::2]) == 0
+    assert TrainingRows.of(times[::2]).count_in(times) == 200
+    assert TrainingRows.of(times[::2]).count_in(times.astype(np.float32)) == 400
+
+
+def test_a_row_counts_once_however_it_is_known() -> None:
+    rows = np.array([[0.5, 1.0], [0.1, -0.0], [np.nan, np.inf], [1e300, 5e-324]])
+    for trained in (rows, rows[::-1], rows.astype(object)):
+        assert TrainingRows.of(trained).count_in(rows) == 4
+    assert TrainingRows.of(rows[:2]).count_in(rows) == 2
+
+
+AROUND = (
+    r"^the pipeline around PACWrap has fitted {} on the calibration rows too, .*; put the steps inside: {}$"
+)
+
+
+class Learning(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped base
+    """A step that says nothing about itself."""
+
+    def fit(self, X: Any, y: Any = None) -> "Learning":
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return X
+
+
+@pytest.mark.parametrize(
+    ("steps", "named"),
+    [
+        ([StandardScaler()], "StandardScaler"),
+        ([SelectKBest(k=2)], "SelectKBest"),
+        ([FunctionTransformer(), StandardScaler(), SelectKBest(k=2)], "StandardScaler and SelectKBest"),
+        ([Learning()], "Learning"),
+        ([make_pipeline(StandardScaler(), SelectKBest(k=2))], "Pipeline"),
+    ],
+    ids=["scaler", "selector", "both", "unknown", "nested"],
+)
+@pytest.mark.parametrize("detector", [forest(), LogisticRegression(), lambda X: X[:, 0]])
+def test_a_pipeline_that_learns_from_the_calibration_rows_is_warned_of(
+    steps: list[Any], named: str, detector: Any
+) -> None:
+    inside = named.replace(" and ", "(), ") + "(), detector"
+    message = AROUND.format(named, rf"PACWrap\(make_pipeline\({inside}\)\)".replace("()", r"\(\)"))
+    with pytest.warns(OverlapWarning, match=message):
+        make_pipeline(*steps, PACWrap(detector, random_state=0)).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        make_pipeline(PACWrap(forest())),
+        make_pipeline(FunctionTransformer(), Normalizer(), PACWrap(forest())),
+        Pipeline([("none", None), ("all", "passthrough"), ("wrap", PACWrap(forest()))]),
+        make_pipeline(FrozenEstimator(StandardScaler().fit(NEW)), PACWrap(forest())),
+        PACWrap(make_pipeline(StandardScaler(), SelectKBest(k=2), LogisticRegression())),
+    ],
+    ids=["alone", "stateless", "nothing", "frozen", "inside"],
+)
+def test_steps_that_learn_nothing_from_them_are_not_warned_of(pipeline: Any) -> None:
+    assert pipeline.fit(X, Y).predict(NEW).shape == (400,)
+
+
+def test_pipelines_around_pipelines_and_searches_are_seen() -> None:
+    inner = make_pipeline(SelectKBest(k=2), PACWrap(forest()))
+    with pytest.warns(OverlapWarning, match="has fitted StandardScaler and SelectKBest on"):
+        make_pipeline(StandardScaler(), inner).fit(X, Y)
+    tuned = GridSearchCV(PACWrap(forest()), {"max_fpr": [0.1, 0.2]}, cv=2)
+    with pytest.warns(OverlapWarning, match="has fitted StandardScaler on"):
+        make_pipeline(StandardScaler(), tuned).fit(X, Y)
+
+
+def test_calibrating_outside_a_pipeline_is_not_warned_of_although_one_was_imported() -> None:
+    class Steps:
+        """Not a pipeline, though it has steps and is fitted."""
+
+        steps = 3
+
+        def fit(self) -> Any:
+            return PACWrap(forest(), random_state=0).fit(X, Y)
+
+    assert Steps().fit().certificate_.normal.n == 150

@@ -1,0 +1,153 @@
+from dataclasses import fields, replace
+from math import inf, nextafter
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from pac_wrap.method.calibrate import WORDS
+from pac_wrap.method.certificate import Overlap
+from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.strategies.interface import (
+    Abstain,
+    Claim,
+    Strategy,
+    budget_problems,
+    end_problems,
+    ranks_of,
+)
+from pac_wrap.ranks.search import Rank
+from support.strategies import Floats, calibrate_quietly, guarantee, scores
+
+FIVE = Guarantee()
+every_strategy = pytest.mark.parametrize("strategy", WORDS.values(), ids=WORDS)
+
+
+@every_strategy
+def test_every_strategy_answers_what_is_asked_of_one(strategy: Overlap) -> None:
+    assert isinstance(strategy, Strategy)
+    assert WORDS[strategy.word] == strategy
+    assert strategy.word.startswith(strategy.tag)
+    # a name in the JSON text that is its own, and no field of the same name
+    assert strategy.tag not in [field.name for field in fields(strategy)]
+    assert set(strategy.keeps) <= {"FPR", "FNR"}
+    assert strategy.proved
+    assert strategy.tried(FIVE, (2000, 2000)) >= 1
+    claim = calibrate_quietly(np.arange(100.0), np.arange(95.0, 195.0), overlap=strategy).claim
+    assert list(strategy.problems(claim)) == []
+    assert strategy.summary(claim).count("\n") == 0
+    for sentence in strategy.explanation(claim):
+        assert sentence.endswith(".")
+    assert hash(strategy) == hash(replace(strategy))
+
+
+@every_strategy
+@given(normal=scores(1, 30), anomalous=scores(1, 30), asked=guarantee)
+def test_a_strategy_finds_no_problem_in_what_it_decided(
+    strategy: Overlap, normal: Floats, anomalous: Floats, asked: Guarantee
+) -> None:
+    claim = calibrate_quietly(normal, anomalous, asked, overlap=strategy).claim
+    assert list(strategy.problems(claim)) == []
+
+
+def test_a_strategy_must_answer_every_question() -> None:
+    class Silent(Strategy):
+        tag = "silent"
+
+    with pytest.raises(TypeError, match="abstract"):
+        Silent()  # type: ignore[abstract]  # that is what is tested
+
+
+@given(scores(1, 30), scores(1, 30), guarantee)
+def test_abstaining_keeps_both_promises_with_a_threshold_of_each_class(
+    normal: Floats, anomalous: Floats, asked: Guarantee
+) -> None:
+    outcome = Abstain().decide(asked, normal, anomalous)
+    assert asked.fpr is not None
+    assert asked.fnr is not None
+    assert (outcome.fpr, outcome.fnr) == (asked.fpr.budget(normal.size), asked.fnr.budget(anomalous.size))
+    assert outcome.certified == asked
+    assert outcome.rule == outcome.thresholds.rule
+    sides = ("max_fnr", "alarm_from"), ("max_fpr", "clear_below")
+    for ceiling, side in sides:
+        alone = replace(asked, max_fpr=None) if ceiling == "max_fpr" else replace(asked, max_fnr=None)
+        one = Abstain().decide(alone, normal, anomalous)
+        assert one.rule.single
+        assert getattr(one.thresholds, side) == getattr(outcome.thresholds, side)
+        assert None in (one.thresholds.alarm_from, one.thresholds.clear_below)
+
+
+def test_what_abstaining_says_of_itself() -> None:
+    strategy = Abstain()
+    assert not strategy.single
+    assert strategy.keeps == ("FPR", "FNR")
+    assert strategy.needs_more_labels is None
+    assert strategy.tried(FIVE, (2000, 2000)) == 1
+    pair = np.arange(100.0), np.arange(95.0, 195.0)
+    both = calibrate_quietly(*pair).claim
+    assert strategy.summary(both) == "two thresholds, and abstention between them"
+    assert list(strategy.explanation(both)) == ["Two thresholds: what lies between them is left undecided."]
+    one = calibrate_quietly(*pair, Guarantee(max_fnr=None)).claim
+    assert strategy.summary(one) == "only one side is promised, so its threshold decides alone"
+    (sentence,) = strategy.explanation(one)
+    assert sentence.startswith("Only one side is promised")
+
+
+def test_ranks_are_those_of_the_thresholds() -> None:
+    assert list(Abstain().ranks(FIVE, (2000, 1000))) == [Rank(0, 2000 - 83), Rank(1, 39)]
+    assert list(Abstain().ranks(Guarantee(max_fnr=None), (2000, 1000))) == [Rank(0, 2000 - 83)]
+    assert list(Abstain().ranks(Guarantee(max_fpr=None), (2000, 1000))) == [Rank(1, 39)]
+    # too few labels need none
+    assert list(Abstain().ranks(FIVE, (58, 1000))) == [Rank(1, 39)]
+    assert list(ranks_of((None, None), (58, 58))) == []
+
+
+def test_how_a_budget_may_differ_from_the_expected_one() -> None:
+    budget = Budget.of(2000, 0.05, 0.05)
+    assert list(budget_problems("FPR", budget, budget)) == []
+    assert list(budget_problems("FPR", None, None)) == []
+    assert list(budget_problems("FPR", budget, None)) == ["the FPR must have no budget"]
+    assert list(budget_problems("FNR", None, budget)) == ["the FNR must have a budget"]
+    (problem,) = budget_problems("FPR", replace(budget, errors=84), budget)
+    assert problem == "the FPR budget is 83, not 84"
+    (problem,) = budget_problems("FPR", replace(budget, confidence=0.9), budget)
+    assert problem == "the exact confidence of the FPR is not 0.9"
+    # a rate by its last digits only where they are forgiven
+    near = Budget.of(2000, 0.05 * (1 + 1e-12), 0.05)
+    assert list(budget_problems("FPR", near, budget, 1e-9)) == []
+    (problem,) = budget_problems("FPR", near, budget)
+    assert problem.startswith("the FPR budget is for the ceiling 0.05 at delta = 0.05, not for 0.05000")
+    other = Budget.of(2000, 0.05, 0.04)
+    assert "not for 0.05 at 0.04" in next(budget_problems("FPR", other, budget, 1e-9))
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "float16"])
+def test_a_rule_is_expected_as_it_is_before_rounding(kind: str) -> None:
+    scores = np.linspace(0.0, 1.0, 200).astype(kind)
+    claim = calibrate_quietly(scores, scores).claim
+    assert claim.score_type == kind
+    rule = claim.found.thresholds.rule
+    assert list(end_problems(claim, FIVE, rule)) == []
+    moved = Rule(rule.normal_below, nextafter(rule.anomaly_from, inf))
+    problems = list(end_problems(claim, Guarantee(0.1, 0.1), moved))
+    assert problems[0] == "what is certified does not follow from what was asked"
+    # half a step of a narrower type away, one double changes nothing
+    assert len(problems) == (2 if kind == "float64" else 1)
+
+
+def test_a_claim_of_two_thresholds_that_one_ceiling_cannot_have_is_a_contradiction() -> None:
+    claim = calibrate_quietly(np.arange(100.0), np.arange(95.0, 195.0)).claim
+    for asked in (Guarantee(max_fnr=None), Guarantee(max_fpr=None)):
+        problems = list(Abstain().problems(replace(claim, asked=asked)))
+        assert any("must have no budget" in problem for problem in problems)
+        assert "what is certified does not follow from what was asked" in problems
+
+
+@every_strategy
+def test_what_another_strategy_decided_is_a_contradiction(strategy: Overlap) -> None:
+    normal, anomalous = np.arange(300.0), np.arange(250.0, 550.0)
+    for word, other in WORDS.items():
+        if other != strategy:
+            claim: Claim = calibrate_quietly(normal, anomalous, overlap=other).claim
+            assert list(strategy.problems(claim)) != [], word

@@ -1,0 +1,109 @@
+import pickle
+import warnings
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pac_wrap.errors import UpsideDownWarning
+from pac_wrap.method.calibrate import Request, calibrate_labelled
+from pac_wrap.method.chunked import calibrate_parts
+from pac_wrap.ranks.partitions import PartitionAnswer, PartitionTask
+from support.slow import slow_but
+from support.strategies import RULES, refusal, scores_of_any_type
+
+Batch = tuple[Any, Any]
+BAD = Request(anomaly_label="bad")
+
+
+def added(parts: list[PartitionAnswer], merges: Sequence[int]) -> PartitionAnswer:
+    """Add up by a tree: each merge takes the part at that place and the one after it."""
+    for place in merges:
+        if len(parts) > 1:
+            place %= len(parts) - 1
+            parts[place : place + 2] = [parts[place] + parts[place + 1]]
+    return reduce(add, parts)
+
+
+@pytest.mark.parametrize("options", slow_but(3, RULES.values()), ids=[*RULES])
+@given(values=scores_of_any_type(1, 40), data=st.data())
+def test_every_order_and_merge_tree_gives_the_certificate_of_the_whole(
+    options: dict[str, Any], values: Any, data: st.DataObject
+) -> None:
+    size = values.size
+    labels = np.array(data.draw(st.lists(st.integers(0, 1), min_size=size, max_size=size)))
+    cuts = sorted(data.draw(st.lists(st.integers(0, size), max_size=6)))
+    parts = list(zip(np.split(values, cuts), np.split(labels, cuts), strict=True))
+    order = data.draw(st.permutations(range(len(parts))))
+    merges = data.draw(st.lists(st.integers(0, 100), max_size=8))
+
+    def run(task: PartitionTask) -> PartitionAnswer:
+        sent = pickle.dumps(task)
+        # a pickle comes and goes as it would between machines; this one was made a line above
+        answers = [pickle.dumps(pickle.loads(sent)(i, [parts[i]])) for i in order]
+        return added([pickle.loads(answer) for answer in answers], merges)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        whole = calibrate_labelled(values, labels, **options).to_json()
+        request = Request.of(options.get("guarantee"), options.get("overlap"))
+        assert calibrate_parts(run, request).to_json() == whole
+
+
+def runs(parts: list[list[Batch]]) -> Any:
+    return lambda task: reduce(add, [task(i, batches) for i, batches in reversed([*enumerate(parts)])])
+
+
+def test_upside_down_scores_are_warned_about() -> None:
+    rng = np.random.default_rng(6)
+    parts = [[(rng.normal(size=100), np.ones(100))], [(rng.normal(3.0, 1.0, 100), np.zeros(100))]]
+    with pytest.warns(UpsideDownWarning, match=r"AUC 0\.0"):
+        calibrate_parts(runs(parts), Request())
+
+
+def test_missing_scores_are_counted_and_the_first_partition_is_named() -> None:
+    nan = np.nan
+    one: list[list[Batch]] = [[([0.1], [0])], [([0.2, nan], [0, 1]), ([nan, 0.4], [1, 0])]]
+    assert refusal(lambda: calibrate_parts(runs(one), Request())) == (
+        "scores must not be empty or NaN, got 2 of 4 in partition 1;"
+        " drop those rows or make the detector score them"
+    )
+    three = [*one, [([nan], [0])], [([], [])], [([nan, nan, 1.0], [0, 0, 1])]]
+    assert "got 2 of 4 in partition 1, 5 in 3 partitions;" in refusal(
+        lambda: calibrate_parts(runs(three), Request())
+    )
+
+
+def test_what_is_wrong_with_a_partition_names_it() -> None:
+    good = ([0.1, 0.9], [0, 1])
+    for bad, sentence in (
+        ((["a"], [0]), "scores of partition 2 must be real numbers"),
+        (([0.1], [2]), "labels of partition 2 must be 0 (normal) or 1 (anomalous), got 2"),
+        (([0.1], [0, 1]), "scores and labels of partition 2 must have the same length, got 1 and 2"),
+        (([[0.1]], [0]), "scores of partition 2 must be one-dimensional"),
+        (([[np.nan], [0.1]], [0]), "scores of partition 2 must be one-dimensional"),
+        (([np.nan, 0.1], [0]), "scores of partition 2 must not contain NaN"),
+    ):
+        parts: list[list[Batch]] = [[good], [good], [good, bad], [(["b"], [0])]]
+        assert refusal(lambda: calibrate_parts(runs(parts), Request())).startswith(sentence)  # noqa: B023  (called at once)
+
+
+def test_two_names_for_normal_points_are_refused() -> None:
+    parts: list[list[Batch]] = [[([0.1], ["ok"])], [([0.9], ["bad"])], [([0.2], ["fine"])]]
+    message = refusal(lambda: calibrate_parts(runs(parts), BAD))
+    assert message.startswith(
+        "labels of partition 2 must be 'bad' (anomalous) or one other value (normal), got 'fine'"
+    )
+    twice: list[list[Batch]] = [[([0.1], ["ok"])], [([0.9], ["bad"]), ([0.2], ["ok"])]]
+    assert calibrate_parts(runs(twice), BAD).normal.n == 2
+
+
+def test_partitions_without_rows_change_nothing() -> None:
+    parts: list[list[Batch]] = [[], [([0.1, 0.9], [0, 1])], [([], [])], []]
+    assert calibrate_parts(runs(parts), Request()) == calibrate_labelled([0.1, 0.9], [0, 1])
+    assert "both empty" in refusal(lambda: calibrate_parts(runs([[], []]), Request()))

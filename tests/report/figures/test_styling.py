@@ -1,0 +1,80 @@
+"""Colours that can be read on their page, and axes of the size that is asked for."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+
+from pac_wrap.report.figures import (
+    new_axes,
+    plot_plan,
+    style,
+)
+from pac_wrap.report.figures.ambiguity import _COLOURS, _DIM
+from pac_wrap.report.figures.styling import PlainTicks, wrap
+from support.drawn import scores_figure
+
+
+def luminance(colour: object) -> float:
+    channels = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]  # type: ignore[arg-type]
+    return float(np.dot(channels, [0.2126, 0.7152, 0.0722]))
+
+
+def contrast(one: object, other: object) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(("dark", "page"), [(False, "#FFFFFF"), (True, "#1E1E1E")])
+def test_colours_stand_out_from_their_page(dark: bool, page: str) -> None:
+    chosen = style(dark)
+    assert contrast(chosen.text, page) >= 7
+    assert contrast(chosen.muted, page) >= 4.5
+    assert contrast(chosen.normal, page) >= 3
+    assert contrast(chosen.anomalous, page) >= 3
+
+
+def test_numbers_on_the_heat_map_can_be_read() -> None:
+    for height in np.linspace(0, 1, 101):
+        assert contrast("#FFFFFF" if height < _DIM else "#000000", _COLOURS(height)[:3]) >= 4.5
+
+
+def test_page_shows_through_and_text_takes_its_colour() -> None:
+    for dark in (False, True):
+        figure = scores_figure(dark)
+        canvas: Any = FigureCanvasAgg(figure)
+        canvas.draw()
+        assert np.asarray(canvas.buffer_rgba())[0, 0, 3] == 0
+        (ax,) = figure.axes
+        shown = [*ax.texts, ax.xaxis.label, ax.yaxis.label, *ax.get_xticklabels()]
+        assert {text.get_color() for text in shown} == {style(dark).text}
+
+
+def test_new_axes_have_the_size_that_is_asked_for() -> None:
+    assert new_axes(5, 2).figure.get_figure(root=True).get_size_inches().tolist() == [5, 2]
+
+
+def test_given_axes_keep_their_own_background() -> None:
+    ax = Figure().add_subplot(facecolor="#123456")
+    assert plot_plan([0], ax=ax) is ax
+    assert to_hex(ax.get_facecolor(), keep_alpha=True) == "#123456ff"
+
+
+@given(st.text("abc =%≤", max_size=60), st.floats(20, 200))
+def test_wrapping_keeps_every_word_in_order(text: str, width: float) -> None:
+    assert " ".join(wrap(text, width, 9.0)).split() == text.split()
+
+
+def test_ticks_are_told_apart_and_exact_enough() -> None:
+    form = PlainTicks()
+    assert form.format_ticks([]) == []
+    assert form.format_ticks([0.0]) == ["0"]
+    assert form.format_ticks([-0.2, 5e-17, 0.2]) == ["\N{MINUS SIGN}0.2", "0.0", "0.2"]
+    assert form.format_ticks([1e300, 2e300]) == ["1e+300", "2e+300"]
+    assert form.format_ticks([1000000005.0]) == ["1000000005"]
+    assert form(0.25) == "0.25"

@@ -1,0 +1,36 @@
+import re
+
+import numpy as np
+from rich.text import Text
+
+from pac_wrap import Guarantee, calibrate, evaluate
+from pac_wrap.method.comparison import compare_scores
+from pac_wrap.report.terminal import screen_svg, show_comparison, show_evaluation
+from support.shell import text_of
+
+
+def test_what_is_exceeded_is_said_whole_in_80_columns() -> None:
+    metrics = evaluate(np.ones(2_000_000, dtype=int), np.repeat([0, 1], 1_000_000))
+    shown = text_of(show_evaluation(calibrate(np.arange(100.0), np.arange(100.0) + 100), metrics))
+    assert "…" not in shown
+    assert "1,000,000 of 1,000,000  exceeded" in shown
+
+
+def test_a_comparison_explains_its_stars_in_80_columns() -> None:
+    labels = np.repeat([False, True], 100)
+    columns = {name: (np.arange(200.0), labels) for name in ("forest", "boosting")}
+    shown = text_of(show_comparison(compare_scores(columns, Guarantee())))
+    first, *_, last = shown.splitlines()
+    assert first.startswith("each with FPR <= 0.05 (confidence 0.9875), FNR <= 0.05 (confidence 0.9875)")
+    assert last.startswith("* the best;")
+
+
+def test_blocks_are_drawn_and_rows_of_them_meet() -> None:
+    svg = screen_svg(Text(" ▄█\n▁██\nfull █"), "bars")
+    drawn = re.findall(r'<path class="[^"]*" shape-rendering="crispEdges" d="([^"]*)"/>', svg)
+    # cells of 12.2 by 24.4: half a cell and a whole one stand on what begins where the row below does
+    assert drawn == [
+        "M0.0 24.40 V24.40 h12.2 V12.20 h12.2 V0.00 h12.2 V24.40 Z",
+        "M0.0 48.80 V45.75 h12.2 V24.40 h12.2 V24.40 h12.2 V48.80 Z",
+    ]
+    assert re.findall("[▁-█]", svg) == ["█"], "letters and blocks together stay text"

@@ -1,0 +1,73 @@
+"""What is a number is the same for Python and for DuckDB, to the last bit."""
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pac_wrap.tables.columns import number
+from pac_wrap.tables.sql import number_sql
+
+NUMBERS = [
+    *("0", "-0.0", "1", "+5", ".5", "5.", "-.5e-3", "1E5", "00012", " 7 ", "\t8\n", "4.9e-324", "1e-400"),
+    *(
+        "inf",
+        "-INF",
+        "+Infinity",
+        "nan",
+        "-NaN",
+        "+nan",
+        "1e400",
+        "-1e400",
+        "9" * 400,
+        "1.7976931348623159e308",
+    ),
+    "0.1000000000000000055511151231257827021181583404541015625",
+]
+NONE = [
+    *(
+        "x",
+        " ",
+        "1_000",
+        "true",
+        "0x10",
+        "0b1",
+        "1.0d",
+        "1.5f",
+        "1,5",
+        "1 000",
+        "nan(7)",
+        "nan()",
+        "infin",
+        "+-5",
+    ),
+    *("--5", "1e", "e5", ".", "-", "1__0", "_1", "1_", "\u0661", "\xa01", "1'000", "NULL", "NA", "1\x001"),
+]
+
+
+@pytest.fixture(scope="module")
+def connection() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
+def by_duckdb(connection: duckdb.DuckDBPyConnection, text: str) -> float | None:
+    found = connection.execute(f"SELECT {number_sql('t')} FROM (SELECT ?::VARCHAR AS t)", [text]).fetchone()
+    assert found is not None
+    value: float | None = found[0]
+    return value
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+def test_numbers(text: str, connection: duckdb.DuckDBPyConnection) -> None:
+    assert repr(number(text)) == repr(float(text)) == repr(by_duckdb(connection, text))
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_everything_else_is_none(text: str, connection: duckdb.DuckDBPyConnection) -> None:
+    assert number(text) is None
+    assert by_duckdb(connection, text) is None
+
+
+@given(st.text("0123456789.+-eE_ infINFatyx(", min_size=1, max_size=8))
+def test_duckdb_agrees_on_texts_that_look_like_numbers(text: str) -> None:
+    assert repr(number(text)) == repr(by_duckdb(duckdb.default_connection(), text))

@@ -1,0 +1,84 @@
+"""Every public name says what it takes, what it returns, what it refuses, and shows it in an example."""
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+import pytest
+
+import pac_wrap
+
+# errors and warnings are raised, enumerations are looked up: nobody passes them anything
+CALLED = [
+    name
+    for name in pac_wrap.__all__
+    if callable(found := getattr(pac_wrap, name))
+    and not (inspect.isclass(found) and issubclass(found, (BaseException, Enum)))
+]
+ABSTRACT = {"Strategy"}
+
+
+def sections(text: str) -> dict[str, str]:
+    """Return the numpydoc sections of a docstring by their titles."""
+    parts = re.split(r"^(\w[\w ]*)\n-{3,}\n", text, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def documented(section: str) -> set[str]:
+    """Return the names that a section of parameters explains."""
+    heads = re.findall(r"^([\w*, ]+?) : ", section, flags=re.M)
+    return {name.strip().lstrip("*") for head in heads for name in head.split(",")}
+
+
+def parameters(found: Any) -> set[str]:
+    """Return the names of what a function or class takes."""
+    given = inspect.signature(found).parameters.values()
+    return {one.name for one in given if one.name not in ("self", "cls") and not one.name.startswith("_")}
+
+
+def methods() -> Iterator[tuple[str, Any]]:
+    """Yield the public methods that take something, of every public class."""
+    for name in CALLED:
+        found = getattr(pac_wrap, name)
+        if inspect.isclass(found):
+            for own, method in vars(found).items():
+                function = method.__func__ if isinstance(method, (classmethod, staticmethod)) else method
+                # an interface is documented where it is defined
+                inherited = name != "Strategy" and own in vars(pac_wrap.Strategy)
+                if inspect.isfunction(function) and not own.startswith("_") and not inherited:
+                    yield f"{name}.{own}", function
+
+
+@pytest.mark.parametrize("name", [name for name in CALLED if name not in ABSTRACT])
+def test_a_public_name_is_documented_in_sections(name: str) -> None:
+    found = getattr(pac_wrap, name)
+    text = inspect.getdoc(found) or ""
+    assert re.match(r"[A-Z][^\n]+\.(\n|$)", text), "the first line is a sentence"
+    written = sections(text)
+    assert documented(written.get("Parameters", "")) == parameters(found)
+    assert ">>> " in written.get("Examples", "")
+    if inspect.isfunction(found):
+        assert written.get("Returns")
+        assert written.get("Raises")
+
+
+METHODS = [
+    (name, method)
+    for name, method in methods()
+    if not dataclasses.is_dataclass(method) and parameters(method)
+]
+
+
+@pytest.mark.parametrize(("name", "method"), METHODS, ids=[name for name, _ in METHODS])
+def test_a_public_method_says_what_it_takes(name: str, method: Any) -> None:
+    written = sections(inspect.getdoc(method) or "")
+    assert documented(written.get("Parameters", "")) == parameters(method)
+    assert written.get("Returns") or inspect.signature(method).return_annotation is None
+
+
+@pytest.mark.parametrize("name", CALLED)
+def test_help_shows_a_signature(name: str) -> None:
+    assert "**" not in str(inspect.signature(getattr(pac_wrap, name)))

@@ -1,0 +1,80 @@
+"""Imports run in one direction, folder by folder, and the house stays as small as it was planned."""
+
+from pathlib import Path
+
+import pytest
+
+from support.house import (
+    ADDRESS,
+    AIMS,
+    ORDER,
+    PLACE,
+    ROOT,
+    files,
+    folder_of,
+    imported,
+    measured,
+    module_of,
+    with_map,
+    wrong_ways,
+)
+
+
+def test_every_folder_has_its_place() -> None:
+    assert {folder_of(module_of(path)) for path in files()} == {*PLACE, ADDRESS}
+
+
+def test_there_is_something_to_check() -> None:
+    assert imported(ROOT / "method/certificate.py") >= {"base.codec", "base.files", "version"}
+    assert imported(ROOT / "base/foreign.py") == set()
+
+
+def test_a_folder_imports_only_the_folders_above_it() -> None:
+    assert wrong_ways() == []
+    assert len(ORDER) <= 14
+
+
+@pytest.mark.parametrize(
+    ("statement", "reached"),
+    [
+        ("import pac_wrap.base.codec", {"base.codec"}),
+        ("import pac_wrap", {ADDRESS}),
+        ("from pac_wrap.base.codec import decode, encode", {"base.codec"}),
+        ("from pac_wrap.base import codec", {"base.codec"}),
+        ("from pac_wrap import PACWrap, __version__", {"detectors.estimator", "version"}),
+        ("from .base import codec", {"base.codec"}),
+        ("from .base.codec import decode", {"base.codec"}),
+        ("def late():\n    from pac_wrap.base import codec", {"base.codec"}),
+        ("import numpy.typing, pac_wrapper", set()),
+    ],
+)
+def test_every_form_of_import_is_seen(tmp_path: Path, statement: str, reached: set[str]) -> None:
+    for name in (f"{ADDRESS}.py", "base/codec.py", "version.py", "detectors/estimator.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"))
+    (tmp_path / "module.py").write_text(statement)
+    assert imported(tmp_path / "module.py", tmp_path) == reached
+
+
+def test_a_wrong_way_is_found(tmp_path: Path) -> None:
+    (tmp_path / f"{ADDRESS}.py").write_text("_HOME = {}")
+    for folder in ("ranks", "method"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "ranks/search.py").write_text("from ..method import promise\nfrom . import other\n")
+    (tmp_path / "ranks/other.py").write_text("")
+    (tmp_path / "method/promise.py").write_text("from pac_wrap.ranks.search import name\n")
+    assert wrong_ways(tmp_path) == [("ranks.search", "method.promise")]
+
+
+def test_the_map_of_the_house_is_drawn_from_the_folders() -> None:
+    page = (ROOT.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert with_map(page) == page, "run make house HOUSE_ARGS=--write"
+
+
+def test_the_house_stays_within_its_aims() -> None:
+    found = measured()
+    for name, number in found.items():
+        print(f"{name:<42} {number:>7,}")
+    over = {name: number for name, number in found.items() if name in AIMS and number > AIMS[name]}
+    assert not over, f"larger than planned (docs/decisions/0012-layout.md): {over}"
+    assert AIMS.keys() <= found.keys()
