@@ -206,13 +206,11 @@ def test_missing_labels_at_five_percent() -> None:
     assert Budget.of(59, 0.05, 0.05).missing == 0
 
 
-def test_each_side_takes_its_own_ceiling_and_its_share_of_delta() -> None:
+def test_each_side_takes_its_own_ceiling_and_delta() -> None:
     guarantee = Guarantee(max_fpr=0.1, max_fnr=0.2, delta_fpr=0.3, delta_fnr=0.4)
     fpr, fnr = guarantee.promises
     assert fpr.budget(50) == Budget.of(50, 0.1, 0.3)
     assert fnr.budget(50) == Budget.of(50, 0.2, 0.4)
-    assert fpr.budget(50, shares=3) == Budget.of(50, 0.1, 0.3 / 3)
-    assert fnr.budget(50, shares=8) == Budget.of(50, 0.2, 0.05)
 
 
 @given(st.integers(1, 60), rate, st.data())

@@ -7,7 +7,7 @@ import pytest
 
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
@@ -148,8 +148,8 @@ def test_another_strategy_or_level_fails_the_verification() -> None:
     # a level is told by its budgets
     level, _ = Algorithm1()._reached(raised.claim)
     assert level is not None
-    higher = Algorithm1().feasible_levels(raised.guarantee, (300, 300))[level + 1]
-    fpr, fnr = (promise.budget(300, shares=10) for promise in higher.promises)
+    higher = Algorithm1().levels(raised.guarantee, (300, 300))[level + 1]
+    fpr, fnr = (Budget.of(300, promise.ceiling, promise.delta / 10) for promise in higher.promises)
     found = replace(
         raised,
         certified=higher,

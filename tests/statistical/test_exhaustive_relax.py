@@ -45,7 +45,7 @@ def answers_to(strategy: Algorithm1, guarantee: Guarantee | None = None, n: int 
 
 
 def levels_of(strategy: Algorithm1, n: int, m: int) -> list[Guarantee]:
-    return strategy.feasible_levels(start(strategy), (n, m))
+    return strategy.levels(start(strategy), (n, m))
 
 
 def raised_sides(strategy: Algorithm1) -> tuple[str, ...]:

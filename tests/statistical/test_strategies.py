@@ -127,7 +127,7 @@ def test_relaxing_with_a_shared_delta_keeps_the_promise(
     trials = 1_200
     guarantee = Guarantee(0.3, 0.3, 0.1, 0.1) if relax_delta else TENTH
     strategy = Algorithm1(growth=growth, raised=ceilings, relax_delta=relax_delta, position=position)
-    levels = strategy.feasible_levels(guarantee, (60, 60))
+    levels = strategy.levels(guarantee, (60, 60))
     tau, max_fpr, max_fnr, delta_fpr, delta_fnr, level = repeat(
         OVERLAPPING,
         (60, 60),

@@ -95,21 +95,19 @@ class Promise:
         """What the rate is called where it is shown: FPR or FNR."""
         return "FPR" if self.error is Error.FALSE_ALARM else "FNR"
 
-    def budget(self, n: int, shares: int = 1) -> "Budget":
+    def budget(self, n: int) -> "Budget":
         """Return the errors that n points of the population may show.
 
         Parameters
         ----------
         n : int
             How many labelled points of the population there are.
-        shares : int
-            Among how many promises delta is divided.
 
         Returns
         -------
         Budget
         """
-        return Budget.of(n, self.ceiling, self.delta / shares)
+        return Budget.of(n, self.ceiling, self.delta)
 
     def __str__(self) -> str:
         confidence = rounded_down(confidence_left(self.delta))

@@ -133,7 +133,7 @@ def first_separated(
 def test_levels_without_a_budget_are_left_out_and_no_others(
     n: int, m: int, guarantee: Guarantee, strategy: Algorithm1
 ) -> None:
-    every, kept = strategy.levels(guarantee), strategy.feasible_levels(guarantee, (n, m))
+    every, kept = strategy.levels(guarantee), strategy.levels(guarantee, (n, m))
 
     def feasible(first: int) -> bool:
         """Whether level `first` has budgets when it shares delta with the levels above it only."""
@@ -155,7 +155,7 @@ def test_levels_without_a_budget_are_left_out_and_no_others(
 def test_the_first_level_that_separates_is_chosen(
     normal: Floats, anomalous: Floats, guarantee: Guarantee, strategy: Algorithm1
 ) -> None:
-    levels = strategy.feasible_levels(guarantee, (len(normal), len(anomalous)))
+    levels = strategy.levels(guarantee, (len(normal), len(anomalous)))
     shared = len(levels) if strategy.correction == "share" else 1
     shares = {side: shared if side in raised_sides(strategy) else 1 for side in SIDES}
     expected = first_separated(normal, anomalous, levels, shares)
@@ -286,7 +286,7 @@ def test_where_nothing_can_be_certified_everything_is_abstained(normal: Floats, 
     assert certificate.certified is None
     assert certificate.rule == NOTHING
     assert certificate.empty
-    count = len(Algorithm1().feasible_levels(Guarantee(), (len(normal), len(anomalous))))
+    count = len(Algorithm1().levels(Guarantee(), (len(normal), len(anomalous))))
     assert Algorithm1()._reached(certificate.claim) == (None, count)
     assert Algorithm1().tried(Guarantee(), certificate.claim.sizes) == count
     assert certificate.verdicts(ENDS).tolist() == [Verdict.ABSTAIN] * 5
@@ -345,10 +345,10 @@ def test_the_level_that_was_reached_is_told_by_its_budgets() -> None:
     claim = calibrate_quietly(*overlapping(), overlap="algorithm1").claim
     level, count = Algorithm1()._reached(claim)
     assert level is not None
-    levels = Algorithm1().feasible_levels(FIVE, claim.sizes)
+    levels = Algorithm1().levels(FIVE, claim.sizes)
     assert count == len(levels)
     for number, other in enumerate(levels):
-        fpr, fnr = (promise.budget(400, count) for promise in other.promises)
+        fpr, fnr = (Budget.of(400, one.ceiling, one.delta / count) for one in other.promises)
         found = replace(claim.found, fpr=fpr, fnr=fnr, certified=other)
         assert Algorithm1()._reached(replace(claim, found=found)) == (number, count)
         # nothing is certified of another level than that of the budgets
@@ -359,8 +359,8 @@ def test_the_level_that_was_reached_is_told_by_its_budgets() -> None:
 def test_no_level_reached_leaves_the_budgets_of_the_last() -> None:
     claim = calibrate_quietly(np.arange(300.0) + 1000.0, np.arange(300.0), overlap="algorithm1").claim
     assert list(Algorithm1().problems(claim)) == []
-    levels = Algorithm1().feasible_levels(FIVE, claim.sizes)
-    fpr, fnr = (promise.budget(300, len(levels)) for promise in levels[0].promises)
+    levels = Algorithm1().levels(FIVE, claim.sizes)
+    fpr, fnr = (Budget.of(300, one.ceiling, one.delta / len(levels)) for one in levels[0].promises)
     first = replace(claim, found=replace(claim.found, fpr=fpr, fnr=fnr))
     assert "where no level is reached, the budgets are those of the last" in Algorithm1().problems(first)
     reached = replace(claim, found=replace(claim.found, certified=levels[-1]))
@@ -391,12 +391,12 @@ def test_what_algorithm_1_says_of_itself() -> None:
 
 
 def test_every_level_names_its_ranks() -> None:
-    levels = Algorithm1().feasible_levels(FIVE, (300, 200))
+    levels = Algorithm1().levels(FIVE, (300, 200))
     found = list(Algorithm1().ranks(FIVE, (300, 200)))
     assert len(found) == 2 * len(levels)
     for level, (fpr, fnr) in zip(levels, zip(found[::2], found[1::2], strict=True), strict=True):
         budgets = [
-            promise.budget(n, len(levels)).errors
+            Budget.of(n, promise.ceiling, promise.delta / len(levels)).errors
             for promise, n in zip(level.promises, (300, 200), strict=True)
         ]
         assert budgets[0] is not None

@@ -3,7 +3,6 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import inf, ldexp
 from typing import ClassVar, Final, Literal
 
@@ -25,6 +24,8 @@ from pac_wrap.method.thresholds import LARGEST, Thresholds, find_thresholds
 from pac_wrap.ranks.search import Rank
 
 _SMALLEST_STEP: Final = 0.0001
+# more doublings take any double above 1
+_DOUBLINGS: Final = 1100
 _NOTHING: Final = Rule(-inf, inf)
 
 
@@ -96,104 +97,69 @@ class Algorithm1(Strategy):
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
         """Return the number of levels."""
-        return len(self.feasible_levels(asked, sizes))
+        return self._feasible(asked, sizes)[1]
 
-    def levels(self, asked: Guarantee) -> list[Guarantee]:
+    def levels(self, asked: Guarantee, sizes: tuple[int, int] | None = None) -> list[Guarantee]:
         """Return the promises that are tried, in order and below 1; fixed before any score is seen.
 
         Parameters
         ----------
         asked : Guarantee
             The first of them.
+        sizes : tuple of int, optional
+            How many normal and anomalous points there are: only the levels that so many labels can reach, or
+            all if they can reach none. They are known before any score is seen, so the others take no share.
 
         Returns
         -------
         list of Guarantee
-            All of them.
-        """
-        prefix = "delta" if self.relax_delta else "max"
-        starts = {f"{prefix}_{side}": getattr(asked, f"{prefix}_{side}") for side in self._raised_sides}
-        levels, raised = [asked], starts
-        while True:
-            higher = {name: self._raise(start, len(levels)) for name, start in starts.items()}
-            if min(higher.values()) >= 1.0:
-                return levels
-            # a side that would reach 1 stays where it is, while the other goes on
-            raised = {name: value if value < 1.0 else raised[name] for name, value in higher.items()}
-            levels.append(replace(asked, **raised))
-
-    def feasible_levels(self, asked: Guarantee, sizes: tuple[int, int]) -> list[Guarantee]:
-        """Return the levels that so many labels can reach at all, or every level if they can reach none.
-
-        Which ones they are is known before any score is seen, so the others take no share of delta.
-
-        Parameters
-        ----------
-        asked : Guarantee
-            The first of all levels.
-        sizes : tuple of int
-            How many normal and how many anomalous points there are.
-
-        Returns
-        -------
-        list of Guarantee
-            Those levels.
 
         Examples
         --------
-        >>> [level.max_fpr for level in Algorithm1().feasible_levels(Guarantee(), (2000, 30))]
+        >>> [level.max_fpr for level in Algorithm1().levels(Guarantee(), (2000, 30))]
         [0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.95]
         """
-        return list(_feasible_levels(self, asked, sizes))
-
-    def _feasible_levels(self, asked: Guarantee, sizes: tuple[int, int]) -> list[Guarantee]:
-        levels = self.levels(asked)
-
-        def feasible(skipped: int) -> bool:
-            pair = self._budgets(levels[skipped], len(levels) - skipped, sizes)
-            return all(budget.errors is not None for budget in pair)
-
-        # a higher level with fewer others to share delta with has the larger budget
-        return levels[bisect_left(range(len(levels)), True, key=feasible) :] or levels
+        first, count = (0, self._count(asked)) if sizes is None else self._feasible(asked, sizes)
+        return [self._level_at(asked, first + number) for number in range(count)]
 
     def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
         """Yield the ranks of every level."""
-        levels = self.feasible_levels(asked, sizes)
-        for level in levels:
-            yield from ranks_of(self._budgets(level, len(levels), sizes), sizes)
+        first, count = self._feasible(asked, sizes)
+        for number in range(first, first + count):
+            yield from ranks_of(self._budgets(self._level_at(asked, number), count, sizes), sizes)
 
     def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
         """Return the first level whose thresholds are separated, or the last one with nothing certified."""
         sizes = normal.size, anomalous.size
-        levels = self.feasible_levels(asked, sizes)
+        first, count = self._feasible(asked, sizes)
 
         def attempt(level: int) -> tuple[Budget, Budget, Thresholds]:
-            fpr, fnr = self._budgets(levels[level], len(levels), sizes)
+            fpr, fnr = self._budgets(self._level_at(asked, first + level), count, sizes)
             return fpr, fnr, find_thresholds(normal, anomalous, fpr, fnr)
 
         # budgets, and with them the thresholds, are monotone in the level: the first success can be bisected
-        level = bisect_left(range(len(levels)), True, key=lambda level: attempt(level)[2].separated)
-        fpr, fnr, thresholds = attempt(min(level, len(levels) - 1))
-        certified = None if level == len(levels) else self._survives(levels, level)
+        level = bisect_left(range(count), True, key=lambda level: attempt(level)[2].separated)
+        fpr, fnr, thresholds = attempt(min(level, count - 1))
+        certified = None if level == count else self._survives(asked, first + level, first, count)
         return Outcome(fpr, fnr, thresholds, certified, self._rule(thresholds, certified))
 
     def problems(self, claim: Claim) -> Iterator[str]:
         """Yield what does not follow from the level that was reached."""
         found, sizes = claim.found, claim.sizes
-        levels = self.feasible_levels(claim.asked, sizes)
-        level = self._level(levels, found)
+        first, count = self._feasible(claim.asked, sizes)
+        level = self._level(claim)
         if level is None:
-            yield f"the budgets are those of none of {len(levels):,} levels"
+            yield f"the budgets are those of none of {count:,} levels"
             return
-        fpr, fnr = self._budgets(levels[level], len(levels), sizes)
+        fpr, fnr = self._budgets(self._level_at(claim.asked, first + level), count, sizes)
         yield from budget_problems("FPR", found.fpr, fpr)
         yield from budget_problems("FNR", found.fnr, fnr)
         reached = found.certified is not None
         if found.thresholds.separated != reached:
             yield "a level is reached exactly if its thresholds are separated"
-        if not reached and level != len(levels) - 1:
+        if not reached and level != count - 1:
             yield "where no level is reached, the budgets are those of the last"
-        certified = self._survives(levels, level) if reached else None
+        certified = self._survives(claim.asked, first + level, first, count) if reached else None
         yield from end_problems(claim, certified, self._rule(found.thresholds, certified))
 
     def summary(self, claim: Claim) -> str:
@@ -234,48 +200,93 @@ class Algorithm1(Strategy):
         return ("fpr", "fnr") if self.raised == "both" else (self.raised,)
 
     def _raise(self, start: float, times: int) -> float:
+        if times == 0:
+            return start
         if self.growth == "linear":
             return round(start + times * self.step, 12)
         # 2^times itself may be beyond every double
         return ldexp(start, times) if start < ldexp(1.0, -times) else 1.0
 
-    def _budgets(self, level: Guarantee, count: int, sizes: tuple[int, int]) -> tuple[Budget, Budget]:
-        """Return both budgets at a level, delta shared among `count` levels if the correction says so."""
+    def _starts(self, asked: Guarantee) -> dict[str, float]:
+        """Return what is raised, by its name in a guarantee, and where it starts."""
+        prefix = "delta" if self.relax_delta else "max"
+        return {f"{prefix}_{side}": getattr(asked, f"{prefix}_{side}") for side in self._raised_sides}
+
+    def _last(self, start: float) -> int:
+        """Return how often a ceiling or delta can be raised and stay below 1."""
+        most = _DOUBLINGS if self.growth == "double" else int(1.0 / self.step) + 1
+        return bisect_left(range(most + 1), True, key=lambda times: self._raise(start, times) >= 1.0) - 1
+
+    def _count(self, asked: Guarantee) -> int:
+        """Return the number of levels: raising goes on until every side would reach 1."""
+        return 1 + max(map(self._last, self._starts(asked).values()))
+
+    def _level_at(self, asked: Guarantee, number: int) -> Guarantee:
+        """Return one level; a side that would reach 1 stays where it is, while the other goes on."""
+        if number == 0:
+            return asked
+        starts = self._starts(asked)
+        raised = {name: self._raise(start, min(number, self._last(start))) for name, start in starts.items()}
+        return replace(asked, **raised)
+
+    def _feasible(self, asked: Guarantee, sizes: tuple[int, int]) -> tuple[int, int]:
+        """Return the first level that so many labels can reach, and how many there are from it on."""
+        count = self._count(asked)
+
+        def feasible(first: int) -> bool:
+            pair = self._budgets(self._level_at(asked, first), count - first, sizes)
+            return all(budget.errors is not None for budget in pair)
+
+        # a higher level with fewer others to share delta with has the larger budget
+        first = bisect_left(range(count), True, key=feasible)
+        return (0, count) if first == count else (first, count - first)
+
+    def _terms(self, level: Guarantee, count: int) -> tuple[float, float, float, float]:
+        """Return ceiling and delta of both sides at a level, delta shared among `count` if it is corrected."""
         # a side that is not raised has one and the same threshold at every level: nothing is chosen there
         raised = self._raised_sides if self.proved else ()
-        assert level.fpr is not None
-        assert level.fnr is not None
+        assert level.max_fpr is not None
+        assert level.max_fnr is not None
         return (
-            level.fpr.budget(sizes[0], count if "fpr" in raised else 1),
-            level.fnr.budget(sizes[1], count if "fnr" in raised else 1),
+            level.max_fpr,
+            level.delta_fpr / (count if "fpr" in raised else 1),
+            level.max_fnr,
+            level.delta_fnr / (count if "fnr" in raised else 1),
         )
+
+    def _budgets(self, level: Guarantee, count: int, sizes: tuple[int, int]) -> tuple[Budget, Budget]:
+        """Return both budgets at a level, one of `count`."""
+        fpr, delta_fpr, fnr, delta_fnr = self._terms(level, count)
+        return Budget.of(sizes[0], fpr, delta_fpr), Budget.of(sizes[1], fnr, delta_fnr)
 
     def _reached(self, claim: Claim) -> tuple[int | None, int]:
         """Return which level was reached, from 0, or None; and how many there are."""
-        levels = self.feasible_levels(claim.asked, claim.sizes)
-        return None if claim.found.certified is None else self._level(levels, claim.found), len(levels)
+        level = None if claim.found.certified is None else self._level(claim)
+        return level, self._feasible(claim.asked, claim.sizes)[1]
 
-    def _level(self, levels: list[Guarantee], found: Outcome) -> int | None:
+    def _level(self, claim: Claim) -> int | None:
         """Return which level the budgets belong to: no two levels have the same ceilings and deltas."""
-        if found.fpr is None or found.fnr is None:
+        fpr, fnr = claim.found.fpr, claim.found.fnr
+        if fpr is None or fnr is None:
             return None
-        wanted = found.fpr.rate, found.fpr.delta, found.fnr.rate, found.fnr.delta
-        shares = [len(levels) if self.proved and side in self._raised_sides else 1 for side in ("fpr", "fnr")]
-        for number, one in enumerate(levels):
-            deltas = one.delta_fpr / shares[0], one.delta_fnr / shares[1]
-            if wanted == (one.max_fpr, deltas[0], one.max_fnr, deltas[1]):
-                return number
-        return None
+        first, count = self._feasible(claim.asked, claim.sizes)
 
-    def _survives(self, levels: list[Guarantee], level: int) -> Guarantee:
+        def terms(number: int) -> tuple[float, ...]:
+            return self._terms(self._level_at(claim.asked, first + number), count)
+
+        # no term ever falls from one level to the next
+        wanted = fpr.rate, fpr.delta, fnr.rate, fnr.delta
+        number = bisect_left(range(count), wanted, key=terms)
+        return number if number < count and terms(number) == wanted else None
+
+    def _survives(self, asked: Guarantee, level: int, first: int, count: int) -> Guarantee:
         """Return the promise that survives the choice of a level: eq. (15)."""
+        reached = self._level_at(asked, level)
         if not self.relax_delta or not self.proved:
-            return levels[level]
+            return reached
         # the ceilings are fixed, so violations are nested: the chosen level fails only where the last fails
-        last = {
-            f"delta_{side}": getattr(levels[-1], f"delta_{side}") / len(levels) for side in self._raised_sides
-        }
-        return replace(levels[level], **last)
+        highest = self._level_at(asked, first + count - 1)
+        return replace(reached, **{name: getattr(highest, name) / count for name in self._starts(asked)})
 
     def _rule(self, thresholds: Thresholds, certified: Guarantee | None) -> Rule:
         """Return the rule with one threshold, a finite point of [alarm_from, clear_below]."""
@@ -284,9 +295,3 @@ class Algorithm1(Strategy):
         low, high = thresholds.alarm_from, min(thresholds.clear_below, LARGEST)
         tau = min(max(low * (1.0 - self.position) + high * self.position, low), high)
         return Rule(tau, tau)
-
-
-@lru_cache(maxsize=8)
-def _feasible_levels(strategy: Algorithm1, asked: Guarantee, sizes: tuple[int, int]) -> tuple[Guarantee, ...]:
-    """Return the levels, which may be ten thousand and are asked for several times."""
-    return tuple(strategy._feasible_levels(asked, sizes))
