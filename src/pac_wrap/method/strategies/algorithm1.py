@@ -242,7 +242,7 @@ class Algorithm1(Strategy):
         return (0, count) if first == count else (first, count - first)
 
     def _terms(self, level: Guarantee, count: int) -> tuple[float, float, float, float]:
-        """Return ceiling and delta of both sides at a level, delta shared among `count` if it is corrected."""
+        """Return ceiling and delta of both sides at a level; delta is shared among `count`, or not corrected."""
         # a side that is not raised has one and the same threshold at every level: nothing is chosen there
         raised = self._raised_sides if self.proved else ()
         assert level.max_fpr is not None
@@ -271,7 +271,7 @@ class Algorithm1(Strategy):
             return None
         first, count = self._feasible(claim.asked, claim.sizes)
 
-        def terms(number: int) -> tuple[float, ...]:
+        def terms(number: int) -> tuple[float, float, float, float]:
             return self._terms(self._level_at(claim.asked, first + number), count)
 
         # no term ever falls from one level to the next
