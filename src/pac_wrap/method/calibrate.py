@@ -59,7 +59,8 @@ class Request:
         as_guarantee(self.guarantee)
         overlap = as_strategy(self.overlap)
         # with a single ceiling nothing can overlap
-        object.__setattr__(self, "overlap", overlap if len(self.guarantee.promises) == 2 else Abstain())
+        kept = overlap.given or len(self.guarantee.promises) == 2
+        object.__setattr__(self, "overlap", overlap if kept else Abstain())
 
     @property
     def label_text(self) -> str | None:
@@ -250,7 +251,8 @@ def certify(request: Request, normal: Ranked, anomalous: Ranked, score_type: Sco
     if normal.size == anomalous.size == 0:
         raise InputError("normal and anomalous are both empty; pass at least one labelled score")
     found = request.overlap.decide(request.guarantee, normal, anomalous)
-    high, low = crossings(normal, anomalous, found.thresholds)
+    # a given threshold is read off a curve, which knows some ranks and not the counts
+    high, low = (None, None) if request.overlap.given else crossings(normal, anomalous, found.thresholds)
     return Certificate(
         guarantee=request.guarantee,
         overlap=request.overlap,

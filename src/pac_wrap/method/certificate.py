@@ -17,6 +17,7 @@ from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
+from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import Abstain, Claim, Outcome
 from pac_wrap.method.thresholds import LARGEST, Regime, Thresholds
@@ -24,7 +25,7 @@ from pac_wrap.ranks.precision import is_narrower, represents, straddled
 from pac_wrap.version import __version__
 
 # every strategy that a certificate can have been made with
-Overlap = Abstain | Hold | Algorithm1
+Overlap = Abstain | Hold | Algorithm1 | Given
 
 _HEADER: Final = {"format": "pac-wrap certificate", "schema": 2}
 
@@ -124,12 +125,13 @@ class Certificate:
             # the largest double stands for inf, as in the rule: no score between them tells the two apart
             clear = None if edges.clear_below is None else min(edges.clear_below, LARGEST)
             return Thresholds(edges.alarm_from, clear)
-        tau = self.rule.anomaly_from
-        return Thresholds(tau, None if tau == inf else tau)
+        tau, asked = self.rule.anomaly_from, self.guarantee
+        clear = None if tau == inf or asked.max_fnr is None else tau
+        return Thresholds(None if asked.max_fpr is None else tau, clear)
 
     @property
     def _one_threshold(self) -> bool:
-        return self.rule.single and len(self.guarantee.promises) == 2
+        return self.rule.single and (self.overlap.given or len(self.guarantee.promises) == 2)
 
     def undecidable(self, kind: ScoreType) -> tuple[float, ...]:
         """Return the scores of a narrower type that had to be wider to be decided: a threshold is that near.

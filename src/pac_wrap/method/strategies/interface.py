@@ -57,6 +57,8 @@ class Strategy(ABC):
     tag: ClassVar[str]
     # whether every point is decided by one threshold; only then both ceilings are needed
     single: ClassVar[bool] = True
+    # whether the threshold was given and not found: one side may then be promised alone, and no points cross
+    given: ClassVar[bool] = False
 
     @property
     def word(self) -> str:
