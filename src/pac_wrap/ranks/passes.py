@@ -25,7 +25,7 @@ from pac_wrap.base.floats import order_key
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import Ranked, count_below, spaced_positions
-from pac_wrap.ranks.search import Rank, RankSearch, ScoreAtRank, Survey, survey
+from pac_wrap.ranks.search import CHANGED, Rank, RankSearch, ScoreAtRank, Survey, survey
 
 # called with the normal and the anomalous scores of one piece of the data; what it returns can be added up
 PassTask = Callable[[Scores, Scores], Any]
@@ -94,7 +94,7 @@ class Passes:
         if wanted not in self._counted:
             below, sizes = self._run(CountBelow(threshold)).tolist()
             if tuple(sizes) != self.survey.sizes:
-                raise InputError("the scores changed between two passes; give the same ones every time")
+                raise InputError(CHANGED)
             self._counted[wanted] = (below[0], below[1])
         return self._counted[wanted][label]
 
