@@ -75,9 +75,9 @@ def calibrate(
     from pac_wrap.report.formats import check_suffix, render_report
     from pac_wrap.report.subject import Origin, Report
     from pac_wrap.tables.calibrate import LabelledScores, calibrate_table
-    from pac_wrap.tables.csv_format import check_delimiter
     from pac_wrap.tables.find import found_files
     from pac_wrap.tables.table import open_found
+    from pac_wrap.tables.text_format import check_delimiter
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
@@ -157,8 +157,8 @@ def compare(
 
     from pac_wrap.method.comparison import compare_scores
     from pac_wrap.report.terminal import show_comparison
-    from pac_wrap.tables.csv_format import check_delimiter
     from pac_wrap.tables.table import open_table
+    from pac_wrap.tables.text_format import check_delimiter
 
     guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     separator = check_delimiter(delimiter)

@@ -33,9 +33,9 @@ def evaluate(
     from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.metrics import exceeded
     from pac_wrap.report.terminal import show_evaluation
-    from pac_wrap.tables.csv_format import check_delimiter
     from pac_wrap.tables.decide import evaluate_table
     from pac_wrap.tables.table import open_table
+    from pac_wrap.tables.text_format import check_delimiter
 
     loaded = Certificate.load(certificate)
     separator = check_delimiter(delimiter)
@@ -69,8 +69,8 @@ def verify(
     from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.verify import verify_against
     from pac_wrap.tables.calibrate import calibrate_table
-    from pac_wrap.tables.csv_format import check_delimiter
     from pac_wrap.tables.table import open_table
+    from pac_wrap.tables.text_format import check_delimiter
 
     loaded = Certificate.load(certificate)
     separator = check_delimiter(delimiter)

@@ -38,8 +38,7 @@ def decide(
     """
     from pac_wrap.method.certificate import Certificate
     from pac_wrap.streams.decide import decide_lines, is_streamed, read_start
-    from pac_wrap.tables.csv_format import check_delimiter
-    from pac_wrap.tables.find import standard_input
+    from pac_wrap.tables.text_format import check_delimiter, standard_input
 
     loaded = Certificate.load(certificate)
     separator = check_delimiter(delimiter)

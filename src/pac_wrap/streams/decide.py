@@ -17,8 +17,16 @@ from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.streams.lines import CsvLines, JsonLines
 from pac_wrap.tables.columns import all_columns, miscounted, no_rows
 from pac_wrap.tables.csv_files import CsvFile, headers, opened_rows, refuse_scores
-from pac_wrap.tables.csv_format import CHUNK, LONGEST, MARK, ByteReader, CsvRows
-from pac_wrap.tables.find import EMPTY_INPUT, PARQUET, is_json
+from pac_wrap.tables.text_format import (
+    CHUNK,
+    EMPTY_INPUT,
+    LONGEST,
+    MARK,
+    PARQUET,
+    ByteReader,
+    CsvRows,
+    is_json,
+)
 
 _UNREADABLE: Final = {
     b"\x1f\x8b": "packed by gzip; unpack it first, for example with gunzip",

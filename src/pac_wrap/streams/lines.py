@@ -16,7 +16,7 @@ from pac_wrap.base.arguments import Scores
 from pac_wrap.base.foreign import is_unicode
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import read_scores, refuse_added, require_column
-from pac_wrap.tables.csv_format import ByteReader, CsvRows, up_to_first, whole_lines
+from pac_wrap.tables.text_format import ByteReader, CsvRows, up_to_first, whole_lines
 
 # the columns that an answer fills
 ADDED: Final = ("verdict", "prediction_set")
