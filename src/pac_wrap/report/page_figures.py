@@ -10,11 +10,9 @@ from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.report.content import Content
 from pac_wrap.report.figures.distributions import plot_boxes, plot_scores
-from pac_wrap.report.figures.held_out import plot_held_out
 from pac_wrap.report.figures.plan import plot_plan
-from pac_wrap.report.figures.rates import plot_rates
-from pac_wrap.report.figures.styling import new_axes
-from pac_wrap.report.figures.svg import to_svg
+from pac_wrap.report.figures.rates import plot_held_out, plot_rates
+from pac_wrap.report.figures.styling import new_axes, to_svg
 from pac_wrap.report.numbers import ceiling
 from pac_wrap.report.subject import Report, error_rates
 from pac_wrap.report.verdict_table import range_words, ranges
