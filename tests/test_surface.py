@@ -19,11 +19,14 @@ SURFACE = [
     "Budget",
     "Certificate",
     "CertificateError",
+    "Curve",
+    "CurveSide",
     "DataError",
     "DependenceWarning",
     "DetectorError",
     "Error",
     "Evidence",
+    "Given",
     "Guarantee",
     "Hold",
     "InputError",
@@ -55,6 +58,8 @@ SURFACE = [
     "calibrate",
     "calibrate_chunks",
     "calibrate_labelled",
+    "certify_curve",
+    "certify_curve_chunks",
     "error_budget",
     "evaluate",
     "exact_confidence",
@@ -63,6 +68,7 @@ SURFACE = [
     "min_samples",
     "upper_bound",
     "verify",
+    "verify_curve",
 ]
 # the others are results, enumerations and errors, which a user meets but does not make
 MADE_BY_USERS = [

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from pac_wrap.method.calibrate import calibrate_labelled as calibrate_labelled
     from pac_wrap.method.certificate import Certificate as Certificate
     from pac_wrap.method.certificate import Evidence as Evidence
-    from pac_wrap.method.certify_curve import certify_curve as certify_curve
-    from pac_wrap.method.certify_curve import certify_curve_chunks as certify_curve_chunks
-    from pac_wrap.method.certify_curve import verify_curve as verify_curve
     from pac_wrap.method.chunked import calibrate_chunks as calibrate_chunks
-    from pac_wrap.method.curve import Curve as Curve
-    from pac_wrap.method.curve_side import CurveSide as CurveSide
+    from pac_wrap.method.curves.certify import certify_curve as certify_curve
+    from pac_wrap.method.curves.certify import certify_curve_chunks as certify_curve_chunks
+    from pac_wrap.method.curves.certify import verify_curve as verify_curve
+    from pac_wrap.method.curves.curve import Curve as Curve
+    from pac_wrap.method.curves.side import CurveSide as CurveSide
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
     from pac_wrap.method.metrics import evaluate as evaluate
@@ -72,9 +72,9 @@ _HOME = {
     "method.bounds": "achievable_rate interval lower_bound min_samples upper_bound",
     "method.calibrate": "Request calibrate calibrate_labelled",
     "method.certificate": "Certificate Evidence",
-    "method.certify_curve": "certify_curve certify_curve_chunks verify_curve",
-    "method.curve": "Curve",
-    "method.curve_side": "CurveSide",
+    "method.curves.certify": "certify_curve certify_curve_chunks verify_curve",
+    "method.curves.curve": "Curve",
+    "method.curves.side": "CurveSide",
     "method.chunked": "calibrate_chunks",
     "method.metrics": "Metrics Rate evaluate",
     "method.promise": "Budget Error Guarantee Population Promise",

@@ -2,7 +2,8 @@
 
 import inspect
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -21,6 +22,7 @@ from pac_wrap.method.strategies.interface import Abstain
 from pac_wrap.method.thresholds import crossings, find_regime
 from pac_wrap.ranks.kernels import kernels, together
 from pac_wrap.ranks.memory import Ranked, RankedInMemory, is_upside_down, rough_auc, unchecked
+from pac_wrap.ranks.search import Rank
 
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {
@@ -39,8 +41,7 @@ class Request:
     guarantee : Guarantee
         The promises to keep.
     overlap : Strategy
-        What is done where the classes overlap. With a single ceiling nothing can overlap: its threshold
-        decides alone, whatever is given here.
+        What is done where the classes overlap; nothing can with a single ceiling, which decides alone.
     anomaly_label : object
         The label that marks an anomaly.
 
@@ -65,8 +66,34 @@ class Request:
     @property
     def label_text(self) -> str | None:
         """The label that marks an anomaly as a file has it; None stands for 0 and 1, or false and true."""
-        usual = type(self.anomaly_label) is int and self.anomaly_label == 1
-        return None if usual else str(self.anomaly_label)
+        return label_text(self.anomaly_label)
+
+    def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
+        """Yield the ranks that may be asked for, as far as the numbers of labels tell."""
+        yield from self.overlap.ranks(self.guarantee, sizes)
+
+    def with_usual_labels(self) -> "Request":
+        """Return the same for labels 0 and 1."""
+        return replace(self, anomaly_label=1)
+
+    def certify(self, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> Certificate:
+        """Return the certificate that two classes get, wherever their scores live."""
+        if normal.size == anomalous.size == 0:
+            raise InputError("normal and anomalous are both empty; pass at least one labelled score")
+        found = self.overlap.decide(self.guarantee, normal, anomalous)
+        # a threshold that was given is read off a curve, which knows some ranks and not the counts
+        high, low = (None, None) if self.overlap.given else crossings(normal, anomalous, found.thresholds)
+        return Certificate(
+            guarantee=self.guarantee,
+            overlap=self.overlap,
+            certified=found.certified,
+            rule=found.rule.before_rounding(score_type),
+            thresholds=found.thresholds,
+            regime=find_regime(found.thresholds, found.fpr, found.fnr),
+            normal=Evidence(normal.size, normal.digest, found.fpr, high),
+            anomalous=Evidence(anomalous.size, anomalous.digest, found.fnr, low),
+            score_type=score_type,
+        )
 
     @classmethod
     def of(
@@ -102,6 +129,11 @@ class Request:
             return asked
         strategy = Abstain() if overlap is None else as_strategy(overlap)
         return cls(as_guarantee(asked), strategy, anomaly_label)
+
+
+def label_text(anomaly_label: object) -> str | None:
+    """Return the label that marks an anomaly as a file has it, None for the usual 1."""
+    return None if type(anomaly_label) is int and anomaly_label == 1 else str(anomaly_label)
 
 
 def as_guarantee(given: Guarantee | None) -> Guarantee:
@@ -234,7 +266,7 @@ def calibrate_labelled(
 
 def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreType) -> Certificate:
     # the first ranks that are asked for are bracketed in the pass that is made anyway
-    ranks = islice(request.overlap.ranks(request.guarantee, (low.size, high.size)), 2)
+    ranks = islice(request.ranks((low.size, high.size)), 2)
     wanted = {0: low.size, 1: 1} | {rank.label: rank.k for rank in ranks}
     classes = (
         partial(RankedInMemory, low, "normal", wanted[0]),
@@ -243,27 +275,7 @@ def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreTyp
     ranked = together(classes) if min(low.size, high.size) > _MANY else [one() for one in classes]
     if low.size and high.size:
         warn_if_upside_down(rough_auc(low, high), low.size, high.size)
-    return certify(request, ranked[0], ranked[1], score_type)
-
-
-def certify(request: Request, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> Certificate:
-    """Return the certificate that a request gets from two classes, wherever their scores live."""
-    if normal.size == anomalous.size == 0:
-        raise InputError("normal and anomalous are both empty; pass at least one labelled score")
-    found = request.overlap.decide(request.guarantee, normal, anomalous)
-    # a given threshold is read off a curve, which knows some ranks and not the counts
-    high, low = (None, None) if request.overlap.given else crossings(normal, anomalous, found.thresholds)
-    return Certificate(
-        guarantee=request.guarantee,
-        overlap=request.overlap,
-        certified=found.certified,
-        rule=found.rule.before_rounding(score_type),
-        thresholds=found.thresholds,
-        regime=find_regime(found.thresholds, found.fpr, found.fnr),
-        normal=Evidence(normal.size, normal.digest, found.fpr, high),
-        anomalous=Evidence(anomalous.size, anomalous.digest, found.fnr, low),
-        score_type=score_type,
-    )
+    return request.certify(ranked[0], ranked[1], score_type)
 
 
 def warn_if_upside_down(area: float, *sizes: int) -> None:

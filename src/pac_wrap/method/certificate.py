@@ -68,15 +68,13 @@ class Certificate:
     guarantee : Guarantee
         What was asked for.
     overlap : Strategy
-        What was done where the classes overlap, with its options.
+        What was done where the classes overlap.
     certified : Guarantee or None
         What is promised. None: no single threshold could be certified, and everything is abstained.
     rule : Rule
-        What `verdicts` follows: normal below `normal_below`, anomaly from `anomaly_from` on. It is meant for
-        scores that have not been rounded to `score_type` yet, and right for others too.
+        What `verdicts` follows, for scores that have not been rounded to `score_type` yet, and others too.
     thresholds : Thresholds
-        Evidence, found from each class by itself: `alarm_from` from the normal, `clear_below` from the
-        anomalous points.
+        Evidence, of each class by itself: `alarm_from` of the normal, `clear_below` of the anomalous points.
     regime : Regime
         How the two thresholds lie.
     normal, anomalous : Evidence

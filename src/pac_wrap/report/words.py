@@ -5,13 +5,21 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
+import numpy as np
+
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
+from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate, Evidence
+from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.sampling import OF_DRAWS
+from pac_wrap.method.strategies.given import TOGETHER
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.report.numbers import ceiling, confidence, exact, floored
 from pac_wrap.report.subject import ErrorRate, error_rates
 
 _NOTHING: Final = "not promised"
+# ceilings of the FPR that a curve is shown at
+_CEILINGS: Final = (0.01, 0.05, 0.1)
 
 
 def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
@@ -151,3 +159,36 @@ def _errors(errors: int | None) -> str:
 
 def _crossing(crossing: int | None) -> str:
     return "not counted" if crossing is None else f"{crossing:,}"
+
+
+def lines_of_curve(curve: Curve) -> list[tuple[str, str]]:
+    """Return what a curve says, as pairs of a heading and a text: what a few ceilings cost the other rate."""
+    lines = [
+        (name, f"{side.n:,} scores, every bound of the {rate} holds with {confidence(side.delta)}")
+        for name, rate, side in (("normal", "FPR", curve.normal), ("anomalous", "FNR", curve.anomalous))
+    ]
+    found = [(f"FPR <= {rounded_up(rate)}", _chosen(curve, rate)) for rate in _CEILINGS]
+    lines += [("" if place else "keeps", f"{name}: {text}") for place, (name, text) in enumerate(found)]
+    _, fpr, fnr = curve.steps()
+    if (np.maximum(fpr, fnr) < 1.0).any():
+        balanced = curve.balanced()
+        lines += [("balanced", f"{_bounds_of(balanced)}, anomaly from {balanced.rule.anomaly_from!r} on")]
+    joint = rounded_down(confidence_left(curve.normal.delta, curve.anomalous.delta))
+    lines += [("holds", f"at every threshold at once, however it is chosen; both rates jointly {joint}")]
+    lines += [("", TOGETHER)]
+    texts = map(str, OF_DRAWS)
+    return lines + [("" if i else "assumes", text) for i, text in enumerate(texts)]
+
+
+def _chosen(curve: Curve, rate: float) -> str:
+    try:
+        found = curve.choose(max_fpr=rate)
+    except InputError:
+        return "no threshold"
+    return f"{_bounds_of(found)}, anomaly from {found.rule.anomaly_from!r} on"
+
+
+def _bounds_of(certificate: Certificate) -> str:
+    certified = certificate.guarantee
+    rates = (("FPR", certified.max_fpr), ("FNR", certified.max_fnr))
+    return ", ".join(f"{name} <= {'1' if rate is None else rounded_up(rate)}" for name, rate in rates)

@@ -9,7 +9,7 @@ from pac_wrap.base.arguments import as_float
 from pac_wrap.base.floats import order_key
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.band import band_of
+from pac_wrap.method.curves.band import band_of
 from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (

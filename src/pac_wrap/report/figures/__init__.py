@@ -12,6 +12,7 @@ except ImportError as error:
         'figures need matplotlib, which is not installed: pip install "pac-wrap-ad[plot]"'
     ) from error
 
+from pac_wrap.report.figures.curve import plot_curve
 from pac_wrap.report.figures.display import CertificateDisplay
 from pac_wrap.report.figures.distributions import plot_boxes, plot_scores
 from pac_wrap.report.figures.plan import plot_ambiguity, plot_plan
@@ -24,6 +25,7 @@ __all__ = [
     "new_axes",
     "plot_ambiguity",
     "plot_boxes",
+    "plot_curve",
     "plot_held_out",
     "plot_plan",
     "plot_rates",

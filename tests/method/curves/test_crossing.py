@@ -11,8 +11,8 @@ from scipy.special import betainccinv
 from scipy.stats import binom, ksone
 
 from pac_wrap import InputError
-from pac_wrap.method import crossing
-from pac_wrap.method.crossing import keeping
+from pac_wrap.method.curves import crossing
+from pac_wrap.method.curves.crossing import keeping
 from statistical.claims import assert_power, assert_rate
 
 # a first prototype in another language gave these: n, then the failure of upper(count, n, level) by level

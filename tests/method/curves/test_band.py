@@ -11,8 +11,8 @@ from scipy.special import betainccinv
 from scipy.stats import binom
 
 from pac_wrap import InputError, error_budget, min_samples, upper_bound
-from pac_wrap.method.band import Band, anchor_ranks, band_of, failure
-from pac_wrap.method.crossing import keeping
+from pac_wrap.method.curves.band import Band, anchor_ranks, band_of, failure
+from pac_wrap.method.curves.crossing import keeping
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 59, 170, 999, 1000, 20_000])

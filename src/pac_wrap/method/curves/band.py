@@ -13,7 +13,7 @@ from scipy.special import betaincc, betainccinv, betaln
 
 from pac_wrap.base.arguments import check_count, check_rate
 from pac_wrap.errors import InputError
-from pac_wrap.method.crossing import keeping
+from pac_wrap.method.curves.crossing import keeping
 
 Counts = NDArray[np.int64]
 Rates = NDArray[np.float64]
@@ -76,6 +76,17 @@ class Band:
         return bounds
 
 
+def check_delta(name: str, value: float) -> float:
+    """Return a delta that a band can have."""
+    delta = check_rate(name, value)
+    if delta < _LEAST_DELTA:
+        raise InputError(
+            f"{name} must be at least {_LEAST_DELTA:g} for a band, got {value!r};"
+            " below, its level would not be exact"
+        )
+    return delta
+
+
 def anchor_ranks(n: int) -> Counts:
     """Return the counts that a band of n points is anchored at, all of them if n < 1,000: eq. (47).
 
@@ -108,12 +119,7 @@ def band_of(n: int, delta: float) -> Band:
     >>> band_of(59, 0.05).level
     0.0030547941
     """
-    n, delta = check_count("n", n), check_rate("delta", delta)
-    if delta < _LEAST_DELTA:
-        raise InputError(
-            f"delta must be at least {_LEAST_DELTA:g} for a band, got {delta!r};"
-            " its level would not be exact below"
-        )
+    n, delta = check_count("n", n), check_delta("delta", delta)
     if n > MOST_POINTS:
         raise InputError(f"a band is made of at most {MOST_POINTS:,} scores of a class, got {n:,}")
     ranks = anchor_ranks(n)

@@ -15,7 +15,7 @@ from pac_wrap.base.foreign import quoted
 from pac_wrap.base.rounding import rounded_up
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificate import Certificate, Evidence
-from pac_wrap.method.curve_side import CurveSide, best, cells, problems, threshold_keys
+from pac_wrap.method.curves.side import CurveSide, best, cells, problems, threshold_keys
 from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.thresholds import Thresholds, find_regime
 from pac_wrap.version import __version__
@@ -161,22 +161,20 @@ class Curve:
         """
         if (max_fpr is None) == (max_fnr is None):
             raise InputError("give either max_fpr or max_fnr; the curve finds what the other rate can keep")
-        places, fpr, fnr = self._cells()
+        places, fpr, fnr = self.steps()
         name, kept, other, side = (
             ("fpr", fpr, fnr, self.normal) if max_fnr is None else ("fnr", fnr, fpr, self.anomalous)
         )
         ceiling = check_rate(f"max_{name}", max_fpr if max_fpr is not None else max_fnr or 0.0)
         place = best(kept, other, ceiling)
         if place is None:
-            raise InputError(
-                f"no threshold keeps max_{name} = {ceiling!r} with {side.n:,} labels of its class; the least"
-                f" bound is {rounded_up(kept.min())}"
-            )
+            least = f"{side.n:,} labels of its class bound it by {rounded_up(kept.min())} at best"
+            raise InputError(f"no threshold keeps max_{name} = {ceiling!r}; {least}")
         return self.at(float(places[place]))
 
     def balanced(self) -> Certificate:
         """Return the certificate of the threshold at which the larger of the two bounds is least."""
-        places, fpr, fnr = self._cells()
+        places, fpr, fnr = self.steps()
         worst = np.maximum(fpr, fnr)
         if not (worst < 1.0).any():
             raise InputError("no threshold bounds both rates below 1; label more points of both classes")
@@ -208,15 +206,15 @@ class Curve:
         for name, cost in (("cost_fp", cost_fp), ("cost_fn", cost_fn)):
             if not 0.0 < as_float(cost) < inf:
                 raise InputError(f"{name} must be a positive number, got {quoted(cost)}")
-        places, fpr, fnr = self._cells()
+        places, fpr, fnr = self.steps()
         if not ((fpr < 1.0) | (fnr < 1.0)).any():
             raise InputError("no threshold bounds either rate below 1; label more points")
         costs = as_float(cost_fp) * (1.0 - share) * fpr + as_float(cost_fn) * share * fnr
         # a threshold at which neither rate is known certifies nothing, whatever it costs
         return self.at(float(places[np.argmin(np.where(np.minimum(fpr, fnr) < 1.0, costs, inf))]))
 
-    def _cells(self) -> tuple[Rates, Rates, Rates]:
-        """Return one threshold for each pair of bounds, in rising order, and the bounds."""
+    def steps(self) -> tuple[Rates, Rates, Rates]:
+        """Return a threshold for each pair of bounds, rising, and the bounds of the FPR and the FNR."""
         places = cells((*self.normal.scores, *self.anomalous.scores))
         return places, self.fpr(places), self.fnr(places)
 
@@ -236,6 +234,11 @@ class Curve:
         from pac_wrap.report.figures.curve import plot_curve
 
         return plot_curve(self, ax)
+
+    def __str__(self) -> str:
+        from pac_wrap.report.words import lines_of_curve
+
+        return "\n".join(f"{name:<10} {text}" for name, text in lines_of_curve(self))
 
     def to_json(self) -> str:
         """Return the curve as JSON text."""

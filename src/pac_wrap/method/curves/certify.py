@@ -2,25 +2,61 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import ScoreType, as_array, as_scores, check_rate, type_of
+from pac_wrap.base.arguments import ScoreType, as_array, as_scores, type_of
 from pac_wrap.base.floats import Floats
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
-from pac_wrap.method.calibrate import warn_if_upside_down
-from pac_wrap.method.curve import Curve
-from pac_wrap.method.curve_side import CurveSide, curve_ranks
+from pac_wrap.method.calibrate import label_text, warn_if_upside_down
+from pac_wrap.method.chunked import certify_chunks
+from pac_wrap.method.curves.band import check_delta
+from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.curves.side import CurveSide, curve_ranks
 from pac_wrap.method.verify import Verification, as_made
-from pac_wrap.ranks.chunks import ChunkReader
 from pac_wrap.ranks.kernels import digest
-from pac_wrap.ranks.memory import Ranked, auc, rough_auc
-from pac_wrap.ranks.partitions import Partitions, RunPartitions
-from pac_wrap.ranks.passes import Passes, RunPass
+from pac_wrap.ranks.memory import Ranked, rough_auc
+from pac_wrap.ranks.search import Rank
 
-Deltas = tuple[float, float]
+
+@dataclass(frozen=True, slots=True)
+class CurveRequest:
+    """What a curve is asked for, checked apart from any score; every entrance that takes a request takes it.
+
+    >>> CurveRequest(delta_fpr=0.01).delta_fnr
+    0.05
+    """
+
+    delta_fpr: float = 0.05
+    delta_fnr: float = 0.05
+    anomaly_label: object = 1
+
+    def __post_init__(self) -> None:
+        for name in ("delta_fpr", "delta_fnr"):
+            object.__setattr__(self, name, check_delta(name, getattr(self, name)))
+
+    @property
+    def label_text(self) -> str | None:
+        """The label that marks an anomaly as a file has it; None stands for 0 and 1, or false and true."""
+        return label_text(self.anomaly_label)
+
+    def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
+        """Yield the ranks that both bands are anchored at."""
+        yield from curve_ranks(sizes, (self.delta_fpr, self.delta_fnr))
+
+    def with_usual_labels(self) -> "CurveRequest":
+        """Return the same for labels 0 and 1."""
+        return replace(self, anomaly_label=1)
+
+    def certify(self, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> Curve:
+        """Return the curve of two classes, wherever their scores live."""
+        if normal.size == anomalous.size == 0:
+            raise InputError("normal and anomalous are both empty; pass at least one labelled score")
+        sides = CurveSide.of(0, normal, self.delta_fpr), CurveSide.of(1, anomalous, self.delta_fnr)
+        return Curve(*sides, score_type)
 
 
 class _RankedTogether(Ranked):
@@ -77,12 +113,15 @@ def certify_curve(
     >>> print(certificate.certified)
     FPR <= 0.04979 (confidence 0.95), FNR <= 0.1484 (confidence 0.95)
     """
-    deltas = _checked(delta_fpr, delta_fnr)
+    request = CurveRequest(delta_fpr, delta_fnr)
     given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
     low, high = as_scores(given[0], "normal"), as_scores(given[1], "anomalous")
     if low.size and high.size:
         warn_if_upside_down(rough_auc(low, high), low.size, high.size)
-    return _curve(_in_memory(low, high, deltas), deltas, type_of(*given))
+    wanted: tuple[list[int], list[int]] = ([], [])
+    for rank in request.ranks((low.size, high.size)):
+        wanted[rank.label].append(rank.k)
+    return request.certify(_RankedTogether(low, wanted[0]), _RankedTogether(high, wanted[1]), type_of(*given))
 
 
 def certify_curve_chunks(
@@ -119,27 +158,7 @@ def certify_curve_chunks(
     >>> certify_curve_chunks(lambda: parts) == certify_curve([0.1, 0.2], [0.9])
     True
     """
-    deltas = _checked(delta_fpr, delta_fnr)
-    reader = ChunkReader(chunks, anomaly_label)
-    passes = Passes(reader)
-    curve = _from_passes(passes, deltas)
-    if all(passes.survey.sizes):
-        warn_if_upside_down(auc(*reader.sample()), *passes.survey.sizes)
-    return curve
-
-
-def curve_parts(run: RunPartitions, delta_fpr: float, delta_fnr: float, anomaly_label: object = 1) -> Curve:
-    """Return the curve of data that some engine holds in partitions: `run(task)` is one pass over it."""
-    return curve_passes(Partitions(run, anomaly_label), delta_fpr, delta_fnr)
-
-
-def curve_passes(run: RunPass, delta_fpr: float, delta_fnr: float) -> Curve:
-    """Return the curve of data whose classes and NaN somebody else has seen to; see `calibrate_passes`."""
-    passes = Passes(run)
-    curve = _from_passes(passes, _checked(delta_fpr, delta_fnr))
-    if all(passes.survey.sizes):
-        warn_if_upside_down(passes.survey.largest_auc, *passes.survey.sizes)
-    return curve
+    return certify_chunks(chunks, CurveRequest(delta_fpr, delta_fnr, anomaly_label))
 
 
 def verify_curve(curve: Curve, normal: ArrayLike, anomalous: ArrayLike) -> Verification:
@@ -195,26 +214,3 @@ def _differences(name: str, found: CurveSide, expected: CurveSide) -> Iterator[s
     if found.n == expected.n and found.scores != expected.scores:
         wrong = sum(a != b for a, b in zip(found.scores, expected.scores, strict=True))
         yield f"{wrong:,} of the {len(found.scores):,} {name} scores in the curve are not at their ranks"
-
-
-def _checked(delta_fpr: float, delta_fnr: float) -> Deltas:
-    return check_rate("delta_fpr", delta_fpr), check_rate("delta_fnr", delta_fnr)
-
-
-def _in_memory(low: Floats, high: Floats, deltas: Deltas) -> tuple[Ranked, Ranked]:
-    ranks: tuple[list[int], list[int]] = ([], [])
-    for rank in curve_ranks((low.size, high.size), deltas):
-        ranks[rank.label].append(rank.k)
-    return _RankedTogether(low, ranks[0]), _RankedTogether(high, ranks[1])
-
-
-def _from_passes(passes: Passes, deltas: Deltas) -> Curve:
-    passes.find(curve_ranks(passes.survey.sizes, deltas))
-    return _curve(passes.classes, deltas, passes.score_type)
-
-
-def _curve(classes: tuple[Ranked, Ranked], deltas: Deltas, score_type: ScoreType) -> Curve:
-    if not any(one.size for one in classes):
-        raise InputError("normal and anomalous are both empty; pass at least one labelled score")
-    sides = [CurveSide.of(label, one, deltas[label]) for label, one in enumerate(classes)]
-    return Curve(sides[0], sides[1], score_type)
