@@ -20,7 +20,6 @@ SURFACE = [
     "Certificate",
     "CertificateError",
     "Curve",
-    "CurveSide",
     "DataError",
     "DependenceWarning",
     "DetectorError",

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from pac_wrap.method.curves.certify import certify_curve_chunks as certify_curve_chunks
     from pac_wrap.method.curves.certify import verify_curve as verify_curve
     from pac_wrap.method.curves.curve import Curve as Curve
-    from pac_wrap.method.curves.side import CurveSide as CurveSide
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
     from pac_wrap.method.metrics import evaluate as evaluate
@@ -74,7 +73,6 @@ _HOME = {
     "method.certificate": "Certificate Evidence",
     "method.curves.certify": "certify_curve certify_curve_chunks verify_curve",
     "method.curves.curve": "Curve",
-    "method.curves.side": "CurveSide",
     "method.chunked": "calibrate_chunks",
     "method.metrics": "Metrics Rate evaluate",
     "method.promise": "Budget Error Guarantee Population Promise",

@@ -10,7 +10,15 @@ from typing import Final
 
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import ScoreType, as_anomaly_mask, as_array, as_scores, check_aligned, type_of
+from pac_wrap.base.arguments import (
+    ScoreType,
+    as_anomaly_mask,
+    as_array,
+    as_scores,
+    check_aligned,
+    label_text,
+    type_of,
+)
 from pac_wrap.base.floats import Floats
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
@@ -77,7 +85,19 @@ class Request:
         return replace(self, anomaly_label=1)
 
     def certify(self, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> Certificate:
-        """Return the certificate that two classes get, wherever their scores live."""
+        """Return the certificate that two classes get, wherever their scores live.
+
+        Parameters
+        ----------
+        normal, anomalous : Ranked
+            The scores of each class.
+        score_type : "float64", "float32" or "float16"
+            Their type.
+
+        Returns
+        -------
+        Certificate
+        """
         if normal.size == anomalous.size == 0:
             raise InputError("normal and anomalous are both empty; pass at least one labelled score")
         found = self.overlap.decide(self.guarantee, normal, anomalous)
@@ -117,11 +137,6 @@ class Request:
         -------
         Request
             The request.
-
-        Raises
-        ------
-        InputError
-            If an argument is none of those, or a request comes together with others.
         """
         if isinstance(asked, Request):
             if overlap is not None or type(anomaly_label) is not int or anomaly_label != 1:
@@ -131,17 +146,8 @@ class Request:
         return cls(as_guarantee(asked), strategy, anomaly_label)
 
 
-def label_text(anomaly_label: object) -> str | None:
-    """Return the label that marks an anomaly as a file has it, None for the usual 1."""
-    return None if type(anomaly_label) is int and anomaly_label == 1 else str(anomaly_label)
-
-
 def as_guarantee(given: Guarantee | None) -> Guarantee:
-    """Return what was asked for: the usual promises for None, and nothing but a `Guarantee` else.
-
-    >>> as_guarantee(None).max_fpr
-    0.05
-    """
+    """Return what was asked for: the usual promises for None, and nothing but a `Guarantee` else."""
     asked = Guarantee() if given is None else given
     if not isinstance(asked, Guarantee):
         raise InputError(f"guarantee must be a Guarantee, got {quoted(asked)}; write Guarantee(max_fpr=0.05)")
@@ -149,11 +155,7 @@ def as_guarantee(given: Guarantee | None) -> Guarantee:
 
 
 def as_strategy(overlap: str | Overlap) -> Overlap:
-    """Return the strategy that a word stands for, or the strategy itself.
-
-    >>> as_strategy("hold_fpr")
-    Hold(rate='fpr')
-    """
+    """Return the strategy that a word stands for, or the strategy itself."""
     found = WORDS.get(overlap) if isinstance(overlap, str) else overlap
     if not isinstance(found, Overlap):
         raise InputError(

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import ScoreType, as_array, as_scores, type_of
+from pac_wrap.base.arguments import ScoreType, as_array, as_scores, label_text, type_of
 from pac_wrap.base.floats import Floats
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
-from pac_wrap.method.calibrate import label_text, warn_if_upside_down
+from pac_wrap.method.calibrate import warn_if_upside_down
 from pac_wrap.method.chunked import certify_chunks
 from pac_wrap.method.curves.band import check_delta
 from pac_wrap.method.curves.curve import Curve

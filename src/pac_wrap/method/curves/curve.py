@@ -16,7 +16,7 @@ from pac_wrap.base.rounding import rounded_up
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificate import Certificate, Evidence
 from pac_wrap.method.curves.side import CurveSide, best, cells, problems, threshold_keys
-from pac_wrap.method.strategies.given import Given
+from pac_wrap.method.strategies.given import Given, outcome_at
 from pac_wrap.method.thresholds import Thresholds, find_regime
 from pac_wrap.version import __version__
 
@@ -121,7 +121,8 @@ class Curve:
             None if fpr is None else nextafter(self.normal.score_at(fpr.errors), inf),
             None if fnr is None else self.anomalous.score_at(fnr.errors),
         )
-        found = given.outcome(self.normal.delta, self.anomalous.delta, (fpr, fnr), thresholds)
+        deltas = self.normal.delta, self.anomalous.delta
+        found = outcome_at(given.threshold, deltas, (fpr, fnr), thresholds)
         if found.certified is None:
             raise InputError(
                 f"the threshold {given.threshold!r} bounds neither rate below 1; choose another, or negate"
@@ -141,8 +142,6 @@ class Curve:
 
     def choose(self, *, max_fpr: float | None = None, max_fnr: float | None = None) -> Certificate:
         """Return the certificate of the threshold that keeps one ceiling at the least bound of the other.
-
-        Among thresholds with the same bounds the middle one is taken.
 
         Parameters
         ----------

@@ -76,18 +76,7 @@ class Given(Strategy):
             None if fpr is None else alarm_from(normal, fpr.errors),
             None if fnr is None else clear_below(anomalous, fnr.errors),
         )
-        return self.outcome(asked.delta_fpr, asked.delta_fnr, (fpr, fnr), thresholds)
-
-    def outcome(
-        self, delta_fpr: float, delta_fnr: float, budgets: Budgets, thresholds: Thresholds
-    ) -> Outcome:
-        """Return what two budgets amount to at the threshold; nothing, and no verdict, without either."""
-        fpr, fnr = budgets
-        if fpr is None and fnr is None:
-            return Outcome(fpr, fnr, thresholds, None, Rule(-inf, inf))
-        max_fpr, max_fnr = (None if one is None else one.rate for one in budgets)
-        certified = Guarantee(max_fpr, max_fnr, delta_fpr, delta_fnr)
-        return Outcome(fpr, fnr, thresholds, certified, Rule(self.threshold, self.threshold))
+        return outcome_at(self.threshold, (asked.delta_fpr, asked.delta_fnr), (fpr, fnr), thresholds)
 
     def problems(self, claim: Claim) -> Iterator[str]:
         """Yield what does not follow from the bands of so many points."""
@@ -104,7 +93,9 @@ class Given(Strategy):
             yield f"the threshold {self.threshold!r} lies below alarm_from = {edges.alarm_from!r}"
         if edges.clear_below is not None and order_key(edges.clear_below) < key:
             yield f"the threshold {self.threshold!r} lies above clear_below = {edges.clear_below!r}"
-        expected = self.outcome(asked.delta_fpr, asked.delta_fnr, (found.fpr, found.fnr), edges)
+        expected = outcome_at(
+            self.threshold, (asked.delta_fpr, asked.delta_fnr), (found.fpr, found.fnr), edges
+        )
         if expected.certified != asked:
             yield "what is asked for must be what the curve promises at the threshold"
         yield from end_problems(claim, expected.certified, expected.rule)
@@ -127,6 +118,17 @@ class Given(Strategy):
             band_of(n, delta).ranks.size
             for n, delta in zip(sizes, (asked.delta_fpr, asked.delta_fnr), strict=True)
         )
+
+
+def outcome_at(
+    threshold: float, deltas: tuple[float, float], budgets: Budgets, thresholds: Thresholds
+) -> Outcome:
+    """Return what two budgets amount to at a threshold; nothing, and no verdict, without either."""
+    fpr, fnr = budgets
+    if fpr is None and fnr is None:
+        return Outcome(fpr, fnr, thresholds, None, Rule(-inf, inf))
+    max_fpr, max_fnr = (None if one is None else one.rate for one in budgets)
+    return Outcome(fpr, fnr, thresholds, Guarantee(max_fpr, max_fnr, *deltas), Rule(threshold, threshold))
 
 
 def budget_at(errors: int, n: int, delta: float) -> Budget | None:
