@@ -155,7 +155,7 @@ def calibrate(
     separator = check_delimiter(delimiter)
     with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
         if engine != "duckdb":
-            calibrate_files = _on_cluster(engine, found.reader)
+            calibrate_files = on_cluster(engine, found.reader)
             certificate = calibrate_files(
                 found.files,
                 found.reader,
@@ -196,7 +196,7 @@ def calibrate(
         raise typer.Exit(NOT_CERTIFIED)
 
 
-def _on_cluster(engine: str, reader: str) -> Any:
+def on_cluster(engine: str, reader: str) -> Any:
     """Return what calibrates files with an engine other than DuckDB, which is loaded only if it is named."""
     if reader == "numpy":
         raise InputError(f"the engine {engine} does not read NumPy files; leave --engine out")

@@ -1,6 +1,7 @@
 """pac-wrap decide, sql, evaluate, verify and show: a certificate at work, and what it is worth."""
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, cast
 
@@ -12,8 +13,11 @@ from pac_wrap.errors import UpsideDownWarning
 
 if TYPE_CHECKING:
     from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.curves.curve import Curve
 
 FAILED = 1
+# the format stands in the first line of a file
+_START = 200
 
 
 def decide(
@@ -178,7 +182,7 @@ def verify(
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
 ) -> None:
-    """Recompute a certificate from the scores it was made of; exit code 1 if it differs.
+    """Recompute a certificate or a curve from the scores it was made of; exit code 1 if it differs.
 
     Finds a wrong file, a missing row or a changed score: accidents, not forgers.
 
@@ -187,23 +191,29 @@ def verify(
     Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
     """
     from pac_wrap.method.calibrate import Request
-    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
+    from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.verify import verify_against
     from pac_wrap.tables.calibrate import calibrate_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
-    loaded = Certificate.load(certificate)
+    loaded = _certificate_or_curve(certificate)
     separator = check_delimiter(delimiter)
+    mark = 1 if anomaly_label is None else anomaly_label
     with (
         progress_bar("reading") as progress,
         open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", UpsideDownWarning)
-        asked = Request(loaded.guarantee, loaded.overlap, 1 if anomaly_label is None else anomaly_label)
-        again = calibrate_table(table, asked, score=score, label=label, score_type=loaded.score_type)
-    verification = verify_against(loaded, again)
+        read = partial(calibrate_table, table, score=score, label=label, score_type=loaded.score_type)
+        if isinstance(loaded, Curve):
+            deltas = loaded.normal.delta, loaded.anomalous.delta
+            verification = verify_curve_against(loaded, read(CurveRequest(*deltas, mark)))
+        else:
+            again = read(Request(loaded.guarantee, loaded.overlap, mark))
+            verification = verify_against(loaded, again)
     typer.echo(str(verification))
     if not verification:
         raise typer.Exit(FAILED)
@@ -215,21 +225,34 @@ def show(
         Literal["text", "markdown", "json"], typer.Option("--format", help="How to show it.")
     ] = "text",
 ) -> None:
-    """Show what a certificate promises, if it is whole and does not contradict itself.
+    """Show what a certificate or a curve promises, if it is whole and does not contradict itself.
 
     Its checksum finds accidents, not forgers: whoever can write the file can make it fit.
 
     Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
     """
     from pac_wrap.base.foreign import escape_markdown
-    from pac_wrap.method.certificate import Certificate
-    from pac_wrap.report.words import lines_of
+    from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.report.words import lines_of, lines_of_curve
 
-    loaded = Certificate.load(certificate)
+    loaded = _certificate_or_curve(certificate)
     if form == "json":
         typer.echo(loaded.to_json(), nl=False)
     elif form == "markdown":
-        rows = (f"| {name} | {escape_markdown(text)} |" for name, text in lines_of(loaded))
-        typer.echo("\n".join(["| certificate | |", "|---|---|", *rows]))
+        curve = isinstance(loaded, Curve)
+        lines = lines_of_curve(loaded) if isinstance(loaded, Curve) else lines_of(loaded)
+        rows = (f"| {name} | {escape_markdown(text)} |" for name, text in lines)
+        typer.echo("\n".join([f"| {'curve' if curve else 'certificate'} | |", "|---|---|", *rows]))
     else:
         typer.echo(str(loaded))
+
+
+def _certificate_or_curve(path: Path) -> "Certificate | Curve":
+    """Return what a file holds; what is neither is refused as a certificate."""
+    from pac_wrap.base.codec import MOST_BYTES
+    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.curves.curve import FORMAT, Curve
+
+    with path.open("rb") as file:
+        text = file.read(MOST_BYTES + 1)
+    return Curve.from_json(text) if FORMAT.encode() in text[:_START] else Certificate.from_json(text)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Rates = NDArray[np.float64]
-_HEADER: Final = {"format": "pac-wrap curve", "schema": 1}
+FORMAT: Final = "pac-wrap curve"
+_HEADER: Final = {"format": FORMAT, "schema": 1}
 # a curve holds some thousand numbers, a certificate a few dozen
 _MOST_VALUES: Final = 10_000
 
