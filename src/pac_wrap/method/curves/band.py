@@ -46,7 +46,7 @@ _SLOPE: Final = 0.88
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Upper bounds of a rate for every count of errors among n points, all of which hold but for a chance.
+    """Upper bounds of a rate for every count of errors among n points, all of which hold at once: eq. (40).
 
     `ranks` are the counts that have a bound of their own, upper(rank, n, level). Any other count takes that
     of the next larger rank; above the last the bound is 1: eq. (46).
