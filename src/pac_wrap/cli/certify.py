@@ -214,6 +214,9 @@ def compare(
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
+    every_threshold: Annotated[
+        bool, typer.Option("--every-threshold", help="Compare bounds that hold at every threshold at once.")
+    ] = False,
 ) -> None:
     """Compare several detectors on the same labels; delta is shared, so that all promises hold at once.
 
@@ -221,8 +224,8 @@ def compare(
     """
     from rich.console import Console
 
-    from pac_wrap.method.comparison import compare_scores
-    from pac_wrap.report.terminal import show_comparison
+    from pac_wrap.method.comparison import compare_curves, compare_scores
+    from pac_wrap.report.terminal import show_comparison, show_curves
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
@@ -233,4 +236,8 @@ def compare(
         open_table(tables, score, label, delimiter=separator, progress=progress) as table,
     ):
         columns = {name: table.labelled(name, label, anomaly_label) for name in score}
-    Console().print(show_comparison(compare_scores(columns, guarantee)))
+    if every_threshold:
+        found = compare_curves(columns, guarantee.delta_fpr, guarantee.delta_fnr)
+        Console().print(show_curves(found))
+    else:
+        Console().print(show_comparison(compare_scores(columns, guarantee)))
