@@ -9,7 +9,7 @@ import pytest
 
 from pac_wrap.errors import DataError, MissingExtraError, PACWrapError
 from pac_wrap.paper.data.store import VARIABLE, cache_folder, data_folder, fetch, locate, sha256_of
-from pac_wrap.paper.data.tables import load_thyroid
+from pac_wrap.paper.data.tabular import load_thyroid
 from support.datafolder import CONTENT, URL, empty_cache, small_file
 from support.shell import one_sentence
 
