@@ -1,4 +1,4 @@
-"""What an LSTM detector makes of a series: targets, scales, windows, smoothed errors; and valid parameters."""
+"""What an LSTM detector makes of a series: targets, scales, windows, smoothed errors; valid parameters."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
