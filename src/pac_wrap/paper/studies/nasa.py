@@ -10,23 +10,20 @@ from pac_wrap.method.metrics import Rate
 from pac_wrap.paper.data import load
 from pac_wrap.paper.data.series import nasa_channels
 from pac_wrap.paper.studies.printed import NASA
+from pac_wrap.paper.studies.scored import Training, train_all
 from pac_wrap.paper.studies.series_runs import (
     ASKED,
     LEVEL,
     SeriesRun,
-    Training,
-    divide,
-    train_all,
-    wrap_series,
-)
-from pac_wrap.paper.studies.series_tables import (
     detail_row,
+    divide,
     if_independent,
     rate_chart,
     rate_rows,
     size_rows,
     split_sentence,
     unreached,
+    wrap_series,
 )
 from pac_wrap.paper.studies.study import Cell, Progress, Row, Study, StudyTable
 from pac_wrap.series.points import Points, window_points
