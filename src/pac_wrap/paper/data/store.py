@@ -142,7 +142,7 @@ def _set_aside(path: Path) -> str:
         path.replace(_rejected_name(path))
     except OSError as error:
         return f"it could not be moved aside ({error.strerror}); remove it"
-    return f"it was moved to {_rejected_name(path)}; try again to download it anew"
+    return f"it was moved to {_rejected_name(path)}; try again to download a new copy"
 
 
 def _rejected_name(path: Path) -> Path:

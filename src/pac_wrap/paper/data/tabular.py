@@ -51,12 +51,12 @@ def load_celeba() -> Dataset:
 
 
 def load_census() -> Dataset:
-    """Return 299,285 persons asked in 1994 and 1995, 18,568 of whom have more than 50,000 dollars.
+    """Return 299,285 people surveyed in 1994 and 1995, 18,568 of whom have an income above 50,000 dollars.
 
     The rows of census-income.data come first, then those of census-income.test. The 500 columns of the DevNet
     collection are made from the UCI text. The attributes keep their order. The seven numeric ones are scaled
     to [0, 1] by the least and the greatest value of all rows. Every other attribute has one column for each
-    value that occurs, in the order of their spelling, and none for `?`; an attribute of two values (sex and
+    value that occurs, in alphabetical order, and none for `?`; an attribute of two values (sex and
     year) has one column, which is 1 for the second of them. The instance weight is left out, as
     census-income.names demands.
     """
@@ -102,7 +102,7 @@ def _read(connection: duckdb.DuckDBPyConnection, paths: list[Path]) -> None:
 
 
 def _values(connection: duckdb.DuckDBPyConnection, field: int) -> list[str]:
-    """Return what stands in a field, in the order of spelling, without the question mark."""
+    """Return the values of a field in alphabetical order, without the question mark."""
     query = f"SELECT DISTINCT f{field} FROM person WHERE f{field} <> '?' ORDER BY 1"
     return [value for (value,) in connection.execute(query).fetchall()]
 

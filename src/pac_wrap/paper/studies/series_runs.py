@@ -25,7 +25,7 @@ _UNPRINTED: Final[Row] = {"eps, delta shared": None, "nothing kept": None}
 
 @dataclass(frozen=True, slots=True)
 class SeriesRun:
-    """One series, or windows of several, with one division into split: what the wrapper made of it."""
+    """One series, or windows of several, divided into two parts: what the wrapper made of it."""
 
     title: str
     split: str
