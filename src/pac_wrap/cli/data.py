@@ -65,7 +65,7 @@ def get(
 def where(
     name: Annotated[str | None, typer.Argument(help="A data set; without it, the folders are shown.")] = None,
 ) -> None:
-    """Say in which folders data files are looked for, or where the files of a data set are.
+    """Show the folders that are searched for data files, or where the files of a data set are.
 
     Example: [bold]pac-wrap data where thyroid[/bold]
     """

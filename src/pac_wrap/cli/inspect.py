@@ -57,9 +57,9 @@ def verify(
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
 ) -> None:
-    """Recompute a certificate from the scores it was made of; exit code 1 if it differs.
+    """Recompute a certificate from the scores it was made from; exit code 1 if it differs.
 
-    Finds a wrong file, a missing row or a changed score: accidents, not forgers.
+    Detects a wrong file, a missing row or a changed score: accidents, not forgery.
 
     Not shown: that the detector gave these scores, that the labels are right, that nobody chose the rows.
 
@@ -96,7 +96,7 @@ def show(
 ) -> None:
     """Show what a certificate promises, if it is whole and does not contradict itself.
 
-    Its checksum finds accidents, not forgers: whoever can write the file can make it fit.
+    Its checksum detects accidents, not forgery: anyone who can write the file can make it match.
 
     Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
     """

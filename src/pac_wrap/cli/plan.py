@@ -11,7 +11,7 @@ from pac_wrap.cli.options import keep_apart
 def demo(
     seed: Annotated[int, typer.Option(min=0, help="Fixes the data and the forest.")] = 0,
     margin: Annotated[
-        float, typer.Option(min=0.0, help="Distance of the two classes in standard deviations.")
+        float, typer.Option(min=0.0, help="Distance between the two classes in standard deviations.")
     ] = 5.0,
     report: Annotated[Path | None, typer.Option(help="Also write a report: .html, .md or .json.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Also save the screen as a picture.")] = None,

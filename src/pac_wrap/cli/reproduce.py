@@ -25,9 +25,9 @@ def reproduce(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes everything that is random.")] = 0,
-    quick: Annotated[bool, typer.Option(help="Take less data, for a first look.")] = False,
+    quick: Annotated[bool, typer.Option(help="Use less data, for a first look.")] = False,
     every_channel: Annotated[
-        bool, typer.Option("--all", help="In nasa: every channel with enough labelled anomalies.")
+        bool, typer.Option("--all", help="For nasa: every channel with enough labelled anomalies.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Also write tables (CSV), pages (Markdown) and figures (SVG) here.")

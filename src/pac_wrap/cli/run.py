@@ -1,4 +1,4 @@
-"""What surrounds a command: one sentence instead of a traceback, warnings as notes, a bar while one waits."""
+"""What surrounds a command: one sentence instead of a traceback, warnings as notes, a bar while you wait."""
 
 import time
 import warnings
@@ -39,7 +39,7 @@ def _note(message: Warning | str, *_: Any) -> None:
 
 @contextmanager
 def progress_bar(text: str) -> Iterator[Callable[..., None]]:
-    """Yield what takes the percentage done, and a new text if it likes.
+    """Yield a function that takes the percentage done and, if given, a new text.
 
     The bar shows after a second, and only on a terminal.
     """

@@ -22,13 +22,13 @@ def decide(
     ] = None,
     form: Annotated[
         Literal["jsonl", "csv"],
-        typer.Option("--format", help="Format on standard output, or into a pipe or device."),
+        typer.Option("--format", help="Format for standard output, a pipe or a device."),
     ] = "jsonl",
     delimiter: Delimiter = None,
 ) -> None:
     """Add a verdict (1 anomaly, 0 normal, -1 abstains) and a prediction set to every row of a table.
 
-    CSV or JSON lines on standard input, without -o, are decided as they come, in constant memory.
+    CSV or JSON lines on standard input, without -o, are decided as they arrive, in constant memory.
 
     Cells of a CSV stay as they are; in JSON made from one, the score is a number and every other cell a text.
 
@@ -121,7 +121,7 @@ def sql(
     score: Score = "score",
     dialect: Annotated[Literal["duckdb", "postgres", "spark"], typer.Option(help="SQL dialect.")] = "duckdb",
 ) -> None:
-    """Print the rule as an SQL expression: exact, with NaN and NULL abstained.
+    """Print the rule as an exact SQL expression that abstains on NaN and NULL.
 
     Example: [bold]pac-wrap sql certificate.json --score score --dialect postgres[/bold]
     """
