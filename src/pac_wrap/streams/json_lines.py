@@ -1,4 +1,4 @@
-"""JSON lines as they come: a line keeps its own text."""
+"""JSON lines as they arrive: a line keeps its own text."""
 
 import json
 import re
@@ -102,7 +102,7 @@ class JsonLines:
     def _new_name(self, found: dict[str, Any]) -> str | None:
         for name in found:
             if name not in self._names:
-                return f"has a column {name!r}, but the first row has not; --format jsonl keeps it as it is"
+                return f"has a column {name!r}, but the first row does not; --format jsonl keeps it as it is"
         return None
 
     def _cells(self, values: list[Any], line: str) -> list[str]:
