@@ -66,8 +66,7 @@ EXCEPTIONS: Final = {
     ("method.certificate", "report.words"): "a certificate shows itself in the report's words",
     ("method.curves.curve", "report.words"): "so does a curve",
     ("method.curves.curve", "report.figures.curve"): "a curve draws itself",
-    ("detectors", "paper.detectors.encoder_decoder"): "a public address",
-    ("detectors", "paper.detectors.forecaster"): "a public address",
+    ("detectors", "paper.detectors.lstm"): "a public address",
 }
 
 

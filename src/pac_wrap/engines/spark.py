@@ -45,7 +45,7 @@ def calibrate(
 ) -> Certificate:
     """Return the certificate that `calibrate_labelled` gives for these two columns, byte for byte.
 
-    Two to four passes are made, and each computes the frame again; `df.cache()` spares that where it is dear.
+    Each of two to four passes computes the frame again; `df.cache()` avoids that where it is expensive.
     """
     return certified(df, Request.of(guarantee, overlap, anomaly_label), score=score, label=label)
 
