@@ -1,26 +1,36 @@
 """`certify_curve` beside `calibrate` and beside sorting the same scores."""
 
 from functools import partial
+from time import process_time
 
 import numpy as np
 
 from benchmarks.lines.calibrate import Floats, drawn
-from benchmarks.record import Comparison, Result, Role
+from benchmarks.record import Aim, Comparison, Measure, Result, Role
 from benchmarks.timing import Action, Scale, compare
 from pac_wrap import calibrate, certify_curve
 from pac_wrap.method.curves.band import band_of
 
+A_SECOND = Aim("<=", 1.0)
 ABOUT = """\
 `certify_curve` bounds both rates at every threshold at once: it solves the local level of each class, which
-takes most of the time and does not depend on the scores, and finds up to a thousand ranks. *Level known* is
-the same call again: levels are kept for each number of labels and delta. `calibrate` finds one threshold per
-class; sorting both classes would give every rank and nothing else. The size is that of one class."""
+takes most of the time up to a million scores and does not depend on them, and sorts the scores. *Level
+known* is the same call again: levels are kept for each number of labels and delta. `calibrate` finds one
+threshold per class. The size is that of one class."""
 
 
 def anew(normal: Floats, anomalous: Floats) -> None:
     """Certify a curve, with no level known from before."""
     band_of.cache_clear()
     certify_curve(normal, anomalous)
+
+
+def level_seconds(size: int) -> float:
+    """Return the processor time that the level and the bounds of one class take, with none known before."""
+    band_of.cache_clear()
+    start = process_time()
+    band_of(size, 0.05)
+    return process_time() - start
 
 
 def both_sorted(normal: Floats, anomalous: Floats) -> None:
@@ -42,10 +52,15 @@ def measure(scale: Scale) -> Result:
             "two `np.sort`": ("peer", partial(both_sorted, *classes)),
         }
         comparisons.append(compare("float64", size, methods, scale))
+    measures = [
+        Measure("level of one class", f"n = {size:,}", level_seconds(size), "s of processor", A_SECOND)
+        for size in sizes
+    ]
     return Result(
         "curve",
         "Certify every threshold at once",
         ABOUT,
         scale.name,
         tuple(comparisons),
+        measures=tuple(measures),
     )

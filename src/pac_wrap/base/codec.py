@@ -45,7 +45,7 @@ def encode(value: Any, header: dict[str, Any]) -> str:
 def decode(kind: type[T], text: str | bytes, header: dict[str, Any], most_values: int = 1_000) -> T:
     """Return the value that `encode` wrote, or raise a CertificateError that says what is wrong."""
     # a certificate, or a curve
-    noun = str(header.get("format", "certificate")).rpartition(" ")[2]
+    noun = "curve" if str(header.get("format")).endswith("curve") else "certificate"
     if not isinstance(text, (str, bytes)):
         raise CertificateError(
             f"a {noun} is read from a text, got {type(text).__name__}; read a file with"

@@ -1,13 +1,13 @@
 """pac-wrap plan, demo, calibrate and compare: the way to a certificate."""
 
 from contextlib import ExitStack
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from pac_wrap.cli.options import (
+    NOT_CERTIFIED,
     AnomalyLabel,
     Confidence,
     Delimiter,
@@ -20,11 +20,10 @@ from pac_wrap.cli.options import (
     Tables,
     guarantee_of,
     keep_apart,
+    on_cluster,
 )
 from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError, MissingExtraError
-
-NOT_CERTIFIED = 1
 
 
 def plan(
@@ -195,13 +194,6 @@ def calibrate(
         raise missing
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
-
-
-def on_cluster(engine: str, reader: str) -> Any:
-    """Return what calibrates files with an engine other than DuckDB, which is loaded only if it is named."""
-    if reader == "numpy":
-        raise InputError(f"the engine {engine} does not read NumPy files; leave --engine out")
-    return import_module(f"pac_wrap.engines.{engine}_files").calibrate_files
 
 
 def compare(

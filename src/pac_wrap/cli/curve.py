@@ -6,8 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pac_wrap.cli.certify import NOT_CERTIFIED, on_cluster
-from pac_wrap.cli.options import AnomalyLabel, Delimiter, DeltaFnr, DeltaFpr, Label, Score, Tables, keep_apart
+from pac_wrap.cli.options import (
+    NOT_CERTIFIED,
+    AnomalyLabel,
+    Delimiter,
+    DeltaFnr,
+    DeltaFpr,
+    Label,
+    Score,
+    Tables,
+    keep_apart,
+    on_cluster,
+)
 from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
 

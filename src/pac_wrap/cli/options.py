@@ -5,8 +5,9 @@ import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from glob import glob
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +16,7 @@ from pac_wrap.errors import InputError
 if TYPE_CHECKING:
     from pac_wrap.method.promise import Guarantee
 
+NOT_CERTIFIED = 1
 Tables = Annotated[
     list[str], typer.Argument(help="Files or patterns: CSV, Parquet, JSON lines, NumPy; - is standard input.")
 ]
@@ -76,6 +78,13 @@ def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
         if own & written:
             raise InputError(f"{output} is given twice, under this name or another; each output needs a file")
         written |= own
+
+
+def on_cluster(engine: str, reader: str) -> Any:
+    """Return what calibrates files with an engine other than DuckDB, which is loaded only if it is named."""
+    if reader == "numpy":
+        raise InputError(f"the engine {engine} does not read NumPy files; leave --engine out")
+    return import_module(f"pac_wrap.engines.{engine}_files").calibrate_files
 
 
 def _meant(name: str | Path) -> list[str | Path]:
