@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.certificate import Certificate as Certificate
     from pac_wrap.method.certificate import Evidence as Evidence
     from pac_wrap.method.chunked import calibrate_chunks as calibrate_chunks
+    from pac_wrap.method.label_until import LabelUntil as LabelUntil
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
     from pac_wrap.method.metrics import evaluate as evaluate
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.strategies.hold import Hold as Hold
     from pac_wrap.method.strategies.interface import Abstain as Abstain
     from pac_wrap.method.strategies.interface import Strategy as Strategy
+    from pac_wrap.method.strategies.looks import Looks as Looks
     from pac_wrap.method.thresholds import Regime as Regime
     from pac_wrap.method.thresholds import Thresholds as Thresholds
     from pac_wrap.method.verify import Verification as Verification
@@ -71,6 +73,8 @@ _HOME = {
     "method.promise": "Budget Error Guarantee Population Promise",
     "method.strategies.hold": "Hold",
     "method.strategies.interface": "Abstain Strategy",
+    "method.strategies.looks": "Looks",
+    "method.label_until": "LabelUntil",
     "method.rule": "Rule Verdict",
     "method.thresholds": "Regime Thresholds",
     "method.verify": "Verification verify",

@@ -59,7 +59,8 @@ class Request:
         as_guarantee(self.guarantee)
         overlap = as_strategy(self.overlap)
         # with a single ceiling nothing can overlap
-        object.__setattr__(self, "overlap", overlap if len(self.guarantee.promises) == 2 else Abstain())
+        alone = overlap.single and len(self.guarantee.promises) == 1
+        object.__setattr__(self, "overlap", Abstain() if alone else overlap)
 
     @property
     def label_text(self) -> str | None:

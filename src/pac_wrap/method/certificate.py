@@ -19,13 +19,13 @@ from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import Abstain, Claim, Outcome
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.thresholds import LARGEST, Regime, Thresholds
 from pac_wrap.ranks.precision import is_narrower, represents, straddled
 from pac_wrap.version import __version__
 
 # every strategy that a certificate can have been made with
-Overlap = Abstain | Hold | Algorithm1
-
+Overlap = Abstain | Hold | Algorithm1 | Looks
 _HEADER: Final = {"format": "pac-wrap certificate", "schema": 2}
 
 

@@ -23,7 +23,7 @@ _DIGITS: Final = 8
 # the least whole number of eight digits, and how many there are
 _FIRST: Final = 10_000_000
 _DECADE: Final = 90_000_000
-# what rounding can do to a sum of positive terms, each the product of at most MOST_LABELS factors: eq. (64)
+# what rounding can do to a sum of positive terms, each the product of at most MOST_LABELS factors: eq. (62)
 _ROUNDING: Final = 1e-10
 # counts that are not followed have at most this probability in all, by Bernstein's inequality
 _NEGLIGIBLE: Final = 1e-38
@@ -55,7 +55,7 @@ def look_budgets(rate: float, local: float, looks: Sequence[int]) -> list[int]:
     """Return the error budget of every look at one local delta, -1 where there is none: eq. (60).
 
     >>> look_budgets(0.05, 0.0074, [80, 100, 200])
-    [-1, 0, 3]
+    [-1, 0, 2]
     """
     return [_budget(n, rate, local) for n in looks]
 

@@ -42,11 +42,7 @@ def promise(certificate: Certificate) -> str:
 promised about missed anomalies.'
     """
     if certificate.certified is None:
-        tried = certificate.overlap.tried(certificate.guarantee, certificate.claim.sizes)
-        return (
-            f"Nothing is promised: one threshold keeps none of the {tried:,} promises that were tried,"
-            " so every point is left undecided."
-        )
+        return f"Nothing is promised, since {certificate.overlap.unreached}: every point is left undecided."
     both = error_rates(certificate)
     kept = [rate for rate in both if rate.kept]
     lacking = [rate for rate in both if rate.lacks_labels]

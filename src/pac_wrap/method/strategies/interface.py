@@ -57,6 +57,9 @@ class Strategy(ABC):
     tag: ClassVar[str]
     # whether every point is decided by one threshold; only then both ceilings are needed
     single: ClassVar[bool] = True
+    # what `tried` counts, and why nothing is certified if none of them succeeds
+    choices: ClassVar[str] = "level"
+    unreached: ClassVar[str] = "no single threshold can be certified at any level tried"
 
     @property
     def word(self) -> str:
