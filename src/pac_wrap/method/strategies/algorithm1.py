@@ -242,7 +242,7 @@ class Algorithm1(Strategy):
         return (0, count) if first == count else (first, count - first)
 
     def _terms(self, level: Guarantee, count: int) -> tuple[float, float, float, float]:
-        """Return ceiling and delta of both sides at a level; delta is shared among `count`, or not corrected."""
+        """Return ceiling and delta of both sides at a level; delta is shared, or not corrected."""
         # a side that is not raised has one and the same threshold at every level: nothing is chosen there
         raised = self._raised_sides if self.proved else ()
         assert level.max_fpr is not None
