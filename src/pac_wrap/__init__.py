@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.certificate import Certificate as Certificate
     from pac_wrap.method.certificate import Evidence as Evidence
     from pac_wrap.method.chunked import calibrate_chunks as calibrate_chunks
-    from pac_wrap.method.label_until import LabelUntil as LabelUntil
+    from pac_wrap.method.labels.until import LabelUntil as LabelUntil
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
     from pac_wrap.method.metrics import evaluate as evaluate
@@ -74,7 +74,7 @@ _HOME = {
     "method.strategies.hold": "Hold",
     "method.strategies.interface": "Abstain Strategy",
     "method.strategies.looks": "Looks",
-    "method.label_until": "LabelUntil",
+    "method.labels.until": "LabelUntil",
     "method.rule": "Rule Verdict",
     "method.thresholds": "Regime Thresholds",
     "method.verify": "Verification verify",

@@ -76,7 +76,7 @@ def test_what_was_tampered_with_is_refused(changes: dict[str, object], sentence:
 def test_the_slowest_looks_are_loaded_in_time() -> None:
     guarantee = Guarantee(0.5, 0.4)
     certificate = calibrate(NORMAL, FAR, guarantee, overlap=Looks(10, 20_000))
-    from pac_wrap.method.sequential import local_delta
+    from pac_wrap.method.labels.sequential import local_delta
 
     local_delta.cache_clear()
     started = time.process_time()

@@ -10,9 +10,9 @@ from pac_wrap.base.floats import order_key, unsigned_zero
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.binomial import error_budget, exact_confidence
+from pac_wrap.method.labels.sequential import local_delta, looks_of
 from pac_wrap.method.promise import Budget, Guarantee, Promise
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.sequential import local_delta, looks_of
 from pac_wrap.method.strategies.interface import (
     Budgets,
     Claim,

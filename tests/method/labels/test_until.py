@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pac_wrap import Certificate, Guarantee, InputError, LabelUntil, Regime, UpsideDownWarning, verify
-from pac_wrap.method.label_until import PerClass
+from pac_wrap.method.labels.until import PerClass
 from pac_wrap.method.rule import Rule
 
 RNG = np.random.default_rng(14)

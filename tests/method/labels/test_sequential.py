@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
 from pac_wrap.method.binomial import cdf, error_budget
-from pac_wrap.method.sequential import (
+from pac_wrap.method.labels.sequential import (
     MOST_LOOKS,
     first_success,
     local_delta,
