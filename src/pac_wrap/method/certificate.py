@@ -119,17 +119,14 @@ class Certificate:
         """
         if self.certified is None:
             return Thresholds(alarm_from=inf, clear_below=-inf)
-        if not self._one_threshold:
+        if not self.rule.single:
             edges = self.thresholds.before_rounding(self.score_type)
             # the largest double stands for inf, as in the rule: no score between them tells the two apart
             clear = None if edges.clear_below is None else min(edges.clear_below, LARGEST)
             return Thresholds(edges.alarm_from, clear)
-        tau = self.rule.anomaly_from
-        return Thresholds(tau, None if tau == inf else tau)
-
-    @property
-    def _one_threshold(self) -> bool:
-        return self.rule.single and len(self.guarantee.promises) == 2
+        tau, asked = self.rule.anomaly_from, self.guarantee
+        clear = None if asked.fnr is None or tau == inf else tau
+        return Thresholds(None if asked.fpr is None else tau, clear)
 
     def undecidable(self, kind: ScoreType) -> tuple[float, ...]:
         """Return the scores of a narrower type that had to be wider to be decided: a threshold is that near.
@@ -151,7 +148,7 @@ class Certificate:
         edges, behind = self.exclusions, self.deciding
         found = set()
         for edge, score in zip((edges.alarm_from, edges.clear_below), behind, strict=True):
-            scores = behind if self._one_threshold else (score,)
+            scores = behind if self.rule.single else (score,)
             lost = any(one is not None and not represents(kind, one) for one in scores)
             if lost and edge is not None and edge < inf:
                 found.add(straddled(edge, kind))

@@ -224,6 +224,8 @@ def _label_more(rate: ErrorRate) -> Iterator[str]:
         return
     needed = min_samples(rate.asked, rate.asked_delta)
     if n >= needed:
+        if rate.lacks_labels:  # enough for one promise at one look, but more than that is covered
+            yield f"Label more {rate.kind} points (at hand {n:,}, needed at least {rate.needed:,})."
         return
     yield (
         f"Label more {rate.kind} points (at hand {n:,}, needed at least {needed:,}, missing {needed - n:,})."

@@ -151,7 +151,7 @@ def test_a_threshold_that_is_given_is_certified_class_by_class() -> None:
     assert (certificate.normal.n, certificate.anomalous.n) == (100, 100)
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert verify(certificate, *until.scores)
-    assert "the threshold 1.0 was fixed beforehand" in str(certificate)
+    assert "the threshold 1.0 was given beforehand" in str(certificate)
 
 
 def test_a_threshold_that_is_not_kept_certifies_nothing() -> None:

@@ -15,7 +15,7 @@ from pac_wrap.method.chunked import calibrate_chunks
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.looks import is_kept
 from pac_wrap.method.thresholds import Regime, find_thresholds
-from support.resealed import PATIENCE, said, tampered
+from support.resealed import PATIENCE, mutants, said, tampered
 from support.strategies import Floats, scores
 
 RNG = np.random.default_rng(0)
@@ -73,6 +73,27 @@ def test_what_was_tampered_with_is_refused(changes: dict[str, object], sentence:
     assert sentence in said(tampered(MADE["separated"], changes))
 
 
+def test_tampered_looks_are_refused_or_claim_no_more_than_one_look_would() -> None:
+    refusals = 0
+    for what, text in mutants(14, 500, list(MADE.values())):
+        try:
+            found = Certificate.from_json(text)
+        except CertificateError:
+            refusals += 1
+            continue
+        assert found.certified in (None, found.guarantee), what
+        for evidence, delta in (
+            (found.normal, found.guarantee.delta_fpr),
+            (found.anomalous, found.guarantee.delta_fnr),
+        ):
+            if isinstance(found.overlap, Looks) and evidence.budget is not None:
+                assert evidence.budget.delta <= delta, what
+                assert (evidence.budget.errors or 0) <= (
+                    error_budget(evidence.n, evidence.budget.rate, delta) or 0
+                )
+    assert 300 < refusals < 500
+
+
 def test_the_slowest_looks_are_loaded_in_time() -> None:
     guarantee = Guarantee(0.5, 0.4)
     certificate = calibrate(NORMAL, FAR, guarantee, overlap=Looks(10, 20_000))
@@ -106,6 +127,14 @@ def test_a_threshold_is_kept_exactly_if_its_errors_are_within_budget(
     within = fpr.errors is not None and alarms <= fpr.errors
     within = within and fnr.errors is not None and misses <= fnr.errors
     assert is_kept(tau, thresholds) == within
+
+
+def test_prediction_sets_follow_the_threshold_that_was_given() -> None:
+    found = MADE["one-sided"]
+    assert found.thresholds.alarm_from is not None
+    between = (found.thresholds.alarm_from + 3.0) / 2.0
+    assert found.verdicts([between, 3.0]).tolist() == [0, 1]
+    assert found.prediction_sets([between, 3.0]).tolist() == [[True, True], [False, True]]
 
 
 def test_every_entrance_gives_the_same() -> None:

@@ -147,8 +147,8 @@ class Looks(Strategy):
     def summary(self, claim: Claim) -> str:
         """Return when was looked, and what that assumes."""
         return (
-            f"looks: at every {self.every:,} labels of a class, up to {self.up_to:,}; one delta covers all of"
-            f" them{self._where}; which points are labelled must not depend on their scores"
+            f"looks at every {self.every:,} labels of a class up to {self.up_to:,}, one delta for all"
+            f"{self._where}; which points are labelled must not depend on their scores"
         )
 
     def explanation(self, claim: Claim) -> Iterator[str]:
@@ -160,11 +160,11 @@ class Looks(Strategy):
             " stopping at the first success costs nothing more; the exact confidence above is that of one"
             f" look{self._where}."
         )
-        yield "Which points were labelled must not depend on their scores."
+        yield "This holds only if it did not depend on their scores which points were labelled."
 
     @property
     def _where(self) -> str:
-        return "" if self.threshold is None else f"; the threshold {self.threshold!r} was fixed beforehand"
+        return "" if self.threshold is None else f"; the threshold {self.threshold!r} was given beforehand"
 
     def _budgets(self, asked: Guarantee, sizes: tuple[int, int]) -> Budgets:
         fpr, fnr = asked.fpr, asked.fnr
