@@ -65,8 +65,8 @@ class LabelUntil:
     with `threshold`, the errors there are within budget at some look of each class. The ceilings hold with
     the deltas asked for, though the labels were looked at again and again: eq. (61).
 
-    Which points get a label must not depend on their scores: take them at random, or all as they come.
-    Asking for labels where the detector is unsure makes the certificate worthless.
+    Which points get a label must not depend on their scores, nor on anything that goes with them: label a
+    random choice, or all points as they come. Labelling where the detector is unsure voids the certificate.
 
     Parameters
     ----------
