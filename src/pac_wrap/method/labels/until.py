@@ -20,7 +20,7 @@ from pac_wrap.base.arguments import (
 from pac_wrap.base.rounding import rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.bounds import min_samples
-from pac_wrap.method.calibrate import Request, as_guarantee, certify, warn_if_upside_down
+from pac_wrap.method.calibrate import Request, as_guarantee, warn_if_upside_down
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.strategies.looks import Looks, is_kept
@@ -175,7 +175,7 @@ class LabelUntil:
         if not low.size and not high.size:
             return None
         classes = RankedInMemory(low, "normal", 1), RankedInMemory(high, "anomalous", 1)
-        return certify(self._request, *classes, self._state.score_type or "float64")
+        return self._request.certify(*classes, self._state.score_type or "float64")
 
     def add(self, scores: ArrayLike, labels: ArrayLike) -> int:
         """Take more labelled points, in the order in which they were labelled, and look when it is time.
