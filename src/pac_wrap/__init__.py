@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.curves.certify import certify_curve_chunks as certify_curve_chunks
     from pac_wrap.method.curves.certify import verify_curve as verify_curve
     from pac_wrap.method.curves.curve import Curve as Curve
+    from pac_wrap.method.labels.until import LabelUntil as LabelUntil
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
     from pac_wrap.method.metrics import evaluate as evaluate
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.strategies.hold import Hold as Hold
     from pac_wrap.method.strategies.interface import Abstain as Abstain
     from pac_wrap.method.strategies.interface import Strategy as Strategy
+    from pac_wrap.method.strategies.looks import Looks as Looks
     from pac_wrap.method.thresholds import Regime as Regime
     from pac_wrap.method.thresholds import Thresholds as Thresholds
     from pac_wrap.method.verify import Verification as Verification
@@ -79,6 +81,8 @@ _HOME = {
     "method.strategies.given": "Given",
     "method.strategies.hold": "Hold",
     "method.strategies.interface": "Abstain Strategy",
+    "method.strategies.looks": "Looks",
+    "method.labels.until": "LabelUntil",
     "method.rule": "Rule Verdict",
     "method.thresholds": "Regime Thresholds",
     "method.verify": "Verification verify",

@@ -1,4 +1,4 @@
-"""pac-wrap plan, demo, calibrate and compare: the way to a certificate."""
+"""pac-wrap demo, calibrate and compare: the way to a certificate."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -24,32 +24,6 @@ from pac_wrap.cli.options import (
 )
 from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError, MissingExtraError
-
-
-def plan(
-    max_fpr: Annotated[float | None, typer.Option(help="Ceiling of the false positive rate.")] = None,
-    max_fnr: Annotated[float | None, typer.Option(help="Ceiling of the false negative rate.")] = None,
-    delta: Annotated[float, typer.Option(help="Chance that a ceiling does not hold.")] = 0.05,
-    labels: Annotated[
-        int | None, typer.Option(min=0, help="Show what this many labels of one class can certify.")
-    ] = None,
-) -> None:
-    """Say how many labels a promise needs, or what promise given labels can keep.
-
-    Examples: [bold]pac-wrap plan --max-fnr 0.05 --delta 0.05[/bold], [bold]pac-wrap plan --labels 200[/bold]
-    """
-    from rich.console import Console
-
-    from pac_wrap.method.promise import Guarantee
-    from pac_wrap.report.terminal import show_plan, show_promises
-
-    nothing_asked = max_fpr is None and max_fnr is None
-    if labels is not None:
-        Console().print(show_promises(labels, delta))
-    if not nothing_asked:
-        Console().print(show_plan(Guarantee(max_fpr, max_fnr, delta, delta)))
-    elif labels is None:
-        Console().print(show_plan(Guarantee(delta_fpr=delta, delta_fnr=delta)))
 
 
 def demo(

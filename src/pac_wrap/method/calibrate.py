@@ -68,8 +68,8 @@ class Request:
         as_guarantee(self.guarantee)
         overlap = as_strategy(self.overlap)
         # with a single ceiling nothing can overlap
-        kept = overlap.given or len(self.guarantee.promises) == 2
-        object.__setattr__(self, "overlap", overlap if kept else Abstain())
+        alone = overlap.single and not overlap.given and len(self.guarantee.promises) == 1
+        object.__setattr__(self, "overlap", Abstain() if alone else overlap)
 
     @property
     def label_text(self) -> str | None:

@@ -20,12 +20,13 @@ from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import Abstain, Claim, Outcome
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.thresholds import LARGEST, Regime, Thresholds
 from pac_wrap.ranks.precision import is_narrower, represents, straddled
 from pac_wrap.version import __version__
 
 # every strategy that a certificate can have been made with
-Overlap = Abstain | Hold | Algorithm1 | Given
+Overlap = Abstain | Hold | Algorithm1 | Looks | Given
 
 _HEADER: Final = {"format": "pac-wrap certificate", "schema": 2}
 
@@ -118,18 +119,14 @@ class Certificate:
         """
         if self.certified is None:
             return Thresholds(alarm_from=inf, clear_below=-inf)
-        if not self._one_threshold:
+        if not self.rule.single:
             edges = self.thresholds.before_rounding(self.score_type)
             # the largest double stands for inf, as in the rule: no score between them tells the two apart
             clear = None if edges.clear_below is None else min(edges.clear_below, LARGEST)
             return Thresholds(edges.alarm_from, clear)
         tau, asked = self.rule.anomaly_from, self.guarantee
-        clear = None if tau == inf or asked.max_fnr is None else tau
-        return Thresholds(None if asked.max_fpr is None else tau, clear)
-
-    @property
-    def _one_threshold(self) -> bool:
-        return self.rule.single and (self.overlap.given or len(self.guarantee.promises) == 2)
+        clear = None if asked.fnr is None or tau == inf else tau
+        return Thresholds(None if asked.fpr is None else tau, clear)
 
     def undecidable(self, kind: ScoreType) -> tuple[float, ...]:
         """Return the scores of a narrower type that had to be wider to be decided: a threshold is that near.
@@ -151,7 +148,7 @@ class Certificate:
         edges, behind = self.exclusions, self.deciding
         found = set()
         for edge, score in zip((edges.alarm_from, edges.clear_below), behind, strict=True):
-            scores = behind if self._one_threshold else (score,)
+            scores = behind if self.rule.single else (score,)
             lost = any(one is not None and not represents(kind, one) for one in scores)
             if lost and edge is not None and edge < inf:
                 found.add(straddled(edge, kind))

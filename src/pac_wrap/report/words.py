@@ -34,10 +34,11 @@ def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
     lines += [("regime", f"{certificate.regime.value}: {certificate.regime.explanation}")]
     lines += [("", sentence) for sentence in diagnosis_of(certificate)]
     chosen = certificate.overlap.tried(certificate.guarantee, certificate.claim.sizes) > 1
-    lines += [(name, _evidence(one, chosen)) for name, _, one in _classes(certificate)]
+    of = f"confidence of this {certificate.overlap.choices} alone" if chosen else "exact confidence"
+    lines += [(name, _evidence(one, of)) for name, _, one in _classes(certificate)]
     if certificate.sampling is not None:
         lines += [("series", str(certificate.sampling)), ("", certificate.sampling.worth)]
-    if certificate.overlap.single:
+    if chosen or certificate.overlap.single:
         lines += [("overlap", certificate.overlap.summary(certificate.claim))]
     texts = map(str, certificate.assumptions)
     return lines + [("" if i else "assumes", text) for i, text in enumerate(texts)]
@@ -111,7 +112,7 @@ def _classes(certificate: Certificate) -> tuple[tuple[str, str, Evidence], ...]:
 def _promised(certificate: Certificate) -> str:
     certified = certificate.certified
     if certified is None:
-        return "nothing: no single threshold can be certified at any level tried; every point is abstained"
+        return f"nothing: {certificate.overlap.unreached}; every point is abstained"
     joint = f"; jointly {rounded_down(confidence_left(certified.delta_fpr, certified.delta_fnr))}"
     return f"{certified}{joint if len(certified.promises) == 2 else ''}"
 
@@ -125,13 +126,12 @@ def _rule(certificate: Certificate) -> str:
     return f"{clear}, {alarm}, abstain between"
 
 
-def _evidence(evidence: Evidence, chosen: bool) -> str:
+def _evidence(evidence: Evidence, of: str) -> str:
     text = f"{evidence.n:,} scores"
     if evidence.budget is None:
         return f"{text}, nothing promised"
     if evidence.budget.errors is None:
         return f"{text}, too few for any error budget"
-    of = "confidence of this level alone" if chosen else "exact confidence"
     return f"{text}, error budget {evidence.budget.errors:,}, {of} {rounded_down(evidence.budget.confidence)}"
 
 

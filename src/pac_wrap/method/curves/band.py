@@ -22,7 +22,7 @@ _Number = TypeVar("_Number", bound=np.generic)
 # steps between the ranks that a band is anchored at: a 50th of the rank, and at most a 500th of n: eq. (47)
 _OF_RANK: Final = 50
 _OF_ALL: Final = 500
-MOST_POINTS: Final = 10**9
+MOST_POINTS: Final = 10**8
 _LEAST_DELTA: Final = 1e-5
 # a level is rounded down to so many digits, so that every machine has the same
 _DIGITS: Final = 8

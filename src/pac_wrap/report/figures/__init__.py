@@ -12,6 +12,7 @@ except ImportError as error:
         'figures need matplotlib, which is not installed: pip install "pac-wrap-ad[plot]"'
     ) from error
 
+from pac_wrap.report.figures.affordable import plot_affordable
 from pac_wrap.report.figures.curve import plot_curve
 from pac_wrap.report.figures.display import CertificateDisplay
 from pac_wrap.report.figures.distributions import plot_boxes, plot_scores
@@ -23,6 +24,7 @@ __all__ = [
     "CertificateDisplay",
     "Style",
     "new_axes",
+    "plot_affordable",
     "plot_ambiguity",
     "plot_boxes",
     "plot_curve",
