@@ -115,6 +115,7 @@ def test_public_names_are_what_they_are() -> None:
         "plot_affordable",
         "plot_ambiguity",
         "plot_boxes",
+        "plot_curve",
         "plot_held_out",
         "plot_plan",
         "plot_rates",
