@@ -1,0 +1,85 @@
+"""A certificate of a given threshold is believed only if it follows from the bands of its classes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf, nan, nextafter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pac_wrap import Certificate, CertificateError, Given, Guarantee, InputError, certify_curve, upper_bound
+from pac_wrap.method.promise import Budget
+
+RNG = np.random.default_rng(3)
+CURVE = certify_curve(RNG.normal(0, 1, 20_000), RNG.normal(2, 1, 400))
+MADE = CURVE.at(1.5)
+
+
+def with_budget(**changes: Any) -> Certificate:
+    """Return the certificate with another budget of the FPR, and all that is said to follow from it."""
+    assert MADE.normal.budget is not None
+    budget = replace(MADE.normal.budget, **changes)
+    kept = replace_ceiling(MADE.guarantee, budget.rate)
+    return replace(MADE, normal=replace(MADE.normal, budget=budget), guarantee=kept, certified=kept)
+
+
+def replace_ceiling(asked: Guarantee, max_fpr: float) -> Guarantee:
+    return Guarantee(max_fpr, asked.max_fnr, asked.delta_fpr, asked.delta_fnr)
+
+
+def plain_budget() -> Certificate:
+    """Return what a forger would like: the bound of one threshold that was fixed beforehand."""
+    assert MADE.normal.budget is not None
+    errors = MADE.normal.budget.errors
+    assert errors is not None
+    found = Budget.of(20_000, upper_bound(errors, 20_000, 0.05), 0.05)
+    return with_budget(rate=found.rate, delta=found.delta, confidence=found.confidence)
+
+
+def test_it_is_what_its_curve_says() -> None:
+    assert Certificate.from_json(MADE.to_json()) == MADE
+
+
+WRONG: dict[str, Callable[[], Certificate]] = {
+    "the level of one threshold": plain_budget,
+    "a lower bound": lambda: with_budget(rate=CURVE.fpr(1.5) / 2),
+    "errors that are no rank": lambda: with_budget(errors=60),
+    "no errors at all": lambda: with_budget(errors=None),
+    "another confidence": lambda: with_budget(confidence=0.5),
+    "a threshold too low": lambda: replace(MADE, overlap=Given(-3.0)),
+    "a threshold too high": lambda: replace(MADE, overlap=Given(5.0)),
+    "another rule": lambda: replace(MADE, rule=CURVE.at(1.6).rule),
+    "a delta that is not the curve's": lambda: replace(
+        MADE, guarantee=Guarantee(MADE.guarantee.max_fpr, MADE.guarantee.max_fnr, 0.01, 0.05)
+    ),
+    "counted crossings": lambda: replace(MADE, normal=replace(MADE.normal, crossing=3)),
+    "another ceiling": lambda: replace(MADE, certified=replace_ceiling(MADE.guarantee, 0.01)),
+    "more points than any band": lambda: replace(MADE, normal=replace(MADE.normal, n=10**9)),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_does_not_follow_from_the_bands_is_refused(name: str) -> None:
+    with pytest.raises(CertificateError, match=r"contradicts itself|not possible"):
+        Certificate.from_json(WRONG[name]().to_json())
+
+
+@pytest.mark.parametrize("threshold", [inf, -inf, nan, "1", None, True])
+def test_a_threshold_is_a_finite_number(threshold: Any) -> None:
+    with pytest.raises(InputError, match="finite number"):
+        Given(threshold)
+
+
+def test_it_asks_for_no_rank_and_counts_its_promises() -> None:
+    asked = MADE.guarantee
+    assert list(MADE.overlap.ranks(asked, (20_000, 400))) == []
+    assert MADE.overlap.tried(asked, (20_000, 400)) == len(CURVE.normal.ranks) + len(CURVE.anomalous.ranks)
+
+
+def test_both_ends_of_a_step_have_the_same_bounds_and_beyond_them_others() -> None:
+    low, high = MADE.thresholds.alarm_from, MADE.thresholds.clear_below
+    assert low is not None
+    assert high is not None
+    assert CURVE.fpr(low) == CURVE.fpr(1.5) < CURVE.fpr(nextafter(low, -inf))
+    assert CURVE.fnr(high) == CURVE.fnr(1.5) < CURVE.fnr(nextafter(high, inf))
