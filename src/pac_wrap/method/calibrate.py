@@ -18,13 +18,14 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import Abstain
+from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import crossings, find_regime
 from pac_wrap.ranks.kernels import kernels, together
 from pac_wrap.ranks.memory import Ranked, RankedInMemory, is_upside_down, rough_auc, unchecked
 
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {
-    strategy.word: strategy for strategy in (Abstain(), Hold("fnr"), Hold("fpr"), Algorithm1())
+    strategy.word: strategy for strategy in (Abstain(), Raise(), Hold("fnr"), Hold("fpr"), Algorithm1())
 }
 # from so many scores of each class on, a thread for each pays
 _MANY: Final = 1 << 20
@@ -261,6 +262,7 @@ def certify(request: Request, normal: Ranked, anomalous: Ranked, score_type: Sco
         normal=Evidence(normal.size, normal.digest, found.fpr, high),
         anomalous=Evidence(anomalous.size, anomalous.digest, found.fnr, low),
         score_type=score_type,
+        separable=found.separable,
     )
 
 

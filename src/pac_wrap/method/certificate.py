@@ -19,12 +19,13 @@ from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import Abstain, Claim, Outcome
+from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import LARGEST, Regime, Thresholds
 from pac_wrap.ranks.precision import is_narrower, represents, straddled
 from pac_wrap.version import __version__
 
 # every strategy that a certificate can have been made with
-Overlap = Abstain | Hold | Algorithm1
+Overlap = Abstain | Raise | Hold | Algorithm1
 
 _HEADER: Final = {"format": "pac-wrap certificate", "schema": 2}
 
@@ -82,6 +83,8 @@ class Certificate:
         What each class contributed.
     score_type : "float64", "float32" or "float16"
         The type of the calibrating scores, to which every score is rounded before it is compared.
+    separable : bool, optional
+        Where ceilings were raised: whether one threshold would have kept those that were asked for.
     sampling : Sampling, optional
         How the points were taken from a time series.
     assumptions : tuple of Assumption
@@ -106,6 +109,7 @@ class Certificate:
     normal: Evidence
     anomalous: Evidence
     score_type: ScoreType = "float64"
+    separable: bool | None = field(default=None, metadata={"optional": True})
     sampling: Sampling | None = field(default=None, metadata={"optional": True})
     assumptions: tuple[Assumption, ...] = OF_DRAWS
     version: str = __version__
@@ -175,7 +179,14 @@ class Certificate:
         """What is claimed, as its strategy sees it."""
         return Claim(
             self.guarantee,
-            Outcome(self.normal.budget, self.anomalous.budget, self.thresholds, self.certified, self.rule),
+            Outcome(
+                self.normal.budget,
+                self.anomalous.budget,
+                self.thresholds,
+                self.certified,
+                self.rule,
+                self.separable,
+            ),
             (self.normal.n, self.anomalous.n),
             (self.normal.crossing, self.anomalous.crossing),
             self.score_type,

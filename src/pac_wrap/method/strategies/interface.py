@@ -28,6 +28,7 @@ class Outcome:
     """What a strategy found: the budgets and thresholds of both classes, what is certified, and the rule.
 
     `certified` is None where no single threshold could be certified; the rule then abstains on everything.
+    `separable`, where a strategy raises ceilings: whether one threshold would keep those that were asked for.
     """
 
     fpr: Budget | None
@@ -35,6 +36,7 @@ class Outcome:
     thresholds: Thresholds
     certified: Guarantee | None
     rule: Rule
+    separable: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
