@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from unittest.mock import patch
 
 from benchmarks.timing import Action
-from pac_wrap.method import thresholds as steps
+from pac_wrap.method import rule
 from pac_wrap.ranks import kernels, memory
 from pac_wrap.ranks.plain import Plain
 
@@ -18,7 +18,7 @@ def in_numpy(action: Action) -> Action:
 
     def run() -> None:
         with ExitStack() as stack:
-            for module in (steps, memory, kernels):
+            for module in (rule, memory, kernels):
                 stack.enter_context(patch.object(module, "kernels", lambda: plain))
             action()
 

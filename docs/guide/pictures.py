@@ -11,8 +11,7 @@ from pathlib import Path
 from rich.console import Group
 from rich.text import Text
 
-from pac_wrap.base.files import write_whole
-from pac_wrap.base.scratch import scratch_folder
+from pac_wrap.base.files import scratch_folder, write_whole
 from pac_wrap.report.terminal import screen_svg
 from run import BLOCK, HERE, PAGE, run_guide
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pac_wrap.base.scratch import scratch_folder
+from pac_wrap.base.files import scratch_folder
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "guide.md"

@@ -20,8 +20,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.ranks import search
-from pac_wrap.ranks.chunks import ChunkReader
-from pac_wrap.ranks.passes import Passes, PassTask
+from pac_wrap.ranks.passes import ChunkReader, Passes, PassTask
 from support.slow import slow_but
 from support.strategies import LARGEST, RULES, Floats, guarantee, refusal, scores_of_any_type
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.floats import largest_up_to, least_from
 from pac_wrap.ranks import kernels as package
-from pac_wrap.ranks.kernels import Native, kernels, library
+from pac_wrap.ranks.kernels import Native, kernels, library, together, usable_cores
 from pac_wrap.ranks.plain import BITS, Plain
 from support.strategies import refusal
 
@@ -144,6 +144,25 @@ def test_threads_share_nothing() -> None:
     assert len(found) == 20
     assert all(each.scores.tobytes() == expected.scores.tobytes() for each in found)
     assert all(each._replace(scores=expected.scores) == expected for each in found)
+
+
+def test_an_error_in_a_thread_arrives() -> None:
+    def fail() -> int:
+        raise ValueError("in a thread")
+
+    with pytest.raises(ValueError, match="in a thread"):
+        together([lambda: 1, fail])
+    with pytest.raises(ValueError, match="in a thread"):
+        together([fail, lambda: 1])
+
+
+def test_one_core_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
+    assert usable_cores() == 1
+    assert together([lambda: 1, lambda: 2]) == [1, 2]
+    monkeypatch.delattr("os.sched_getaffinity")
+    monkeypatch.setattr("os.cpu_count", lambda: None)
+    assert usable_cores() == 1
 
 
 class TestTheChoice:

@@ -1,4 +1,7 @@
-"""Dask: calibrate, decide and score frames of dask.dataframe; the statistics live in `ranks` and `method`."""
+"""Dask: calibrate, decide and score frames of dask.dataframe; the statistics live in `ranks` and `method`.
+
+A worker is given one partition, a pandas frame: for its share of a pass, its verdicts or its scores.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
@@ -6,12 +9,17 @@ from operator import add
 from typing import Any, Final
 from uuid import uuid4
 
-from pac_wrap.engines.dask_worker import answer, column_type, prediction_sets, scored, verdicts
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.base.arguments import Scores, ScoreType, as_scores, score_type
 from pac_wrap.engines.frames import (
     check_features,
     features_of,
     import_package,
+    knows_names,
     require_columns,
+    scorer,
     warn_if_undecidable,
 )
 from pac_wrap.errors import InputError, PACWrapError
@@ -19,11 +27,16 @@ from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import calibrate_parts
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.ranks.partitions import PartitionAnswer, PartitionTask
+from pac_wrap.method.rule import Rule, Verdict
+from pac_wrap.method.thresholds import Thresholds
+from pac_wrap.ranks.partitions import PartitionAnswer, PartitionTask, missing_labels
+from pac_wrap.ranks.search import within
 from pac_wrap.tables.columns import refuse_added, require_two
 
 # so many answers are added up in one step of the tree
 _TOGETHER: Final = 8
+# a set's place: 1 if label 0 is possible, and 2 more if label 1 is
+_SETS: Final = np.array(["{}", "{0}", "{1}", "{0,1}"], dtype=object)
 
 
 def calibrate(
@@ -45,7 +58,7 @@ def calibrate(
 
     def run(task: PartitionTask) -> PartitionAnswer:
         try:
-            found: PartitionAnswer = sum_over_partitions(partial(answer, task), keys, graph)
+            found: PartitionAnswer = sum_over_partitions(partial(_answer, task), keys, graph)
         except PACWrapError:
             raise
         except ValueError as error:
@@ -65,13 +78,13 @@ def decide(df: Any, certificate: Certificate, *, score: str = "score") -> Any:
     and that may change verdicts, a `PrecisionWarning` says so.
     """
     _check(df, numbers=[score])
-    warn_if_undecidable(certificate, column_type(df[score].dtype), score)
+    warn_if_undecidable(certificate, _column_type(df[score].dtype), score)
     refuse_added(df.columns, ["verdict", "prediction_set"])
     scores, rule = df[score], certificate.rule
     return df.assign(
-        verdict=scores.map_partitions(verdicts, rule, meta=("verdict", "int8")),
+        verdict=scores.map_partitions(_verdicts, rule, meta=("verdict", "int8")),
         prediction_set=scores.map_partitions(
-            prediction_sets, certificate.exclusions, meta=("prediction_set", "string[pyarrow]")
+            _prediction_sets, certificate.exclusions, meta=("prediction_set", "string[pyarrow]")
         ),
     )
 
@@ -89,7 +102,7 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
     check_features(detector, features)
     # as a task of its own the detector travels once to each worker, not with every partition
     sent = import_package("dask", "dask").delayed(detector, traverse=False)
-    scores = df[features].map_partitions(scored, sent, meta=(score, "float64"))
+    scores = df[features].map_partitions(_scored, sent, meta=(score, "float64"))
     return df.assign(**{score: scores})
 
 
@@ -146,3 +159,69 @@ def _check(df: Any, columns: Sequence[Any] = (), numbers: Sequence[Any] = ()) ->
             raise InputError(
                 f"column {name!r} must hold numbers, but its type is {kind}; pick another column"
             )
+
+
+def _answer(task: PartitionTask, number: int, frame: Any) -> PartitionAnswer:
+    """Return what a task gives for a partition whose columns are the scores and the labels."""
+    scores, labels = frame.iloc[:, 0], frame.iloc[:, 1]
+    if missing := int(labels.isna().sum()):
+        return PartitionAnswer(None, problem=(number, missing_labels(number, missing, labels.size)))
+    values = _numbers(scores)
+    if task.bounds is not None and values.dtype.kind in "biuf":
+        inside = np.flatnonzero(within(values, task.bounds))
+        values, labels = values[inside], labels.iloc[inside]
+    return task(number, [(values, labels.to_numpy())])
+
+
+def _verdicts(column: Any, rule: Rule) -> Any:
+    """Return the verdicts of a column of scores; a missing one is abstained on."""
+    scores, missing = _known(column)
+    found = rule.verdicts(scores)
+    found[missing] = Verdict.ABSTAIN
+    return type(column)(found, index=column.index)
+
+
+def _prediction_sets(column: Any, exclusions: Thresholds) -> Any:
+    """Return the labels still possible, as texts; both are where the score is missing."""
+    scores, missing = _known(column)
+    possible = exclusions.prediction_sets(scores) | missing[:, np.newaxis]
+    return type(column)(_SETS[possible @ [1, 2]], index=column.index, dtype="string[pyarrow]")
+
+
+def _scored(frame: Any, detector: Any) -> Any:
+    """Return the scores of a partition."""
+    from pandas import Series
+    from pandas.api.types import is_extension_array_dtype
+
+    if frame.empty:
+        return Series(np.empty(0), index=frame.index)
+    rows = frame
+    if not knows_names(detector):
+        nullable = any(is_extension_array_dtype(kind) for kind in frame.dtypes)
+        rows = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
+    return Series(scorer(detector)(rows), index=frame.index)
+
+
+def _column_type(kind: Any) -> ScoreType:
+    """Return the type of scores in a column of this pandas type."""
+    plain = getattr(kind, "numpy_dtype", kind)
+    return score_type(plain) if isinstance(plain, np.dtype) else "float64"
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    """Return a column as an array whose missing values are NaN; what holds no numbers stays as it is."""
+    from pandas.api import types
+
+    kind = column.dtype
+    if types.is_object_dtype(kind):
+        column = column.where(column.notna(), np.nan).infer_objects()
+    elif types.is_extension_array_dtype(kind) and (types.is_numeric_dtype(kind) or types.is_bool_dtype(kind)):
+        return np.asarray(column.to_numpy(dtype=_column_type(kind), na_value=np.nan))
+    return np.asarray(column.to_numpy())
+
+
+def _known(column: Any) -> tuple[Scores, NDArray[np.bool_]]:
+    """Return the scores, 0 where they are missing, and where that is."""
+    values = _numbers(column)
+    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
+    return as_scores(np.where(missing, 0.0, values), f"column {column.name!r}"), missing

@@ -11,7 +11,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
-from pac_wrap.base.scratch import scratch_folder
+from pac_wrap.base.files import scratch_folder
 from pac_wrap.engines.files import Layout, Reader, inspect
 from pac_wrap.engines.frames import import_package
 from pac_wrap.engines.spark import LABELS, SCORES, calibrate, check_frame, type_of

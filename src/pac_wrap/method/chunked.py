@@ -7,10 +7,9 @@ from numpy.typing import ArrayLike
 from pac_wrap.method.calibrate import Request, certify, warn_if_upside_down
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.ranks.chunks import ChunkReader
 from pac_wrap.ranks.memory import auc
 from pac_wrap.ranks.partitions import Partitions, RunPartitions
-from pac_wrap.ranks.passes import Passes, RunPass
+from pac_wrap.ranks.passes import ChunkReader, Passes, RunPass
 
 
 def calibrate_chunks(

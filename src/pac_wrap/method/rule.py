@@ -1,23 +1,30 @@
 """The rule that verdicts follow: normal below one score, anomaly from another on, abstain between."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
+from itertools import pairwise
 from math import inf, isnan
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import ScoreType, as_float
-from pac_wrap.base.floats import order_key
+from pac_wrap.base.arguments import ScoreType, as_array, as_float, as_scores
+from pac_wrap.base.floats import flushes, is_delicate, just_below, largest_up_to, order_key
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
+from pac_wrap.ranks.kernels import kernels, together, usable_cores
+from pac_wrap.ranks.plain import Codes
 from pac_wrap.ranks.precision import rounding_edge
-from pac_wrap.ranks.steps import Steps
 
 # up to so many scores one binary search is the faster way
 _FEW: Final = 512
+# scores per thread from which threads pay: starting one takes as long as deciding some hundred thousand
+_MANY: Final = 1 << 22
 _DOUBLE: Final = np.dtype(np.float64)
+_SINGLE: Final = np.dtype(np.float32)
 
 
 class Verdict(IntEnum):
@@ -54,7 +61,7 @@ class Rule:
     normal_below: float
     anomaly_from: float
     # made when first asked for: a certificate is often only written
-    _steps: Steps | None = field(default=None, init=False, repr=False, compare=False)
+    _steps: "Steps | None" = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("normal_below", "anomaly_from"):
@@ -156,7 +163,7 @@ class Rule:
             raise InputError("scores are empty, so they have no ambiguity; pass at least one score")
         return float(np.count_nonzero(verdicts == Verdict.ABSTAIN) / verdicts.size)
 
-    def _make_steps(self) -> Steps:
+    def _make_steps(self) -> "Steps":
         """Return the verdicts as a step function: they change only where a threshold is reached."""
         low, high, single = self.normal_below, self.anomaly_from, self.single
         cuts = [] if low == -inf or (single and high == inf) else [(low, Verdict.NORMAL)]
@@ -166,3 +173,59 @@ class Rule:
         steps = Steps([edge for edge, _ in cuts], [*(code for _, code in cuts), last])
         object.__setattr__(self, "_steps", steps)
         return steps
+
+
+class Steps:
+    """The code `codes[i]` for a score that reaches the first `i` of two edges at most, compared with `>=`.
+
+    At the speed of memory: no large temporaries, every core if it pays.
+    `ends` and `codes` are for a binary search, the faster way for few scores.
+
+    >>> Steps([0.3, 0.7], [0, -1, 1]).codes_of([0.1, 0.3, 0.9])
+    array([ 0, -1,  1], dtype=int8)
+    """
+
+    def __init__(self, edges: Sequence[float], codes: Sequence[int]) -> None:
+        bounds = [just_below(edge) for edge in edges] or [-inf]
+        self._bounds, self._bounds_32 = (
+            (largest_up_to(bounds[0], kind), largest_up_to(bounds[-1], kind)) for kind in (_DOUBLE, _SINGLE)
+        )
+        self._choice = codes[0], codes[1] if len(codes) == 3 else codes[-1], codes[-1]
+        # only NaN lies beyond the last end
+        self.ends = np.array([*bounds[: len(edges)], inf])
+        self.codes = np.array(codes, dtype=np.int8)
+        self.delicate = any(map(is_delicate, edges))
+        self._flushing = flushes()
+
+    def outdated(self) -> bool:
+        """Return whether the processor has begun or ceased to flush since, and an edge lies next to zero."""
+        return self.delicate and flushes() != self._flushing
+
+    def codes_of(self, scores: ArrayLike) -> Codes:
+        """Return the code of each score; what is no score is refused."""
+        # what wraps an array, such as a memory map, is looked at as one: no copy
+        array = scores if type(scores) is np.ndarray else as_array(scores, "scores")
+        kind = array.dtype
+        if array.ndim == 1 and (kind.kind in "iu" or kind in (np.float64, np.float32, np.float16)):
+            return self._many(array)
+        return self._many(as_scores(array))
+
+    def _many(self, scores: NDArray[Any]) -> Codes:
+        codes = np.empty(scores.size, dtype=np.int8)
+        if scores.size < 2 * _MANY:
+            return codes if self._fill(scores, codes) else self._refused(scores)
+        threads = min(usable_cores(), scores.size // _MANY)
+        cuts = [scores.size * number // threads for number in range(threads + 1)]
+        sound = together(
+            [partial(self._fill, scores[start:end], codes[start:end]) for start, end in pairwise(cuts)]
+        )
+        return codes if all(sound) else self._refused(scores)
+
+    def _fill(self, scores: NDArray[Any], codes: Codes) -> bool:
+        """Write the codes, and return whether no score was NaN."""
+        low, high = self._bounds_32 if scores.dtype == _SINGLE else self._bounds
+        return kernels().codes(scores, low, high, self._choice, codes)
+
+    def _refused(self, scores: NDArray[Any]) -> Codes:
+        """Refuse scores that hold a NaN; one that came and went is decided again."""
+        return self._many(as_scores(scores).copy())

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import ScoreType, as_array, check_aligned, common_type
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.chunks import check_normal_labels, split_classes
-from pac_wrap.ranks.passes import PassTask
+from pac_wrap.ranks.passes import PassTask, check_normal_labels, split_classes
 from pac_wrap.ranks.search import Bounds, RankSearch
 
 Batches = Iterable[tuple[ArrayLike, ArrayLike]]

@@ -1,21 +1,38 @@
-"""Two classes whose scores are only seen in passes: what is not known yet costs one more."""
+"""Two classes whose scores are only seen in passes: what is not known yet costs one more.
 
-from collections.abc import Callable, Iterable
+`Passes` asks, a `RunPass` answers: here `ChunkReader`, which reads chunks from a Python iteration.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import inf, nextafter
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType
+from pac_wrap.base.arguments import (
+    Scores,
+    ScoreType,
+    as_anomaly_mask,
+    as_array,
+    as_scores,
+    check_aligned,
+    common_type,
+    type_of,
+)
 from pac_wrap.base.floats import order_key
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.memory import Ranked, count_below
-from pac_wrap.ranks.search import Rank, RankSearch, ScoreAtRank, Survey, survey
+from pac_wrap.ranks.kernels import kernels
+from pac_wrap.ranks.memory import Ranked, count_below, spaced_positions
+from pac_wrap.ranks.search import CHANGED, Rank, RankSearch, ScoreAtRank, Survey, survey
 
 # called with the normal and the anomalous scores of one piece of the data; what it returns can be added up
 PassTask = Callable[[Scores, Scores], Any]
+Pair = tuple[Scores, Scores]
+
+# chunks are put together up to this many scores, so that many small ones cost no more than a few large ones
+_BATCH: Final = 1 << 17
 
 
 class RunPass(Protocol):
@@ -77,7 +94,7 @@ class Passes:
         if wanted not in self._counted:
             below, sizes = self._run(CountBelow(threshold)).tolist()
             if tuple(sizes) != self.survey.sizes:
-                raise InputError("the scores changed between two passes; give the same ones every time")
+                raise InputError(CHANGED)
             self._counted[wanted] = (below[0], below[1])
         return self._counted[wanted][label]
 
@@ -103,3 +120,160 @@ class _RankedInPasses(Ranked):
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
         return self._passes.count_below(self._label, threshold)
+
+
+class Classes(NamedTuple):
+    """The scores of both classes, what normal points are called here, and the type that the scores came in.
+
+    The last two are None where there are no normal points, or no points at all.
+    """
+
+    normal: Scores
+    anomalous: Scores
+    normal_label: Any
+    score_type: ScoreType | None
+
+
+def split_classes(where: str, scores: ArrayLike, labels: ArrayLike, anomaly_label: object) -> Classes:
+    """Return both classes of one piece; what is wrong is refused with the name of the piece.
+
+    >>> split_classes("chunk 0", [0.1, 0.9], ["ok", "fault"], "fault").normal.tolist()
+    [0.1]
+    """
+    name, score_name = f"labels of {where}", f"scores of {where}"
+    check_aligned(score_name, scores, name, labels)
+    given = as_array(scores, score_name)
+    values = as_scores(given, score_name)
+    mask = as_anomaly_mask(labels, anomaly_label, name)
+    if values.size != mask.size:
+        raise InputError(
+            f"scores and labels of {where} must have the same length, got {values.size:,} and {mask.size:,}"
+        )
+    normal_label = None if mask.all() else as_array(labels, name)[int(mask.argmin())]
+    kind = type_of(given) if given.size else None
+    return Classes(*kernels().divide(values, mask), normal_label, kind)
+
+
+def check_normal_labels(where: str, first: Any, other: Any, anomaly_label: object) -> None:
+    """Refuse two pieces that call their normal points differently; one piece alone cannot tell."""
+    as_anomaly_mask(np.array([first, other], dtype=object), anomaly_label, f"labels of {where}")
+
+
+class ChunkReader:
+    """Runs passes over chunks: each reads them all, refuses what is wrong and names the chunk, from 0."""
+
+    def __init__(
+        self, chunks: Callable[[], Iterable[tuple[ArrayLike, ArrayLike]]], anomaly_label: object = 1
+    ):
+        if not callable(chunks):
+            raise InputError(
+                "chunks must be a function that starts a fresh iteration, since several passes are made,"
+                f" got {type(chunks).__name__}; pass lambda: ... that opens the data again"
+            )
+        self._chunks, self._anomaly_label = chunks, anomaly_label
+        self._normal_label: Any = None
+        self._last: Iterator[Any] | None = None
+        self._spaced: _Spaced | None = None
+        self._score_type: ScoreType | None = None
+        self.passes = 0
+
+    @property
+    def score_type(self) -> ScoreType:
+        """The type that the scores of all chunks have, known after the first pass."""
+        return self._score_type or "float64"
+
+    def __call__(self, task: PassTask) -> Any:
+        """Return the sum of what the task returns for all chunks."""
+        total = None
+        for pair in self._batches():
+            found = task(*pair)
+            total = found if total is None else total + found
+            if self._spaced is not None:
+                self._spaced.pick(pair)
+        if isinstance(total, Survey):
+            self._spaced = _Spaced(total.sizes)
+        return total
+
+    def sample(self) -> Pair:
+        """Return the scores of both classes that the AUC is taken on: evenly spaced in the order given."""
+        assert self._spaced is not None
+        if not self._spaced.whole:
+            for pair in self._batches():
+                self._spaced.pick(pair)
+        return self._spaced.pair
+
+    def _batches(self) -> Iterator[Pair]:
+        """Yield both classes of a few chunks at a time; one pair at least."""
+        self.passes += 1
+        waiting, size = [(np.empty(0), np.empty(0))], 0
+        for pair in self._pairs():
+            waiting.append(pair)
+            size += pair[0].size + pair[1].size
+            if size >= _BATCH:
+                yield _concatenated(waiting)
+                waiting, size = [(np.empty(0), np.empty(0))], 0
+        yield _concatenated(waiting)
+
+    def _pairs(self) -> Iterator[Pair]:
+        try:
+            iterator = iter(self._chunks())
+        except TypeError as error:
+            raise InputError(
+                f"chunks() must return something to go through, pairs of scores and labels: {error}"
+            ) from error
+        if iterator is self._last:
+            raise InputError(
+                "chunks() must start a fresh iteration on every call, got the same iterator again;"
+                " open the data inside the function"
+            )
+        self._last = iterator
+        for number, chunk in enumerate(iterator):
+            if not isinstance(chunk, (tuple, list)) or len(chunk) != 2:
+                raise InputError(f"chunk {number} must be a pair of scores and labels, got {chunk!r:.60}")
+            yield self._split(number, *chunk)
+
+    def _split(self, number: int, scores: ArrayLike, labels: ArrayLike) -> Pair:
+        where = f"chunk {number}"
+        normal, anomalous, normal_label, kind = split_classes(where, scores, labels, self._anomaly_label)
+        self._score_type = common_type([self._score_type, kind])
+        if normal_label is not None:
+            if self._normal_label is None:
+                self._normal_label = normal_label
+            check_normal_labels(where, self._normal_label, normal_label, self._anomaly_label)
+        return normal, anomalous
+
+
+class _Spaced:
+    """Picks evenly spaced scores of both classes while they go by in order."""
+
+    def __init__(self, sizes: tuple[int, int]) -> None:
+        self._positions = [spaced_positions(size) for size in sizes]
+        self._seen = [0, 0]
+        self._picked: tuple[list[Scores], list[Scores]] = ([np.empty(0)], [np.empty(0)])
+
+    @property
+    def whole(self) -> bool:
+        """Whether all scores have gone by."""
+        return all(
+            not positions.size or seen > positions[-1]
+            for seen, positions in zip(self._seen, self._positions, strict=True)
+        )
+
+    @property
+    def pair(self) -> Pair:
+        """The picked scores of both classes."""
+        return np.concatenate(self._picked[0]), np.concatenate(self._picked[1])
+
+    def pick(self, pair: Pair) -> None:
+        """Pick from the next scores of both classes, unless everything has gone by before."""
+        for label, scores in enumerate(pair):
+            positions, seen = self._positions[label], self._seen[label]
+            first, last = np.searchsorted(positions, [seen, seen + scores.size])
+            self._picked[label].append(scores[positions[first:last] - seen])
+            self._seen[label] = seen + scores.size
+
+
+def _concatenated(pairs: list[Pair]) -> Pair:
+    if len(pairs) == 2:
+        return pairs[1]
+    return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])

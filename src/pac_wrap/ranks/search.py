@@ -23,6 +23,7 @@ from pac_wrap.ranks.kernels import as_digest, kernels
 from pac_wrap.ranks.plain import BITS
 
 Bounds = tuple[tuple[float, float], ...]
+CHANGED: Final = "the scores changed between two passes; give the same ones every time"
 
 # leading bits from here on belong to negative numbers
 _MINUS: Final = 1 << BITS - 1
@@ -233,7 +234,7 @@ class RankSearch:
         """Return the search after a pass, given the sum of what all pieces returned."""
         inside = [one.inside for one in self.ranges]
         if counts.counts.sum(axis=2).T.tolist() != [list(pair) for pair in inside]:
-            raise InputError("the scores changed between two passes; give the same ones every time")
+            raise InputError(CHANGED)
         return self._sorted(counts) if self.gathers else self._narrow(counts.counts, self.bits)
 
     def _inside(self, keys: Bits, tops: Bits) -> tuple[Bits, NDArray[np.int64]]:

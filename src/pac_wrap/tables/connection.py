@@ -14,8 +14,8 @@ from typing import Final
 
 import duckdb
 
+from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.foreign import is_unicode
-from pac_wrap.base.scratch import scratch_folder
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import usable_cores
 from pac_wrap.tables.sql import quote_text

@@ -15,8 +15,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
+from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.foreign import is_unicode
-from pac_wrap.base.scratch import scratch_folder
 from pac_wrap.errors import InputError, PACWrapWarning
 
 _READERS: Final = {

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from pac_wrap.base.scratch import scratch_folder
+from pac_wrap.base.files import scratch_folder
 from pac_wrap.errors import DataError
 from pac_wrap.paper.data.download import BY_HAND, PATIENCE, download, import_pooch
 from pac_wrap.paper.data.registry import RemoteFile

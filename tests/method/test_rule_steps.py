@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from pac_wrap.method import rule as module
+from pac_wrap.method.rule import Steps
 from pac_wrap.ranks import kernels as cores
-from pac_wrap.ranks import steps as module
 from pac_wrap.ranks.plain import Plain
-from pac_wrap.ranks.steps import Steps
 from support.strategies import LARGEST, refusal
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
@@ -160,25 +160,6 @@ def test_other_wrapped_arrays_are_decided_as_arrays_too(monkeypatch: pytest.Monk
     with pytest.warns(PendingDeprecationWarning, match="matrix"):
         matrix = np.asmatrix(scores)
     assert "scores must be one-dimensional" in refusal(lambda: steps.codes_of(matrix))
-
-
-def test_an_error_in_a_thread_arrives() -> None:
-    def fail() -> int:
-        raise ValueError("in a thread")
-
-    with pytest.raises(ValueError, match="in a thread"):
-        cores.together([lambda: 1, fail])
-    with pytest.raises(ValueError, match="in a thread"):
-        cores.together([fail, lambda: 1])
-
-
-def test_one_core_needs_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
-    assert cores.usable_cores() == 1
-    assert cores.together([lambda: 1, lambda: 2]) == [1, 2]
-    monkeypatch.delattr("os.sched_getaffinity")
-    monkeypatch.setattr("os.cpu_count", lambda: None)
-    assert cores.usable_cores() == 1
 
 
 def test_only_steps_next_to_zero_are_outdated_when_flushing_begins(

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from pac_wrap.base.scratch import scratch_folder, sweep
+from pac_wrap.base.files import scratch_folder, sweep
 
 HOLDS = """
 import os, sys
-from pac_wrap.base.scratch import scratch_folder
+from pac_wrap.base.files import scratch_folder
 with scratch_folder(sys.argv[1]) as folder:
     (folder / "deep" / "er").mkdir(parents=True)
     (folder / "deep" / "er" / "file").write_text("text")
@@ -33,7 +33,7 @@ with scratch_folder(sys.argv[1]) as folder:
 RACES = """
 import sys
 import time
-from pac_wrap.base.scratch import scratch_folder
+from pac_wrap.base.files import scratch_folder
 for number in range(int(sys.argv[2])):
     with scratch_folder(sys.argv[1]) as folder:
         (folder / "output").write_text(str(number))
