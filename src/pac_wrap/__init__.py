@@ -46,10 +46,11 @@ if TYPE_CHECKING:
     from pac_wrap.method.promise import Promise as Promise
     from pac_wrap.method.rule import Rule as Rule
     from pac_wrap.method.rule import Verdict as Verdict
+    from pac_wrap.method.strategies.abstain import Abstain as Abstain
     from pac_wrap.method.strategies.algorithm1 import Algorithm1 as Algorithm1
     from pac_wrap.method.strategies.hold import Hold as Hold
-    from pac_wrap.method.strategies.interface import Abstain as Abstain
     from pac_wrap.method.strategies.interface import Strategy as Strategy
+    from pac_wrap.method.strategies.raising import Raise as Raise
     from pac_wrap.method.thresholds import Regime as Regime
     from pac_wrap.method.thresholds import Thresholds as Thresholds
     from pac_wrap.method.verify import Verification as Verification
@@ -61,6 +62,7 @@ _HOME = {
     "errors": "CertificateError DataError DependenceWarning DetectorError InputError LabelWarning"
     " MissingExtraError OutputError OverlapWarning PACWrapError PACWrapWarning PrecisionWarning"
     " UpsideDownWarning VacuousWarning",
+    "method.strategies.abstain": "Abstain",
     "method.strategies.algorithm1": "Algorithm1",
     "method.binomial": "error_budget exact_confidence",
     "method.bounds": "achievable_rate interval lower_bound min_samples upper_bound",
@@ -70,7 +72,8 @@ _HOME = {
     "method.metrics": "Metrics Rate evaluate",
     "method.promise": "Budget Error Guarantee Population Promise",
     "method.strategies.hold": "Hold",
-    "method.strategies.interface": "Abstain Strategy",
+    "method.strategies.interface": "Strategy",
+    "method.strategies.raising": "Raise",
     "method.rule": "Rule Verdict",
     "method.thresholds": "Regime Thresholds",
     "method.verify": "Verification verify",

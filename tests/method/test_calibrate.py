@@ -16,9 +16,9 @@ from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.chunked import calibrate_chunks
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Verdict
+from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Abstain
 from pac_wrap.method.thresholds import Regime, Thresholds
 from pac_wrap.method.verify import verify
 from pac_wrap.ranks.memory import is_upside_down

@@ -11,7 +11,7 @@ import pytest
 
 from pac_wrap import Algorithm1, Certificate, Guarantee, Hold, UpsideDownWarning, calibrate
 from pac_wrap.method.certificate import Overlap
-from pac_wrap.method.strategies.interface import Abstain
+from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.tables.sql import Dialect, verdict_sql
 from support import recipes
 from support.shell import GOLDEN

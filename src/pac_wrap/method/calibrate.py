@@ -15,9 +15,9 @@ from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.method.certificate import Certificate, Evidence, Overlap
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Abstain
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import crossings, find_regime
 from pac_wrap.ranks.kernels import kernels, together
@@ -25,7 +25,8 @@ from pac_wrap.ranks.memory import Ranked, RankedInMemory, is_upside_down, rough_
 
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {
-    strategy.word: strategy for strategy in (Abstain(), Raise(), Hold("fnr"), Hold("fpr"), Algorithm1())
+    strategy.word: strategy
+    for strategy in (Abstain(), Abstain(always=True), Raise(), Hold("fnr"), Hold("fpr"), Algorithm1())
 }
 # from so many scores of each class on, a thread for each pays
 _MANY: Final = 1 << 20

@@ -16,9 +16,10 @@ from pac_wrap.method.consistency import inconsistencies
 from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling
+from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Abstain, Claim, Outcome
+from pac_wrap.method.strategies.interface import Claim, Outcome
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import LARGEST, Regime, Thresholds
 from pac_wrap.ranks.precision import is_narrower, represents, straddled

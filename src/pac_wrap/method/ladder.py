@@ -135,7 +135,7 @@ def _failure_at(ladder: Ladder, start: int, stop: int, last: int) -> float:
         gammaln(n + 1) - gammaln(errors + 1) - gammaln(n - errors + 1) + (n - errors) * np.log1p(-ceilings)
     )
     logs = np.log(ceilings[: found.size])
-    # beyond the mode both parts are convex between two ceilings, so the ends suffice; else one term more is safe
+    # beyond the mode both parts are convex between two ceilings, so the ends suffice; else a term is added
     convex = bool(np.all(ceilings * (n - 1) >= errors))
     for distance in range(1 if convex else 0, errors.size):
         size = min(found.size, errors.size - distance)

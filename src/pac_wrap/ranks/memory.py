@@ -1,14 +1,22 @@
 """Scores in memory: the k-th smallest, counts, digest and AUC, each cheaper than ordering them."""
 
 from abc import ABC, abstractmethod
-from math import ceil, floor, log, sqrt
+from math import ceil, floor, inf, log, nextafter, sqrt
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores, as_array, as_scores
-from pac_wrap.base.floats import Floats, count_below_zero, least_from, unsigned_zero
+from pac_wrap.base.floats import (
+    Floats,
+    count_below_zero,
+    from_order_key,
+    least_from,
+    order_key,
+    order_keys,
+    unsigned_zero,
+)
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import as_digest, digest, kernels
 from pac_wrap.ranks.plain import Inside
@@ -42,6 +50,10 @@ class Ranked(ABC):
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
 
+    @abstractmethod
+    def kth_together(self, other: "Ranked", k: int, low: float, high: float) -> float:
+        """Return the k-th smallest score of this class and another one; it lies in [low, high]."""
+
 
 def kth_smallest(scores: Floats | Ranked, k: int) -> float:
     """Return the k-th smallest score, counting from 1, in linear time; zero has no sign.
@@ -74,6 +86,41 @@ def count_below(scores: Floats | Ranked, threshold: float) -> int:
         return count_below_zero(scores, threshold)
     double = scores.dtype == np.float64
     return kernels().count(scores, np.float64(threshold) if double else least_from(threshold, scores.dtype))
+
+
+def kth_between(
+    normal: Floats | Ranked, anomalous: Floats | Ranked, low: float, high: float, share: float
+) -> float:
+    """Return the ceil(share m)-th smallest of the m scores of both classes in [low, high], or the first.
+
+    >>> kth_between(np.array([1.0, 2.0, 3.0]), np.array([2.5, 4.0]), 2.0, 4.0, 0.5)
+    2.5
+    """
+    classes = normal, anomalous
+    below = sum(count_below(one, low) for one in classes)
+    inside = (
+        sum(one.size if high == inf else count_below(one, nextafter(high, inf)) for one in classes) - below
+    )
+    k = below + max(1, ceil(share * inside))
+    if isinstance(normal, Ranked) and isinstance(anomalous, Ranked):
+        found = normal.kth_together(anomalous, k, low, high)
+    else:
+        found = _select_together(np.asarray(normal), np.asarray(anomalous), k - below, low, high)
+    return found or unsigned_zero(found)
+
+
+def _select_together(normal: Floats, anomalous: Floats, k: int, low: float, high: float) -> float:
+    """Return the k-th smallest of the scores of both classes in [low, high]."""
+    near = [
+        chunk[(chunk >= low) & (chunk <= high)]
+        for scores in (normal, anomalous)
+        for start in range(0, scores.size, SMALL)
+        for chunk in [scores[start : start + SMALL]]
+    ]
+    # where the processor flushes, a few too many are near zero: their keys tell
+    keys = np.concatenate([order_keys(scores) for scores in near])
+    keys = keys[keys >= np.uint64(order_key(low))]
+    return from_order_key(int(np.partition(keys, k - 1)[k - 1]))
 
 
 class Bracket(NamedTuple):
@@ -169,6 +216,12 @@ class RankedInMemory(Ranked):
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
         return count_below(self._scores, threshold)
+
+    def kth_together(self, other: Ranked, k: int, low: float, high: float) -> float:
+        """Return the k-th smallest score of this class and another one, also in memory."""
+        assert isinstance(other, RankedInMemory)
+        k -= self.count_below(low) + other.count_below(low)
+        return _select_together(self._scores, other._scores, k, low, high)
 
 
 def rough_auc(normal: Floats, anomalous: Floats) -> float:

@@ -25,7 +25,7 @@ from pac_wrap.base.floats import order_key
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import Ranked, count_below, spaced_positions
-from pac_wrap.ranks.search import CHANGED, Rank, RankSearch, ScoreAtRank, Survey, survey
+from pac_wrap.ranks.search import BOTH, CHANGED, Rank, RankSearch, ScoreAtRank, Survey, survey
 
 # called with the normal and the anomalous scores of one piece of the data; what it returns can be added up
 PassTask = Callable[[Scores, Scores], Any]
@@ -120,6 +120,10 @@ class _RankedInPasses(Ranked):
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
         return self._passes.count_below(self._label, threshold)
+
+    def kth_together(self, other: Ranked, k: int, low: float, high: float) -> float:
+        """Return the k-th smallest score of both classes."""
+        return self._passes.score(Rank(BOTH, k))
 
 
 class Classes(NamedTuple):

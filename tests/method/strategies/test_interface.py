@@ -9,14 +9,8 @@ from pac_wrap.method.calibrate import WORDS
 from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.interface import (
-    Abstain,
-    Claim,
-    Strategy,
-    budget_problems,
-    end_problems,
-    ranks_of,
-)
+from pac_wrap.method.strategies.abstain import Abstain
+from pac_wrap.method.strategies.interface import Claim, Strategy, budget_problems, end_problems, ranks_of
 from pac_wrap.ranks.search import Rank
 from support.strategies import Floats, calibrate_quietly, guarantee, scores
 
