@@ -21,7 +21,7 @@ from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.thresholds import Regime, Thresholds
 from pac_wrap.method.verify import verify
-from pac_wrap.ranks.memory import is_upside_down
+from pac_wrap.ranks.auc import is_upside_down
 from support.strategies import (
     LARGEST,
     Floats,

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pac_wrap.ranks.auc import auc, rough_auc
 from pac_wrap.ranks.kernels import digest
-from pac_wrap.ranks.memory import auc, kth_largest, kth_smallest, rough_auc
+from pac_wrap.ranks.memory import kth_largest, kth_smallest
 from support.strategies import Floats, score, scores
 
 pytestmark = pytest.mark.usefixtures("each_kernel")

@@ -20,16 +20,15 @@ from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import crossings, find_regime
+from pac_wrap.ranks.auc import is_upside_down, rough_auc
 from pac_wrap.ranks.kernels import kernels, together
-from pac_wrap.ranks.memory import Ranked, RankedInMemory, is_upside_down, rough_auc, unchecked
+from pac_wrap.ranks.memory import Ranked, RankedInMemory, unchecked
 
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {
     strategy.word: strategy
     for strategy in (Abstain(), Abstain(always=True), Raise(), Hold("fnr"), Hold("fpr"), Algorithm1())
 }
-# from so many scores of each class on, a thread for each pays
-_MANY: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +240,7 @@ def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreTyp
         partial(RankedInMemory, low, "normal", wanted[0]),
         partial(RankedInMemory, high, "anomalous", wanted[1]),
     )
-    ranked = together(classes) if min(low.size, high.size) > _MANY else [one() for one in classes]
+    ranked = together(classes, min(low.size, high.size))
     if low.size and high.size:
         warn_if_upside_down(rough_auc(low, high), low.size, high.size)
     return certify(request, ranked[0], ranked[1], score_type)

@@ -12,7 +12,7 @@ from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.ranks.memory import auc, is_upside_down
+from pac_wrap.ranks.auc import auc, is_upside_down
 
 
 @dataclass(frozen=True, slots=True)

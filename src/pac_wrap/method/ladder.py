@@ -49,7 +49,7 @@ class Ladder:
     --------
     >>> ladder = Ladder(865, 0.05, local_level(865, 0.05, 0.05, 0.5), 0.5)
     >>> ladder.first, ladder.ceiling(ladder.first), round(ladder.ceiling(ladder.first + 1), 4)
-    (32, 0.05, 0.0509)
+    (31, 0.05, 0.0501)
     """
 
     n: int

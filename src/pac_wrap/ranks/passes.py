@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from math import inf, nextafter
+from math import ceil, inf, nextafter
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -23,8 +23,9 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import order_key
 from pac_wrap.errors import InputError
+from pac_wrap.ranks.auc import spaced_positions
 from pac_wrap.ranks.kernels import kernels
-from pac_wrap.ranks.memory import Ranked, count_below, spaced_positions
+from pac_wrap.ranks.memory import Ranked, count_below
 from pac_wrap.ranks.search import BOTH, CHANGED, Rank, RankSearch, ScoreAtRank, Survey, survey
 
 # called with the normal and the anomalous scores of one piece of the data; what it returns can be added up
@@ -121,9 +122,13 @@ class _RankedInPasses(Ranked):
         """Return how many scores are less than the threshold."""
         return self._passes.count_below(self._label, threshold)
 
-    def kth_together(self, other: Ranked, k: int, low: float, high: float) -> float:
-        """Return the k-th smallest score of both classes."""
-        return self._passes.score(Rank(BOTH, k))
+    def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
+        """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""
+        below = self.count_below(low) + other.count_below(low)
+        beyond = self.size + other.size
+        if high < inf:
+            beyond = sum(one.count_below(nextafter(high, inf)) for one in (self, other))
+        return self._passes.score(Rank(BOTH, below + max(1, ceil(share * (beyond - below)))))
 
 
 class Classes(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Final
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime
-from pac_wrap.ranks.memory import auc, is_upside_down
+from pac_wrap.ranks.auc import auc, is_upside_down
 from pac_wrap.report.numbers import ceiling, confidence, percent
 from pac_wrap.report.subject import ErrorRate, Report, error_rates
 from pac_wrap.report.verdict_table import ranges, verdict_rows

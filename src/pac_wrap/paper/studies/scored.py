@@ -22,7 +22,7 @@ from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.paper.baselines import f1_max
 from pac_wrap.paper.data import load
 from pac_wrap.paper.data.dataset import Dataset, Split, semi_supervised_split, two_gaussians
-from pac_wrap.ranks.memory import auc
+from pac_wrap.ranks.auc import auc
 
 Labels = NDArray[np.int8]
 
