@@ -18,9 +18,8 @@ from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.report import sentences
 from pac_wrap.report.numbers import ceiling, confidence, floored
-from pac_wrap.report.subject import Report
+from pac_wrap.report.subject import Report, verdict_rows
 from pac_wrap.report.terminal import show_comparison, show_evaluation, show_plan, show_promises
-from pac_wrap.report.verdict_table import verdict_rows
 from pac_wrap.report.words import evidence_rows
 from support.shell import text_of
 

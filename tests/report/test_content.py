@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pac_wrap.method.bounds import achievable_rate, min_samples
-from pac_wrap.report.content import content_of
-from pac_wrap.report.formats import to_json
+from pac_wrap.report.content import content_of, to_json
 from support.reports import report
 
 

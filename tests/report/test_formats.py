@@ -22,9 +22,9 @@ import pytest
 from pac_wrap.base.foreign import visible
 from pac_wrap.errors import InputError, MissingExtraError, OutputError
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.report.content import content_of
+from pac_wrap.report.content import content_of, to_json
 from pac_wrap.report.figures import style
-from pac_wrap.report.formats import to_html, to_json, to_markdown, write_report
+from pac_wrap.report.formats import to_html, to_markdown, write_report
 from pac_wrap.report.subject import Origin, Report
 from support.reports import FIGURE_COLOURS, FOREIGN, HOSTILE, NAMES, make, page, report
 from support.strategies import calibrate_quietly
@@ -169,7 +169,7 @@ def test_a_report_is_small_however_many_scores_there_are() -> None:
 
 def test_the_same_report_gives_the_same_bytes() -> None:
     code = "import sys; from support.reports import page, report;"
-    code += "from pac_wrap.report.formats import to_json, to_markdown;"
+    code += "from pac_wrap.report.content import to_json; from pac_wrap.report.formats import to_markdown;"
     code += "given = report('vacuous');"
     code += "sys.stdout.write(page('vacuous') + to_markdown(given) + to_json(given))"
     again = subprocess.run(
@@ -288,7 +288,7 @@ def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_only_html_needs_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if re.match(r"pac_wrap\.report\.(figures|page_figures)", name)]:
+    for name in [name for name in sys.modules if re.match(r"pac_wrap\.report\.figures", name)]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match="pip install"):

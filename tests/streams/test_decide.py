@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pac_wrap import Thresholds
 from pac_wrap.streams.decide import read_start
-from pac_wrap.tables.csv_format import LONGEST
+from pac_wrap.tables.text_format import LONGEST
 from support.pieces import RULE, Pieces, answers, certificate_of, decided, rows_of
 
 RULES = [

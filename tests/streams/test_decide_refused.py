@@ -5,7 +5,7 @@ import io
 import pytest
 
 from pac_wrap.streams.decide import TextFormat, decide_lines, is_streamed, read_start
-from pac_wrap.tables.csv_format import LONGEST
+from pac_wrap.tables.text_format import LONGEST
 from support.pieces import RULE, Pieces, rows_of, stopped
 from support.strategies import refusal
 

@@ -9,8 +9,8 @@ import pytest
 from pac_wrap.errors import InputError
 from pac_wrap.tables import csv_files
 from pac_wrap.tables.csv_files import columns_of, survey
-from pac_wrap.tables.csv_format import check_delimiter
 from pac_wrap.tables.table import open_table
+from pac_wrap.tables.text_format import check_delimiter
 from support.generated_csv import generate
 from support.shell import write
 from support.strategies import refusal

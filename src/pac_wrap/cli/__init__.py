@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Run the command line and end the process."""
-    from pac_wrap.cli.ending import end_with
+    from pac_wrap.cli.process import end_with
 
     end_with(_run)
 

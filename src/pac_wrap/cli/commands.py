@@ -6,14 +6,10 @@ import typer
 from typer.core import TyperGroup
 
 from pac_wrap.base.foreign import message
-from pac_wrap.cli.certify import calibrate, compare
-from pac_wrap.cli.data import data
-from pac_wrap.cli.ending import debug
-from pac_wrap.cli.inspect import evaluate, show, verify
-from pac_wrap.cli.plan import demo, plan
-from pac_wrap.cli.reproduce import reproduce
-from pac_wrap.cli.run import run
-from pac_wrap.cli.use import decide, sql
+from pac_wrap.cli.certify import calibrate, compare, demo, plan
+from pac_wrap.cli.paper import data, reproduce
+from pac_wrap.cli.process import debug, run
+from pac_wrap.cli.use import decide, evaluate, show, sql, verify
 from pac_wrap.version import __version__
 
 

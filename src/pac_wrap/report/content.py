@@ -1,26 +1,34 @@
-"""What a report says, as plain data: every renderer takes its words and numbers from here."""
+"""What a report says, as plain data and as JSON: every renderer takes its words and numbers from here."""
 
 import json
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 import numpy as np
 import scipy
 
 from pac_wrap.base.foreign import visible
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.metrics import Rate
-from pac_wrap.report.next_steps import PlanRow, next_steps, plan, plan_caption
+from pac_wrap.method.metrics import Metrics, Rate
 from pac_wrap.report.numbers import ceiling, percent
-from pac_wrap.report.sentences import notes, promise, status, warnings_of
-from pac_wrap.report.subject import ErrorRate, Report, error_rates
-from pac_wrap.report.verdict_table import VerdictRow, verdict_rows
+from pac_wrap.report.sentences import (
+    PlanRow,
+    next_steps,
+    notes,
+    plan,
+    plan_caption,
+    promise,
+    status,
+    warnings_of,
+)
+from pac_wrap.report.subject import ErrorRate, Report, VerdictRow, error_rates, verdict_rows
 from pac_wrap.report.words import EvidenceRow, evidence_rows, explanations
 from pac_wrap.version import __version__
 
 _TABLES: Final = 10
+_HEADER: Final = {"format": "pac-wrap report", "schema": 1}
 
 BREAKS: Final = (
     "Calibration points that the detector was trained on, or copies of training rows.",
@@ -189,3 +197,61 @@ def _digests(certificate: Certificate) -> tuple[tuple[str, str], ...]:
         ("Anomalous scores", certificate.anomalous.digest),
         ("Certificate (its checksum)", str(json.loads(certificate.to_json())["checksum"])),
     )
+
+
+def to_json(report: Report) -> str:
+    """Return the report as strict JSON; `certificate` is the certificate as it is saved.
+
+    >>> from pac_wrap import calibrate
+    >>> text = to_json(Report(calibrate([0.1, 0.2], [0.8]), [0.1, 0.2], [0.8]))
+    >>> json.loads(text)["status"]
+    'too few labels'
+    """
+    content = content_of(report)
+    data = _HEADER | {
+        "title": content.title,
+        "status": content.status,
+        "promise": content.promise,
+        "notes": content.notes,
+        "warnings": content.warnings,
+        "verdicts": [_verdict(row) for row in content.verdicts],
+        "held_out": None if report.metrics is None else _metrics(report.metrics, content),
+        "reached": [asdict(row) for row in content.evidence],
+        "explanations": content.explanations,
+        "assumptions": content.assumptions,
+        "breaks": content.breaks,
+        "not_promised": content.not_promised,
+        "next_steps": content.next_steps,
+        "plan": [asdict(row) for row in content.plan],
+        "detector": report.detector,
+        "source": None if report.source is None else asdict(report.source),
+        "versions": dict(content.versions),
+        "digests": dict(content.digests),
+        "certificate": json.loads(content.certificate),
+    }
+    return json.dumps(data, indent=2, allow_nan=False) + "\n"
+
+
+def _verdict(row: VerdictRow) -> dict[str, Any]:
+    low, high = (None, None) if row.range is None else row.range
+    return {
+        "verdict": row.name,
+        "code": int(row.verdict),
+        "declared": row.range is not None,
+        "from": low,
+        "below": high,
+        "scores": row.scores,
+        "meaning": row.meaning,
+        "normal": {"count": row.normal, "n": row.n_normal},
+        "anomalous": {"count": row.anomalous, "n": row.n_anomalous},
+    }
+
+
+def _metrics(metrics: Metrics, content: Content) -> dict[str, Any]:
+    rates = {name: _rate(getattr(metrics, name)) for name in metrics.__dataclass_fields__}
+    findings = {name: row.finding for name, row in zip(("fpr", "fnr"), content.held_out, strict=False)}
+    return rates | {"findings": findings}
+
+
+def _rate(rate: Rate) -> dict[str, Any]:
+    return asdict(rate) | {"value": rate.value if rate.n else None}

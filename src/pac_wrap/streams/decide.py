@@ -14,13 +14,19 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.streams.csv_lines import CsvLines
-from pac_wrap.streams.json_lines import JsonLines
-from pac_wrap.streams.scored_rows import ScoredLines
+from pac_wrap.streams.lines import CsvLines, JsonLines
 from pac_wrap.tables.columns import all_columns, miscounted, no_rows
 from pac_wrap.tables.csv_files import CsvFile, headers, opened_rows, refuse_scores
-from pac_wrap.tables.csv_format import CHUNK, LONGEST, MARK, ByteReader, CsvRows
-from pac_wrap.tables.find import EMPTY_INPUT, PARQUET, is_json
+from pac_wrap.tables.text_format import (
+    CHUNK,
+    EMPTY_INPUT,
+    LONGEST,
+    MARK,
+    PARQUET,
+    ByteReader,
+    CsvRows,
+    is_json,
+)
 
 _UNREADABLE: Final = {
     b"\x1f\x8b": "packed by gzip; unpack it first, for example with gunzip",
@@ -83,7 +89,7 @@ def decide_lines(
     `start` is what `read_start` gave. A row that cannot be decided ends the stream with a sentence that names
     it; all rows before it are written.
     """
-    lines: ScoredLines
+    lines: CsvLines | JsonLines
     if is_json_line(start):
         lines = JsonLines(reader, start, score, form == "csv")
     else:
@@ -122,7 +128,9 @@ def decide_files(
         raise
 
 
-def _decided(certificate: Certificate, lines: ScoredLines, names: list[str]) -> Iterator[tuple[int, bytes]]:
+def _decided(
+    certificate: Certificate, lines: CsvLines | JsonLines, names: list[str]
+) -> Iterator[tuple[int, bytes]]:
     """Yield rows with their answers, and their number so far; all rows that were read must be among them."""
     rows, rule, exclusions = 0, certificate.rule, certificate.exclusions
     with _without_collector():

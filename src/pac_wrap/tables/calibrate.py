@@ -21,9 +21,9 @@ from pac_wrap.ranks.precision import is_narrower, rounded, rounding_edge
 from pac_wrap.ranks.search import Bounds, RankSearch
 from pac_wrap.tables.arrow_stream import gathered
 from pac_wrap.tables.columns import FALSE, TRUE, no_rows, require_column, require_two, spellings
-from pac_wrap.tables.csv_format import check_delimiter
 from pac_wrap.tables.sql import between, label_sql, one_of, quote_name, quote_text
 from pac_wrap.tables.table import WHOLE, Table, open_table
+from pac_wrap.tables.text_format import check_delimiter
 
 _BATCH: Final = 1 << 20
 

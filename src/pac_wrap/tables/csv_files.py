@@ -23,7 +23,7 @@ from pac_wrap.base.foreign import is_unicode
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import missing_scores, not_a_number, number, require_in_all
 from pac_wrap.tables.connection import connected, file_text, first_line
-from pac_wrap.tables.csv_format import CHUNK, LONGEST, MARK, ByteReader, CsvHeader, CsvRows
+from pac_wrap.tables.text_format import CHUNK, LONGEST, MARK, ByteReader, CsvHeader, CsvRows
 
 _BLOCK: Final = 1 << 20
 # an engine must be told of every column; beyond this many it is faster to split the lines here

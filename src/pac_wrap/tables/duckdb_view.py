@@ -17,10 +17,10 @@ from pac_wrap.base.arguments import ScoreType, score_type
 from pac_wrap.tables.columns import all_columns, refuse_twins, require_column, require_in_all
 from pac_wrap.tables.connection import file_text
 from pac_wrap.tables.csv_files import CsvFile, columns_of, survey
-from pac_wrap.tables.csv_format import LONGEST
 from pac_wrap.tables.find import FoundFiles
 from pac_wrap.tables.numpy_files import numpy_columns
 from pac_wrap.tables.sql import number_sql, quote_name, quote_text
+from pac_wrap.tables.text_format import LONGEST
 
 # the names of folders are not data
 _NO_FOLDERS: Final = "hive_partitioning = false"

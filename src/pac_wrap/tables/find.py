@@ -1,23 +1,20 @@
 """Finding files of scores: paths, patterns, standard input, none of them twice; which reader fits them."""
 
-import os
-import re
 import stat
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from difflib import get_close_matches
 from glob import glob, has_magic
 from hashlib import file_digest, sha256
-from io import BufferedReader
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
 from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.foreign import is_unicode
 from pac_wrap.errors import InputError, PACWrapWarning
+from pac_wrap.tables.text_format import EMPTY_INPUT, PARQUET, is_json, standard_input
 
 _READERS: Final = {
     ".csv": "read_csv",
@@ -34,8 +31,6 @@ _READERS: Final = {
 _PACKED: Final = (".gz", ".zst")
 _BLOCK: Final = 1 << 16
 _SPOOLED: Final = "standard-input"
-PARQUET: Final = b"PAR1"
-EMPTY_INPUT: Final = "standard input is empty; it needs a header and rows"
 
 
 class FoundFiles(NamedTuple):
@@ -149,16 +144,6 @@ def _with_content(file: Path) -> Path:
     return file
 
 
-def standard_input() -> BufferedReader:
-    """Return standard input as bytes; reading waits for what is to come, whatever its writer has set."""
-    if sys.stdin is None:
-        raise InputError("standard input is closed; pipe a table into it or name a file")
-    with suppress(OSError, AttributeError):  # not a file, or a system without such a setting
-        # a read that does not wait would look like the end of the input
-        os.set_blocking(sys.stdin.fileno(), True)
-    return cast(BufferedReader, sys.stdin.buffer)
-
-
 def _spooled(scratch: Path, start: bytes) -> Path:
     """Return a file with what stands on standard input, named after its format."""
     target, stream = scratch / _SPOOLED, standard_input()
@@ -172,15 +157,6 @@ def _spooled(scratch: Path, start: bytes) -> Path:
         raise InputError(EMPTY_INPUT)
     suffix = ".parquet" if first[:4] == PARQUET else ".jsonl" if is_json(first) else ".csv"
     return target.rename(target.with_suffix(suffix))
-
-
-def is_json(start: bytes) -> bool:
-    """Return whether a table that starts so is JSON; a column of a CSV may be called [id] or {id}.
-
-    >>> is_json(b'{"score": 1}'), is_json(b"[id],score")
-    (True, False)
-    """
-    return re.match(rb'(\xef\xbb\xbf)?\s*(\{\s*("|\}|$)|\[\s*(\{|\[|\]|$))', start) is not None
 
 
 def reader_of(files: list[Path]) -> str:

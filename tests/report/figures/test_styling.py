@@ -15,7 +15,7 @@ from pac_wrap.report.figures import (
     plot_plan,
     style,
 )
-from pac_wrap.report.figures.ambiguity import _COLOURS, _DIM
+from pac_wrap.report.figures.plan import _COLOURS, _DIM
 from pac_wrap.report.figures.styling import PlainTicks, wrap
 from support.drawn import scores_figure
 

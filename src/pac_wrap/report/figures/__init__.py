@@ -12,14 +12,11 @@ except ImportError as error:
         'figures need matplotlib, which is not installed: pip install "pac-wrap-ad[plot]"'
     ) from error
 
-from pac_wrap.report.figures.ambiguity import plot_ambiguity
 from pac_wrap.report.figures.display import CertificateDisplay
 from pac_wrap.report.figures.distributions import plot_boxes, plot_scores
-from pac_wrap.report.figures.held_out import plot_held_out
-from pac_wrap.report.figures.plan import plot_plan
-from pac_wrap.report.figures.rates import plot_rates
-from pac_wrap.report.figures.styling import Style, new_axes, style
-from pac_wrap.report.figures.svg import to_svg
+from pac_wrap.report.figures.plan import plot_ambiguity, plot_plan
+from pac_wrap.report.figures.rates import plot_held_out, plot_rates
+from pac_wrap.report.figures.styling import Style, new_axes, style, to_svg
 
 __all__ = [
     "CertificateDisplay",

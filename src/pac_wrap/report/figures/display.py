@@ -11,11 +11,9 @@ from pac_wrap.base.arguments import Scores, as_anomaly_mask, as_scores, check_al
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, evaluate
-from pac_wrap.report.figures.ambiguity import plot_ambiguity
 from pac_wrap.report.figures.distributions import plot_boxes, plot_scores
-from pac_wrap.report.figures.held_out import plot_held_out
-from pac_wrap.report.figures.plan import plot_plan
-from pac_wrap.report.figures.rates import plot_rates
+from pac_wrap.report.figures.plan import plot_ambiguity, plot_plan
+from pac_wrap.report.figures.rates import plot_held_out, plot_rates
 
 if TYPE_CHECKING:
     from pac_wrap.detectors.estimator import PACWrap

@@ -1,19 +1,22 @@
-"""What a CSV is, for every reader of one: exactly the rows that Python's `csv` module reads, strictly.
+"""Tables as text: the bytes they come in, which of them are JSON, and what a CSV is for every reader of one.
 
-The text is UTF-8, with or without a byte order mark. The first line that is not empty holds the names of
-the columns, and every row has as many cells as it. Cells are separated by a comma, a semicolon, a tab or
-a bar: the first of these, in this order, with which all columns asked for are found in the header; if
-there is none, the one that gives most columns. A cell that starts with `"` ends with the next single `"`;
-within it, `""` stands for one. Nothing is a comment, nothing is escaped otherwise, and blanks belong to
-the cell. Lines end with LF or CRLF. Empty lines are no rows, except that of one column they are empty
-cells. Rows are counted from 1, without the header.
+A CSV is exactly the rows that Python's `csv` module reads, strictly. Its text is UTF-8, with or without a
+byte order mark. The first line that is not empty holds the names of the columns, and every row has as many
+cells as it. Cells are separated by a comma, a semicolon, a tab or a bar: the first of these, in this order,
+with which all columns asked for are found in the header; if there is none, the one that gives most columns. A
+cell that starts with `"` ends with the next single `"`; within it, `""` stands for one. Nothing is a comment,
+nothing is escaped otherwise, and blanks belong to the cell. Lines end with LF or CRLF. Empty lines are no
+rows, except that of one column they are empty cells. Rows are counted from 1, without the header.
 """
 
 import csv
+import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from io import StringIO
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from contextlib import suppress
+from io import BufferedReader, StringIO
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 from pac_wrap.base.foreign import is_unicode
 from pac_wrap.errors import InputError
@@ -23,6 +26,8 @@ CHUNK: Final = 1 << 18
 # bytes of a row; room for more than 100,000 cells
 LONGEST: Final = 1 << 23
 MARK: Final = b"\xef\xbb\xbf"
+PARQUET: Final = b"PAR1"
+EMPTY_INPUT: Final = "standard input is empty; it needs a header and rows"
 
 
 class ByteReader(Protocol):
@@ -30,6 +35,25 @@ class ByteReader(Protocol):
 
     def read1(self, size: int, /) -> bytes:
         """Return what there is, at most `size` bytes, waiting only if there is nothing; empty at the end."""
+
+
+def standard_input() -> BufferedReader:
+    """Return standard input as bytes; reading waits for what is to come, whatever its writer has set."""
+    if sys.stdin is None:
+        raise InputError("standard input is closed; pipe a table into it or name a file")
+    with suppress(OSError, AttributeError):  # not a file, or a system without such a setting
+        # a read that does not wait would look like the end of the input
+        os.set_blocking(sys.stdin.fileno(), True)
+    return cast(BufferedReader, sys.stdin.buffer)
+
+
+def is_json(start: bytes) -> bool:
+    """Return whether a table that starts so is JSON; a column of a CSV may be called [id] or {id}.
+
+    >>> is_json(b'{"score": 1}'), is_json(b"[id],score")
+    (True, False)
+    """
+    return re.match(rb'(\xef\xbb\xbf)?\s*(\{\s*("|\}|$)|\[\s*(\{|\[|\]|$))', start) is not None
 
 
 def whole_lines(reader: ByteReader, start: bytes) -> Iterator[str]:

@@ -1,7 +1,8 @@
-"""How the process ends, from its first import to its last byte: exit codes, signals, outputs nobody reads.
+"""The process around a command, from its first import to its last byte: signals, errors, outputs, exit codes.
 
-Exit codes: 0 certified or done, 1 not certifiable, verification failed or a ceiling exceeded, 2 wrong usage,
-bad input or output, 70 an error of ours, 128 and the signal's number where one ended it: 130 for Ctrl-C.
+An error is one sentence, a warning a note, and while one waits there is a bar. Exit codes: 0 certified or
+done, 1 not certifiable, verification failed or a ceiling exceeded, 2 wrong usage, bad input or output, 70 an
+error of ours, 128 and the signal's number where one ended it: 130 for Ctrl-C.
 """
 
 import io
@@ -9,8 +10,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import wraps
 from types import FrameType
 from typing import Any, BinaryIO, Final, NoReturn, TextIO
 
@@ -20,7 +23,9 @@ from pac_wrap.errors import OutputError, PACWrapError
 BAD_INPUT: Final = 2
 BROKEN: Final = 70
 INTERRUPTED: Final = 128
+# seconds: signals that come faster are one, and a shorter wait needs no bar
 _HASTE: Final = 1.0
+_PATIENCE: Final = 1.0
 _SIGNALS: Final = [one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP")]
 _state: dict[str, Any] = {"debug": False, "signal": None, "moment": -_HASTE}
 
@@ -102,6 +107,58 @@ def ended(error: BaseException) -> int:
     else:
         say(_sentence(error) if expected else _apology(error))
     return BAD_INPUT if expected else BROKEN
+
+
+def run(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command with its errors turned into one sentence on standard error and an exit code."""
+    import typer  # as late, for the same reason
+
+    @wraps(command)
+    def careful(*arguments: Any, **options: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.showwarning = _note  # type: ignore[assignment]  # its signature has optional parts
+            try:
+                command(*arguments, **options)
+            except (typer.Exit, SystemExit):
+                raise
+            except BaseException as error:
+                raise typer.Exit(ended(error)) from error
+
+    return careful
+
+
+def _note(warning: Warning | str, *_: Any) -> None:
+    # how to flip the scores in Python is of no use in a shell
+    text = str(warning).split(' or pass polarity="lower"')[0]
+    say(f"note: {text}")
+
+
+@contextmanager
+def progress_bar(text: str) -> Iterator[Callable[..., None]]:
+    """Yield what takes the percentage done, and a new text if it likes.
+
+    The bar shows after a second, and only on a terminal.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    started = time.monotonic()
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
+        task = bar.add_task(text, total=100, visible=False)
+
+        def update(share: float, description: str | None = None) -> None:
+            patient = time.monotonic() - started > _PATIENCE
+            bar.update(task, completed=share, description=description, visible=patient)
+
+        yield update
 
 
 def standard_output() -> BinaryIO:

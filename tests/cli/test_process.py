@@ -1,16 +1,79 @@
-"""Standard outputs that never change the exit code, and the code that each kind of end has."""
+"""The process around a command: one sentence and one exit code for each kind of end, whatever outputs do."""
 
 import io
 import os
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from pac_wrap.cli import ending
-from pac_wrap.cli.ending import Output, ended, standard_output
+from pac_wrap import __version__
+from pac_wrap.cli import app, main, process
+from pac_wrap.cli.process import Output, ended, standard_output
 from pac_wrap.errors import InputError, OutputError
+from pac_wrap.method.certificate import Certificate
+from support.shell import CERTIFICATE, command, invoke, one_sentence
+
+runner = CliRunner()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["plan", "--max-fpr", "5"], "max_fpr must lie strictly between 0 and 1, got 5.0"),
+        (["plan", "--labels", "-1"], "--labels"),
+        (["plan", "--labels", "5", "--delta", "1"], "delta must lie strictly between 0 and 1"),
+        (["demo", "--margin", "far"], "margin"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_bad_arguments_give_exit_code_2_and_no_traceback(arguments: list[str], words: str) -> None:
+    done = invoke(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_real_command_ends_alike() -> None:
+    done = command("plan", "--max-fpr", "5")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("pac-wrap: max_fpr must lie strictly between 0 and 1, got 5.0")
+
+
+def test_version_and_help() -> None:
+    assert runner.invoke(app, ["--version"]).stdout == f"pac-wrap {__version__}\n"
+    assert runner.invoke(app, []).exit_code == 2
+    for name in ("demo", "plan"):
+        shown = runner.invoke(app, [name, "--help"]).stdout
+        assert f"pac-wrap {name}" in shown
+
+
+def test_main_runs_the_app(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["pac-wrap", "plan", "--max-fpr", "2"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert capsys.readouterr().err.startswith("pac-wrap: max_fpr")
+
+
+@pytest.mark.parametrize("with_debug", [[], ["--debug"]])
+def test_ctrl_c_is_one_sentence_even_with_debug(
+    with_debug: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Certificate, "load", interrupt)
+    done = invoke(*with_debug, "show", CERTIFICATE)
+    assert (done.code, done.out) == (130, "")
+    assert one_sentence(done.err) == "interrupted; no file is left half written"
+
+
+def test_debug_is_for_one_call_only(tmp_path: Path) -> None:
+    invoke("--debug", "show", CERTIFICATE)
+    assert invoke("show", tmp_path / "missing.json").code == 2
 
 
 @pytest.fixture
@@ -85,19 +148,19 @@ def test_every_end_has_its_code(
 def test_debug_shows_the_traceback(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(ending._state, "debug", True)
+    monkeypatch.setitem(process._state, "debug", True)
     assert ended(RuntimeError("odd")) == 70
     assert "RuntimeError: odd" in capsys.readouterr().err
 
 
 def test_after_a_signal_its_number_is_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ending._state, "signal", None)
-    monkeypatch.setitem(ending._state, "moment", -10.0)
+    monkeypatch.setitem(process._state, "signal", None)
+    monkeypatch.setitem(process._state, "moment", -10.0)
     with pytest.raises(KeyboardInterrupt):
-        ending._stop(signal.SIGTERM, None)
-    ending._stop(signal.SIGTERM, None)  # in haste: what is being removed is not disturbed
+        process._stop(signal.SIGTERM, None)
+    process._stop(signal.SIGTERM, None)  # in haste: what is being removed is not disturbed
     assert ended(RuntimeError("whatever libraries have made of it")) == 143
-    assert ending._interrupted(signal.SIGTERM).startswith("stopped by SIGTERM")
+    assert process._interrupted(signal.SIGTERM).startswith("stopped by SIGTERM")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +178,7 @@ def test_a_full_output_turns_only_success_into_a_failure(
 ) -> None:
     output = Output(1, False)
     output.failure, output.raising = failure, raising
-    assert ending._after_writing(output, code) == expected
+    assert process._after_writing(output, code) == expected
     assert ("No space left" in capsys.readouterr().err) == (
         failure is not None and failure.errno == 28 and not raising
     )
@@ -123,22 +186,22 @@ def test_a_full_output_turns_only_success_into_a_failure(
 
 def test_texts_are_escaped_where_an_encoding_has_no_place_for_them(pipe: tuple[int, int]) -> None:
     ascii_only = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    text = ending._text(Output(pipe[1], True), ascii_only, by_line=True)
+    text = process._text(Output(pipe[1], True), ascii_only, by_line=True)
     text.write("\N{GREEK SMALL LETTER DELTA}\n")
     assert os.read(pipe[0], 100) == b"\\u03b4\n"
-    assert ending._text(Output(1, False), None, by_line=False).encoding == "utf-8"
+    assert process._text(Output(1, False), None, by_line=False).encoding == "utf-8"
 
 
 def test_whether_a_descriptor_is_closed(pipe: tuple[int, int]) -> None:
-    assert not ending._is_closed(pipe[0])
+    assert not process._is_closed(pipe[0])
     os.close(pipe[0])
-    assert ending._is_closed(pipe[0])
+    assert process._is_closed(pipe[0])
 
 
 def test_once_the_code_is_settled_signals_no_longer_matter() -> None:
-    before = {sign: signal.getsignal(sign) for sign in ending._SIGNALS}
+    before = {sign: signal.getsignal(sign) for sign in process._SIGNALS}
     try:
-        ending._ignore_signals()
+        process._ignore_signals()
         assert all(signal.getsignal(sign) == signal.SIG_IGN for sign in before)
     finally:
         for sign, handler in before.items():
@@ -146,10 +209,10 @@ def test_once_the_code_is_settled_signals_no_longer_matter() -> None:
 
 
 def test_outputs_that_somebody_has_replaced_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = {sign: signal.getsignal(sign) for sign in ending._SIGNALS}
+    before = {sign: signal.getsignal(sign) for sign in process._SIGNALS}
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     try:
-        assert ending._prepare() == []
+        assert process._prepare() == []
         assert isinstance(sys.stdout, io.StringIO)
     finally:
         for sign, handler in before.items():
@@ -166,7 +229,7 @@ def test_a_command_ends_with_the_code_it_settled_on(
         if raised is not None:
             raise raised
 
-    monkeypatch.setattr(ending, "_prepare", list)
+    monkeypatch.setattr(process, "_prepare", list)
     with pytest.raises(SystemExit) as caught:
-        ending.end_with(command)
+        process.end_with(command)
     assert caught.value.code == code
