@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pac_wrap.method.calibrate import calibrate as calibrate
     from pac_wrap.method.calibrate import calibrate_labelled as calibrate_labelled
     from pac_wrap.method.certificate import Certificate as Certificate
-    from pac_wrap.method.certificate import Evidence as Evidence
     from pac_wrap.method.chunked import calibrate_chunks as calibrate_chunks
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.strategies.hold import Hold as Hold
     from pac_wrap.method.strategies.interface import Strategy as Strategy
     from pac_wrap.method.strategies.raising import Raise as Raise
+    from pac_wrap.method.thresholds import Evidence as Evidence
     from pac_wrap.method.thresholds import Regime as Regime
     from pac_wrap.method.thresholds import Thresholds as Thresholds
     from pac_wrap.method.verify import Verification as Verification
@@ -67,7 +67,7 @@ _HOME = {
     "method.binomial": "error_budget exact_confidence",
     "method.bounds": "achievable_rate interval lower_bound min_samples upper_bound",
     "method.calibrate": "Request calibrate calibrate_labelled",
-    "method.certificate": "Certificate Evidence",
+    "method.certificate": "Certificate",
     "method.chunked": "calibrate_chunks",
     "method.metrics": "Metrics Rate evaluate",
     "method.promise": "Budget Error Guarantee Population Promise",
@@ -75,7 +75,7 @@ _HOME = {
     "method.strategies.interface": "Strategy",
     "method.strategies.raising": "Raise",
     "method.rule": "Rule Verdict",
-    "method.thresholds": "Regime Thresholds",
+    "method.thresholds": "Evidence Regime Thresholds",
     "method.verify": "Verification verify",
     "detectors.estimator": "PACWrap",
     "detectors.scores": "UnfittedError anomaly_scores",

@@ -32,7 +32,7 @@ def strategy(case: dict[str, Any]) -> Overlap:
     word, options = case["strategy"]["overlap"], case["strategy"]["options"]
     if word == "algorithm1":
         return Algorithm1(**options)
-    return Abstain() if word == "abstain" else Hold(word.removeprefix("hold_"))
+    return Abstain(always=True) if word == "abstain" else Hold(word.removeprefix("hold_"))
 
 
 @cache

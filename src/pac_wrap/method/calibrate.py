@@ -13,13 +13,13 @@ from pac_wrap.base.arguments import ScoreType, as_anomaly_mask, as_array, as_sco
 from pac_wrap.base.floats import Floats
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
-from pac_wrap.method.certificate import Certificate, Evidence, Overlap
+from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.raising import Raise
-from pac_wrap.method.thresholds import crossings, find_regime
+from pac_wrap.method.thresholds import Evidence, crossings, find_regime
 from pac_wrap.ranks.auc import is_upside_down, rough_auc
 from pac_wrap.ranks.kernels import kernels, together
 from pac_wrap.ranks.memory import Ranked, RankedInMemory, unchecked
@@ -82,7 +82,8 @@ class Request:
         asked : Guarantee, Request or None
             The promises; None is the usual ones. A whole request is taken as it is.
         overlap : str or Strategy, optional
-            "abstain" (the usual), "hold_fnr", "hold_fpr" or "algorithm1", or a strategy with options.
+            "abstain" (the usual), "abstain_always", "raise", "hold_fnr", "hold_fpr" or "algorithm1", or a
+            strategy with options.
         anomaly_label : object
             The label that marks an anomaly.
 
@@ -149,8 +150,8 @@ def calibrate(
     guarantee : Guarantee or Request, optional
         What to promise; by default both rates at most 0.05, each with delta 0.05.
     overlap : str or Strategy, optional
-        What is done where the classes overlap: "abstain" (the default), "hold_fnr", "hold_fpr",
-        "algorithm1", or a strategy with options.
+        What is done where the classes overlap: "abstain" (the default), "abstain_always", "raise",
+        "hold_fnr", "hold_fpr", "algorithm1", or a strategy with options.
 
     Returns
     -------

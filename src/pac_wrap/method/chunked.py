@@ -21,8 +21,8 @@ def calibrate_chunks(
 ) -> Certificate:
     """Return the certificate that `calibrate_labelled` gives for all chunks put together, byte for byte.
 
-    Two to four passes are made, up to three more if one side is held. Memory is a few MB and the largest
-    chunk.
+    Two to five passes are made, up to two more if one side is held, and seven if ceilings are raised. Memory
+    is a few MB and the largest chunk.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Scores in memory: the k-th smallest, counts and digest, each cheaper than ordering them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from math import ceil, floor, inf, nextafter, sqrt
 from typing import Any, Final, NamedTuple, TypeVar
@@ -25,6 +25,7 @@ from pac_wrap.base.floats import (
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import as_digest, digest, kernels, together
 from pac_wrap.ranks.plain import Inside
+from pac_wrap.ranks.search import Rank
 
 T = TypeVar("T")
 # up to this many scores np.partition alone is faster
@@ -48,6 +49,10 @@ class Ranked(ABC):
     @abstractmethod
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
+
+    @abstractmethod
+    def prefetch(self, ranks: Iterable[Rank]) -> None:
+        """Find what will be asked for, of this class and the other, at once where that is cheaper."""
 
     @abstractmethod
     def kth_between(self, other: "Ranked", low: float, high: float, share: float) -> float:
@@ -258,6 +263,9 @@ class RankedInMemory(Ranked):
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
         return count_below(self._scores, threshold)
+
+    def prefetch(self, ranks: Iterable[Rank]) -> None:
+        """Do nothing: in memory, a rank costs the same at any time."""
 
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
         """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""

@@ -101,7 +101,7 @@ class Passes:
 
     def find(self, ranks: Iterable[Rank]) -> None:
         """Find the scores at some ranks, together in as few passes as one would take."""
-        search = RankSearch.begin(self.survey, ranks)
+        search = RankSearch.begin(self.survey, (rank for rank in ranks if rank not in self._found))
         while not search.done:
             search = search.advance(self._run(search))
         self._found |= search.found
@@ -121,6 +121,10 @@ class _RankedInPasses(Ranked):
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
         return self._passes.count_below(self._label, threshold)
+
+    def prefetch(self, ranks: Iterable[Rank]) -> None:
+        """Find the scores at some ranks of both classes, together in as few passes as one would take."""
+        self._passes.find(ranks)
 
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
         """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""

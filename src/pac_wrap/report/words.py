@@ -6,8 +6,8 @@ from math import inf
 from typing import Final
 
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
-from pac_wrap.method.certificate import Certificate, Evidence
-from pac_wrap.method.thresholds import Regime
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.thresholds import Evidence, Regime
 from pac_wrap.report.numbers import ceiling, confidence, exact, floored
 from pac_wrap.report.subject import ErrorRate, error_rates
 

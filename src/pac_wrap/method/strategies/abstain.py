@@ -56,6 +56,7 @@ class Abstain(Strategy):
 
     tag: ClassVar[str] = "abstain"
     single: ClassVar[bool] = False
+    at_score: ClassVar[bool] = True
     always: bool = False
     position: float = 0.5
 

@@ -61,6 +61,8 @@ class Strategy(ABC):
     tag: ClassVar[str]
     # whether every point is decided by one threshold; only then both ceilings are needed
     single: ClassVar[bool] = True
+    # whether a single threshold is itself a calibration score
+    at_score: ClassVar[bool] = False
 
     @property
     def word(self) -> str:
@@ -219,8 +221,15 @@ def budget_problems(
         yield f"the exact confidence of the {rate} is not {found.confidence}"
 
 
-def end_problems(claim: Claim, certified: Guarantee | None, rule: Rule) -> Iterator[str]:
-    """Yield that what is certified, or the rule, is not what is expected."""
+def end_problems(
+    claim: Claim, certified: Guarantee | None, rule: Rule, *, compared: bool = False
+) -> Iterator[str]:
+    """Yield that what is certified, or the rule, is not what is expected.
+
+    `compared`: whether the strategy says if one threshold would have kept what was asked for.
+    """
+    if (claim.found.separable is not None) is not compared:
+        yield f"separable must be {'true or false' if compared else 'absent'} with this strategy"
     if claim.found.certified != certified:
         yield "what is certified does not follow from what was asked"
     expected = rule.before_rounding(claim.score_type)

@@ -4,11 +4,12 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import inf
+from math import ceil, inf
 from typing import ClassVar, Final, NamedTuple
 
 from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.rounding import rounded_down, rounded_up
+from pac_wrap.errors import InputError
 from pac_wrap.method.bounds import upper_bound
 from pac_wrap.method.ladder import Ladder, local_level
 from pac_wrap.method.promise import Budget, Guarantee, Promise
@@ -26,8 +27,13 @@ from pac_wrap.method.strategies.interface import (
     ranks_of,
 )
 from pac_wrap.method.thresholds import LARGEST, Thresholds, find_thresholds
+from pac_wrap.ranks.memory import Ranked
 from pac_wrap.ranks.search import Rank
 
+# from so many points on, going through all rungs takes too long
+_MOST: Final = 10**8
+# rungs that are looked at together: in passes over the data, so many cost no more than one
+_AT_ONCE: Final = 256
 _SUFFICES: Final = (
     "one threshold would keep what was asked if nothing were raised: overlap abstain decides every point here"
 )
@@ -45,6 +51,11 @@ class Raise(Strategy):
     ----------
     highest : float
         No ceiling is raised beyond this, unless it was asked for.
+
+    Raises
+    ------
+    InputError
+        If `highest` does not lie between 0 and 1, or, on calibration, if a class has more than 10^8 labels.
 
     Examples
     --------
@@ -70,10 +81,9 @@ class Raise(Strategy):
         return max(1, len(_staircase(asked, sizes, self.highest).rungs))
 
     def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
-        """Yield the ranks of the first rung, and of what was asked with the whole deltas."""
+        """Yield the ranks of some rungs, the first one first, and of what was asked for."""
         stair = _staircase(asked, sizes, self.highest)
-        if stair.rungs:
-            yield from ranks_of(stair.budgets(stair.rungs[0]), sizes)
+        yield from stair.ranks(stair.spread(0, len(stair.rungs)))
         yield from ranks_of(budgets_of(asked, sizes), sizes)
 
     def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
@@ -85,9 +95,16 @@ class Raise(Strategy):
             return find_thresholds(normal, anomalous, *budgets)
 
         # thresholds and budgets are monotone in the rung: the first success can be bisected
-        number = bisect_left(stair.rungs, True, key=lambda rung: thresholds(stair.budgets(rung)).separated)
+        number, end = 0, len(stair.rungs)
+        while number < end:
+            tried = stair.spread(number, end)
+            if isinstance(normal, Ranked):
+                normal.prefetch(stair.ranks(tried))
+            place = bisect_left(tried, True, key=lambda at: thresholds(stair.at(at)).separated)
+            number = tried[place - 1] + 1 if place else number
+            end = tried[place] if place < len(tried) else end
         whole = budgets_of(asked, sizes)
-        budgets = stair.budgets(stair.rungs[: number + 1][-1]) if stair.rungs else whole
+        budgets = stair.at(min(number, len(stair.rungs) - 1)) if stair.rungs else whole
         found = thresholds(budgets)
         certified = _certified(asked, budgets) if number < len(stair.rungs) else None
         rule = stair.rule(found, certified)
@@ -113,8 +130,8 @@ class Raise(Strategy):
         yield from budget_problems("FPR", found.fpr, budgets[0], DIGITS)
         yield from budget_problems("FNR", found.fnr, budgets[1], DIGITS)
         certified = _certified(claim.asked, (found.fpr, found.fnr)) if reached and stair.rungs else None
-        yield from end_problems(claim, certified, stair.rule(found.thresholds, certified))
-        if found.separable is None or (certified == claim.asked and not found.separable):
+        yield from end_problems(claim, certified, stair.rule(found.thresholds, certified), compared=True)
+        if certified == claim.asked and not found.separable:
             yield "whether one threshold would keep what was asked does not follow from the rung"
 
     def summary(self, claim: Claim) -> str:
@@ -167,6 +184,20 @@ class _Staircase(NamedTuple):
         kept = Budget.of(self.others, max(share, self.least), self.other.delta)
         return (paid, kept) if self.normal_pays else (kept, paid)
 
+    def at(self, number: int) -> tuple[Budget, Budget]:
+        """Return the budgets of a rung by its number, from 0."""
+        return self.budgets(self.rungs[number])
+
+    def spread(self, start: int, stop: int) -> range:
+        """Return the numbers of a few rungs from start to stop, the first among them, evenly spaced."""
+        return range(start, stop, max(1, ceil((stop - start) / _AT_ONCE)))
+
+    def ranks(self, numbers: range) -> Iterator[Rank]:
+        """Yield the ranks that decide whether some rungs are reached."""
+        sizes = (self.ladder.n, self.others) if self.normal_pays else (self.others, self.ladder.n)
+        for number in numbers:
+            yield from ranks_of(self.at(number), sizes)
+
     def rule(self, thresholds: Thresholds, certified: Guarantee | None) -> Rule:
         """Return the rule with the threshold of the class that pays: eq. (27)."""
         tau = thresholds.alarm_from if self.normal_pays else thresholds.clear_below
@@ -179,6 +210,11 @@ class _Staircase(NamedTuple):
 @lru_cache(maxsize=64)
 def _staircase(asked: Guarantee, sizes: tuple[int, int], highest: float) -> _Staircase:
     """Return the staircase of a request: the larger class pays, and the normal one if both are equal."""
+    if max(sizes) > _MOST:
+        raise InputError(
+            f'overlap="raise" takes at most {_MOST:,} labels of a class, got {max(sizes):,}; "hold_fnr" and'
+            ' "hold_fpr" take any number'
+        )
     normal_pays = sizes[0] >= sizes[1]
     payer, other = asked.promises if normal_pays else asked.promises[::-1]
     n, others = sizes if normal_pays else sizes[::-1]
