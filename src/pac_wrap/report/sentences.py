@@ -256,19 +256,21 @@ def _decide(certificate: Certificate) -> Iterator[str]:
         yield "Decide who looks at the undecided points, and how soon."
         yield "To have fewer of them, improve the detector so that the classes overlap less."
         yield (
-            "To decide every point, calibrate with one threshold that holds the side that matters more"
-            " (overlap hold_fnr or hold_fpr). Choose before looking, or share delta with this certificate."
+            "To decide every point, calibrate with overlap raise (one threshold, both ceilings raised as"
+            " little as can be proved), or hold the side that matters more (overlap hold_fnr or hold_fpr)."
+            " Choose before looking, or share delta with this certificate."
         )
     elif Verdict.ABSTAIN in found:
         yield (
             "No point has to be left undecided: any single threshold among the undecided scores"
-            f" ({range_words(found)[Verdict.ABSTAIN]}) keeps both ceilings with the same confidence."
+            f" ({range_words(found)[Verdict.ABSTAIN]}) keeps both ceilings with the same confidence;"
+            " overlap abstain sets one."
         )
-        yield "The classes lie apart: lower ceilings leave fewer points undecided, until the thresholds meet."
     elif any(rate.raised or rate.less_confident for rate in error_rates(certificate)):
         yield (
-            "To get back what was asked for, allow abstention, or improve the detector so that the classes"
-            " overlap less."
+            "To get back what was asked for, allow abstention (overlap abstain"
+            f"{', which here decides every point' if certificate.separable else ''}), or improve the"
+            " detector so that the classes overlap less."
         )
 
 

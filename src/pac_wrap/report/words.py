@@ -104,8 +104,12 @@ def _promised(certificate: Certificate) -> str:
     certified = certificate.certified
     if certified is None:
         return "nothing: no single threshold can be certified at any level tried; every point is abstained"
+    kept = {rate.name for rate in error_rates(certificate) if rate.kept}
+    promises = [promise for promise in certified.promises if promise.name in kept]
+    if not promises:
+        return "nothing: too few points are labelled"
     joint = f"; jointly {rounded_down(confidence_left(certified.delta_fpr, certified.delta_fnr))}"
-    return f"{certified}{joint if len(certified.promises) == 2 else ''}"
+    return f"{', '.join(map(str, promises))}{joint if len(promises) == 2 else ''}"
 
 
 def _rule(certificate: Certificate) -> str:

@@ -155,7 +155,7 @@ def wrap_scores(
     singles = {}
     with warnings.catch_warnings():  # the AUC is reported beside every result
         warnings.simplefilter("ignore", UpsideDownWarning)
-        certificate = calibrate(normal, anomalous, asked)
+        certificate = calibrate(normal, anomalous, asked, overlap="abstain_always")
         for title, strategy in strategies.items():
             single = calibrate(normal, anomalous, asked, overlap=strategy)
             singles[title] = Single(single, evaluate(single.verdicts(fresh), truth))
