@@ -25,7 +25,8 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.strategies.looks import Looks, is_kept
 from pac_wrap.method.thresholds import Regime, Thresholds, find_regime
-from pac_wrap.ranks.memory import RankedInMemory, rough_auc
+from pac_wrap.ranks.auc import rough_auc
+from pac_wrap.ranks.memory import RankedInMemory
 from pac_wrap.ranks.passes import check_normal_labels
 
 _HEADINGS: Final = ("asked", "looks", "normal", "anomalous", "state")
