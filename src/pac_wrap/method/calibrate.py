@@ -1,7 +1,5 @@
 """Labelled scores in, certificate out."""
 
-import inspect
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,7 +19,7 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import Floats
 from pac_wrap.base.foreign import quoted
-from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.abstain import Abstain
@@ -29,7 +27,7 @@ from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import Evidence, crossings, find_regime
-from pac_wrap.ranks.auc import is_upside_down, rough_auc
+from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.kernels import kernels, together
 from pac_wrap.ranks.memory import Ranked, RankedInMemory, unchecked
 from pac_wrap.ranks.search import Rank
@@ -281,22 +279,3 @@ def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreTyp
     if low.size and high.size:
         warn_if_upside_down(rough_auc(low, high), low.size, high.size)
     return request.certify(ranked[0], ranked[1], score_type)
-
-
-def warn_if_upside_down(area: float, *sizes: int) -> None:
-    """Warn the user, who is outside this package, if the AUC is significantly below one half."""
-    if is_upside_down(area, *sizes):
-        warnings.warn(
-            f"anomalies score lower than normal points (AUC {area:.3f}); if the scores are upside down,"
-            ' negate them or pass polarity="lower"',
-            UpsideDownWarning,
-            stacklevel=_frames_inside() + 1,
-        )
-
-
-def _frames_inside() -> int:
-    """Return how many calls deep this package is in, counted from the caller."""
-    frame, depth = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("pac_wrap."):
-        frame, depth = frame.f_back, depth + 1
-    return depth - 1
