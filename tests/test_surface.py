@@ -42,6 +42,7 @@ SURFACE = [
     "Population",
     "PrecisionWarning",
     "Promise",
+    "Raise",
     "Rate",
     "Regime",
     "Request",

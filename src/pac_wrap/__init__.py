@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pac_wrap.method.calibrate import calibrate as calibrate
     from pac_wrap.method.calibrate import calibrate_labelled as calibrate_labelled
     from pac_wrap.method.certificate import Certificate as Certificate
-    from pac_wrap.method.certificate import Evidence as Evidence
     from pac_wrap.method.chunked import calibrate_chunks as calibrate_chunks
     from pac_wrap.method.curves.certify import certify_curve as certify_curve
     from pac_wrap.method.curves.certify import certify_curve_chunks as certify_curve_chunks
@@ -51,12 +50,14 @@ if TYPE_CHECKING:
     from pac_wrap.method.promise import Promise as Promise
     from pac_wrap.method.rule import Rule as Rule
     from pac_wrap.method.rule import Verdict as Verdict
+    from pac_wrap.method.strategies.abstain import Abstain as Abstain
     from pac_wrap.method.strategies.algorithm1 import Algorithm1 as Algorithm1
     from pac_wrap.method.strategies.given import Given as Given
     from pac_wrap.method.strategies.hold import Hold as Hold
-    from pac_wrap.method.strategies.interface import Abstain as Abstain
     from pac_wrap.method.strategies.interface import Strategy as Strategy
     from pac_wrap.method.strategies.looks import Looks as Looks
+    from pac_wrap.method.strategies.raising import Raise as Raise
+    from pac_wrap.method.thresholds import Evidence as Evidence
     from pac_wrap.method.thresholds import Regime as Regime
     from pac_wrap.method.thresholds import Thresholds as Thresholds
     from pac_wrap.method.verify import Verification as Verification
@@ -68,11 +69,12 @@ _HOME = {
     "errors": "CertificateError DataError DependenceWarning DetectorError InputError LabelWarning"
     " MissingExtraError OutputError OverlapWarning PACWrapError PACWrapWarning PrecisionWarning"
     " UpsideDownWarning VacuousWarning",
+    "method.strategies.abstain": "Abstain",
     "method.strategies.algorithm1": "Algorithm1",
     "method.binomial": "error_budget exact_confidence",
     "method.bounds": "achievable_rate interval lower_bound min_samples upper_bound",
     "method.calibrate": "Request calibrate calibrate_labelled",
-    "method.certificate": "Certificate Evidence",
+    "method.certificate": "Certificate",
     "method.curves.certify": "certify_curve certify_curve_chunks verify_curve",
     "method.curves.curve": "Curve",
     "method.chunked": "calibrate_chunks",
@@ -80,11 +82,12 @@ _HOME = {
     "method.promise": "Budget Error Guarantee Population Promise",
     "method.strategies.given": "Given",
     "method.strategies.hold": "Hold",
-    "method.strategies.interface": "Abstain Strategy",
+    "method.strategies.interface": "Strategy",
     "method.strategies.looks": "Looks",
+    "method.strategies.raising": "Raise",
     "method.labels.until": "LabelUntil",
     "method.rule": "Rule Verdict",
-    "method.thresholds": "Regime Thresholds",
+    "method.thresholds": "Evidence Regime Thresholds",
     "method.verify": "Verification verify",
     "detectors.estimator": "PACWrap",
     "detectors.scores": "UnfittedError anomaly_scores",

@@ -16,12 +16,13 @@ from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.chunked import calibrate_chunks
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Verdict
+from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Abstain
+from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import Regime, Thresholds
 from pac_wrap.method.verify import verify
-from pac_wrap.ranks.memory import is_upside_down
+from pac_wrap.ranks.auc import is_upside_down
 from support.strategies import (
     LARGEST,
     Floats,
@@ -33,6 +34,7 @@ from support.strategies import (
     scores_of_any_type,
 )
 
+OVERLAPS = "overlap must be one of 'abstain', 'abstain_always', 'raise', 'hold_fnr', 'hold_fpr', 'algorithm1'"
 ENDS = [-inf, -LARGEST, 0.0, LARGEST, inf]
 
 
@@ -67,14 +69,27 @@ def test_the_certificate_records_what_it_was_made_of(
     assert (certificate.regime is Regime.VACUOUS) == certificate.empty == too_few
     if not too_few:
         assert (certificate.regime is Regime.SEPARATED) == certificate.thresholds.separated
-    assert certificate.rule == certificate.thresholds.rule
+    low, high = certificate.thresholds.alarm_from, certificate.thresholds.clear_below
+    assert low is not None
+    assert high is not None
+    if certificate.thresholds.separated:
+        assert certificate.rule.single
+        assert low <= certificate.rule.anomaly_from <= high
+    else:
+        assert certificate.rule == certificate.thresholds.rule
     assert certificate.overlap == Abstain()
+    always = calibrate_quietly(normal, anomalous, guarantee, overlap="abstain_always")
+    assert always.rule == always.thresholds.rule
+    assert always.thresholds == certificate.thresholds
 
 
 def test_separated_overlapping_and_vacuous() -> None:
     apart = calibrate(*sample(shift=8.0))
     assert apart.regime is Regime.SEPARATED
-    assert apart.verdicts([-5.0, 4.0, 12.0]).tolist() == [0, -1, 1]
+    tau = apart.rule.anomaly_from
+    assert apart.verdicts([-5.0, nextafter(tau, -inf), tau, 12.0]).tolist() == [0, 0, 1, 1]
+    always = calibrate(*sample(shift=8.0), overlap="abstain_always")
+    assert always.verdicts([-5.0, 4.0, 12.0]).tolist() == [0, -1, 1]
     mixed = calibrate(*sample(shift=1.0))
     assert mixed.regime is Regime.OVERLAPPING
     assert mixed.verdicts([-5.0, 0.5, 12.0]).tolist() == [0, -1, 1]
@@ -199,7 +214,7 @@ def test_options_are_those_of_the_strategy() -> None:
     )
     for word in ("best", "relaxed", "hold", "Abstain", ""):
         message = refusal(lambda: calibrate(normal, anomalous, overlap=word))  # noqa: B023  (called at once)
-        assert "overlap must be one of 'abstain', 'hold_fnr', 'hold_fpr', 'algorithm1'" in message
+        assert OVERLAPS in message
         assert f"got {word!r}" in message
 
 
@@ -240,7 +255,7 @@ def test_both_classes_at_once_give_the_same(kind: Any, monkeypatch: pytest.Monke
     random = np.random.default_rng(2)
     normal, anomalous = (random.normal(shift, 1.0, 200_000).astype(kind) for shift in (0.0, 3.0))
     alone = calibrate(normal, anomalous)
-    monkeypatch.setattr("pac_wrap.method.calibrate._MANY", 1)
+    monkeypatch.setattr("pac_wrap.ranks.kernels._MANY", 1)
     assert calibrate(normal, anomalous) == alone
     anomalous[199_999] = np.nan
     assert "anomalous must not contain NaN, got 1 of 200,000" in refusal(lambda: calibrate(normal, anomalous))
@@ -249,6 +264,8 @@ def test_both_classes_at_once_give_the_same(kind: Any, monkeypatch: pytest.Monke
 def test_each_word_stands_for_a_strategy_with_its_usual_options() -> None:
     expected: dict[str, Overlap] = {
         "abstain": Abstain(),
+        "abstain_always": Abstain(always=True),
+        "raise": Raise(),
         "hold_fnr": Hold("fnr"),
         "hold_fpr": Hold("fpr"),
         "algorithm1": Algorithm1(),
@@ -298,7 +315,7 @@ def test_only_the_usual_label_needs_no_text(label: object, text: str | None) -> 
         ),
         (
             lambda: Request(Guarantee(), "abstain or not"),  # type: ignore[arg-type]
-            "overlap must be one of 'abstain', 'hold_fnr'",
+            OVERLAPS,
         ),
         (
             lambda: Request.of(overlap=Hold),  # type: ignore[arg-type]

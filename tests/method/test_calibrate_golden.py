@@ -11,7 +11,7 @@ import pytest
 
 from pac_wrap import Algorithm1, Certificate, Guarantee, Hold, UpsideDownWarning, calibrate
 from pac_wrap.method.certificate import Overlap
-from pac_wrap.method.strategies.interface import Abstain
+from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.tables.sql import Dialect, verdict_sql
 from support import recipes
 from support.shell import GOLDEN
@@ -32,7 +32,7 @@ def strategy(case: dict[str, Any]) -> Overlap:
     word, options = case["strategy"]["overlap"], case["strategy"]["options"]
     if word == "algorithm1":
         return Algorithm1(**options)
-    return Abstain() if word == "abstain" else Hold(word.removeprefix("hold_"))
+    return Abstain(always=True) if word == "abstain" else Hold(word.removeprefix("hold_"))
 
 
 @cache

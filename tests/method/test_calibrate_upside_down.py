@@ -17,7 +17,7 @@ from pac_wrap.method.calibrate import Request
 from pac_wrap.method.chunked import calibrate_parts
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.ranks.memory import auc, is_upside_down
+from pac_wrap.ranks.auc import auc, is_upside_down
 from pac_wrap.ranks.search import survey
 from pac_wrap.report.sentences import warnings_of
 from pac_wrap.report.subject import Report

@@ -21,6 +21,7 @@ from pac_wrap import (
     CertificateError,
     Guarantee,
     Hold,
+    Raise,
     Regime,
     Rule,
     Thresholds,
@@ -53,12 +54,15 @@ def test_a_separated_certificate_says_everything() -> None:
     low, high = certificate.thresholds.alarm_from, certificate.thresholds.clear_below
     assert low is not None
     assert high is not None
-    assert low < high
+    assert low < certificate.rule.anomaly_from < high
     high_normals, low_anomalies = np.count_nonzero(high <= NORMAL), np.count_nonzero(low > FAR)
     text = lines(certificate)
     assert text["asked"] == "FPR <= 0.05 (confidence 0.95), FNR <= 0.05 (confidence 0.95)"
     assert text["promised"] == f"{text['asked']}; jointly 0.9"
-    assert text["rule"] == f"normal below {low!r}, anomaly from {high!r} on, abstain between"
+    assert text["rule"] == f"anomaly from {certificate.rule.anomaly_from!r} on, normal below"
+    always = lines(calibrate(NORMAL, FAR, overlap="abstain_always"))
+    assert always["rule"] == f"normal below {low!r}, anomaly from {high!r} on, abstain between"
+    assert text == always | {"rule": text["rule"]}
     assert text["regime"] == (
         f"separated: {Regime.SEPARATED.explanation}\n"
         f"{high_normals} of 2,000 normal scores lie at or above clear_below; the budget is 83\n"
@@ -203,7 +207,9 @@ def test_sets_and_ambiguity_follow_the_rule() -> None:
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "float16"])
 @pytest.mark.parametrize(("normal", "anomalous"), list(product([-inf, 0.0, inf], [-inf, 0.0, inf])))
-@pytest.mark.parametrize("overlap", [Abstain(), Hold("fnr"), Hold("fpr"), Algorithm1()])
+@pytest.mark.parametrize(
+    "overlap", [Abstain(), Abstain(always=True), Raise(), Hold("fnr"), Hold("fpr"), Algorithm1()]
+)
 def test_sets_follow_the_rule_up_to_the_largest_numbers(
     normal: float, anomalous: float, kind: Any, overlap: Overlap
 ) -> None:
@@ -230,7 +236,8 @@ RATE = st.sampled_from([0.05, 0.3, 0.5, 0.9])
 CEILINGS = st.one_of(st.tuples(RATE, RATE), st.tuples(RATE, st.none()), st.tuples(st.none(), RATE))
 
 OVERLAPS = st.one_of(
-    st.just(Abstain()),
+    st.builds(Abstain, always=st.booleans(), position=st.floats(0.0, 1.0)),
+    st.builds(Raise, highest=st.sampled_from([0.1, 0.5, 0.9])),
     st.builds(Hold, st.sampled_from(["fnr", "fpr"])),
     st.builds(
         Algorithm1,
@@ -278,7 +285,9 @@ def test_text_gives_back_the_same_certificate(
 @pytest.mark.parametrize(
     ("overlap", "content"),
     [
-        (Abstain(), {"name": "abstain"}),
+        (Abstain(), {"name": "abstain", "always": False, "position": 0.5}),
+        (Abstain(always=True, position=0.0), {"name": "abstain", "always": True, "position": 0.0}),
+        (Raise(), {"name": "raise", "highest": 0.5}),
         (Hold("fnr"), {"name": "hold", "rate": "fnr"}),
         (Hold("fpr"), {"name": "hold", "rate": "fpr"}),
         (
@@ -385,7 +394,7 @@ def test_made_to_fit_without_a_change_is_accepted() -> None:
 )
 def test_contradictions_are_refused(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(CertificateError, match=reason):
-        Certificate.from_json(contradict(calibrate(NORMAL, FAR), **changes))
+        Certificate.from_json(contradict(calibrate(NORMAL, FAR, overlap="abstain_always"), **changes))
 
 
 @pytest.mark.parametrize(

@@ -71,13 +71,16 @@ def forge(like: Certificate, content: dict[str, Any]) -> Certificate:
 
 
 FROM: dict[str, Certificate] = {
-    "separated": calibrate(NORMAL, FAR),
+    "separated": calibrate(NORMAL, FAR, overlap="abstain_always"),
+    "single": calibrate(NORMAL, FAR),
     "overlapping": calibrate(NORMAL, NEAR),
     "few": calibrate(NORMAL[:20], FAR[:20]),
     "one-sided": calibrate(NORMAL, FAR, Guarantee(max_fnr=None)),
     "empty class": calibrate(NORMAL, [], Guarantee(max_fnr=None)),
     "relaxed": calibrate(NORMAL, NEAR, overlap="algorithm1"),
     "not reached": calibrate_quietly(FAR, NORMAL, overlap="algorithm1"),
+    "raised": calibrate(NORMAL, NEAR, overlap="raise"),
+    "raised in vain": calibrate_quietly(FAR, NORMAL, overlap="raise"),
     "hold_fnr": calibrate(NORMAL, NEAR, overlap="hold_fnr"),
     "hold_fpr": calibrate(NORMAL, NEAR, overlap="hold_fpr"),
 }
@@ -137,9 +140,11 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
         ("relaxed", {"overlap": None}, "certificate.overlap must be a value, got None"),
         ("relaxed", {"overlap": "algorithm1"}, "certificate.overlap must be an object, got 'algorithm1'"),
         ("relaxed", {"overlap": {}}, "certificate.overlap.name must be there, got 'nothing'"),
-        ("relaxed", {"overlap": {"name": "raise"}},
-         "overlap.name must be one of 'abstain', 'hold', 'algorithm1'"),
-        ("relaxed", {"overlap": {"name": "abstain"}},
+        ("relaxed", {"overlap": {"name": "relax"}},
+         "overlap.name must be one of 'abstain', 'raise', 'hold', 'algorithm1'"),
+        ("relaxed", {"overlap": {"name": "raise", "highest": 0.5}}, "the FPR budget is for the ceiling"),
+        ("relaxed", {"overlap": {"name": "abstain"}}, "overlap.always must be there, got 'nothing'"),
+        ("relaxed", {"overlap": {"name": "abstain", "always": False, "position": 0.5}},
          "the FPR budget is for the ceiling 0.05 at delta = 0.05"),
         ("relaxed", {"overlap": {"name": "hold", "rate": "fnr"}}, "the FPR budget is for the ceiling"),
         ("relaxed", {"overlap.position": 0.25}, "does not follow from alarm_from and clear_below"),
@@ -153,6 +158,31 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
         ("one-sided", {"overlap": ALGORITHM_1}, "algorithm1 needs two ceilings, and one is asked for"),
         ("one-sided", {"overlap": {"name": "hold", "rate": "fpr"}},
          "hold_fpr needs two ceilings, and one is"),
+        # one threshold where the classes are separated
+        ("single", {"overlap.always": True}, "which give Rule"),
+        ("separated", {"overlap.always": False}, "which give Rule"),
+        ("single", {"overlap.position": -0.5}, "position must lie between 0 .* got -0.5"),
+        ("single", {"overlap.always": 1}, "overlap.always must be of type bool, got 1"),
+        ("single", {"rule": AT_ZERO}, "the threshold 0.0 does not lie between alarm_from and clear_below"),
+        ("single", {"rule": {"normal_below": 9.0, "anomaly_from": 9.0}}, "the threshold 9.0 does not lie"),
+        ("single", {"rule": EVERYTHING_ABSTAINED}, "does not lie between alarm_from and clear_below"),
+        # the ladder
+        ("raised", {"overlap.highest": 0.1}, "the budgets are those of none of [0-9,]+ rungs"),
+        ("raised", {"overlap.highest": 1.0}, "highest must lie strictly between 0 and 1, got 1.0"),
+        ("raised", {"separable": None}, "separable must be true or false"),
+        ("raised", {"certified.max_fpr": 0.05}, "what is certified does not follow"),
+        ("raised", {"certified": FIRST_LEVEL}, "what is certified does not follow"),
+        ("raised", {"certified": None}, "a rung is reached exactly if its thresholds are separated"),
+        ("raised", {"normal.budget.rate": 0.05}, "the FPR budget is for the ceiling"),
+        ("raised", {"normal.budget.delta": 0.05}, "the FPR budget is for the ceiling .* at delta = 0.0439"),
+        ("raised", {"anomalous.budget.delta": 0.04}, "the FNR budget is for the ceiling"),
+        ("raised", {"normal.budget": None}, "the budgets are those of none of"),
+        ("raised", {"normal.n": 10**9, "normal.budget.n": 10**9}, "takes at most 100,000,000 labels"),
+        ("raised", {"rule": AT_ZERO}, "does not follow from alarm_from and clear_below"),
+        ("raised in vain", {"rule": AT_ZERO}, "does not follow from alarm_from"),
+        ("raised in vain", {"certified": FIRST_LEVEL}, "a rung is reached exactly if its thresholds"),
+        ("one-sided", {"overlap": {"name": "raise", "highest": 0.5}}, "raise needs two ceilings"),
+        ("hold_fnr", {"separable": True}, "separable must be absent"),
         # the rule: swapped, moved by one double, of one threshold where there are two
         ("separated", {"rule": SWAPPED}, "normal_below must not exceed anomaly_from"),
         ("overlapping", {"rule": SWAPPED}, "normal_below must not exceed anomaly_from"),
@@ -231,7 +261,9 @@ def test_a_contradiction_is_refused_with_its_reason(kind: str, changes: dict[str
 
 @pytest.mark.parametrize("name", ["normal_below", "anomaly_from"])
 @pytest.mark.parametrize("towards", [-inf, inf])
-@pytest.mark.parametrize("kind", ["separated", "overlapping", "one-sided", "relaxed", "hold_fnr", "hold_fpr"])
+@pytest.mark.parametrize(
+    "kind", ["separated", "overlapping", "one-sided", "relaxed", "raised", "hold_fnr", "hold_fpr"]
+)
 def test_a_rule_that_is_off_by_one_double_is_refused(kind: str, name: str, towards: float) -> None:
     rule = FROM[kind].rule
     edge = nextafter(getattr(rule, name), towards)
@@ -253,7 +285,7 @@ def test_a_rule_whose_ends_are_exchanged_is_refused(kind: str) -> None:
     assert "certificate.rule is not possible: normal_below must not exceed anomaly_from" in sentence
 
 
-@pytest.mark.parametrize("kind", FROM)
+@pytest.mark.parametrize("kind", [kind for kind in FROM if kind != "single"])
 def test_the_rule_of_another_certificate_is_refused(kind: str) -> None:
     for other in FROM.values():
         if other.rule != FROM[kind].rule:
@@ -262,7 +294,7 @@ def test_the_rule_of_another_certificate_is_refused(kind: str) -> None:
 
 
 def test_a_rule_is_that_of_the_type_of_the_scores() -> None:
-    certificate = calibrate(NORMAL.astype(np.float32), FAR.astype(np.float32))
+    certificate = calibrate(NORMAL.astype(np.float32), FAR.astype(np.float32), overlap="abstain_always")
     assert certificate.rule != certificate.thresholds.rule
     plain = json.loads(tampered(certificate, {}))["thresholds"]
     unrounded = {"rule.normal_below": plain["alarm_from"], "rule.anomaly_from": plain["clear_below"]}

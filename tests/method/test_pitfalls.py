@@ -35,7 +35,8 @@ def test_a_strategy_without_effect_is_refused() -> None:
         calibrate(NORMAL, ANOMALOUS, overlap="no")  # what a shell script might pass
     for slip in (False, Hold, 0.05):
         with pytest.raises(
-            InputError, match="overlap must be one of 'abstain', 'hold_fnr', 'hold_fpr', 'alg"
+            InputError,
+            match="overlap must be one of 'abstain', 'abstain_always', 'raise', 'hold_fnr', 'hold_fpr', 'alg",
         ):
             calibrate(NORMAL, ANOMALOUS, overlap=slip)  # type: ignore[arg-type]  # a likely slip
     with pytest.raises(TypeError, match="unexpected keyword argument 'max_fpr'"):

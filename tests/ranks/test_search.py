@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from pac_wrap.base.floats import order_keys
 from pac_wrap.ranks import search
+from pac_wrap.ranks.auc import auc
 from pac_wrap.ranks.kernels import digest
-from pac_wrap.ranks.memory import auc
 from pac_wrap.ranks.search import Rank, RankSearch, ScoreAtRank, survey
 from support.slow import slow_but
 from support.strategies import Floats, refusal, scores

@@ -7,8 +7,9 @@ from sys import float_info
 import numpy as np
 from scipy.stats import beta, binom
 
-from pac_wrap import Abstain, Algorithm1, Certificate, CertificateError, Hold, Regime
+from pac_wrap import Abstain, Algorithm1, Certificate, CertificateError, Hold, Raise, Regime
 from pac_wrap.method.sampling import OF_SERIES
+from support.ladder import worst_failure
 from support.resealed import PATIENCE
 
 
@@ -70,8 +71,15 @@ def belongs_together(certificate: Certificate) -> list[str]:
     if isinstance(overlap, Abstain):
         if kept != asked:
             wrong.append("what is promised is not what was asked for")
-        if any(rule.verdicts([score])[0] != _verdict(score, alarm, clear) for score in {*low, *high}):
+        alone = expected is Regime.SEPARATED and len(asked.promises) == 2 and not overlap.always
+        if alone and (not rule.single or rule.verdicts([low[0], high[-1]]).tolist() != [0, 1]):
+            wrong.append("the single threshold does not lie between the two")
+        if not alone and any(
+            rule.verdicts([score])[0] != _verdict(score, alarm, clear) for score in {*low, *high}
+        ):
             wrong.append("the rule does not follow from the two thresholds")
+    elif isinstance(overlap, Raise):
+        wrong += _raised(certificate, overlap, low, high)
     elif isinstance(overlap, Algorithm1):
         reached = kept is not None
         if reached is not rule.single or (
@@ -102,6 +110,8 @@ def belongs_together(certificate: Certificate) -> list[str]:
                 other.budget.rate, beta.isf(other.budget.delta, errors + 1, n - errors), rel_tol=1e-6
             ):
                 wrong.append("the bound of the other side")
+    if (certificate.separable is None) is isinstance(overlap, Raise):
+        wrong.append("whether one threshold would have done belongs to raising")
     # the score behind alarm_from is the double before it;
     # the largest double stands for a threshold at infinity
     scores = [] if alarm is None or isinf(alarm) else [nextafter(alarm, -inf)]
@@ -110,6 +120,50 @@ def belongs_together(certificate: Certificate) -> list[str]:
         wrong.append("a threshold that no score of its type gives")
     if certificate.sampling is None and any(one in OF_SERIES[:2] for one in certificate.assumptions):
         wrong.append("a series without windows")
+    return wrong
+
+
+def _raised(certificate: Certificate, overlap: Raise, low: list[float], high: list[float]) -> list[str]:
+    """Return what cannot be true of ceilings that were raised: eqs. (27) to (29)."""
+    wrong = []
+    asked, kept, rule = certificate.guarantee, certificate.certified, certificate.rule
+    assert asked.fpr is not None
+    assert asked.fnr is not None
+    payer, other = certificate.normal, certificate.anomalous
+    promised, others = asked.fpr, asked.fnr
+    if other.n > payer.n:
+        payer, other, promised, others = other, payer, others, promised
+    if payer.budget is None or other.budget is None:
+        return ["raised without budgets"]
+    if other.budget.delta != others.delta or payer.budget.delta > promised.delta:
+        wrong.append("more delta than there is")
+    factor = max(1.0, overlap.highest / max(promised.ceiling, others.ceiling))
+    top = promised.ceiling * factor
+    if kept is not None and worst_failure(payer.n, promised.ceiling, payer.budget.delta, top) > (
+        promised.delta * (1 + 1e-6)
+    ):
+        wrong.append("the ladder fails more often than delta")
+    if kept is None:
+        return wrong if (rule.normal_below, rule.anomaly_from) == (-inf, inf) else [*wrong, "not reached"]
+    ceilings = kept.max_fpr, kept.max_fnr
+    if None in ceilings or (kept.delta_fpr, kept.delta_fnr) != (asked.delta_fpr, asked.delta_fnr):
+        return [*wrong, "both sides are promised with the deltas asked for"]
+    # the threshold is that of the class that pays; the other class's count must fit its own budget there
+    thresholds = certificate.thresholds
+    edge, beside = thresholds.clear_below, high
+    if payer is certificate.normal:
+        edge, beside = thresholds.alarm_from, low
+    assert edge is not None
+    if not rule.single or rule.verdicts(beside).tolist() != [int(score >= edge) for score in beside]:
+        wrong.append("not the threshold of the class that pays")
+    if payer.budget.rate < promised.ceiling * (1 - 1e-9) or payer.budget.rate > top * (1 + 1e-9):
+        wrong.append("a ceiling outside the ladder")
+    least = -np.expm1(np.log(others.delta) / other.n) if other.n else 1.0
+    share = others.ceiling * payer.budget.rate / promised.ceiling
+    if not isclose(other.budget.rate, max(share, least), rel_tol=1e-9):
+        wrong.append("the other ceiling does not follow")
+    if not certificate.separable and kept == asked:
+        wrong.append("kept as asked, with less than the whole deltas, and not separable")
     return wrong
 
 

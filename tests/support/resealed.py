@@ -67,6 +67,7 @@ TEXTS: list[Any] = [
     "nan",
     "algorithm1",
     "abstain",
+    "raise",
     "hold",
     "fnr",
     "separated",

@@ -18,8 +18,10 @@ from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.strategies.raising import Raise
 
 Floats = NDArray[np.float64]
 LARGEST = sys.float_info.max
@@ -131,9 +133,13 @@ TAILS = [
 ]
 # every kind of rule a certificate can carry
 RULES: dict[str, dict[str, Any]] = {
-    "two thresholds": {},
+    "two thresholds if needed": {},
     "FPR only": {"guarantee": Guarantee(max_fnr=None)},
     "FNR only": {"guarantee": Guarantee(max_fpr=None)},
+    "two thresholds always": {"overlap": Abstain(always=True)},
+    "the least single threshold": {"overlap": Abstain(position=0.0)},
+    "raise": {"overlap": "raise"},
+    "raise a little": {"overlap": Raise(highest=0.2)},
     "algorithm1": {"overlap": "algorithm1"},
     "algorithm1 as printed": {"overlap": Algorithm1(correction=None, growth="double")},
     "raise the FPR": {"overlap": Algorithm1(raised="fpr", step=0.05, position=0.25)},

@@ -78,10 +78,11 @@ def calibrate(
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
     overlap: Annotated[
-        Literal["abstain", "hold-fnr", "hold-fpr", "algorithm1"],
+        Literal["abstain", "abstain-always", "raise", "hold-fnr", "hold-fpr", "algorithm1"],
         typer.Option(
-            help="What is done where the classes overlap: leave points undecided, hold one ceiling and"
-            " certify the other rate, or raise both until one threshold keeps them."
+            help="What is done where the classes overlap: leave points undecided, only if needed or always;"
+            " raise both ceilings as little as can be proved; hold one and certify the other rate; or the"
+            " paper's Algorithm 1."
         ),
     ] = "abstain",
     output: Annotated[

@@ -70,7 +70,7 @@ def run_demo(
     progress(f"calibrating on {n_calibration:,} labelled points of each class")
     calibration = draw(n_calibration, n_calibration)
     abstaining = calibrate(*calibration, guarantee)
-    single = calibrate(*calibration, guarantee, overlap="algorithm1")
+    single = calibrate(*calibration, guarantee, overlap="raise")
     progress(f"checking on {n_test:,} fresh points of each class")
     normal, anomalous = draw(n_test, n_test)
     scores, labels = np.r_[normal, anomalous], np.repeat([0, 1], [n_test, n_test])

@@ -1,7 +1,5 @@
 """Labelled scores in, certificate out."""
 
-import inspect
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,23 +19,24 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import Floats
 from pac_wrap.base.foreign import quoted
-from pac_wrap.errors import InputError, UpsideDownWarning
-from pac_wrap.method.certificate import Certificate, Evidence, Overlap
+from pac_wrap.errors import InputError
+from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Abstain
-from pac_wrap.method.thresholds import crossings, find_regime
+from pac_wrap.method.strategies.raising import Raise
+from pac_wrap.method.thresholds import Evidence, crossings, find_regime
+from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.kernels import kernels, together
-from pac_wrap.ranks.memory import Ranked, RankedInMemory, is_upside_down, rough_auc, unchecked
+from pac_wrap.ranks.memory import Ranked, RankedInMemory, unchecked
 from pac_wrap.ranks.search import Rank
 
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {
-    strategy.word: strategy for strategy in (Abstain(), Hold("fnr"), Hold("fpr"), Algorithm1())
+    strategy.word: strategy
+    for strategy in (Abstain(), Abstain(always=True), Raise(), Hold("fnr"), Hold("fpr"), Algorithm1())
 }
-# from so many scores of each class on, a thread for each pays
-_MANY: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +67,8 @@ class Request:
         as_guarantee(self.guarantee)
         overlap = as_strategy(self.overlap)
         # with a single ceiling nothing can overlap
-        alone = overlap.single and not overlap.given and len(self.guarantee.promises) == 1
-        object.__setattr__(self, "overlap", Abstain() if alone else overlap)
+        kept = overlap.one_sided or len(self.guarantee.promises) == 2
+        object.__setattr__(self, "overlap", overlap if kept else Abstain())
 
     @property
     def label_text(self) -> str | None:
@@ -113,6 +112,7 @@ class Request:
             normal=Evidence(normal.size, normal.digest, found.fpr, high),
             anomalous=Evidence(anomalous.size, anomalous.digest, found.fnr, low),
             score_type=score_type,
+            separable=found.separable,
         )
 
     @classmethod
@@ -129,7 +129,8 @@ class Request:
         asked : Guarantee, Request or None
             The promises; None is the usual ones. A whole request is taken as it is.
         overlap : str or Strategy, optional
-            "abstain" (the usual), "hold_fnr", "hold_fpr" or "algorithm1", or a strategy with options.
+            "abstain" (the usual), "abstain_always", "raise", "hold_fnr", "hold_fpr" or "algorithm1", or a
+            strategy with options.
         anomaly_label : object
             The label that marks an anomaly.
 
@@ -183,8 +184,8 @@ def calibrate(
     guarantee : Guarantee or Request, optional
         What to promise; by default both rates at most 0.05, each with delta 0.05.
     overlap : str or Strategy, optional
-        What is done where the classes overlap: "abstain" (the default), "hold_fnr", "hold_fpr",
-        "algorithm1", or a strategy with options.
+        What is done where the classes overlap: "abstain" (the default), "abstain_always", "raise",
+        "hold_fnr", "hold_fpr", "algorithm1", or a strategy with options.
 
     Returns
     -------
@@ -209,8 +210,8 @@ def calibrate(
     >>> certificate = calibrate(normal, anomalous, Guarantee(max_fpr=0.05, max_fnr=0.05))
     >>> certificate.regime.value, certificate.normal.budget.errors
     ('separated', 83)
-    >>> certificate.verdicts([-1.0, 2.0, 5.0])
-    array([ 0, -1,  1], dtype=int8)
+    >>> certificate.verdicts([-1.0, 1.9, 5.0])
+    array([0, 0, 1], dtype=int8)
     """
     given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
     low, high = unchecked(given[0], "normal"), unchecked(given[1], "anomalous")
@@ -274,26 +275,7 @@ def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreTyp
         partial(RankedInMemory, low, "normal", wanted[0]),
         partial(RankedInMemory, high, "anomalous", wanted[1]),
     )
-    ranked = together(classes) if min(low.size, high.size) > _MANY else [one() for one in classes]
+    ranked = together(classes, min(low.size, high.size))
     if low.size and high.size:
         warn_if_upside_down(rough_auc(low, high), low.size, high.size)
     return request.certify(ranked[0], ranked[1], score_type)
-
-
-def warn_if_upside_down(area: float, *sizes: int) -> None:
-    """Warn the user, who is outside this package, if the AUC is significantly below one half."""
-    if is_upside_down(area, *sizes):
-        warnings.warn(
-            f"anomalies score lower than normal points (AUC {area:.3f}); if the scores are upside down,"
-            ' negate them or pass polarity="lower"',
-            UpsideDownWarning,
-            stacklevel=_frames_inside() + 1,
-        )
-
-
-def _frames_inside() -> int:
-    """Return how many calls deep this package is in, counted from the caller."""
-    frame, depth = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("pac_wrap."):
-        frame, depth = frame.f_back, depth + 1
-    return depth - 1

@@ -13,51 +13,24 @@ from pac_wrap.base.codec import MOST_BYTES, decode, encode
 from pac_wrap.base.files import write_whole
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.consistency import inconsistencies
-from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling
+from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.interface import Abstain, Claim, Outcome
+from pac_wrap.method.strategies.interface import Claim, Outcome
 from pac_wrap.method.strategies.looks import Looks
-from pac_wrap.method.thresholds import LARGEST, Regime, Thresholds
-from pac_wrap.ranks.precision import is_narrower, represents, straddled
+from pac_wrap.method.strategies.raising import Raise
+from pac_wrap.method.thresholds import LARGEST, Evidence, Regime, Thresholds
+from pac_wrap.ranks.precision import is_narrower, represents, rounded, straddled
 from pac_wrap.version import __version__
 
 # every strategy that a certificate can have been made with
-Overlap = Abstain | Hold | Algorithm1 | Looks | Given
+Overlap = Abstain | Raise | Hold | Algorithm1 | Looks | Given
 
 _HEADER: Final = {"format": "pac-wrap certificate", "schema": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What the calibration points of one class contributed.
-
-    Parameters
-    ----------
-    n : int
-        How many points there were.
-    digest : str
-        A digest of their scores, in any order; `verify` compares it.
-    budget : Budget or None
-        The error budget; None where nothing is promised.
-    crossing : int or None
-        How many points lie beyond the other class's threshold. The classes are separated exactly if it is
-        within the budget: eq. (13).
-
-    Examples
-    --------
-    >>> from pac_wrap import calibrate
-    >>> calibrate(range(100), range(200, 300)).normal.budget.errors
-    1
-    """
-
-    n: int
-    digest: str
-    budget: Budget | None
-    crossing: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +55,8 @@ class Certificate:
         What each class contributed.
     score_type : "float64", "float32" or "float16"
         The type of the calibrating scores, to which every score is rounded before it is compared.
+    separable : bool, optional
+        Where ceilings were raised: whether one threshold would have kept those that were asked for.
     sampling : Sampling, optional
         How the points were taken from a time series.
     assumptions : tuple of Assumption
@@ -106,6 +81,7 @@ class Certificate:
     normal: Evidence
     anomalous: Evidence
     score_type: ScoreType = "float64"
+    separable: bool | None = field(default=None, metadata={"optional": True})
     sampling: Sampling | None = field(default=None, metadata={"optional": True})
     assumptions: tuple[Assumption, ...] = OF_DRAWS
     version: str = __version__
@@ -146,6 +122,8 @@ class Certificate:
         if not is_narrower(kind, self.score_type):
             return ()
         edges, behind = self.exclusions, self.deciding
+        if self.rule.single and self.overlap.at_score:
+            behind = (float(rounded(self.rule.anomaly_from, self.score_type)),) * 2
         found = set()
         for edge, score in zip((edges.alarm_from, edges.clear_below), behind, strict=True):
             scores = behind if self.rule.single else (score,)
@@ -170,9 +148,10 @@ class Certificate:
     @property
     def claim(self) -> Claim:
         """What is claimed, as its strategy sees it."""
+        budgets = self.normal.budget, self.anomalous.budget
         return Claim(
             self.guarantee,
-            Outcome(self.normal.budget, self.anomalous.budget, self.thresholds, self.certified, self.rule),
+            Outcome(*budgets, self.thresholds, self.certified, self.rule, self.separable),
             (self.normal.n, self.anomalous.n),
             (self.normal.crossing, self.anomalous.crossing),
             self.score_type,

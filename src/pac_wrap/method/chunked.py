@@ -6,10 +6,11 @@ from typing import Protocol, TypeVar
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import ScoreType
-from pac_wrap.method.calibrate import Request, warn_if_upside_down
+from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.ranks.memory import Ranked, auc
+from pac_wrap.ranks.auc import auc, warn_if_upside_down
+from pac_wrap.ranks.memory import Ranked
 from pac_wrap.ranks.partitions import Partitions, RunPartitions
 from pac_wrap.ranks.passes import ChunkReader, Passes, RunPass
 from pac_wrap.ranks.search import Rank
@@ -66,8 +67,8 @@ def calibrate_chunks(
 ) -> Certificate:
     """Return the certificate that `calibrate_labelled` gives for all chunks put together, byte for byte.
 
-    Two to four passes are made, up to three more if one side is held. Memory is a few MB and the largest
-    chunk.
+    Two to five passes are made, up to two more if one side is held, and seven if ceilings are raised. Memory
+    is a few MB and the largest chunk.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.curves.certify import certify_curve
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.ranks.memory import auc, is_upside_down
+from pac_wrap.ranks.auc import auc, is_upside_down
 
 
 @dataclass(frozen=True, slots=True)

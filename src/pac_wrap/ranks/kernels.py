@@ -26,13 +26,15 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def together(actions: Sequence[Callable[[], T]]) -> list[T]:
+def together(actions: Sequence[Callable[[], T]], scores: int | None = None) -> list[T]:
     """Return what the actions return, each run in a thread of its own; the first error is raised.
+
+    Where each is known to have few scores to look at, they run in turn.
 
     >>> together([lambda: 1, lambda: 2])
     [1, 2]
     """
-    if len(actions) == 1 or usable_cores() == 1:
+    if len(actions) == 1 or usable_cores() == 1 or (scores is not None and scores <= _MANY):
         return [action() for action in actions]
     # loaded when it is needed: it is not cheap to import
     from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +44,8 @@ def together(actions: Sequence[Callable[[], T]]) -> list[T]:
         return [actions[0](), *(other.result() for other in others)]
 
 
+# from more scores of each class on, a thread for each pays
+_MANY: Final = 1 << 20
 _SOURCE: Final = Path(__file__).with_name("kernels.c")
 # scores per call: what is found among them waits in a buffer, of which only the beginning is used
 _CHUNK: Final = 1 << 18

@@ -1,31 +1,39 @@
-"""Scores in memory: the k-th smallest, counts, digest and AUC, each cheaper than ordering them."""
+"""Scores in memory: the k-th smallest, counts and digest, each cheaper than ordering them."""
 
 from abc import ABC, abstractmethod
-from math import ceil, floor, log, sqrt
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable
+from functools import partial
+from math import ceil, floor, inf, nextafter, sqrt
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import Scores, as_array, as_scores
-from pac_wrap.base.floats import Floats, count_below_zero, least_from, unsigned_zero
+from pac_wrap.base.arguments import as_array, as_scores
+from pac_wrap.base.floats import (
+    Bits,
+    Floats,
+    count_below_zero,
+    from_order_key,
+    largest_up_to,
+    least_from,
+    order_key,
+    order_keys,
+    unsigned_zero,
+    widened,
+)
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.kernels import as_digest, digest, kernels
+from pac_wrap.ranks.kernels import as_digest, digest, kernels, together
 from pac_wrap.ranks.plain import Inside
+from pac_wrap.ranks.search import Rank
 
+T = TypeVar("T")
 # up to this many scores np.partition alone is faster
 SMALL: Final = 1 << 17
 _LARGEST_SAMPLE: Final = 1 << 16
 # standard deviations of the sample's rank on both sides; a miss, once in 400 times, only costs np.partition
 _MARGIN: Final = 3.0
-# the most points of a class that an AUC is taken on, and a rough one
-_POINTS: Final = 10_000
-_FEW: Final = 1000
-# of a thousand points each: more than six standard deviations above one half
-_CLEARLY: Final = 0.6
 _GOLDEN: Final = (sqrt(5.0) - 1.0) / 2.0
-# how often scores that are not upside down may be taken for it
-_LEVEL: Final = 0.01
 
 
 class Ranked(ABC):
@@ -41,6 +49,17 @@ class Ranked(ABC):
     @abstractmethod
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
+
+    @abstractmethod
+    def prefetch(self, ranks: Iterable[Rank]) -> None:
+        """Find what will be asked for, of this class and the other, at once where that is cheaper."""
+
+    @abstractmethod
+    def kth_between(self, other: "Ranked", low: float, high: float, share: float) -> float:
+        """Return the ceil(share m)-th smallest, or the first, of the m scores of two classes in [low, high].
+
+        `other` is the other class, from the same source.
+        """
 
 
 def kth_smallest(scores: Floats | Ranked, k: int) -> float:
@@ -74,6 +93,81 @@ def count_below(scores: Floats | Ranked, threshold: float) -> int:
         return count_below_zero(scores, threshold)
     double = scores.dtype == np.float64
     return kernels().count(scores, np.float64(threshold) if double else least_from(threshold, scores.dtype))
+
+
+def kth_between(
+    normal: Floats | Ranked, anomalous: Floats | Ranked, low: float, high: float, share: float
+) -> float:
+    """Return the ceil(share m)-th smallest, or the first, of the m scores of both classes in [low, high].
+
+    >>> kth_between(np.array([1.0, 2.0, 3.0]), np.array([2.5, 4.0]), 2.0, 4.0, 0.5)
+    2.5
+    """
+    if isinstance(normal, Ranked) and isinstance(anomalous, Ranked):
+        found = normal.kth_between(anomalous, low, high, share)
+    else:
+        found = _select_between((np.asarray(normal), np.asarray(anomalous)), low, high, share)
+    return found or unsigned_zero(found)
+
+
+def _select_between(classes: tuple[Floats, Floats], low: float, high: float, share: float) -> float:
+    """Return the same of scores in memory; where they are many, a sample says near which scores to look."""
+    below, inside = (sum(counts) for counts in zip(*_counted(classes, low, high), strict=True))
+    k = max(1, ceil(share * inside))
+    for ends in (_ends_around(classes, low, high, share), (low, high)):
+        under, keys = zip(*_gathered(classes, *ends), strict=True)
+        rank, found = k - 1 - (sum(under) - below), np.concatenate(keys)
+        if 0 <= rank < found.size:
+            break
+    return from_order_key(int(np.partition(found, rank)[rank]))
+
+
+def _counted(classes: tuple[Floats, Floats], low: float, high: float) -> list[tuple[int, int]]:
+    """Return for each class how many scores lie below [low, high], and in it."""
+
+    def count(scores: Floats) -> tuple[int, int]:
+        below = count_below(scores, low)
+        return below, (scores.size if high == inf else count_below(scores, nextafter(high, inf))) - below
+
+    return _for_both(count, classes)
+
+
+def _gathered(classes: tuple[Floats, Floats], low: float, high: float) -> list[tuple[int, Bits]]:
+    """Return for each class how many scores lie below [low, high], and the keys of those in it."""
+
+    def gather(scores: Floats) -> tuple[int, Bits]:
+        ends = least_from(low, scores.dtype), largest_up_to(high, scores.dtype)
+        keys = order_keys(kernels().bracket(scores, *ends, keep=True).scores)
+        # where the processor flushes, other numbers near zero are taken for it: keys tell
+        exact = (keys >= np.uint64(order_key(low))) & (keys <= np.uint64(order_key(high)))
+        return count_below(scores, low), keys[exact]
+
+    return _for_both(gather, classes)
+
+
+def _ends_around(
+    classes: tuple[Floats, Floats], low: float, high: float, share: float
+) -> tuple[float, float]:
+    """Return a part of [low, high] in which, as a sample of both classes suggests, a share of them ends."""
+    sizes = [scores.size for scores in classes]
+    if max(sizes) <= SMALL:
+        return low, high
+    part = min(max(sizes) ** (2 / 3), _LARGEST_SAMPLE) / max(sizes)
+    taken = [scores[scattered_positions(scores.size, int(scores.size * part))] for scores in classes]
+    sample = np.concatenate([widened(one) for one in taken])
+    sample = np.sort(sample[(sample >= low) & (sample <= high)])
+    margin = _MARGIN * (sqrt(sample.size * share * (1.0 - share)) + 1.0)
+    first, last = floor(sample.size * share - margin), ceil(sample.size * share + margin)
+    return (
+        float(sample[first]) if first >= 0 else low,
+        float(sample[last]) if last < sample.size else high,
+    )
+
+
+def _for_both(action: Callable[[Floats], T], classes: tuple[Floats, Floats]) -> list[T]:
+    """Return what an action returns for each class, in threads where both are large."""
+    actions = [partial(action, scores) for scores in classes]
+    return together(actions, min(scores.size for scores in classes))
 
 
 class Bracket(NamedTuple):
@@ -170,41 +264,13 @@ class RankedInMemory(Ranked):
         """Return how many scores are less than the threshold."""
         return count_below(self._scores, threshold)
 
+    def prefetch(self, ranks: Iterable[Rank]) -> None:
+        """Do nothing: in memory, a rank costs the same at any time."""
 
-def rough_auc(normal: Floats, anomalous: Floats) -> float:
-    """Return the AUC of up to a thousand points of each class, or of more of them if those leave it open.
-
-    Whether it is upside down is as in `auc`, unless chance plays a trick of more than six standard
-    deviations.
-    """
-    found = auc(_scattered(normal), _scattered(anomalous))
-    return found if found > _CLEARLY else auc(normal, anomalous)
-
-
-def auc(normal: Floats, anomalous: Floats) -> float:
-    """Return the chance that an anomaly outscores a normal point, ties counting one half.
-
-    Beyond 10,000 points per class it is taken on that many, evenly spaced in the order given.
-
-    >>> auc(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
-    0.875
-    """
-    # both sorted: the search then walks through memory in order, four times as fast
-    low, high = np.sort(_spaced(normal)), np.sort(_spaced(anomalous))
-    below = np.searchsorted(low, high, side="left").sum(dtype=np.float64)
-    not_above = np.searchsorted(low, high, side="right").sum(dtype=np.float64)
-    return float((below + not_above) / (2.0 * low.size * high.size))
-
-
-def spaced_positions(size: int) -> NDArray[np.intp]:
-    """Return the positions, in rising order, of the scores among `size` that an AUC is taken on.
-
-    >>> spaced_positions(3).tolist()
-    [0, 1, 2]
-    """
-    if size <= _POINTS:
-        return np.arange(size, dtype=np.intp)
-    return np.linspace(0, size - 1, _POINTS).astype(np.intp)
+    def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
+        """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""
+        assert isinstance(other, RankedInMemory)
+        return _select_between((self._scores, other._scores), low, high, share)
 
 
 def scattered_positions(size: int, points: int) -> NDArray[np.intp]:
@@ -218,28 +284,3 @@ def scattered_positions(size: int, points: int) -> NDArray[np.intp]:
     steps = np.arange(points) * _GOLDEN
     steps -= np.floor(steps)
     return (steps * size).astype(np.intp)
-
-
-def _spaced(scores: Floats) -> Scores:
-    taken = scores if scores.size <= _POINTS else scores[spaced_positions(scores.size)]
-    return taken.astype(np.float64, copy=False)
-
-
-def _scattered(scores: Floats) -> Floats:
-    return scores if scores.size <= _FEW else scores[scattered_positions(scores.size, _FEW)]
-
-
-def is_upside_down(a: float, *sizes: int) -> bool:
-    """Return whether an AUC of classes of these sizes is significantly below one half, at 1 %: eq. (25).
-
-    m (ln 2 + a ln a + (1 - a) ln(1 - a)) >= ln 100, m being the smaller size. Holds whatever the two
-    distributions, with ties; fewer than seven points of a class are never enough.
-
-    >>> is_upside_down(0.1, 60, 20), is_upside_down(0.45, 60, 20), is_upside_down(0.0, 1000, 6)
-    (True, False, False)
-    """
-    if a >= 0.5:
-        return False
-    divergence = log(2.0) + sum(share * log(share) for share in (a, 1.0 - a) if share > 0.0)
-    # an AUC is taken on no more points than that
-    return min(*sizes, _POINTS) * divergence >= -log(_LEVEL)

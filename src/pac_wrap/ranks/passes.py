@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from math import inf, nextafter
+from math import ceil, inf, nextafter
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -23,9 +23,10 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import order_key
 from pac_wrap.errors import InputError
+from pac_wrap.ranks.auc import spaced_positions
 from pac_wrap.ranks.kernels import kernels
-from pac_wrap.ranks.memory import Ranked, count_below, spaced_positions
-from pac_wrap.ranks.search import CHANGED, Rank, RankSearch, ScoreAtRank, Survey, survey
+from pac_wrap.ranks.memory import Ranked, count_below
+from pac_wrap.ranks.search import BOTH, CHANGED, Rank, RankSearch, ScoreAtRank, Survey, survey
 
 # called with the normal and the anomalous scores of one piece of the data; what it returns can be added up
 PassTask = Callable[[Scores, Scores], Any]
@@ -100,7 +101,7 @@ class Passes:
 
     def find(self, ranks: Iterable[Rank]) -> None:
         """Find the scores at some ranks, together in as few passes as one would take."""
-        search = RankSearch.begin(self.survey, ranks)
+        search = RankSearch.begin(self.survey, (rank for rank in ranks if rank not in self._found))
         while not search.done:
             search = search.advance(self._run(search))
         self._found |= search.found
@@ -120,6 +121,18 @@ class _RankedInPasses(Ranked):
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
         return self._passes.count_below(self._label, threshold)
+
+    def prefetch(self, ranks: Iterable[Rank]) -> None:
+        """Find the scores at some ranks of both classes, together in as few passes as one would take."""
+        self._passes.find(ranks)
+
+    def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
+        """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""
+        below = self.count_below(low) + other.count_below(low)
+        beyond = self.size + other.size
+        if high < inf:
+            beyond = sum(one.count_below(nextafter(high, inf)) for one in (self, other))
+        return self._passes.score(Rank(BOTH, below + max(1, ceil(share * (beyond - below)))))
 
 
 class Classes(NamedTuple):

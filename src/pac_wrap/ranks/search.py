@@ -32,6 +32,8 @@ _COUNTERS: Final = 1 << 20
 _FEW: Final = 1 << 18
 _CHUNK: Final = 1 << 17
 _LEAST, _GREATEST = order_key(-inf), order_key(inf)
+# the label of both classes together
+BOTH: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +115,14 @@ def within(scores: NDArray[Any], bounds: Bounds) -> NDArray[np.bool_]:
 
 
 class Rank(NamedTuple):
-    """A wanted rank: of which class (0 normal, 1 anomalous), and the k-th smallest of it, counting from 1."""
+    """A wanted rank: the k-th smallest, counting from 1, of class 0 (normal), 1 (anomalous) or 2 (both)."""
 
     label: int
     k: int
+
+    def of(self, pair: Any) -> Any:
+        """Return what counts for this rank, of a pair of numbers or arrays for the two classes."""
+        return pair[0] + pair[1] if self.label == BOTH else pair[self.label]
 
 
 class ScoreAtRank(NamedTuple):
@@ -170,8 +176,8 @@ class RankSearch:
     def begin(cls, survey: Survey, ranks: Iterable[Rank]) -> "RankSearch":
         """Return the search after the first pass, which was the survey."""
         for rank in (ranks := sorted(set(ranks))):
-            if not 1 <= rank.k <= survey.sizes[rank.label]:
-                raise InputError(f"rank must be 1 to {survey.sizes[rank.label]:,}, got {rank.k:,}")
+            if not 1 <= rank.k <= rank.of(survey.sizes):
+                raise InputError(f"rank must be 1 to {rank.of(survey.sizes):,}, got {rank.k:,}")
         everything = _Range(0, (0, 0), survey.sizes)
         whole = cls(64, (everything,), tuple((rank, 0) for rank in ranks))
         return whole._narrow(survey.ordered[:, np.newaxis, :], BITS)
@@ -196,7 +202,7 @@ class RankSearch:
         """Pairs of scores between which all lie that the next pass looks at; it needs no others."""
         found: list[tuple[float, float]] = []
         # the ranks of one class lie close together, those of the other somewhere else
-        for label in (0, 1):
+        for label in (0, 1, BOTH):
             places = [place for rank, place in self.wanted if rank.label == label]
             if places:
                 low = self.ranges[min(places)].top << self.width
@@ -252,7 +258,7 @@ class RankSearch:
         tops = []
         for rank, place in self.wanted:
             old = self.ranges[place]
-            number = int(np.searchsorted(up_to[rank.label, place], rank.k - old.below[rank.label]))
+            number = int(np.searchsorted(rank.of(up_to[:, place]), rank.k - rank.of(old.below)))
             inside = counts[:, place, number]
             below = (old.below + up_to[:, place, number] - inside).tolist()
             top = old.top << bits | number
@@ -271,11 +277,12 @@ class RankSearch:
     def _sorted(self, counts: KeyCounts) -> "RankSearch":
         """Return the search with its ranks found among the gathered keys."""
         keys = [np.sort(gathered) for gathered in counts.keys]
+        every = [*keys, np.sort(np.concatenate(keys))]
         found = {}
         for rank, place in self.wanted:
             one = self.ranges[place]
             first = [int(np.searchsorted(ordered, np.uint64(one.top << self.width))) for ordered in keys]
-            key = keys[rank.label][first[rank.label] + rank.k - 1 - one.below[rank.label]]
+            key = every[rank.label][rank.of(first) + rank.k - 1 - rank.of(one.below)]
             left, right = (
                 [int(np.searchsorted(ordered, key, side)) for ordered in keys] for side in ("left", "right")
             )

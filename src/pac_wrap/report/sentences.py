@@ -8,7 +8,7 @@ from pac_wrap.method.bounds import achievable_rate, min_samples
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime
-from pac_wrap.ranks.memory import auc, is_upside_down
+from pac_wrap.ranks.auc import auc, is_upside_down
 from pac_wrap.report.numbers import ceiling, confidence, percent
 from pac_wrap.report.subject import ErrorRate, Report, error_rates, range_words, ranges, verdict_rows
 
@@ -254,19 +254,21 @@ def _decide(certificate: Certificate) -> Iterator[str]:
         yield "Decide who looks at the undecided points, and how soon."
         yield "To have fewer of them, improve the detector so that the classes overlap less."
         yield (
-            "To decide every point, calibrate with one threshold that holds the side that matters more"
-            " (overlap hold_fnr or hold_fpr). Choose before looking, or share delta with this certificate."
+            "To decide every point, calibrate with overlap raise (one threshold, both ceilings raised as"
+            " little as can be proved), or hold the side that matters more (overlap hold_fnr or hold_fpr)."
+            " Choose before looking, or share delta with this certificate."
         )
     elif Verdict.ABSTAIN in found:
         yield (
             "No point has to be left undecided: any single threshold among the undecided scores"
-            f" ({range_words(found)[Verdict.ABSTAIN]}) keeps both ceilings with the same confidence."
+            f" ({range_words(found)[Verdict.ABSTAIN]}) keeps both ceilings with the same confidence;"
+            " overlap abstain sets one."
         )
-        yield "The classes lie apart: lower ceilings leave fewer points undecided, until the thresholds meet."
     elif any(rate.raised or rate.less_confident for rate in error_rates(certificate)):
         yield (
-            "To get back what was asked for, allow abstention, or improve the detector so that the classes"
-            " overlap less."
+            "To get back what was asked for, allow abstention (overlap abstain"
+            f"{', which here decides every point' if certificate.separable else ''}), or improve the"
+            " detector so that the classes overlap less."
         )
 
 

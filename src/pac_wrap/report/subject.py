@@ -8,10 +8,11 @@ import numpy as np
 
 from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificate import Certificate, Evidence
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Rate, is_exceeded
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
+from pac_wrap.method.thresholds import Evidence
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.ranks.precision import rounded
 from pac_wrap.report.numbers import ceiling, share, told_apart

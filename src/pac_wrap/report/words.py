@@ -9,11 +9,11 @@ import numpy as np
 
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificate import Certificate, Evidence
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.method.strategies.given import TOGETHER
-from pac_wrap.method.thresholds import Regime
+from pac_wrap.method.thresholds import Evidence, Regime
 from pac_wrap.report.numbers import ceiling, confidence, exact, floored
 from pac_wrap.report.subject import ErrorRate, error_rates
 
@@ -113,8 +113,12 @@ def _promised(certificate: Certificate) -> str:
     certified = certificate.certified
     if certified is None:
         return f"nothing: {certificate.overlap.unreached}; every point is abstained"
+    kept = {rate.name for rate in error_rates(certificate) if rate.kept}
+    promises = [promise for promise in certified.promises if promise.name in kept]
+    if not promises:
+        return "nothing: too few points are labelled"
     joint = f"; jointly {rounded_down(confidence_left(certified.delta_fpr, certified.delta_fnr))}"
-    return f"{certified}{joint if len(certified.promises) == 2 else ''}"
+    return f"{', '.join(map(str, promises))}{joint if len(promises) == 2 else ''}"
 
 
 def _rule(certificate: Certificate) -> str:

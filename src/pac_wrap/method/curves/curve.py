@@ -14,10 +14,10 @@ from pac_wrap.base.files import write_whole
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.rounding import rounded_up
 from pac_wrap.errors import CertificateError, InputError
-from pac_wrap.method.certificate import Certificate, Evidence
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.side import CurveSide, best, cells, problems, threshold_keys
 from pac_wrap.method.strategies.given import Given, outcome_at
-from pac_wrap.method.thresholds import Thresholds, find_regime
+from pac_wrap.method.thresholds import Evidence, Thresholds, find_regime
 from pac_wrap.version import __version__
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from math import inf, ldexp
 from typing import ClassVar, Final, Literal
 
-from pac_wrap.base.arguments import as_float, check_choice, check_rate
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.arguments import check_choice, check_rate
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule
@@ -17,6 +16,7 @@ from pac_wrap.method.strategies.interface import (
     Outcome,
     Strategy,
     budget_problems,
+    check_position,
     end_problems,
     ranks_of,
 )
@@ -78,12 +78,7 @@ class Algorithm1(Strategy):
             raise InputError(
                 f"step must be at least {_SMALLEST_STEP}, got {self.step!r}; every level costs part of delta"
             )
-        position = as_float(self.position)
-        if not 0.0 <= position <= 1.0:
-            raise InputError(
-                f"position must lie between 0 (alarm_from) and 1 (clear_below), got {quoted(self.position)}"
-            )
-        object.__setattr__(self, "position", position)
+        object.__setattr__(self, "position", check_position(self.position))
 
     @property
     def proved(self) -> bool:

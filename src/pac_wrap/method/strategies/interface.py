@@ -1,4 +1,4 @@
-"""What is done where the classes overlap: the interface of a strategy, and abstaining between two thresholds.
+"""What is done where the classes overlap: the interface of a strategy, and what strategies share.
 
 A strategy is an object that answers four questions: which ranks it needs, how it decides, what in an outcome
 does not follow from what was asked, and how to say what it did. Nothing else asks which one it is.
@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from math import isclose
 from typing import ClassVar, Final
 
-from pac_wrap.base.arguments import Scores, ScoreType
+from pac_wrap.base.arguments import Scores, ScoreType, as_float
+from pac_wrap.base.foreign import quoted
+from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.thresholds import Thresholds, find_thresholds
+from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.memory import Ranked
 from pac_wrap.ranks.search import Rank
 
@@ -28,6 +30,7 @@ class Outcome:
     """What a strategy found: the budgets and thresholds of both classes, what is certified, and the rule.
 
     `certified` is None where no single threshold could be certified; the rule then abstains on everything.
+    `separable`, where a strategy raises ceilings: whether one threshold would keep those that were asked for.
     """
 
     fpr: Budget | None
@@ -35,6 +38,7 @@ class Outcome:
     thresholds: Thresholds
     certified: Guarantee | None
     rule: Rule
+    separable: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +61,15 @@ class Strategy(ABC):
     tag: ClassVar[str]
     # whether every point is decided by one threshold; only then both ceilings are needed
     single: ClassVar[bool] = True
-    # whether the threshold was given and not found: one side may then be promised alone, and no points cross
+    # whether the threshold was given and not found, so that no points cross
     given: ClassVar[bool] = False
+    # whether it stands as it is where one side is promised alone; the others are then all the same
+    one_sided: ClassVar[bool] = False
     # what `tried` counts, and why nothing is certified if none of them succeeds
     choices: ClassVar[str] = "level"
     unreached: ClassVar[str] = "no single threshold can be certified at any level tried"
+    # whether a single threshold is itself a calibration score
+    at_score: ClassVar[bool] = False
 
     @property
     def word(self) -> str:
@@ -180,54 +188,14 @@ class Strategy(ABC):
         return 1
 
 
-@dataclass(frozen=True, slots=True)
-class Abstain(Strategy):
-    """Two thresholds, with abstention between them: both ceilings are kept as they were asked for.
-
-    Examples
-    --------
-    >>> from pac_wrap import calibrate
-    >>> calibrate(range(100), range(200, 300), overlap=Abstain()).rule
-    Rule(normal_below=98.00000000000001, anomaly_from=201.0)
-    """
-
-    tag: ClassVar[str] = "abstain"
-    single: ClassVar[bool] = False
-
-    @property
-    def keeps(self) -> tuple[str, ...]:
-        """Both rates are kept."""
-        return ("FPR", "FNR")
-
-    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
-        """Yield the rank of each threshold."""
-        yield from ranks_of(budgets_of(asked, sizes), sizes)
-
-    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
-        """Return both thresholds and the rule between them."""
-        fpr, fnr = budgets_of(asked, (normal.size, anomalous.size))
-        thresholds = find_thresholds(normal, anomalous, fpr, fnr)
-        return Outcome(fpr, fnr, thresholds, asked, thresholds.rule)
-
-    def problems(self, claim: Claim) -> Iterator[str]:
-        """Yield what does not follow from the two budgets."""
-        fpr, fnr = budgets_of(claim.asked, claim.sizes)
-        yield from budget_problems("FPR", claim.found.fpr, fpr)
-        yield from budget_problems("FNR", claim.found.fnr, fnr)
-        yield from end_problems(claim, claim.asked, claim.found.thresholds.rule)
-
-    def summary(self, claim: Claim) -> str:
-        """Return that two thresholds decide, or one where one side is promised."""
-        if len(claim.asked.promises) == 1:
-            return "only one side is promised, so its threshold decides alone"
-        return "two thresholds, and abstention between them"
-
-    def explanation(self, claim: Claim) -> Iterator[str]:
-        """Yield the same as a sentence."""
-        if len(claim.asked.promises) == 1:
-            yield "Only one side is promised, so its threshold decides alone and nothing is left undecided."
-        else:
-            yield "Two thresholds: what lies between them is left undecided."
+def check_position(position: float) -> float:
+    """Return where a threshold lies between the two of the classes, or refuse it."""
+    found = as_float(position)
+    if not 0.0 <= found <= 1.0:
+        raise InputError(
+            f"position must lie between 0 (alarm_from) and 1 (clear_below), got {quoted(position)}"
+        )
+    return found
 
 
 def ranks_of(budgets: Budgets, sizes: tuple[int, int]) -> Iterator[Rank]:
@@ -260,8 +228,15 @@ def budget_problems(
         yield f"the exact confidence of the {rate} is not {found.confidence}"
 
 
-def end_problems(claim: Claim, certified: Guarantee | None, rule: Rule) -> Iterator[str]:
-    """Yield that what is certified, or the rule, is not what is expected."""
+def end_problems(
+    claim: Claim, certified: Guarantee | None, rule: Rule, *, compared: bool = False
+) -> Iterator[str]:
+    """Yield that what is certified, or the rule, is not what is expected.
+
+    `compared`: whether the strategy says if one threshold would have kept what was asked for.
+    """
+    if (claim.found.separable is not None) is not compared:
+        yield f"separable must be {'true or false' if compared else 'absent'} with this strategy"
     if claim.found.certified != certified:
         yield "what is certified does not follow from what was asked"
     expected = rule.before_rounding(claim.score_type)

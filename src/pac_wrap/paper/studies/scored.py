@@ -31,7 +31,7 @@ from pac_wrap.paper.data.dataset import Dataset, Split, semi_supervised_split, t
 from pac_wrap.paper.data.registry import ENTRIES
 from pac_wrap.paper.data.store import cache_folder
 from pac_wrap.paper.studies.study import Progress
-from pac_wrap.ranks.memory import auc
+from pac_wrap.ranks.auc import auc
 
 Labels = NDArray[np.int8]
 
@@ -230,7 +230,7 @@ def wrap_scores(
     singles = {}
     with warnings.catch_warnings():  # the AUC is reported beside every result
         warnings.simplefilter("ignore", UpsideDownWarning)
-        certificate = calibrate(normal, anomalous, asked)
+        certificate = calibrate(normal, anomalous, asked, overlap="abstain_always")
         for title, strategy in strategies.items():
             single = calibrate(normal, anomalous, asked, overlap=strategy)
             singles[title] = Single(single, evaluate(single.verdicts(fresh), truth))

@@ -16,8 +16,9 @@ from pac_wrap.base.rounding import rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.bounds import achievable_rate
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.promise import Budget
-from pac_wrap.method.thresholds import Regime, find_regime, find_thresholds
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.strategies.abstain import Abstain
+from pac_wrap.method.thresholds import Regime, find_regime
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import Style, label_axes, log_ticks, prepare, room, text_width
 from pac_wrap.report.numbers import ceiling, confidence
@@ -142,8 +143,8 @@ def plot_ambiguity(
     """Draw the share that is abstained, among these scores, for each ceiling and delta of both sides.
 
     The two classes count equally, however many points each has. A letter (a hatch, where there is no room for
-    the numbers) says how the thresholds lie. With separated classes the share grows with the ceiling, with
-    overlapping ones it falls.
+    the numbers) says how the thresholds lie. With overlapping classes the share falls as the ceiling
+    grows, and separated ones leave nothing undecided.
 
     Parameters
     ----------
@@ -214,10 +215,9 @@ def plot_ambiguity(
 
 
 def _cell(normal: Scores, anomalous: Scores, rate: float, delta: float) -> tuple[float, Regime]:
-    fpr, fnr = Budget.of(normal.size, rate, delta), Budget.of(anomalous.size, rate, delta)
-    thresholds = find_thresholds(normal, anomalous, fpr, fnr)
-    shares = [thresholds.rule.ambiguity(scores) for scores in (normal, anomalous) if scores.size]
-    return sum(shares) / len(shares), find_regime(thresholds, fpr, fnr)
+    found = Abstain().decide(Guarantee(rate, rate, delta, delta), normal, anomalous)
+    shares = [found.rule.ambiguity(scores) for scores in (normal, anomalous) if scores.size]
+    return sum(shares) / len(shares), find_regime(found.thresholds, found.fpr, found.fnr)
 
 
 def _short(share: float) -> str:

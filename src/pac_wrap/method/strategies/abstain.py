@@ -1,0 +1,130 @@
+"""Both ceilings as they were asked for, with abstention between two thresholds only where it is needed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pac_wrap.base.arguments import check_choice
+from pac_wrap.base.floats import order_key
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.strategies.interface import (
+    Claim,
+    Class,
+    Outcome,
+    Strategy,
+    budget_problems,
+    budgets_of,
+    check_position,
+    end_problems,
+    ranks_of,
+)
+from pac_wrap.method.thresholds import LARGEST, Thresholds, find_thresholds
+from pac_wrap.ranks.memory import kth_between
+from pac_wrap.ranks.precision import rounded
+from pac_wrap.ranks.search import Rank
+
+
+@dataclass(frozen=True, slots=True)
+class Abstain(Strategy):
+    """Both ceilings are kept as they were asked for; points are abstained only if that is needed.
+
+    Where one threshold can keep both ceilings, one decides: any between the two of eq. (13) keeps them, with
+    the whole deltas. Where the classes overlap, what lies between the two thresholds is left undecided.
+
+    Parameters
+    ----------
+    always : bool
+        Whether two thresholds are used even where one would do, as in the paper.
+    position : float
+        Which of the m calibration scores from alarm_from to clear_below becomes the single threshold: the
+        ceil(position m)-th smallest, so 1 is clear_below, and 0.5 a middle one.
+
+    Raises
+    ------
+    InputError
+        If an option is out of its range.
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate
+    >>> calibrate(range(100), range(200, 300), overlap=Abstain()).rule
+    Rule(normal_below=200.0, anomaly_from=200.0)
+    >>> calibrate(range(100), range(200, 300), overlap=Abstain(always=True)).rule
+    Rule(normal_below=98.00000000000001, anomaly_from=201.0)
+    """
+
+    tag: ClassVar[str] = "abstain"
+    single: ClassVar[bool] = False
+    at_score: ClassVar[bool] = True
+    always: bool = False
+    position: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_choice("always", self.always, (True, False))
+        object.__setattr__(self, "position", check_position(self.position))
+
+    @property
+    def word(self) -> str:
+        """abstain or abstain_always."""
+        return "abstain_always" if self.always else "abstain"
+
+    @property
+    def keeps(self) -> tuple[str, ...]:
+        """Both rates are kept."""
+        return ("FPR", "FNR")
+
+    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
+        """Yield the rank of each threshold."""
+        yield from ranks_of(budgets_of(asked, sizes), sizes)
+
+    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
+        """Return both thresholds, and the rule between them or with one of them."""
+        fpr, fnr = budgets_of(asked, (normal.size, anomalous.size))
+        thresholds = find_thresholds(normal, anomalous, fpr, fnr)
+        rule = thresholds.rule
+        if self._decides_alone(thresholds):
+            assert thresholds.alarm_from is not None
+            assert thresholds.clear_below is not None
+            ends = thresholds.alarm_from, thresholds.clear_below
+            tau = min(kth_between(normal, anomalous, *ends, self.position), LARGEST)
+            rule = Rule(tau, tau)
+        return Outcome(fpr, fnr, thresholds, asked, rule)
+
+    def problems(self, claim: Claim) -> Iterator[str]:
+        """Yield what does not follow from the two budgets."""
+        fpr, fnr = budgets_of(claim.asked, claim.sizes)
+        yield from budget_problems("FPR", claim.found.fpr, fpr)
+        yield from budget_problems("FNR", claim.found.fnr, fnr)
+        thresholds, expected = claim.found.thresholds, claim.found.thresholds.rule
+        if self._decides_alone(thresholds):
+            # which of the scores between the two it is, only the scores tell
+            tau = min(float(rounded(claim.found.rule.anomaly_from, claim.score_type)), LARGEST)
+            edges = thresholds.alarm_from, tau, thresholds.clear_below
+            keys = [order_key(edge) for edge in edges if edge is not None]
+            if sorted(keys) != keys:
+                yield f"the threshold {tau!r} does not lie between alarm_from and clear_below"
+            expected = Rule(tau, tau)
+        yield from end_problems(claim, claim.asked, expected)
+
+    def _decides_alone(self, thresholds: Thresholds) -> bool:
+        """Whether one threshold decides where there could be two."""
+        two = thresholds.alarm_from is not None and thresholds.clear_below is not None
+        return two and thresholds.separated and not self.always
+
+    def summary(self, claim: Claim) -> str:
+        """Return how many thresholds decide, and why."""
+        if len(claim.asked.promises) == 1:
+            return "only one side is promised, so its threshold decides alone"
+        if claim.found.rule.single:
+            return "one threshold keeps both ceilings, so nothing is abstained"
+        return "two thresholds, and abstention between them"
+
+    def explanation(self, claim: Claim) -> Iterator[str]:
+        """Yield the same as a sentence."""
+        if len(claim.asked.promises) == 1:
+            yield "Only one side is promised, so its threshold decides alone and nothing is left undecided."
+        elif claim.found.rule.single:
+            yield "One threshold keeps both ceilings with their whole deltas, so nothing is left undecided."
+        else:
+            yield "Two thresholds: what lies between them is left undecided."

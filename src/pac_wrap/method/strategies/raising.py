@@ -1,0 +1,234 @@
+"""One threshold whose ceilings are raised as little as can be proved."""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import ceil, inf
+from typing import ClassVar, Final, NamedTuple
+
+from pac_wrap.base.arguments import check_rate
+from pac_wrap.base.rounding import rounded_down, rounded_up
+from pac_wrap.errors import InputError
+from pac_wrap.method.bounds import upper_bound
+from pac_wrap.method.ladder import Ladder, local_level
+from pac_wrap.method.promise import Budget, Guarantee, Promise
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.strategies.interface import (
+    DIGITS,
+    Budgets,
+    Claim,
+    Class,
+    Outcome,
+    Strategy,
+    budget_problems,
+    budgets_of,
+    end_problems,
+    ranks_of,
+)
+from pac_wrap.method.thresholds import LARGEST, Thresholds, find_thresholds
+from pac_wrap.ranks.memory import Ranked
+from pac_wrap.ranks.search import Rank
+
+# from so many points on, going through all rungs takes too long
+_MOST: Final = 10**8
+# rungs that are looked at together: in passes over the data, so many cost no more than one
+_AT_ONCE: Final = 256
+_SUFFICES: Final = (
+    "one threshold would keep what was asked if nothing were raised: overlap abstain decides every point here"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Raise(Strategy):
+    """One threshold; both ceilings are raised together, as little as can be proved.
+
+    The larger class pays: it climbs a ladder with a rung for every number of errors, and its delta is nearly
+    whole at each. The smaller class keeps its delta whole: eqs. (27) to (29). The ceilings keep the ratio
+    that was asked for. A smaller class with too few labels gets the least ceiling that they can keep.
+
+    Parameters
+    ----------
+    highest : float
+        No ceiling is raised beyond this, unless it was asked for.
+
+    Raises
+    ------
+    InputError
+        If `highest` does not lie between 0 and 1, or, on calibration, if a class has more than 10^8 labels.
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate
+    >>> certificate = calibrate(range(1000), range(900, 1900), overlap=Raise())
+    >>> round(certificate.certified.max_fpr, 4), round(certificate.certified.max_fnr, 4)
+    (0.0636, 0.0636)
+    """
+
+    tag: ClassVar[str] = "raise"
+    highest: float = 0.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "highest", check_rate("highest", self.highest))
+
+    @property
+    def needs_more_labels(self) -> str | None:
+        """That delta is not quite whole at a rung."""
+        return "A rung of the ladder has nearly all of delta, and needs a few more."
+
+    def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
+        """Return the number of rungs."""
+        return max(1, len(_staircase(asked, sizes, self.highest).rungs))
+
+    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
+        """Yield the ranks of some rungs, the first one first, and of what was asked for."""
+        stair = _staircase(asked, sizes, self.highest)
+        yield from stair.ranks(stair.spread(0, len(stair.rungs)))
+        yield from ranks_of(budgets_of(asked, sizes), sizes)
+
+    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
+        """Return the first rung whose threshold both budgets allow: eq. (27)."""
+        sizes = normal.size, anomalous.size
+        stair = _staircase(asked, sizes, self.highest)
+
+        def thresholds(budgets: Budgets) -> Thresholds:
+            return find_thresholds(normal, anomalous, *budgets)
+
+        # thresholds and budgets are monotone in the rung: the first success can be bisected
+        number, end = 0, len(stair.rungs)
+        while number < end:
+            tried = stair.spread(number, end)
+            if isinstance(normal, Ranked):
+                normal.prefetch(stair.ranks(tried))
+            place = bisect_left(tried, True, key=lambda at: thresholds(stair.at(at)).separated)
+            number = tried[place - 1] + 1 if place else number
+            end = tried[place] if place < len(tried) else end
+        whole = budgets_of(asked, sizes)
+        budgets = stair.at(min(number, len(stair.rungs) - 1)) if stair.rungs else whole
+        found = thresholds(budgets)
+        certified = _certified(asked, budgets) if number < len(stair.rungs) else None
+        rule = stair.rule(found, certified)
+        return Outcome(*budgets, found, certified, rule, thresholds(whole).separated)
+
+    def problems(self, claim: Claim) -> Iterator[str]:
+        """Yield what does not follow from the rung that was reached."""
+        found = claim.found
+        stair = _staircase(claim.asked, claim.sizes, self.highest)
+        budgets = budgets_of(claim.asked, claim.sizes)
+        reached = found.certified is not None
+        if stair.rungs:
+            paid = found.fpr if stair.normal_pays else found.fnr
+            errors = None if paid is None else paid.errors
+            if errors is None or errors not in stair.rungs:
+                yield f"the budgets are those of none of {len(stair.rungs):,} rungs"
+                return
+            budgets = stair.budgets(errors)
+            if found.thresholds.separated != reached:
+                yield "a rung is reached exactly if its thresholds are separated"
+            if not reached and errors != stair.rungs[-1]:
+                yield "where no rung is reached, the budgets are those of the last"
+        yield from budget_problems("FPR", found.fpr, budgets[0], DIGITS)
+        yield from budget_problems("FNR", found.fnr, budgets[1], DIGITS)
+        certified = _certified(claim.asked, (found.fpr, found.fnr)) if reached and stair.rungs else None
+        yield from end_problems(claim, certified, stair.rule(found.thresholds, certified), compared=True)
+        if certified == claim.asked and not found.separable:
+            yield "whether one threshold would keep what was asked does not follow from the rung"
+
+    def summary(self, claim: Claim) -> str:
+        """Return how far the ceilings were raised, and whether they had to be."""
+        if claim.found.certified is None:
+            return "raise: no ceilings up to the highest allowed could be kept with one threshold"
+        text = "raise: kept as asked"
+        if claim.found.certified != claim.asked:
+            text = "raise: ceilings raised as little as can be proved"
+        text = f"{text}; the choice is covered by delta"
+        return f"{text}. {_SUFFICES}" if self._needlessly(claim) else text
+
+    def explanation(self, claim: Claim) -> Iterator[str]:
+        """Yield which class paid, and what abstaining only where needed would have kept."""
+        stair = _staircase(claim.asked, claim.sizes, self.highest)
+        if not stair.rungs:
+            yield f"Strategy raise: too few labels for any ceiling up to {rounded_up(self.highest)}."
+            return
+        payer = "normal" if stair.normal_pays else "anomalous"
+        which = "none could be kept"
+        if claim.found.certified is not None:
+            which = "the first that one threshold keeps is certified"
+        yield (
+            f"Strategy raise: {len(stair.rungs):,} rungs, one for each number of {payer} errors, were fixed"
+            f" beforehand; {which}. The {payer} class pays for the choice: its delta at each rung is"
+            f" {rounded_down(stair.ladder.level)}. The other keeps its delta whole."
+        )
+        if self._needlessly(claim):
+            yield f"{_SUFFICES[0].upper()}{_SUFFICES[1:]}."
+
+    def _needlessly(self, claim: Claim) -> bool:
+        return claim.found.separable is True and claim.found.certified != claim.asked
+
+
+class _Staircase(NamedTuple):
+    """The ladder of the class that pays, and the promise of the other; fixed by the request and the sizes."""
+
+    normal_pays: bool
+    ladder: Ladder
+    rungs: range
+    other: Promise
+    others: int
+    least: float
+
+    def budgets(self, errors: int) -> tuple[Budget, Budget]:
+        """Return the budgets of a rung, normal first."""
+        ceiling = self.ladder.ceiling(errors)
+        paid = Budget.of(self.ladder.n, ceiling, self.ladder.level)
+        share = self.other.ceiling * (ceiling / self.ladder.asked)
+        kept = Budget.of(self.others, max(share, self.least), self.other.delta)
+        return (paid, kept) if self.normal_pays else (kept, paid)
+
+    def at(self, number: int) -> tuple[Budget, Budget]:
+        """Return the budgets of a rung by its number, from 0."""
+        return self.budgets(self.rungs[number])
+
+    def spread(self, start: int, stop: int) -> range:
+        """Return the numbers of a few rungs from start to stop, the first among them, evenly spaced."""
+        return range(start, stop, max(1, ceil((stop - start) / _AT_ONCE)))
+
+    def ranks(self, numbers: range) -> Iterator[Rank]:
+        """Yield the ranks that decide whether some rungs are reached."""
+        sizes = (self.ladder.n, self.others) if self.normal_pays else (self.others, self.ladder.n)
+        for number in numbers:
+            yield from ranks_of(self.at(number), sizes)
+
+    def rule(self, thresholds: Thresholds, certified: Guarantee | None) -> Rule:
+        """Return the rule with the threshold of the class that pays: eq. (27)."""
+        tau = thresholds.alarm_from if self.normal_pays else thresholds.clear_below
+        if certified is None or tau is None:
+            return Rule(-inf, inf)
+        tau = min(tau, LARGEST)
+        return Rule(tau, tau)
+
+
+@lru_cache(maxsize=64)
+def _staircase(asked: Guarantee, sizes: tuple[int, int], highest: float) -> _Staircase:
+    """Return the staircase of a request: the larger class pays, and the normal one if both are equal."""
+    if max(sizes) > _MOST:
+        raise InputError(
+            f'overlap="raise" takes at most {_MOST:,} labels of a class, got {max(sizes):,}; "hold_fnr" and'
+            ' "hold_fpr" take any number'
+        )
+    normal_pays = sizes[0] >= sizes[1]
+    payer, other = asked.promises if normal_pays else asked.promises[::-1]
+    n, others = sizes if normal_pays else sizes[::-1]
+    # both ceilings rise by the same factor, and neither beyond the highest
+    factor = max(1.0, min(highest / payer.ceiling, highest / other.ceiling))
+    top = payer.ceiling * factor
+    ladder = Ladder(n, payer.ceiling, local_level(n, payer.ceiling, payer.delta, top), top)
+    least = upper_bound(0, others, other.delta)
+    enough = least <= max(highest, other.ceiling)
+    rungs = range(ladder.first, ladder.last + 1) if enough else range(0)
+    return _Staircase(normal_pays, ladder, rungs, other, others, least)
+
+
+def _certified(asked: Guarantee, budgets: Budgets) -> Guarantee:
+    """Return the ceilings of a rung, with the deltas that were asked for."""
+    rates = [None if budget is None else budget.rate for budget in budgets]
+    return replace(asked, max_fpr=rates[0], max_fnr=rates[1])

@@ -1,0 +1,262 @@
+import time
+from dataclasses import replace
+from math import inf, nextafter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pac_wrap import Certificate, verify
+from pac_wrap.method.bounds import upper_bound
+from pac_wrap.method.calibrate import calibrate
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.strategies.raising import Raise
+from pac_wrap.method.thresholds import Regime
+from support.ladder import rungs
+from support.strategies import LARGEST, Floats, calibrate_quietly, exact_budget, guarantee, refusal, scores
+
+FIVE = Guarantee()
+RNG = np.random.default_rng(5)
+NORMAL, NEAR, FAR = RNG.normal(0, 1, 865), RNG.normal(2, 1, 170), RNG.normal(8, 1, 170)
+
+
+def by_definition(
+    normal: Floats, anomalous: Floats, asked: Guarantee, level: float, highest: float
+) -> tuple[float, float, float] | None:
+    """Return ceilings and threshold of the first rung that is accepted, trying each in turn: eq. (27)."""
+    assert asked.fpr is not None
+    assert asked.fnr is not None
+    payer, other, paying, others = asked.fpr, asked.fnr, normal, anomalous
+    normal_pays = normal.size >= anomalous.size
+    if not normal_pays:
+        payer, other, paying, others = other, payer, others, paying
+    top = payer.ceiling * max(1.0, highest / max(payer.ceiling, other.ceiling))
+    least = 1.0 - other.delta ** (1.0 / others.size)
+    if least > max(highest, other.ceiling):
+        return None
+    first, ceilings = rungs(paying.size, payer.ceiling, level, top)
+    high, low = np.sort(normal)[::-1], np.sort(anomalous)
+    for i, ceiling in enumerate(ceilings, start=first):
+        share = max(other.ceiling * ceiling / payer.ceiling, least * (1.0 + 1e-14))
+        allowed = exact_budget(others.size, float(share), other.delta)
+        k = (i, allowed) if normal_pays else (allowed, i)
+        if k[0] is None or k[1] is None:
+            continue
+        edge = nextafter(high[k[0]], inf)
+        if edge <= low[k[1]] and edge < inf:
+            tau = min(edge if normal_pays else low[k[1]], LARGEST)
+            return (ceiling, share, tau) if normal_pays else (share, ceiling, tau)
+    return None
+
+
+@given(scores(1, 25), scores(1, 25), guarantee, st.sampled_from([0.3, 0.5, 0.9]))
+def test_the_first_rung_that_is_accepted_is_certified(
+    normal: Floats, anomalous: Floats, asked: Guarantee, highest: float
+) -> None:
+    certificate = calibrate_quietly(normal, anomalous, asked, overlap=Raise(highest))
+    paid = certificate.normal if normal.size >= anomalous.size else certificate.anomalous
+    assert paid.budget is not None
+    expected = by_definition(normal, anomalous, asked, paid.budget.delta, highest)
+    if expected is None:
+        assert certificate.certified is None
+        assert certificate.rule == Rule(-inf, inf)
+        return
+    assert certificate.certified is not None
+    found = certificate.certified.max_fpr, certificate.certified.max_fnr
+    assert found == pytest.approx(expected[:2], rel=1e-9)
+    assert certificate.rule == Rule(expected[2], expected[2])
+
+
+def test_the_larger_class_pays_and_the_normal_one_if_both_are_equal() -> None:
+    larger = calibrate(NORMAL, NEAR, overlap="raise")
+    mirrored = calibrate(-NEAR, -NORMAL, overlap="raise")
+    assert larger.certified is not None
+    assert mirrored.certified is not None
+    assert larger.certified.max_fpr == mirrored.certified.max_fnr
+    assert larger.certified.max_fnr == mirrored.certified.max_fpr
+    # the threshold lies just above a normal score, or at an anomalous one itself
+    assert nextafter(larger.rule.anomaly_from, -inf) in NORMAL
+    assert mirrored.rule.anomaly_from in -NORMAL
+    for certificate, payer, other in (
+        (larger, larger.normal, larger.anomalous),
+        (mirrored, mirrored.anomalous, mirrored.normal),
+    ):
+        assert payer.budget is not None
+        assert other.budget is not None
+        assert 0.04 < payer.budget.delta < 0.05
+        assert other.budget.delta == 0.05
+        assert certificate.certified is not None
+        assert certificate.certified.delta_fpr == certificate.certified.delta_fnr == 0.05
+    equal = calibrate(NORMAL[:170], NEAR, overlap="raise")
+    assert equal.normal.budget is not None
+    assert equal.normal.budget.delta == pytest.approx(0.0328, abs=5e-5)
+
+
+def test_separated_classes_keep_what_was_asked_for() -> None:
+    certificate = calibrate(NORMAL, FAR, overlap="raise")
+    assert certificate.certified == certificate.guarantee
+    assert certificate.separable is True
+    summary = certificate.overlap.summary(certificate.claim)
+    assert summary == "raise: kept as asked; the choice is covered by delta"
+
+
+def test_where_abstaining_would_do_without_raising_text_and_summary_say_so() -> None:
+    # 32 errors are within the whole delta, 31 within that of a rung
+    normal = np.concatenate([np.zeros(865 - 32), np.full(32, 2.0)])
+    anomalous = np.concatenate([np.full(3, 1.0), np.full(167, 3.0)])
+    certificate = calibrate(normal, np.where(anomalous == 3.0, 2.0, anomalous), overlap="raise")
+    assert calibrate(normal, np.where(anomalous == 3.0, 2.0, anomalous)).regime is Regime.SEPARATED
+    assert certificate.separable is True
+    assert certificate.certified is not None
+    assert certificate.certified.max_fpr == pytest.approx(0.0501, abs=2e-4)
+    sentence = "one threshold would keep what was asked if nothing were raised: overlap abstain decides every"
+    assert sentence in str(certificate)
+    assert sentence[1:] in list(certificate.overlap.explanation(certificate.claim))[-1]
+    raised = calibrate(NORMAL, NEAR, overlap="raise")
+    assert raised.separable is False
+    assert sentence not in str(raised)
+    assert "ceilings raised as little as can be proved; the choice is covered by delta" in str(raised)
+
+
+def test_no_ceiling_goes_beyond_the_highest() -> None:
+    for highest in (0.051, 0.1, 0.2, 0.3, 0.9):
+        certificate = calibrate(NORMAL, NEAR, overlap=Raise(highest))
+        if certificate.certified is None:
+            assert highest < 0.2
+            assert certificate.verdicts([-inf, 0.0, inf]).tolist() == [-1, -1, -1]
+            assert certificate.empty
+            assert "none could be kept" in " ".join(certificate.overlap.explanation(certificate.claim))
+        else:
+            assert max(certificate.certified.max_fpr or 1, certificate.certified.max_fnr or 1) <= highest
+    # what was asked for may be higher
+    asked = Guarantee(0.6, 0.6)
+    assert calibrate(NORMAL, NEAR, asked, overlap=Raise(0.5)).certified == asked
+    for wrong in (0.0, 1.0, -0.1, float("nan"), "much"):
+        message = refusal(lambda: Raise(wrong))  # type: ignore[arg-type]  # noqa: B023  (called at once)
+        assert message.startswith("highest must lie strictly between 0 and 1, got")
+
+
+def test_a_ratio_that_was_asked_for_is_kept() -> None:
+    certificate = calibrate(NORMAL, NEAR, Guarantee(0.04, 0.08), overlap="raise")
+    assert certificate.certified is not None
+    assert certificate.certified.max_fpr is not None
+    assert certificate.certified.max_fnr == pytest.approx(2 * certificate.certified.max_fpr, rel=1e-12)
+
+
+def test_a_class_with_too_few_labels_gets_what_they_can_keep() -> None:
+    normal, few = RNG.normal(0, 1, 1500), RNG.normal(9, 1, 30)
+    certificate = calibrate(normal, few, overlap="raise")
+    assert certificate.certified is not None
+    assert certificate.certified.max_fpr == 0.05
+    assert certificate.certified.max_fnr == upper_bound(0, 30, 0.05)
+    assert certificate.regime is Regime.SEPARATED
+    assert certificate.separable is False
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    # mirrored
+    other = calibrate(-few, -normal, overlap="raise").certified
+    assert other is not None
+    assert (other.max_fpr, other.max_fnr) == (certificate.certified.max_fnr, 0.05)
+    # both few: the larger class has no rung at what was asked for, and pays all the same
+    both = calibrate(normal[:40], few, overlap="raise").certified
+    assert both is not None
+    assert both.max_fnr is not None
+    assert both.max_fpr is not None
+    assert 0.07 < both.max_fpr < 0.11
+    assert both.max_fnr >= upper_bound(0, 30, 0.05)
+
+
+@pytest.mark.parametrize(("n", "m"), [(3, 1000), (1000, 3), (4, 4), (0, 100), (100, 0), (1, 0)])
+def test_too_few_labels_for_any_ceiling_abstain_everywhere(n: int, m: int) -> None:
+    certificate = calibrate(np.zeros(n), np.ones(m), overlap="raise")
+    assert certificate.certified is None
+    assert certificate.empty
+    assert certificate.verdicts([-inf, 0.5, inf]).tolist() == [-1, -1, -1]
+    assert certificate.regime is Regime.VACUOUS
+    text = str(certificate)
+    assert "no ceilings up to the highest allowed could be kept" in text
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    (sentence,) = certificate.overlap.explanation(certificate.claim)
+    assert sentence == "Strategy raise: too few labels for any ceiling up to 0.5."
+    assert verify(certificate, np.zeros(n), np.ones(m))
+
+
+def test_ties_are_never_split() -> None:
+    # "<=" would accept, and miss every anomaly
+    for n, m in ((300, 200), (200, 300)):
+        same = calibrate(np.zeros(n), np.zeros(m), overlap="raise")
+        assert same.certified is None
+        assert same.verdicts([0.0]).tolist() == [-1]
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize(("n", "m"), [(300, 200), (200, 300)])
+@pytest.mark.parametrize("pair", [(-inf, inf), (0.0, inf), (-inf, -0.0), (-0.0, 5e-324), (0.0, 1.0)])
+def test_infinities_and_signed_zeros(kind: Any, n: int, m: int, pair: tuple[float, float]) -> None:
+    normal, anomalous = np.full(n, pair[0], kind), np.full(m, pair[1], kind)
+    certificate = calibrate(normal, anomalous, overlap="raise")
+    if normal[0] == anomalous[0]:  # float32 has no 5e-324
+        assert certificate.certified is None
+        return
+    assert certificate.certified == certificate.guarantee
+    assert certificate.verdicts(np.array(pair, kind)).tolist() == [0, 1]
+    assert str(certificate.rule.anomaly_from) != "-0.0"
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    assert verify(certificate, normal, anomalous)
+
+
+def test_the_largest_double_and_infinity_are_one() -> None:
+    for n, m in ((300, 200), (200, 300)):
+        # between them is no threshold at which the largest double would not alarm as well
+        top = calibrate(np.full(n, LARGEST), np.full(m, inf), overlap="raise")
+        assert top.certified is None
+        below = nextafter(LARGEST, 0.0)
+        certificate = calibrate(np.full(n, below), np.full(m, inf), overlap="raise")
+        assert certificate.certified == certificate.guarantee
+        assert certificate.rule == Rule(LARGEST, LARGEST)
+        assert certificate.verdicts([below, LARGEST, inf]).tolist() == [0, 1, 1]
+
+
+def test_what_raising_says_of_itself() -> None:
+    strategy = Raise()
+    assert (strategy.word, strategy.keeps, strategy.single, strategy.proved) == ("raise", (), True, True)
+    assert strategy.needs_more_labels == "A rung of the ladder has nearly all of delta, and needs a few more."
+    certificate = calibrate(NORMAL, NEAR, overlap=strategy)
+    count = strategy.tried(FIVE, (865, 170))
+    assert 350 < count < 400
+    (sentence,) = strategy.explanation(certificate.claim)
+    assert sentence == (
+        f"Strategy raise: {count} rungs, one for each number of normal errors, were fixed beforehand; the"
+        " first that one threshold keeps is certified. The normal class pays for the choice: its delta at"
+        " each rung is 0.04092. The other keeps its delta whole."
+    )
+    assert "confidence of this level alone" in str(certificate)
+
+
+def test_verify_says_what_differs() -> None:
+    certificate = calibrate(NORMAL, NEAR, overlap="raise")
+    assert verify(certificate, NORMAL, NEAR)
+    moved = NORMAL.copy()
+    moved[:40] += 3.0
+    assert not verify(certificate, moved, NEAR)
+    assert not verify(replace(certificate, separable=True), NORMAL, NEAR)
+
+
+def test_more_labels_than_rungs_can_be_gone_through_are_refused() -> None:
+    message = refusal(lambda: list(Raise().ranks(FIVE, (10**8 + 1, 10))))
+    assert message == (
+        'overlap="raise" takes at most 100,000,000 labels of a class, got 100,000,001; "hold_fnr" and'
+        ' "hold_fpr" take any number'
+    )
+
+
+def test_a_hundred_thousand_labels_of_each_class_take_a_second() -> None:
+    rng = np.random.default_rng(0)
+    normal, anomalous = rng.normal(0, 1, 100_000), rng.normal(2.5, 1, 100_000)
+    started = time.process_time()
+    certificate = calibrate(normal, anomalous, overlap="raise")
+    assert time.process_time() - started < 1.0
+    assert certificate.certified is not None
+    assert certificate.certified.max_fpr == pytest.approx(0.1075, abs=0.003)

@@ -1,0 +1,162 @@
+import time
+from math import inf
+
+import numpy as np
+import pytest
+from scipy.special import betainccinv
+from scipy.stats import binom
+
+from pac_wrap.method import ladder as module
+from pac_wrap.method.ladder import Ladder, failure, local_level
+from support.ladder import failures, rungs, worst_failure
+from support.strategies import exact_budget
+
+CASES = [
+    (n, asked, delta, top)
+    for n in (1, 2, 5, 13, 59, 93, 170)
+    for asked in (0.01, 0.05, 0.3)
+    for delta in (0.01, 0.05, 0.3)
+    for top in (0.5, 0.9)
+]
+
+
+@pytest.mark.parametrize(("n", "level"), [(170, 0.0328), (865, 0.0409), (2000, 0.0439)])
+def test_the_reference_levels(n: int, level: float) -> None:
+    assert round(local_level(n, 0.05, 0.05, 0.5), 4) == level
+
+
+@pytest.mark.parametrize(("n", "asked", "delta", "top"), CASES)
+def test_the_failure_is_the_supremum_of_the_sum_over_all_counts(
+    n: int, asked: float, delta: float, top: float
+) -> None:
+    level = local_level(n, asked, delta, top)
+    ours, theirs = failure(n, asked, level, top), worst_failure(n, asked, level, top, between=40)
+    # the ends of the intervals are in the grid: what the code looks at, the grid looks at as well
+    assert theirs <= ours * (1.0 + 1e-9)
+    ladder = Ladder(n, asked, level, top)
+    ends = [ladder.ceiling(errors) for errors in range(ladder.first, ladder.last + 1)]
+    beyond_the_mode = all(end * (n - 1) >= ladder.first + i for i, end in enumerate(ends))
+    if beyond_the_mode:
+        assert ours == pytest.approx(theirs, rel=1e-6)
+
+
+@pytest.mark.parametrize(("n", "asked", "delta", "top"), CASES)
+def test_the_level_is_certified_on_every_rung_and_has_eight_digits(
+    n: int, asked: float, delta: float, top: float
+) -> None:
+    level = local_level(n, asked, delta, top)
+    assert 0.0 < level <= delta
+    assert worst_failure(n, asked, level, top, between=10) <= delta * (1.0 + 1e-9)
+    assert float(f"{level:.8g}") == level
+
+
+@pytest.mark.parametrize("n", [59, 93, 170, 865, 2000])
+def test_the_level_is_not_needlessly_cautious(n: int) -> None:
+    level = local_level(n, 0.05, 0.05, 0.5)
+    assert failure(n, 0.05, level, 0.5) <= 0.05
+    assert failure(n, 0.05, level * (1.0 + 1e-6), 0.5) > 0.05
+
+
+def test_every_level_is_certified_even_where_the_first_rung_jumps() -> None:
+    for n in range(1, 250):
+        assert failure(n, 0.05, local_level(n, 0.05, 0.05, 0.5), 0.5) <= 0.05
+
+
+def test_a_level_that_fails_on_later_rungs_is_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
+    # sought on a single rung, the level is found far too high
+    found = local_level(865, 0.05, 0.05, 0.5)
+    monkeypatch.setattr(module, "_HEAD", 1)
+    monkeypatch.setattr(module, "_NEGLIGIBLE", 1.0)
+    local_level.cache_clear()
+    monkeypatch.setattr(module, "failure", lambda *at: 2.0 * failure(*at) if len(at) == 4 else failure(*at))
+    lowered = local_level(865, 0.05, 0.05, 0.5)
+    local_level.cache_clear()
+    assert lowered < found
+    assert 2.0 * failure(865, 0.05, lowered, 0.5) <= 0.05
+
+
+@pytest.mark.parametrize("n", [59, 170, 865])
+def test_the_rungs_are_the_bounds_of_every_number_of_errors(n: int) -> None:
+    level = local_level(n, 0.05, 0.05, 0.5)
+    ladder = Ladder(n, 0.05, level, 0.5)
+    first, ceilings = rungs(n, 0.05, level, 0.5)
+    kept = exact_budget(n, 0.05, level)
+    assert (ladder.first, ladder.last) == (first, first + ceilings.size - 1)
+    assert (ladder.kept, first) == (kept, kept or 0)
+    ours = [ladder.ceiling(errors) for errors in range(ladder.first, ladder.last + 1)]
+    np.testing.assert_allclose(ours, ceilings, rtol=1e-9)
+    assert ours == sorted(ours)
+    # each rung certifies its ceiling, and not one more error
+    for errors, ceiling in zip(range(ladder.first, ladder.last + 1), ours, strict=True):
+        assert binom.cdf(errors, n, ceiling) <= level * (1.0 + 1e-9)
+        assert binom.cdf(errors + 1, n, ceiling) > level
+
+
+def test_too_few_points_have_no_first_rung_and_none_at_all_no_ladder() -> None:
+    few = Ladder(20, 0.05, local_level(20, 0.05, 0.05, 0.5), 0.5)
+    assert few.kept is None
+    assert few.first == 0
+    assert 0.05 < few.ceiling(0) < 0.2
+    for n in (0, 1, 2):
+        none = Ladder(n, 0.05, local_level(n, 0.05, 0.05, 0.5), 0.5)
+        assert none.last < none.first
+        assert failure(n, 0.05, none.level, 0.5) == 0.0
+
+
+def test_a_lower_top_only_truncates() -> None:
+    levels = [local_level(865, 0.05, 0.05, top) for top in (0.05, 0.06, 0.1, 0.2, 0.5, 0.9)]
+    assert levels == sorted(levels, reverse=True)
+    # a single rung, or two of which the first was asked for, keep all of delta or nearly
+    assert levels[0] == pytest.approx(0.05, abs=1e-8)
+
+
+def test_the_simplified_sum_is_the_sum_over_all_counts_at_any_place() -> None:
+    n, level = 170, 0.03
+    first, ceilings = rungs(n, 0.05, level, 0.5)
+    places = np.sort(np.random.default_rng(0).uniform(ceilings[0] * 0.8, ceilings[-1], 300))
+    expected = failures(n, first, ceilings, places)
+    found = []
+    for place in places:
+        j = int(np.searchsorted(ceilings, place))  # e_{j-1} < c <= e_j
+        i = np.arange(first + j, first + ceilings.size)
+        log_terms = binom.logpmf(i, n, place) + (n - i) * (np.log1p(-ceilings[j:]) - np.log1p(-place))
+        below = binom.cdf(first + j - 1, n, place) if j else binom.cdf(first, n, ceilings[0])
+        found.append(below + np.exp(log_terms if j else log_terms[1:]).sum())
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_blocks_and_terms_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = failure(865, 0.05, 0.04, 0.5)
+    monkeypatch.setattr(module, "_BLOCK", 7)
+    assert failure(865, 0.05, 0.04, 0.5) == pytest.approx(whole, rel=1e-12)
+    # terms that were left out are never taken for nothing
+    monkeypatch.setattr(module, "_TERMS", 1)
+    monkeypatch.setattr(module, "log", lambda _: 0.0)
+    assert failure(865, 0.05, 0.04, 0.5) == inf
+
+
+def test_interpolated_ceilings_are_those_of_scipy() -> None:
+    n, level = 3_000_000, 0.0483
+    start, stop = 140_000, 1_500_000
+    found = module._ceilings(start, stop, n, level)
+    assert found.size == stop - start
+    errors = np.random.default_rng(1).integers(start, stop, 400)
+    exact = betainccinv(errors + 1.0, n - errors, level)
+    np.testing.assert_allclose(found[errors - start], exact, rtol=1e-12)
+    assert (np.diff(found) > 0).all()
+
+
+def test_a_hundred_thousand_points_take_less_than_a_second() -> None:
+    local_level.cache_clear()
+    started = time.process_time()
+    assert local_level(100_000, 0.05, 0.05, 0.5) == 0.049129133
+    assert time.process_time() - started < 1.0
+
+
+@pytest.mark.parametrize("delta", [1e-12, 1e-3, 0.2, 0.999])
+@pytest.mark.parametrize("asked", [1e-9, 0.2, 0.999])
+def test_extreme_requests_have_a_level_too(asked: float, delta: float) -> None:
+    top = max(asked, 0.5)
+    level = local_level(500, asked, delta, top)
+    assert 0.0 < level <= delta
+    assert failure(500, asked, level, top) <= delta
