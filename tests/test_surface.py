@@ -38,6 +38,7 @@ SURFACE = [
     "Population",
     "PrecisionWarning",
     "Promise",
+    "Raise",
     "Rate",
     "Regime",
     "Request",
