@@ -14,6 +14,7 @@ NAMES = (
     "violation",
     "startup",
     "labels",
+    "curve",
     "files",
     "spark",
     "dask",

@@ -22,7 +22,7 @@ from benchmarks.peers import (
 )
 from benchmarks.record import Aim, Measure, Result
 from benchmarks.timing import Scale
-from pac_wrap import Guarantee, calibrate
+from pac_wrap import Guarantee, calibrate, certify_curve
 
 DELTA = 0.05
 # for each ceiling, the labels at which the chance to exceed it is given; power is that at the last
@@ -47,13 +47,20 @@ below), nor does the normal approximation at finite n (used from one error on). 
 among given thresholds, so their rows are shares of {draws:,} simulated calibrations with the real package:
 uniform scores, {grid} thresholds spread evenly where the rate is at most twice the ceiling. Their default
 shares delta among all thresholds (Bonferroni-Holm); `fixed_sequence` does not need to, but takes one rate
-at a time."""
+at a time. *Every threshold* is `certify_curve`: its bounds hold at all thresholds at once, so that one may be
+chosen after looking; Hoeffding's row is what the inequality of Dvoretzky, Kiefer and Wolfowitz gives for the
+same (with Massart's constant)."""
 
 
 def our_rule(normal: Floats, probes: Floats, ceiling: float, delta: float) -> Mask:
     """Return where our rule rules the normal label out."""
     asked = Guarantee(max_fpr=ceiling, max_fnr=None, delta_fpr=delta)
     return np.asarray(calibrate(normal, normal[:0], asked).thresholds.y_fp(probes) == 1)
+
+
+def our_curve(normal: Floats, probes: Floats, ceiling: float, delta: float) -> Mask:
+    """Return where the bound that holds at every threshold at once is within the ceiling."""
+    return np.asarray(certify_curve(normal, normal[:0], delta_fpr=delta).fpr(probes) <= ceiling)
 
 
 def probed(rule: Rule, n: int, ceiling: float, delta: float) -> int | None:
@@ -122,6 +129,7 @@ def _used(errors: int | None, n: int, ceiling: float) -> float:
 
 METHODS: dict[str, Budget] = {
     OURS: partial(probed, our_rule),
+    "PAC-Wrap, every threshold": partial(probed, our_curve),
     "least possible": exact_budget,
     "bound of Hoeffding and Bentkus": partial(bounded, bentkus),
     "bound of Hoeffding": partial(bounded, hoeffding),

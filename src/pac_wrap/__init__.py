@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from pac_wrap.method.calibrate import calibrate_labelled as calibrate_labelled
     from pac_wrap.method.certificate import Certificate as Certificate
     from pac_wrap.method.chunked import calibrate_chunks as calibrate_chunks
+    from pac_wrap.method.curves.certify import certify_curve as certify_curve
+    from pac_wrap.method.curves.certify import certify_curve_chunks as certify_curve_chunks
+    from pac_wrap.method.curves.certify import verify_curve as verify_curve
+    from pac_wrap.method.curves.curve import Curve as Curve
+    from pac_wrap.method.labels.until import LabelUntil as LabelUntil
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
     from pac_wrap.method.metrics import evaluate as evaluate
@@ -47,8 +52,10 @@ if TYPE_CHECKING:
     from pac_wrap.method.rule import Verdict as Verdict
     from pac_wrap.method.strategies.abstain import Abstain as Abstain
     from pac_wrap.method.strategies.algorithm1 import Algorithm1 as Algorithm1
+    from pac_wrap.method.strategies.given import Given as Given
     from pac_wrap.method.strategies.hold import Hold as Hold
     from pac_wrap.method.strategies.interface import Strategy as Strategy
+    from pac_wrap.method.strategies.looks import Looks as Looks
     from pac_wrap.method.strategies.raising import Raise as Raise
     from pac_wrap.method.thresholds import Evidence as Evidence
     from pac_wrap.method.thresholds import Regime as Regime
@@ -68,12 +75,17 @@ _HOME = {
     "method.bounds": "achievable_rate interval lower_bound min_samples upper_bound",
     "method.calibrate": "Request calibrate calibrate_labelled",
     "method.certificate": "Certificate",
+    "method.curves.certify": "certify_curve certify_curve_chunks verify_curve",
+    "method.curves.curve": "Curve",
     "method.chunked": "calibrate_chunks",
     "method.metrics": "Metrics Rate evaluate",
     "method.promise": "Budget Error Guarantee Population Promise",
+    "method.strategies.given": "Given",
     "method.strategies.hold": "Hold",
     "method.strategies.interface": "Strategy",
     "method.strategies.raising": "Raise",
+    "method.strategies.looks": "Looks",
+    "method.labels.until": "LabelUntil",
     "method.rule": "Rule Verdict",
     "method.thresholds": "Evidence Regime Thresholds",
     "method.verify": "Verification verify",

@@ -19,6 +19,7 @@ from support.shell import CERTIFICATE, GOLDEN, SCRIPT, command, invoke
 
 COMMANDS = [
     "calibrate",
+    "curve",
     "decide",
     "evaluate",
     "verify",

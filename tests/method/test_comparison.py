@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pac_wrap import Algorithm1, Guarantee, InputError, Regime, UpsideDownWarning, calibrate
-from pac_wrap.method.comparison import Contender, compare_scores
+from pac_wrap.method.comparison import Contender, compare_curves, compare_scores
 from statistical.enumeration import Answers
 from support.shell import GOLDEN, command, invoke, refused, succeeded, write
 
@@ -227,3 +227,21 @@ def test_a_missing_column_among_several_is_refused(table: Path) -> None:
         table.parent, "compare", table, "--score", "lof", "--score", "forst", "--label", "label"
     )
     assert "there is no column 'forst'; did you mean 'forest'?" in sentence
+
+
+def test_curves_share_each_delta_once_among_the_detectors() -> None:
+    contenders = compare_curves(columns(poor=1, best=3, middle=2), 0.06, 0.03)
+    assert [one.name for one in contenders] == ["best", "middle", "poor"]
+    for one in contenders:
+        assert one.curve.normal.delta == pytest.approx(0.02)
+        assert one.curve.anomalous.delta == pytest.approx(0.01)
+        kept = one.curve.balanced().guarantee
+        assert one.common_ceiling == max(kept.max_fpr or 1.0, kept.max_fnr or 1.0)
+        assert one.fnr_at(0.2) == one.curve.choose(max_fpr=0.2).guarantee.max_fnr
+        assert one.fnr_at(1e-9) == 1.0
+
+
+def test_curves_of_one_class_bound_one_rate() -> None:
+    (one,) = compare_curves({"a": (np.arange(200.0), np.zeros(200, dtype=bool))})
+    assert one.auc is None
+    assert one.common_ceiling == 1.0

@@ -177,6 +177,7 @@ def test_mean_certified_ceilings_and_what_is_broken(distance: float) -> None:
         found = calibrate(rng.normal(0, 1, 865), rng.normal(distance, 1, 170), overlap="raise")
         assert found.certified is not None
         fpr, fnr = found.certified.max_fpr, found.certified.max_fnr
+        assert fpr is not None
         assert fpr == pytest.approx(fnr, rel=1e-12)
         tau = found.rule.anomaly_from
         broken += norm.sf(tau) > fpr, norm.cdf(tau - distance) > fnr

@@ -10,7 +10,7 @@ import json
 import random
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import inf, nextafter
@@ -152,9 +152,9 @@ def said(text: str | bytes) -> str:
     return sentence
 
 
-def mutants(seed: int, count: int) -> Iterator[tuple[str, str]]:
-    """Yield a description and the text of so many certificates that were tampered with."""
-    rng, originals = random.Random(seed), [one.to_json() for one in certificates()]
+def mutants(seed: int, count: int, made: Sequence[Certificate] = ()) -> Iterator[tuple[str, str]]:
+    """Yield a description and the text of so many certificates, by default all, that were tampered with."""
+    rng, originals = random.Random(seed), [one.to_json() for one in made or certificates()]
     for _ in range(count):
         number = rng.randrange(len(originals))
         content = json.loads(originals[number])

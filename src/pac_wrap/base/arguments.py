@@ -179,6 +179,11 @@ def _anomaly_mask(array: NDArray[Any], anomaly_label: object, name: str) -> NDAr
     return mask
 
 
+def label_text(anomaly_label: object) -> str | None:
+    """Return the label that marks an anomaly as a file has it, None for the usual 1."""
+    return None if type(anomaly_label) is int and anomaly_label == 1 else str(anomaly_label)
+
+
 def as_class_mask(y: ArrayLike, anomaly_label: object = 1) -> NDArray[np.bool_]:
     """Return where y marks an anomaly, in a scikit-learn setting: two consecutive whole numbers are read too.
 

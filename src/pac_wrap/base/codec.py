@@ -25,7 +25,7 @@ _INFINITIES = {"inf": inf, "-inf": -inf}
 _NAME: Final = "name"
 # what is read at most; a certificate has about 2,500 bytes, a dozen brackets and 60 commas
 MOST_BYTES: Final = 1_000_000
-_MOST_SIGNS: Final = {"[": 100, "{": 100, ",": 1_000}
+_MOST_SIGNS: Final = {"[": 100, "{": 100}
 _MOST_DIGITS: Final = 50
 
 
@@ -33,7 +33,8 @@ def encode(value: Any, header: dict[str, Any]) -> str:
     """Return value as readable JSON text, with the header in front and a checksum behind."""
     content = header | _plain(value)
     for name, leaf in flat(value).items():
-        if isinstance(leaf, float) and is_flushed(leaf):
+        numbers = leaf if isinstance(leaf, list) else [leaf]
+        if any(isinstance(one, float) and is_flushed(one) for one in numbers):
             raise CertificateError(
                 f"{name} is a subnormal number, which this process would write as 0, since it flushes them;"
                 " call torch.set_flush_denormal(False) before you save"
@@ -41,13 +42,16 @@ def encode(value: Any, header: dict[str, Any]) -> str:
     return json.dumps(content | {"checksum": _checksum(content)}, indent=2, allow_nan=False) + "\n"
 
 
-def decode(kind: type[T], text: str | bytes, header: dict[str, Any]) -> T:
+def decode(kind: type[T], text: str | bytes, header: dict[str, Any], most_values: int = 1_000) -> T:
     """Return the value that `encode` wrote, or raise a CertificateError that says what is wrong."""
+    # a certificate, or a curve
+    noun = str(header.get("format", "certificate")).rpartition(" ")[2]
     if not isinstance(text, (str, bytes)):
         raise CertificateError(
-            f"a certificate is read from a text, got {type(text).__name__}; read a file with Certificate.load"
+            f"a {noun} is read from a text, got {type(text).__name__}; read a file with"
+            f" {noun.capitalize()}.load"
         )
-    _refuse_endless(text)
+    _refuse_endless(text, noun, most_values)
     try:
         content = json.loads(
             text,
@@ -59,20 +63,18 @@ def decode(kind: type[T], text: str | bytes, header: dict[str, Any]) -> T:
         written = content.pop("checksum", None) if isinstance(content, dict) else None
         checksum = _checksum(content)
     except (ValueError, RecursionError) as error:
-        raise CertificateError(
-            f"the certificate is not valid JSON: {error}; was another file given?"
-        ) from error
+        raise CertificateError(f"the {noun} is not valid JSON: {error}; is it the right file?") from error
     if not isinstance(content, dict):
-        raise CertificateError("the certificate is not a JSON object; was another file given?")
+        raise CertificateError(f"the {noun} is not a JSON object; is it the right file?")
     for name, expected in header.items():
         if type(content.get(name)) is not type(expected) or content[name] != expected:
-            _refuse_header(name, content.get(name), expected)
+            _refuse_header(noun, name, content.get(name), expected)
     if checksum != written:
         raise CertificateError(
-            "the certificate was changed after it was written (its checksum differs); calibrate again"
+            f"the {noun} was changed after it was written (its checksum differs); calibrate again"
         )
     body = {name: value for name, value in content.items() if name not in header}
-    value: T = _typed(kind, body, "certificate")
+    value: T = _typed(kind, body, noun)
     return value
 
 
@@ -89,18 +91,18 @@ def flat(value: Any) -> dict[str, Any]:
     return dict(walk("", _plain(value)))
 
 
-def _refuse_endless(text: str | bytes) -> None:
+def _refuse_endless(text: str | bytes, noun: str, most_values: int) -> None:
     """Refuse a text that would cost time or memory, before any of it is taken apart."""
     if len(text) > MOST_BYTES:
         raise CertificateError(
-            f"this is not a certificate: it is larger than {MOST_BYTES:,} bytes; was another file given?"
+            f"this is not a {noun}: it is larger than {MOST_BYTES:,} bytes; is it the right file?"
         )
-    for sign, most in _MOST_SIGNS.items():
+    for sign, most in (*_MOST_SIGNS.items(), (",", most_values)):
         # brackets bound the nesting, commas the number of values
         if (text.count(sign) if isinstance(text, str) else text.count(sign.encode())) > most:
             raise CertificateError(
-                f"this is not a certificate: it has more than {most:,} of the character {sign!r};"
-                " was another file given?"
+                f"this is not a {noun}: it has more than {most:,} of the character {sign!r};"
+                " is it the right file?"
             )
 
 
@@ -120,14 +122,14 @@ def _checksum(content: Any) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _refuse_header(name: str, found: Any, expected: Any) -> NoReturn:
+def _refuse_header(noun: str, name: str, found: Any, expected: Any) -> NoReturn:
     if isinstance(expected, int) and type(found) is int:
         remedy = "update pac-wrap-ad" if found > expected else "calibrate again with this version"
         raise CertificateError(
-            f"the certificate has {name} {quoted(found)}, this version reads {expected}; {remedy}"
+            f"the {noun} has {name} {quoted(found)}, this version reads {expected}; {remedy}"
         )
     raise CertificateError(
-        f"the certificate has {name} {quoted(found)} where {expected!r} is expected; was another file given?"
+        f"the {noun} has {name} {quoted(found)} where {expected!r} is expected; is it the right file?"
     )
 
 
@@ -138,7 +140,7 @@ def _refuse_constant(name: str) -> NoReturn:
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        raise ValueError("a name stands twice in one object")
+        raise ValueError("a name appears twice in one object")
     return content
 
 

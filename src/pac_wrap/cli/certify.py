@@ -1,4 +1,4 @@
-"""pac-wrap plan, demo, calibrate and compare: the way to a certificate."""
+"""pac-wrap demo, calibrate and compare: the way to a certificate."""
 
 from contextlib import ExitStack
 from importlib import import_module
@@ -27,36 +27,10 @@ from pac_wrap.errors import InputError, MissingExtraError
 NOT_CERTIFIED = 1
 
 
-def plan(
-    max_fpr: Annotated[float | None, typer.Option(help="Ceiling of the false positive rate.")] = None,
-    max_fnr: Annotated[float | None, typer.Option(help="Ceiling of the false negative rate.")] = None,
-    delta: Annotated[float, typer.Option(help="Chance that a ceiling does not hold.")] = 0.05,
-    labels: Annotated[
-        int | None, typer.Option(min=0, help="Show what this many labels of one class can certify.")
-    ] = None,
-) -> None:
-    """Say how many labels a promise needs, or what promise given labels can keep.
-
-    Examples: [bold]pac-wrap plan --max-fnr 0.05 --delta 0.05[/bold], [bold]pac-wrap plan --labels 200[/bold]
-    """
-    from rich.console import Console
-
-    from pac_wrap.method.promise import Guarantee
-    from pac_wrap.report.terminal import show_plan, show_promises
-
-    nothing_asked = max_fpr is None and max_fnr is None
-    if labels is not None:
-        Console().print(show_promises(labels, delta))
-    if not nothing_asked:
-        Console().print(show_plan(Guarantee(max_fpr, max_fnr, delta, delta)))
-    elif labels is None:
-        Console().print(show_plan(Guarantee(delta_fpr=delta, delta_fnr=delta)))
-
-
 def demo(
     seed: Annotated[int, typer.Option(min=0, help="Fixes the data and the forest.")] = 0,
     margin: Annotated[
-        float, typer.Option(min=0.0, help="Distance of the two classes in standard deviations.")
+        float, typer.Option(min=0.0, help="Distance between the two classes in standard deviations.")
     ] = 5.0,
     report: Annotated[Path | None, typer.Option(help="Also write a report: .html, .md or .json.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Also save the screen as a picture.")] = None,
@@ -119,17 +93,18 @@ def calibrate(
         Path | None, typer.Option(help="Also write a report: .html, .md or .json; reads scores into memory.")
     ] = None,
     engine: Annotated[
-        Literal["duckdb", "spark", "dask"], typer.Option(help="What reads the tables; all give the same.")
+        Literal["duckdb", "spark", "dask"],
+        typer.Option(help="What reads the tables; all give the same certificate."),
     ] = "duckdb",
     master: Annotated[
         str | None,
         typer.Option(
             help="A cluster for --engine: Spark's master, such as local[2] or spark://host:7077, or the"
-            " address of Dask's scheduler; else this machine."
+            " address of Dask's scheduler; by default this machine."
         ),
     ] = None,
 ) -> None:
-    """Certify thresholds from a table of scores and labels, larger than memory if need be.
+    """Certify thresholds from a table of scores and labels, which may be larger than memory.
 
     Exit code 0 if something is certified, 1 if there are too few labels or no threshold is possible.
 
@@ -156,7 +131,7 @@ def calibrate(
     separator = check_delimiter(delimiter)
     with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
         if engine != "duckdb":
-            calibrate_files = _on_cluster(engine, found.reader)
+            calibrate_files = on_cluster(engine, found.reader)
             certificate = calibrate_files(
                 found.files,
                 found.reader,
@@ -197,7 +172,7 @@ def calibrate(
         raise typer.Exit(NOT_CERTIFIED)
 
 
-def _on_cluster(engine: str, reader: str) -> Any:
+def on_cluster(engine: str, reader: str) -> Any:
     """Return what calibrates files with an engine other than DuckDB, which is loaded only if it is named."""
     if reader == "numpy":
         raise InputError(f"the engine {engine} does not read NumPy files; leave --engine out")
@@ -206,7 +181,9 @@ def _on_cluster(engine: str, reader: str) -> Any:
 
 def compare(
     tables: Tables,
-    score: Annotated[list[str], typer.Option("--score", help="A column of scores; give it several times.")],
+    score: Annotated[
+        list[str], typer.Option("--score", help="A column of scores; repeat it for each detector.")
+    ],
     label: Label,
     max_fpr: MaxFpr = "0.05",
     max_fnr: MaxFnr = "0.05",
@@ -215,6 +192,9 @@ def compare(
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
+    every_threshold: Annotated[
+        bool, typer.Option("--every-threshold", help="Compare bounds that hold at every threshold at once.")
+    ] = False,
 ) -> None:
     """Compare several detectors on the same labels; delta is shared, so that all promises hold at once.
 
@@ -222,8 +202,8 @@ def compare(
     """
     from rich.console import Console
 
-    from pac_wrap.method.comparison import compare_scores
-    from pac_wrap.report.terminal import show_comparison
+    from pac_wrap.method.comparison import compare_curves, compare_scores
+    from pac_wrap.report.terminal import show_comparison, show_curves
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
@@ -234,4 +214,8 @@ def compare(
         open_table(tables, score, label, delimiter=separator, progress=progress) as table,
     ):
         columns = {name: table.labelled(name, label, anomaly_label) for name in score}
-    Console().print(show_comparison(compare_scores(columns, guarantee)))
+    if every_threshold:
+        found = compare_curves(columns, guarantee.delta_fpr, guarantee.delta_fnr)
+        Console().print(show_curves(found))
+    else:
+        Console().print(show_comparison(compare_scores(columns, guarantee)))

@@ -6,8 +6,10 @@ import typer
 from typer.core import TyperGroup
 
 from pac_wrap.base.foreign import message
-from pac_wrap.cli.certify import calibrate, compare, demo, plan
+from pac_wrap.cli.certify import calibrate, compare, demo
+from pac_wrap.cli.curve import curve
 from pac_wrap.cli.paper import data, reproduce
+from pac_wrap.cli.plan import plan
 from pac_wrap.cli.process import debug, run
 from pac_wrap.cli.use import decide, evaluate, show, sql, verify
 from pac_wrap.version import __version__
@@ -68,6 +70,6 @@ def _options(
     debug(with_debug)
 
 
-for command in (calibrate, decide, evaluate, verify, show, compare, sql, plan, demo, reproduce):
+for command in (calibrate, curve, decide, evaluate, verify, show, compare, sql, plan, demo, reproduce):
     app.command()(run(command))
 app.add_typer(data)

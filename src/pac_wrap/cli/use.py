@@ -1,6 +1,7 @@
 """pac-wrap decide, sql, evaluate, verify and show: a certificate at work, and what it is worth."""
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, cast
 
@@ -12,8 +13,11 @@ from pac_wrap.errors import UpsideDownWarning
 
 if TYPE_CHECKING:
     from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.curves.curve import Curve
 
 FAILED = 1
+# the format stands in the first line of a file
+_START = 200
 
 
 def decide(
@@ -25,13 +29,13 @@ def decide(
     ] = None,
     form: Annotated[
         Literal["jsonl", "csv"],
-        typer.Option("--format", help="Format on standard output, or into a pipe or device."),
+        typer.Option("--format", help="Format for standard output, a pipe or a device."),
     ] = "jsonl",
     delimiter: Delimiter = None,
 ) -> None:
     """Add a verdict (1 anomaly, 0 normal, -1 abstains) and a prediction set to every row of a table.
 
-    CSV or JSON lines on standard input, without -o, are decided as they come, in constant memory.
+    CSV or JSON lines on standard input, without -o, are decided as they arrive, in constant memory.
 
     Cells of a CSV stay as they are; in JSON made from one, the score is a number and every other cell a text.
 
@@ -123,7 +127,7 @@ def sql(
     score: Score = "score",
     dialect: Annotated[Literal["duckdb", "postgres", "spark"], typer.Option(help="SQL dialect.")] = "duckdb",
 ) -> None:
-    """Print the rule as an SQL expression: exact, with NaN and NULL abstained.
+    """Print the rule as an exact SQL expression that abstains on NaN and NULL.
 
     Example: [bold]pac-wrap sql certificate.json --score score --dialect postgres[/bold]
     """
@@ -178,32 +182,38 @@ def verify(
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
 ) -> None:
-    """Recompute a certificate from the scores it was made of; exit code 1 if it differs.
+    """Recompute a certificate or a curve from the scores it was made from; exit code 1 if it differs.
 
-    Finds a wrong file, a missing row or a changed score: accidents, not forgers.
+    Detects a wrong file, a missing row or a changed score: accidents, not forgery.
 
     Not shown: that the detector gave these scores, that the labels are right, that nobody chose the rows.
 
     Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
     """
     from pac_wrap.method.calibrate import Request
-    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
+    from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.verify import verify_against
     from pac_wrap.tables.calibrate import calibrate_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
-    loaded = Certificate.load(certificate)
+    loaded = _certificate_or_curve(certificate)
     separator = check_delimiter(delimiter)
+    mark = 1 if anomaly_label is None else anomaly_label
     with (
         progress_bar("reading") as progress,
         open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", UpsideDownWarning)
-        asked = Request(loaded.guarantee, loaded.overlap, 1 if anomaly_label is None else anomaly_label)
-        again = calibrate_table(table, asked, score=score, label=label, score_type=loaded.score_type)
-    verification = verify_against(loaded, again)
+        read = partial(calibrate_table, table, score=score, label=label, score_type=loaded.score_type)
+        if isinstance(loaded, Curve):
+            deltas = loaded.normal.delta, loaded.anomalous.delta
+            verification = verify_curve_against(loaded, read(CurveRequest(*deltas, mark)))
+        else:
+            again = read(Request(loaded.guarantee, loaded.overlap, mark))
+            verification = verify_against(loaded, again)
     typer.echo(str(verification))
     if not verification:
         raise typer.Exit(FAILED)
@@ -215,21 +225,34 @@ def show(
         Literal["text", "markdown", "json"], typer.Option("--format", help="How to show it.")
     ] = "text",
 ) -> None:
-    """Show what a certificate promises, if it is whole and does not contradict itself.
+    """Show what a certificate or a curve promises, if it is whole and does not contradict itself.
 
-    Its checksum finds accidents, not forgers: whoever can write the file can make it fit.
+    Its checksum detects accidents, not forgery: anyone who can write the file can make it match.
 
     Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
     """
     from pac_wrap.base.foreign import escape_markdown
-    from pac_wrap.method.certificate import Certificate
-    from pac_wrap.report.words import lines_of
+    from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.report.words import lines_of, lines_of_curve
 
-    loaded = Certificate.load(certificate)
+    loaded = _certificate_or_curve(certificate)
     if form == "json":
         typer.echo(loaded.to_json(), nl=False)
     elif form == "markdown":
-        rows = (f"| {name} | {escape_markdown(text)} |" for name, text in lines_of(loaded))
-        typer.echo("\n".join(["| certificate | |", "|---|---|", *rows]))
+        curve = isinstance(loaded, Curve)
+        lines = lines_of_curve(loaded) if isinstance(loaded, Curve) else lines_of(loaded)
+        rows = (f"| {name} | {escape_markdown(text)} |" for name, text in lines)
+        typer.echo("\n".join([f"| {'curve' if curve else 'certificate'} | |", "|---|---|", *rows]))
     else:
         typer.echo(str(loaded))
+
+
+def _certificate_or_curve(path: Path) -> "Certificate | Curve":
+    """Return what a file holds; what is neither is refused as a certificate."""
+    from pac_wrap.base.codec import MOST_BYTES
+    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.curves.curve import FORMAT, Curve
+
+    with path.open("rb") as file:
+        text = file.read(MOST_BYTES + 1)
+    return Curve.from_json(text) if FORMAT.encode() in text[:_START] else Certificate.from_json(text)

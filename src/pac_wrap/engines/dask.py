@@ -25,7 +25,9 @@ from pac_wrap.engines.frames import (
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
-from pac_wrap.method.chunked import calibrate_parts
+from pac_wrap.method.chunked import Asked, T, calibrate_parts
+from pac_wrap.method.curves.certify import CurveRequest
+from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Thresholds
@@ -52,6 +54,24 @@ def calibrate(
 
     Two to four passes are made by the current scheduler; only counts come back.
     """
+    return certified(df, Request.of(guarantee, overlap, anomaly_label), score=score, label=label)
+
+
+def certify_curve(
+    df: Any,
+    delta_fpr: float = 0.05,
+    delta_fnr: float = 0.05,
+    *,
+    score: str = "score",
+    label: str = "label",
+    anomaly_label: object = 1,
+) -> Curve:
+    """Return the curve that `pac_wrap.certify_curve` gives for these two columns, byte for byte."""
+    return certified(df, CurveRequest(delta_fpr, delta_fnr, anomaly_label), score=score, label=label)
+
+
+def certified(df: Any, request: Asked[T], *, score: str, label: str) -> T:
+    """Return what a request gets from two columns."""
     _check(df, [label], [score])
     require_two(score, label)
     keys, graph = partitions_of(df[[score, label]])
@@ -68,7 +88,7 @@ def calibrate(
             raise InputError(f"the partitions cannot be read: {reason}; {remedy}") from error
         return found
 
-    return calibrate_parts(run, Request.of(guarantee, overlap, anomaly_label))
+    return calibrate_parts(run, request)
 
 
 def decide(df: Any, certificate: Certificate, *, score: str = "score") -> Any:

@@ -14,12 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from pac_wrap.base.floats import Floats
-from pac_wrap.engines.dask import calibrate, partitions_of, sum_over_partitions
+from pac_wrap.engines.dask import certified, partitions_of, sum_over_partitions
 from pac_wrap.engines.files import Layout, Reader, inspect
 from pac_wrap.engines.frames import import_package
 from pac_wrap.errors import InputError, PACWrapError
-from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.chunked import Asked, T
 from pac_wrap.tables.columns import LOOKED_AT, anomaly_marks, no_rows, number, without_case
 
 _BLOCK: Final = 1 << 25
@@ -32,14 +31,14 @@ _ILL_FORMED: Final = (ValueError, TypeError, AttributeError, LookupError, OSErro
 def calibrate_files(
     files: Sequence[Path],
     reader: Reader,
-    request: Request,
+    request: Asked[T],
     *,
     score: str = "score",
     label: str = "label",
     delimiter: str | None = None,
     master: str | None = None,
-) -> Certificate:
-    """Return the certificate of the labelled scores in some files, the one that they give in memory.
+) -> T:
+    """Return what a request gets from the labelled scores in some files, the same as in memory.
 
     Threads of this process read, or the workers of the scheduler at the address `master`, which must find
     the files under the same names. CSV and JSON are parsed once, and 9 bytes a row stay in memory.
@@ -54,9 +53,11 @@ def calibrate_files(
         if not counted.counts:
             raise no_rows([str(file) for file in files])
         marks = anomaly_marks(counted.counts, label, request.label_text)
-        certificate = calibrate(
+        certificate = certified(
             frame.assign(label=frame["label"].map_partitions(_marked, marks, meta=("label", "bool"))),
-            Request(request.guarantee, request.overlap),
+            request.with_usual_labels(),
+            score="score",
+            label="label",
         )
         found.expect(certificate.normal.n + certificate.anomalous.n)
         return certificate
@@ -76,14 +77,14 @@ def _workers(master: str | None) -> Iterator[None]:
         client = import_package("distributed", "dask").Client(master, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
-        raise InputError(f"there is no scheduler of Dask at {master}: {reason}; check its address") from error
+        raise InputError(f"there is no Dask scheduler at {master}: {reason}; check its address") from error
     with client, client.as_current(), config.set(scheduler="dask.distributed"):
         yield
 
 
 @contextmanager
 def _refusing(files: Sequence[Path]) -> Iterator[None]:
-    """Say in one sentence what is wrong with the files; Dask's own advice is no use to the user."""
+    """Say in one sentence what is wrong with the files; Dask's own advice does not help the user."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=DeprecationWarning, module="dask")

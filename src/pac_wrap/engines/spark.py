@@ -21,7 +21,9 @@ from pac_wrap.engines.spark_worker import ANSWER, added, answer, scored, unpack
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
-from pac_wrap.method.chunked import calibrate_parts
+from pac_wrap.method.chunked import Asked, T, calibrate_parts
+from pac_wrap.method.curves.certify import CurveRequest
+from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.partitions import PartitionAnswer, PartitionTask
 from pac_wrap.tables.columns import refuse_added, require_two
@@ -43,14 +45,31 @@ def calibrate(
 ) -> Certificate:
     """Return the certificate that `calibrate_labelled` gives for these two columns, byte for byte.
 
-    Two to four passes are made, and each computes the frame again; `df.cache()` spares that where it is dear.
+    Each of two to four passes computes the frame again; `df.cache()` avoids that where it is expensive.
     """
+    return certified(df, Request.of(guarantee, overlap, anomaly_label), score=score, label=label)
+
+
+def certify_curve(
+    df: Any,
+    delta_fpr: float = 0.05,
+    delta_fnr: float = 0.05,
+    *,
+    score: str = "score",
+    label: str = "label",
+    anomaly_label: object = 1,
+) -> Curve:
+    """Return the curve that `pac_wrap.certify_curve` gives for these two columns, byte for byte."""
+    return certified(df, CurveRequest(delta_fpr, delta_fnr, anomaly_label), score=score, label=label)
+
+
+def certified(df: Any, request: Asked[T], *, score: str, label: str) -> T:
+    """Return what a request gets from two columns."""
     require_two(score, label)
     check_frame(df, {score: SCORES, label: LABELS})
     # mapInArrow trips over names with dots
     number = quote_name(score, "spark") if type_of(df, score) == "float32" else _double(score)
     pairs = df.selectExpr(f"{number} AS score", f"{quote_name(label, 'spark')} AS label")
-    request = Request.of(guarantee, overlap, anomaly_label)
     return calibrate_parts(partial(sum_over_partitions, pairs), request)
 
 

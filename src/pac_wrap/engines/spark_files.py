@@ -14,10 +14,9 @@ from typing import Any, Final
 from pac_wrap.base.files import scratch_folder
 from pac_wrap.engines.files import Layout, Reader, inspect
 from pac_wrap.engines.frames import import_package
-from pac_wrap.engines.spark import LABELS, SCORES, calibrate, check_frame, type_of
+from pac_wrap.engines.spark import LABELS, SCORES, certified, check_frame, type_of
 from pac_wrap.errors import InputError, MissingExtraError
-from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.chunked import Asked, T
 from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, anomaly_marks, no_rows
 from pac_wrap.tables.sql import quote_name, quote_text, without_case_sql
 
@@ -41,14 +40,14 @@ _CSV: Final[dict[str, Any]] = {
 def calibrate_files(
     files: Sequence[Path],
     reader: Reader,
-    request: Request,
+    request: Asked[T],
     *,
     score: str = "score",
     label: str = "label",
     delimiter: str | None = None,
     master: str | None = None,
-) -> Certificate:
-    """Return the certificate of the labelled scores in some files, the one that they give in memory.
+) -> T:
+    """Return what a request gets from the labelled scores in some files, the same as in memory.
 
     The session that runs is used, else one is started with the master and stopped at the end. Its workers
     must find the files under the same names.
@@ -69,9 +68,11 @@ def calibrate_files(
         try:
             marks = anomaly_marks(_counted(frame, files, score), label, request.label_text)
             listed = ", ".join(map(quote_text, marks))
-            certificate = calibrate(
+            certificate = certified(
                 frame.selectExpr("score", f"label IN ({listed}) AS label"),
-                Request(request.guarantee, request.overlap),
+                request.with_usual_labels(),
+                score="score",
+                label="label",
             )
         finally:
             frame.unpersist()

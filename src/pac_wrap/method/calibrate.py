@@ -2,14 +2,23 @@
 
 import inspect
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import Final
 
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import ScoreType, as_anomaly_mask, as_array, as_scores, check_aligned, type_of
+from pac_wrap.base.arguments import (
+    ScoreType,
+    as_anomaly_mask,
+    as_array,
+    as_scores,
+    check_aligned,
+    label_text,
+    type_of,
+)
 from pac_wrap.base.floats import Floats
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
@@ -23,6 +32,7 @@ from pac_wrap.method.thresholds import Evidence, crossings, find_regime
 from pac_wrap.ranks.auc import is_upside_down, rough_auc
 from pac_wrap.ranks.kernels import kernels, together
 from pac_wrap.ranks.memory import Ranked, RankedInMemory, unchecked
+from pac_wrap.ranks.search import Rank
 
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {
@@ -40,8 +50,7 @@ class Request:
     guarantee : Guarantee
         The promises to keep.
     overlap : Strategy
-        What is done where the classes overlap. With a single ceiling nothing can overlap: its threshold
-        decides alone, whatever is given here.
+        What is done where the classes overlap; nothing can with a single ceiling, which decides alone.
     anomaly_label : object
         The label that marks an anomaly.
 
@@ -59,14 +68,53 @@ class Request:
     def __post_init__(self) -> None:
         as_guarantee(self.guarantee)
         overlap = as_strategy(self.overlap)
-        # with a single ceiling nothing can overlap
-        object.__setattr__(self, "overlap", overlap if len(self.guarantee.promises) == 2 else Abstain())
+        alone = overlap.single and not overlap.given and len(self.guarantee.promises) == 1
+        object.__setattr__(self, "overlap", Abstain() if alone else overlap)
 
     @property
     def label_text(self) -> str | None:
         """The label that marks an anomaly as a file has it; None stands for 0 and 1, or false and true."""
-        usual = type(self.anomaly_label) is int and self.anomaly_label == 1
-        return None if usual else str(self.anomaly_label)
+        return label_text(self.anomaly_label)
+
+    def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
+        """Yield the ranks that may be asked for, as far as the numbers of labels tell."""
+        yield from self.overlap.ranks(self.guarantee, sizes)
+
+    def with_usual_labels(self) -> "Request":
+        """Return the same for labels 0 and 1."""
+        return replace(self, anomaly_label=1)
+
+    def certify(self, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> Certificate:
+        """Return the certificate that two classes get, wherever their scores live.
+
+        Parameters
+        ----------
+        normal, anomalous : Ranked
+            The scores of each class.
+        score_type : "float64", "float32" or "float16"
+            Their type.
+
+        Returns
+        -------
+        Certificate
+        """
+        if normal.size == anomalous.size == 0:
+            raise InputError("normal and anomalous are both empty; pass at least one labelled score")
+        found = self.overlap.decide(self.guarantee, normal, anomalous)
+        # a threshold that was given is read off a curve, which knows some ranks and not the counts
+        high, low = (None, None) if self.overlap.given else crossings(normal, anomalous, found.thresholds)
+        return Certificate(
+            guarantee=self.guarantee,
+            overlap=self.overlap,
+            certified=found.certified,
+            rule=found.rule.before_rounding(score_type),
+            thresholds=found.thresholds,
+            regime=find_regime(found.thresholds, found.fpr, found.fnr),
+            normal=Evidence(normal.size, normal.digest, found.fpr, high),
+            anomalous=Evidence(anomalous.size, anomalous.digest, found.fnr, low),
+            score_type=score_type,
+            separable=found.separable,
+        )
 
     @classmethod
     def of(
@@ -82,8 +130,7 @@ class Request:
         asked : Guarantee, Request or None
             The promises; None is the usual ones. A whole request is taken as it is.
         overlap : str or Strategy, optional
-            "abstain" (the usual), "abstain_always", "raise", "hold_fnr", "hold_fpr" or "algorithm1", or a
-            strategy with options.
+            One of its words, such as "raise", or a strategy with options; see `calibrate`.
         anomaly_label : object
             The label that marks an anomaly.
 
@@ -91,11 +138,6 @@ class Request:
         -------
         Request
             The request.
-
-        Raises
-        ------
-        InputError
-            If an argument is none of those, or a request comes together with others.
         """
         if isinstance(asked, Request):
             if overlap is not None or type(anomaly_label) is not int or anomaly_label != 1:
@@ -106,11 +148,7 @@ class Request:
 
 
 def as_guarantee(given: Guarantee | None) -> Guarantee:
-    """Return what was asked for: the usual promises for None, and nothing but a `Guarantee` else.
-
-    >>> as_guarantee(None).max_fpr
-    0.05
-    """
+    """Return what was asked for: the usual promises for None, and nothing but a `Guarantee` else."""
     asked = Guarantee() if given is None else given
     if not isinstance(asked, Guarantee):
         raise InputError(f"guarantee must be a Guarantee, got {quoted(asked)}; write Guarantee(max_fpr=0.05)")
@@ -118,11 +156,7 @@ def as_guarantee(given: Guarantee | None) -> Guarantee:
 
 
 def as_strategy(overlap: str | Overlap) -> Overlap:
-    """Return the strategy that a word stands for, or the strategy itself.
-
-    >>> as_strategy("hold_fpr")
-    Hold(rate='fpr')
-    """
+    """Return the strategy that a word stands for, or the strategy itself."""
     found = WORDS.get(overlap) if isinstance(overlap, str) else overlap
     if not isinstance(found, Overlap):
         raise InputError(
@@ -235,7 +269,7 @@ def calibrate_labelled(
 
 def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreType) -> Certificate:
     # the first ranks that are asked for are bracketed in the pass that is made anyway
-    ranks = islice(request.overlap.ranks(request.guarantee, (low.size, high.size)), 2)
+    ranks = islice(request.ranks((low.size, high.size)), 2)
     wanted = {0: low.size, 1: 1} | {rank.label: rank.k for rank in ranks}
     classes = (
         partial(RankedInMemory, low, "normal", wanted[0]),
@@ -244,27 +278,7 @@ def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreTyp
     ranked = together(classes, min(low.size, high.size))
     if low.size and high.size:
         warn_if_upside_down(rough_auc(low, high), low.size, high.size)
-    return certify(request, ranked[0], ranked[1], score_type)
-
-
-def certify(request: Request, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> Certificate:
-    """Return the certificate that a request gets from two classes, wherever their scores live."""
-    if normal.size == anomalous.size == 0:
-        raise InputError("normal and anomalous are both empty; pass at least one labelled score")
-    found = request.overlap.decide(request.guarantee, normal, anomalous)
-    high, low = crossings(normal, anomalous, found.thresholds)
-    return Certificate(
-        guarantee=request.guarantee,
-        overlap=request.overlap,
-        certified=found.certified,
-        rule=found.rule.before_rounding(score_type),
-        thresholds=found.thresholds,
-        regime=find_regime(found.thresholds, found.fpr, found.fnr),
-        normal=Evidence(normal.size, normal.digest, found.fpr, high),
-        anomalous=Evidence(anomalous.size, anomalous.digest, found.fnr, low),
-        score_type=score_type,
-        separable=found.separable,
-    )
+    return request.certify(ranked[0], ranked[1], score_type)
 
 
 def warn_if_upside_down(area: float, *sizes: int) -> None:

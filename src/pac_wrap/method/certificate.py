@@ -18,15 +18,17 @@ from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
+from pac_wrap.method.strategies.given import Given
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import Claim, Outcome
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import LARGEST, Evidence, Regime, Thresholds
 from pac_wrap.ranks.precision import is_narrower, represents, rounded, straddled
 from pac_wrap.version import __version__
 
 # every strategy that a certificate can have been made with
-Overlap = Abstain | Raise | Hold | Algorithm1
+Overlap = Abstain | Raise | Hold | Algorithm1 | Looks | Given
 
 _HEADER: Final = {"format": "pac-wrap certificate", "schema": 2}
 
@@ -40,15 +42,13 @@ class Certificate:
     guarantee : Guarantee
         What was asked for.
     overlap : Strategy
-        What was done where the classes overlap, with its options.
+        What was done where the classes overlap.
     certified : Guarantee or None
         What is promised. None: no single threshold could be certified, and everything is abstained.
     rule : Rule
-        What `verdicts` follows: normal below `normal_below`, anomaly from `anomaly_from` on. It is meant for
-        scores that have not been rounded to `score_type` yet, and right for others too.
+        What `verdicts` follows, for scores that have not been rounded to `score_type` yet, and others too.
     thresholds : Thresholds
-        Evidence, found from each class by itself: `alarm_from` from the normal, `clear_below` from the
-        anomalous points.
+        Evidence, of each class by itself: `alarm_from` of the normal, `clear_below` of the anomalous points.
     regime : Regime
         How the two thresholds lie.
     normal, anomalous : Evidence
@@ -95,17 +95,14 @@ class Certificate:
         """
         if self.certified is None:
             return Thresholds(alarm_from=inf, clear_below=-inf)
-        if not self._one_threshold:
+        if not self.rule.single:
             edges = self.thresholds.before_rounding(self.score_type)
             # the largest double stands for inf, as in the rule: no score between them tells the two apart
             clear = None if edges.clear_below is None else min(edges.clear_below, LARGEST)
             return Thresholds(edges.alarm_from, clear)
-        tau = self.rule.anomaly_from
-        return Thresholds(tau, None if tau == inf else tau)
-
-    @property
-    def _one_threshold(self) -> bool:
-        return self.rule.single and len(self.guarantee.promises) == 2
+        tau, asked = self.rule.anomaly_from, self.guarantee
+        clear = None if asked.fnr is None or tau == inf else tau
+        return Thresholds(None if asked.fpr is None else tau, clear)
 
     def undecidable(self, kind: ScoreType) -> tuple[float, ...]:
         """Return the scores of a narrower type that had to be wider to be decided: a threshold is that near.
@@ -125,11 +122,11 @@ class Certificate:
         if not is_narrower(kind, self.score_type):
             return ()
         edges, behind = self.exclusions, self.deciding
-        if self._one_threshold and self.overlap.at_score:
+        if self.rule.single and self.overlap.at_score and len(self.guarantee.promises) == 2:
             behind = (float(rounded(self.rule.anomaly_from, self.score_type)),) * 2
         found = set()
         for edge, score in zip((edges.alarm_from, edges.clear_below), behind, strict=True):
-            scores = behind if self._one_threshold else (score,)
+            scores = behind if self.rule.single else (score,)
             lost = any(one is not None and not represents(kind, one) for one in scores)
             if lost and edge is not None and edge < inf:
                 found.add(straddled(edge, kind))

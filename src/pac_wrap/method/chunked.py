@@ -1,15 +1,61 @@
 """Certificates of data that does not fit in memory: the same as in memory, from a few passes over it."""
 
 from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
-from pac_wrap.method.calibrate import Request, certify, warn_if_upside_down
+from pac_wrap.base.arguments import ScoreType
+from pac_wrap.method.calibrate import Request, warn_if_upside_down
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.auc import auc
+from pac_wrap.ranks.memory import Ranked
 from pac_wrap.ranks.partitions import Partitions, RunPartitions
 from pac_wrap.ranks.passes import ChunkReader, Passes, RunPass
+from pac_wrap.ranks.search import Rank
+
+
+class _Counted(Protocol):
+    @property
+    def n(self) -> int: ...
+
+
+class Certified(Protocol):
+    """What is certified from labelled scores: it knows how many there were of each class."""
+
+    @property
+    def normal(self) -> _Counted:
+        """What the normal scores contributed."""
+
+    @property
+    def anomalous(self) -> _Counted:
+        """What the anomalous scores contributed."""
+
+
+T_co = TypeVar("T_co", bound=Certified, covariant=True)
+T = TypeVar("T", bound=Certified)
+
+
+class Asked(Protocol[T_co]):
+    """What can be asked of labelled scores, wherever they live: `Request` and `CurveRequest`."""
+
+    @property
+    def anomaly_label(self) -> object:
+        """The label that marks an anomaly."""
+
+    @property
+    def label_text(self) -> str | None:
+        """The same as a file has it; None stands for 0 and 1, or false and true."""
+
+    def ranks(self, sizes: tuple[int, int]) -> Iterable[Rank]:
+        """Return the ranks that may be asked for."""
+
+    def with_usual_labels(self) -> "Asked[T_co]":
+        """Return the same for labels 0 and 1."""
+
+    def certify(self, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> T_co:
+        """Return what two classes get."""
 
 
 def calibrate_chunks(
@@ -51,7 +97,11 @@ def calibrate_chunks(
     >>> calibrate_chunks(lambda: parts).regime.value
     'vacuous'
     """
-    request = Request.of(guarantee, overlap, anomaly_label)
+    return certify_chunks(chunks, Request.of(guarantee, overlap, anomaly_label))
+
+
+def certify_chunks(chunks: Callable[[], Iterable[tuple[ArrayLike, ArrayLike]]], request: Asked[T]) -> T:
+    """Return what is asked for of all chunks put together."""
     reader = ChunkReader(chunks, request.anomaly_label)
     passes = Passes(reader)
     certificate = _certify(request, passes)
@@ -60,7 +110,7 @@ def calibrate_chunks(
     return certificate
 
 
-def calibrate_parts(run: RunPartitions, request: Request) -> Certificate:
+def calibrate_parts(run: RunPartitions, request: Asked[T]) -> T:
     """Return the certificate of data that some engine holds in partitions: `run(task)` is one pass over it.
 
     It calls the task on every partition, wherever that lives, and returns the sum of what comes back, in
@@ -76,7 +126,7 @@ def calibrate_parts(run: RunPartitions, request: Request) -> Certificate:
     return calibrate_passes(Partitions(run, request.anomaly_label), request)
 
 
-def calibrate_passes(run: RunPass, request: Request) -> Certificate:
+def calibrate_passes(run: RunPass, request: Asked[T]) -> T:
     """Return the certificate of data whose classes and NaN somebody else has seen to.
 
     `run(task)` calls `task(normal, anomalous)` with the float64 scores of every part and adds up what comes
@@ -89,6 +139,6 @@ def calibrate_passes(run: RunPass, request: Request) -> Certificate:
     return certificate
 
 
-def _certify(request: Request, passes: Passes) -> Certificate:
-    passes.find(request.overlap.ranks(request.guarantee, passes.survey.sizes))
-    return certify(request, *passes.classes, passes.score_type)
+def _certify(request: Asked[T], passes: Passes) -> T:
+    passes.find(request.ranks(passes.survey.sizes))
+    return request.certify(*passes.classes, passes.score_type)

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 from numpy import bool_
 from numpy.typing import NDArray
 
@@ -11,6 +12,8 @@ from pac_wrap.base.arguments import Scores, check_aligned
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.curves.certify import certify_curve
+from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.auc import auc, is_upside_down
 
@@ -60,14 +63,7 @@ def compare_scores(
             abstaining = calibrate(normal, strange, share)
             single = calibrate(normal, strange, share, overlap=one_threshold)
         classes = [values for values in (normal, strange) if values.size]
-        area = auc(normal, strange) if len(classes) == 2 else None
-        if area is not None and is_upside_down(area, normal.size, strange.size):
-            warnings.warn(
-                f"{name!r}: anomalies score lower than normal points (AUC {area:.3f});"
-                " if it is upside down, negate it",
-                UpsideDownWarning,
-                stacklevel=2,
-            )
+        area = _area(name, normal, strange)
         contenders.append(
             Contender(
                 name,
@@ -78,3 +74,61 @@ def compare_scores(
             )
         )
     return sorted(contenders, key=lambda one: (one.abstained, one.common_ceiling, one.name))
+
+
+@dataclass(frozen=True, slots=True)
+class CurveContender:
+    """One detector: its AUC, and what it certifies at every threshold."""
+
+    name: str
+    auc: float | None
+    curve: Curve
+
+    @property
+    def common_ceiling(self) -> float:
+        """The least ceiling that some threshold keeps for both rates; 1 if none does."""
+        _, fpr, fnr = self.curve.steps()
+        return float(np.maximum(fpr, fnr).min())
+
+    def fnr_at(self, max_fpr: float) -> float:
+        """Return the least bound of the FNR where the FPR keeps a ceiling; 1 if it does nowhere."""
+        _, fpr, fnr = self.curve.steps()
+        return float(fnr[fpr <= max_fpr].min(initial=1.0))
+
+
+def compare_curves(
+    columns: Mapping[str, tuple[Scores, NDArray[bool_]]], delta_fpr: float = 0.05, delta_fnr: float = 0.05
+) -> list[CurveContender]:
+    """Return the detectors, the one with the least common ceiling first; all bounds of all hold at once.
+
+    Each delta is divided once, among the detectors; any threshold of any of them may then be chosen.
+
+    >>> labels = np.arange(400) >= 200
+    >>> a, b = compare_curves({"one": (np.arange(400.0), labels), "two": (np.arange(400.0) % 300, labels)})
+    >>> a.name, a.curve.normal.delta
+    ('one', 0.025)
+    """
+    contenders = []
+    for name, (scores, anomalous) in columns.items():
+        check_aligned("scores", scores, "labels", anomalous)
+        normal, strange = scores[~anomalous], scores[anomalous]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UpsideDownWarning)
+            curve = certify_curve(normal, strange, delta_fpr / len(columns), delta_fnr / len(columns))
+        contenders.append(CurveContender(name, _area(name, normal, strange), curve))
+    return sorted(contenders, key=lambda one: (one.common_ceiling, one.name))
+
+
+def _area(name: str, normal: Scores, anomalous: Scores) -> float | None:
+    """Return the AUC of a detector, None without one of the classes; warn if it is upside down."""
+    if not (normal.size and anomalous.size):
+        return None
+    area = auc(normal, anomalous)
+    if is_upside_down(area, normal.size, anomalous.size):
+        warnings.warn(
+            f"{name!r}: anomalies score lower than normal points (AUC {area:.3f});"
+            " if it is upside down, negate it",
+            UpsideDownWarning,
+            stacklevel=3,
+        )
+    return area

@@ -55,12 +55,15 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
 def contradictions(claim: Claim, strategy: Strategy) -> Iterator[str]:
     """Yield what does not fit together, the quick checks first: those behind them may rely on these."""
     yield from _sizes(claim)
-    if strategy.single and len(claim.asked.promises) == 1:
+    if strategy.single and not strategy.given and len(claim.asked.promises) == 1:
         yield f"{strategy.word} needs two ceilings, and one is asked for"
         return
     yield from strategy.problems(claim)
     yield from _thresholds(claim)
-    yield from _crossing(claim)
+    if not strategy.given:
+        yield from _crossing(claim)
+    elif claim.crossing != (None, None):
+        yield "no crossing points are counted where the threshold was given"
 
 
 def _sizes(claim: Claim) -> Iterator[str]:

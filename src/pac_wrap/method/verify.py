@@ -8,7 +8,7 @@ from typing import Final
 
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import Scores, as_array, as_scores, type_of
+from pac_wrap.base.arguments import Scores, ScoreType, as_array, as_scores, type_of
 from pac_wrap.base.codec import flat
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
@@ -85,8 +85,8 @@ def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
         again = calibrate(
-            _as_made(certificate, normal, "normal"),
-            _as_made(certificate, anomalous, "anomalous"),
+            as_made(certificate.score_type, normal, "normal"),
+            as_made(certificate.score_type, anomalous, "anomalous"),
             Request(certificate.guarantee, certificate.overlap),
         )
     kind = certificate.score_type
@@ -98,9 +98,9 @@ def verify_against(certificate: Certificate, again: Certificate) -> Verification
     return Verification(tuple(_differences(certificate, again)))
 
 
-def _as_made(certificate: Certificate, scores: ArrayLike, name: str) -> Scores:
-    """Return scores as the certificate saw them, as doubles; rounded, unless they have lost digits since."""
-    given, kind = as_array(scores, name), certificate.score_type
+def as_made(kind: ScoreType, scores: ArrayLike, name: str) -> Scores:
+    """Return scores as calibration saw them, as doubles; rounded, unless they have lost digits since."""
+    given = as_array(scores, name)
     values = as_scores(given, name)
     return rounded(values, kind) if is_narrower(kind, type_of(given)) else values
 

@@ -46,11 +46,7 @@ def promise(certificate: Certificate) -> str:
 promised about missed anomalies.'
     """
     if certificate.certified is None:
-        tried = certificate.overlap.tried(certificate.guarantee, certificate.claim.sizes)
-        return (
-            f"Nothing is promised: one threshold keeps none of the {tried:,} promises that were tried,"
-            " so every point is left undecided."
-        )
+        return f"Nothing is promised, since {certificate.overlap.unreached}: every point is left undecided."
     both = error_rates(certificate)
     kept = [rate for rate in both if rate.kept]
     lacking = [rate for rate in both if rate.lacks_labels]
@@ -231,6 +227,8 @@ def _label_more(rate: ErrorRate) -> Iterator[str]:
         return
     needed = min_samples(rate.asked, rate.asked_delta)
     if n >= needed:
+        if rate.lacks_labels:  # enough for one promise at one look, but more than that is covered
+            yield f"Label more {rate.kind} points (at hand {n:,}, needed at least {rate.needed:,})."
         return
     yield (
         f"Label more {rate.kind} points (at hand {n:,}, needed at least {needed:,}, missing {needed - n:,})."

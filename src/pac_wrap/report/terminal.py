@@ -11,14 +11,16 @@ from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
 
 from pac_wrap.base.foreign import visible
-from pac_wrap.base.rounding import rounded_up
+from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
 from pac_wrap.method.bounds import achievable_rate, min_samples
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.comparison import Contender
+from pac_wrap.method.comparison import Contender, CurveContender
 from pac_wrap.method.metrics import Metrics, exceeded
 from pac_wrap.method.promise import Guarantee
 
 _TOLERATED = (0, 1, 2, 5, 10)
+# ceilings of the FPR at which detectors are compared
+_SHOWN = (0.01, 0.05, 0.1)
 BLOCKS = " ▁▂▃▄▅▆▇█"
 _FULL = len(BLOCKS) - 1
 # a cell of rich's drawings, and how far it reaches below the line that its letters stand on
@@ -104,7 +106,30 @@ def show_comparison(contenders: list[Contender]) -> RenderableType:
             f"{kept}{' *' if one.common_ceiling == lowest and one.single.certified else '  '}",
         )
     return Group(
-        f"each with {shared}", table, "* the best; one threshold: the least ceiling that both rates keep"
+        f"each with {shared}", table, "* the best; one threshold: the lowest ceiling that both rates keep"
+    )
+
+
+def show_curves(contenders: list[CurveContender]) -> RenderableType:
+    """Return what each detector certifies at every threshold, the best in each respect marked with a star."""
+    table = Table(box=SIMPLE_HEAD)
+    for name in ("score", "AUC", "both rates at most", *(f"FNR at FPR <= {one}" for one in _SHOWN)):
+        table.add_column(name, justify="left" if name == "score" else "right")
+    rows = [[one.common_ceiling, *(one.fnr_at(rate) for rate in _SHOWN)] for one in contenders]
+    best = [min(column) for column in zip(*rows, strict=True)]
+    for one, row in zip(contenders, rows, strict=True):
+        marked = (
+            f"{rounded_up(value)}{' *' if value == least < 1.0 else '  '}"
+            for value, least in zip(row, best, strict=True)
+        )
+        table.add_row(Text(visible(one.name)), "" if one.auc is None else f"{one.auc:.4f}", *marked)
+    joint = rounded_down(
+        confidence_left(
+            *(side.delta for one in contenders for side in (one.curve.normal, one.curve.anomalous))
+        )
+    )
+    return Group(
+        table, f"* the best; all bounds of all detectors, at every threshold, hold together with {joint}"
     )
 
 

@@ -5,13 +5,21 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final
 
+import numpy as np
+
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
+from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.sampling import OF_DRAWS
+from pac_wrap.method.strategies.given import TOGETHER
 from pac_wrap.method.thresholds import Evidence, Regime
 from pac_wrap.report.numbers import ceiling, confidence, exact, floored
 from pac_wrap.report.subject import ErrorRate, error_rates
 
 _NOTHING: Final = "not promised"
+# ceilings of the FPR that a curve is shown at
+_CEILINGS: Final = (0.01, 0.05, 0.1)
 
 
 def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
@@ -26,10 +34,11 @@ def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
     lines += [("regime", f"{certificate.regime.value}: {certificate.regime.explanation}")]
     lines += [("", sentence) for sentence in diagnosis_of(certificate)]
     chosen = certificate.overlap.tried(certificate.guarantee, certificate.claim.sizes) > 1
-    lines += [(name, _evidence(one, chosen)) for name, _, one in _classes(certificate)]
+    of = f"confidence of this {certificate.overlap.choices} alone" if chosen else "exact confidence"
+    lines += [(name, _evidence(one, of)) for name, _, one in _classes(certificate)]
     if certificate.sampling is not None:
         lines += [("series", str(certificate.sampling)), ("", certificate.sampling.worth)]
-    if certificate.overlap.single:
+    if chosen or certificate.overlap.single:
         lines += [("overlap", certificate.overlap.summary(certificate.claim))]
     texts = map(str, certificate.assumptions)
     return lines + [("" if i else "assumes", text) for i, text in enumerate(texts)]
@@ -103,7 +112,7 @@ def _classes(certificate: Certificate) -> tuple[tuple[str, str, Evidence], ...]:
 def _promised(certificate: Certificate) -> str:
     certified = certificate.certified
     if certified is None:
-        return "nothing: no single threshold can be certified at any level tried; every point is abstained"
+        return f"nothing: {certificate.overlap.unreached}; every point is abstained"
     kept = {rate.name for rate in error_rates(certificate) if rate.kept}
     promises = [promise for promise in certified.promises if promise.name in kept]
     if not promises:
@@ -121,13 +130,12 @@ def _rule(certificate: Certificate) -> str:
     return f"{clear}, {alarm}, abstain between"
 
 
-def _evidence(evidence: Evidence, chosen: bool) -> str:
+def _evidence(evidence: Evidence, of: str) -> str:
     text = f"{evidence.n:,} scores"
     if evidence.budget is None:
         return f"{text}, nothing promised"
     if evidence.budget.errors is None:
         return f"{text}, too few for any error budget"
-    of = "confidence of this level alone" if chosen else "exact confidence"
     return f"{text}, error budget {evidence.budget.errors:,}, {of} {rounded_down(evidence.budget.confidence)}"
 
 
@@ -155,3 +163,36 @@ def _errors(errors: int | None) -> str:
 
 def _crossing(crossing: int | None) -> str:
     return "not counted" if crossing is None else f"{crossing:,}"
+
+
+def lines_of_curve(curve: Curve) -> list[tuple[str, str]]:
+    """Return what a curve says, as pairs of a heading and a text: what a few ceilings cost the other rate."""
+    lines = [
+        (name, f"{side.n:,} scores, every bound of the {rate} holds with {confidence(side.delta)}")
+        for name, rate, side in (("normal", "FPR", curve.normal), ("anomalous", "FNR", curve.anomalous))
+    ]
+    found = [(f"FPR <= {rounded_up(rate)}", _chosen(curve, rate)) for rate in _CEILINGS]
+    lines += [("" if place else "keeps", f"{name}: {text}") for place, (name, text) in enumerate(found)]
+    _, fpr, fnr = curve.steps()
+    if (np.maximum(fpr, fnr) < 1.0).any():
+        balanced = curve.balanced()
+        lines += [("balanced", f"{_bounds_of(balanced)}, anomaly from {balanced.rule.anomaly_from!r} on")]
+    joint = rounded_down(confidence_left(curve.normal.delta, curve.anomalous.delta))
+    lines += [("holds", f"at every threshold at once, however it is chosen; both rates jointly {joint}")]
+    lines += [("", TOGETHER)]
+    texts = map(str, OF_DRAWS)
+    return lines + [("" if i else "assumes", text) for i, text in enumerate(texts)]
+
+
+def _chosen(curve: Curve, rate: float) -> str:
+    try:
+        found = curve.choose(max_fpr=rate)
+    except InputError:
+        return "no threshold"
+    return f"{_bounds_of(found)}, anomaly from {found.rule.anomaly_from!r} on"
+
+
+def _bounds_of(certificate: Certificate) -> str:
+    certified = certificate.guarantee
+    rates = (("FPR", certified.max_fpr), ("FNR", certified.max_fnr))
+    return ", ".join(f"{name} <= {'1' if rate is None else rounded_up(rate)}" for name, rate in rates)

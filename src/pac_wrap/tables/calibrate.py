@@ -13,7 +13,9 @@ from pac_wrap.base.arguments import ScoreType
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
-from pac_wrap.method.chunked import calibrate_passes
+from pac_wrap.method.chunked import Asked, T, calibrate_passes
+from pac_wrap.method.curves.certify import CurveRequest
+from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.passes import PassTask
@@ -103,7 +105,7 @@ class LabelledScores:
         self._table.check_scores(self._score)
         self.check_labels()
         raise InputError(
-            f"{', '.join(self._table.names)} changed while it was read; do not change it meanwhile"
+            f"{', '.join(self._table.names)} changed while it was read; do not change it while it is read"
         )
 
     def _mark_sql(self) -> str:
@@ -143,10 +145,35 @@ def calibrate(
     Labels are compared as text: 0/1 or true/false, or `anomaly_label` and one other value. The delimiter of a
     CSV is found from its header, unless it is given.
     """
+    request = Request.of(guarantee, overlap, 1 if anomaly_label is None else anomaly_label)
+    return _of_files(files, request, score, label, delimiter)
+
+
+def certify_curve(
+    files: str | PathLike[str] | Sequence[str | PathLike[str]],
+    delta_fpr: float = 0.05,
+    delta_fnr: float = 0.05,
+    *,
+    score: str = "score",
+    label: str = "label",
+    anomaly_label: str | None = None,
+    delimiter: str | None = None,
+) -> Curve:
+    """Return the curve of labelled scores in files or patterns, in bounded memory; see `calibrate`."""
+    request = CurveRequest(delta_fpr, delta_fnr, 1 if anomaly_label is None else anomaly_label)
+    return _of_files(files, request, score, label, delimiter)
+
+
+def _of_files(
+    files: str | PathLike[str] | Sequence[str | PathLike[str]],
+    request: Asked[T],
+    score: str,
+    label: str,
+    delimiter: str | None,
+) -> T:
     listed = [files] if isinstance(files, (str, PathLike)) else files
     if not listed:
         raise InputError("files are empty; name at least one file or pattern")
-    request = Request.of(guarantee, overlap, 1 if anomaly_label is None else anomaly_label)
     with open_table(
         [fspath(file) for file in listed], [score], label, passes=True, delimiter=check_delimiter(delimiter)
     ) as table:
@@ -155,13 +182,13 @@ def calibrate(
 
 def calibrate_table(
     table: Table,
-    request: Request,
+    request: Asked[T],
     *,
     score: str,
     label: str,
     score_type: ScoreType | None = None,
-) -> Certificate:
-    """Return the certificate of two columns of an open table; wider scores are rounded to `score_type`."""
+) -> T:
+    """Return what a request gets from two columns of a table; wider scores are rounded to `score_type`."""
     labelled = LabelledScores(table, score, label, request.label_text, score_type)
     certificate = calibrate_passes(labelled, request)
     if request.label_text is not None and not certificate.anomalous.n:

@@ -112,6 +112,7 @@ def test_public_names_are_what_they_are() -> None:
         "CertificateDisplay",
         "Style",
         "new_axes",
+        "plot_affordable",
         "plot_ambiguity",
         "plot_boxes",
         "plot_held_out",

@@ -13,6 +13,7 @@ from pac_wrap import Guarantee, evaluate
 from pac_wrap.base.arguments import Scores
 from pac_wrap.report.figures import (
     new_axes,
+    plot_affordable,
     plot_ambiguity,
     plot_boxes,
     plot_held_out,
@@ -39,6 +40,7 @@ def every_figure(normal: Scores, anomalous: Scores, promise: Guarantee) -> dict[
         "boxes": lambda **page: plot_boxes(two, one, normal, anomalous, **page),
         "rates": lambda **page: plot_rates(two, normal, anomalous, **page),
         "single rates": lambda **page: plot_rates(one, normal, anomalous, **page),
+        "affordable": lambda **page: plot_affordable(6860, 140, **page),
         "ambiguity": lambda **page: plot_ambiguity(normal, anomalous, rates, rates[:5], **page),
         "held out": lambda **page: plot_held_out(two, metrics, **page),
     }

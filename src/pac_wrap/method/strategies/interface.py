@@ -63,6 +63,11 @@ class Strategy(ABC):
     single: ClassVar[bool] = True
     # whether a single threshold is itself a calibration score
     at_score: ClassVar[bool] = False
+    # whether the threshold was given and not found: one side may then be promised alone, and no points cross
+    given: ClassVar[bool] = False
+    # what `tried` counts, and why nothing is certified if none of them succeeds
+    choices: ClassVar[str] = "level"
+    unreached: ClassVar[str] = "no single threshold can be certified at any level tried"
 
     @property
     def word(self) -> str:

@@ -119,7 +119,7 @@ class Raise(Strategy):
         if stair.rungs:
             paid = found.fpr if stair.normal_pays else found.fnr
             errors = None if paid is None else paid.errors
-            if errors not in stair.rungs:
+            if errors is None or errors not in stair.rungs:
                 yield f"the budgets are those of none of {len(stair.rungs):,} rungs"
                 return
             budgets = stair.budgets(errors)

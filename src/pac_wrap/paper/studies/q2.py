@@ -217,7 +217,7 @@ def _findings(devnet: list[Wrapped], runs: list[Wrapped]) -> Iterator[str]:
     count = sum(one.two.fpr.value > LEVEL for one in runs) + sum(one.two.fnr.value > LEVEL for one in runs)
     yield (
         f"Two thresholds: {count} of {2 * len(runs)} test rates lie above {LEVEL}. On average at most"
-        f" {2 * len(runs) * LEVEL:.1f} of the true rates do, and a test part adds its own chance."
+        f" {2 * len(runs) * LEVEL:.1f} of the true rates do, and a test part adds its own variation."
     )
     certified = [single for one in runs for name, single in one.singles.items() if name != PRINTED]
     broken = sum(single.broken for single in certified)

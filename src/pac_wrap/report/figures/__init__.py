@@ -12,6 +12,8 @@ except ImportError as error:
         'figures need matplotlib, which is not installed: pip install "pac-wrap-ad[plot]"'
     ) from error
 
+from pac_wrap.report.figures.affordable import plot_affordable
+from pac_wrap.report.figures.curve import plot_curve
 from pac_wrap.report.figures.display import CertificateDisplay
 from pac_wrap.report.figures.distributions import plot_boxes, plot_scores
 from pac_wrap.report.figures.plan import plot_ambiguity, plot_plan
@@ -22,8 +24,10 @@ __all__ = [
     "CertificateDisplay",
     "Style",
     "new_axes",
+    "plot_affordable",
     "plot_ambiguity",
     "plot_boxes",
+    "plot_curve",
     "plot_held_out",
     "plot_plan",
     "plot_rates",

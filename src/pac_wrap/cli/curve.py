@@ -1,0 +1,120 @@
+"""pac-wrap curve: bounds at every threshold at once, and the certificate of one that is chosen from them."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from pac_wrap.cli.certify import NOT_CERTIFIED, on_cluster
+from pac_wrap.cli.options import AnomalyLabel, Delimiter, DeltaFnr, DeltaFpr, Label, Score, Tables, keep_apart
+from pac_wrap.cli.process import progress_bar
+from pac_wrap.errors import InputError
+
+if TYPE_CHECKING:
+    from pac_wrap.method.curves.certify import CurveRequest
+    from pac_wrap.method.curves.curve import Curve
+
+
+def curve(
+    tables: Tables,
+    score: Score,
+    label: Label,
+    delta_fpr: DeltaFpr = None,
+    delta_fnr: DeltaFnr = None,
+    anomaly_label: AnomalyLabel = None,
+    delimiter: Delimiter = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to save the curve.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Also draw it: .svg, .png or .pdf.")] = None,
+    max_fpr: Annotated[float | None, typer.Option(help="Choose the threshold that keeps this FPR.")] = None,
+    max_fnr: Annotated[float | None, typer.Option(help="Choose the threshold that keeps this FNR.")] = None,
+    at: Annotated[float | None, typer.Option(help="Choose this threshold.")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Where to save the certificate of the threshold that is chosen.")
+    ] = None,
+    engine: Annotated[
+        Literal["duckdb", "spark", "dask"], typer.Option(help="What reads the tables; all give the same.")
+    ] = "duckdb",
+    master: Annotated[str | None, typer.Option(help="A cluster for --engine; else this machine.")] = None,
+) -> None:
+    """Bound both error rates at every threshold at once, so that one may be chosen after looking.
+
+    Without a choice the curve is shown in a few lines, else the certificate of the threshold that is chosen.
+
+    Exit code 1 if no threshold keeps the ceiling; the curve itself is saved all the same.
+
+    Example: [bold]pac-wrap curve scores.csv --score score --label label -o curve.json[/bold]
+    """
+    from pac_wrap.base.files import whole_file, write_text
+    from pac_wrap.method.curves.certify import CurveRequest
+
+    if sum(one is not None for one in (max_fpr, max_fnr, at)) > 1:
+        raise InputError("--max-fpr, --max-fnr and --at each choose a threshold; give one of them")
+    if certificate is not None and max_fpr is max_fnr is at is None:
+        raise InputError("--certificate needs a threshold: choose it with --max-fpr, --max-fnr or --at")
+    if figure is not None and figure.suffix not in (".svg", ".png", ".pdf"):
+        raise InputError(f"a figure ends in .svg, .png or .pdf, got {figure}")
+    if master is not None and engine == "duckdb":
+        raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
+    keep_apart(tables, output, figure, certificate)
+    request = CurveRequest(
+        0.05 if delta_fpr is None else delta_fpr,
+        0.05 if delta_fnr is None else delta_fnr,
+        1 if anomaly_label is None else anomaly_label,
+    )
+    found = _read(tables, request, score, label, delimiter, engine, master)
+    chosen, ceiling, reason = None, max_fnr if max_fpr is None else max_fpr, ""
+    if at is not None:
+        chosen = found.at(at)
+    elif ceiling is not None:
+        try:
+            chosen = found.choose(max_fpr=max_fpr, max_fnr=max_fnr)
+        except InputError as error:
+            if not 0.0 < ceiling < 1.0:
+                raise
+            reason = str(error)
+    with ExitStack() as files:  # all of them, or none
+        if output is not None:
+            write_text(files.enter_context(whole_file(output)), found.to_json())
+        if certificate is not None and chosen is not None:
+            write_text(files.enter_context(whole_file(certificate)), chosen.to_json())
+        if figure is not None:
+            from matplotlib.figure import Figure
+
+            drawn = found.plot().figure
+            assert isinstance(drawn, Figure)
+            drawn.savefig(files.enter_context(whole_file(figure)), format=figure.suffix[1:])
+    typer.echo(reason or str(found if chosen is None else chosen))
+    if reason:
+        raise typer.Exit(NOT_CERTIFIED)
+
+
+def _read(
+    tables: list[str],
+    request: "CurveRequest",
+    score: str,
+    label: str,
+    delimiter: str | None,
+    engine: str,
+    master: str | None,
+) -> "Curve":
+    from pac_wrap.tables.calibrate import calibrate_table
+    from pac_wrap.tables.find import found_files
+    from pac_wrap.tables.table import open_found
+    from pac_wrap.tables.text_format import check_delimiter
+
+    separator = check_delimiter(delimiter)
+    with progress_bar("reading") as progress, found_files(tables) as found:
+        if engine != "duckdb":
+            made: Curve = on_cluster(engine, found.reader)(
+                found.files,
+                found.reader,
+                request,
+                score=score,
+                label=label,
+                delimiter=separator,
+                master=master,
+            )
+            return made
+        with open_found(found, [score], label, passes=True, delimiter=separator, progress=progress) as table:
+            return calibrate_table(table, request, score=score, label=label)

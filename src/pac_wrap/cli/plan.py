@@ -1,0 +1,121 @@
+"""pac-wrap plan: before there are labels, or enough of them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pac_wrap.cli.options import AnomalyLabel, Delimiter, keep_apart
+from pac_wrap.cli.process import progress_bar
+from pac_wrap.errors import InputError
+
+if TYPE_CHECKING:
+    from pac_wrap.method.labels.plan import Pilot
+    from pac_wrap.method.promise import Guarantee
+
+
+def plan(
+    max_fpr: Annotated[float | None, typer.Option(help="Ceiling of the false positive rate.")] = None,
+    max_fnr: Annotated[float | None, typer.Option(help="Ceiling of the false negative rate.")] = None,
+    delta: Annotated[float, typer.Option(help="Chance that a ceiling does not hold.")] = 0.05,
+    labels: Annotated[
+        int | None, typer.Option(min=0, help="Show what this many labels of one class can certify.")
+    ] = None,
+    normal: Annotated[int | None, typer.Option(min=0, help="How many normal labels there are.")] = None,
+    anomalous: Annotated[int | None, typer.Option(min=0, help="How many anomalous labels there are.")] = None,
+    svg: Annotated[
+        Path | None, typer.Option(help="Also draw the ceilings that --normal and --anomalous can keep.")
+    ] = None,
+    pilot: Annotated[
+        list[str] | None,
+        typer.Option(help="Scores and labels of a pilot sample: say how many more are likely to be needed."),
+    ] = None,
+    score: Annotated[str | None, typer.Option(help="The pilot's column of scores.")] = None,
+    label: Annotated[
+        str | None, typer.Option(help="The pilot's column of labels: 0/1 or true/false.")
+    ] = None,
+    anomaly_label: AnomalyLabel = None,
+    delimiter: Delimiter = None,
+    sequential: Annotated[
+        bool, typer.Option("--sequential", help="Plan for labels that are looked at as they come.")
+    ] = False,
+    every: Annotated[int, typer.Option(help="With --sequential: labels of a class between two looks.")] = 20,
+    up_to: Annotated[int, typer.Option(help="With --sequential: labels of a class at the last look.")] = 2000,
+    true_rate: Annotated[
+        list[float] | None,
+        typer.Option(help="With --sequential: a true rate of errors to plan for; give it several times."),
+    ] = None,
+) -> None:
+    """Say how many labels a promise needs, or what promise given labels can keep.
+
+    Examples: [bold]pac-wrap plan --max-fnr 0.05 --delta 0.05[/bold],
+    [bold]pac-wrap plan --normal 6860 --anomalous 140[/bold],
+    [bold]pac-wrap plan --pilot scores.csv --score score --label label[/bold],
+    [bold]pac-wrap plan --sequential --max-fpr 0.05 --true-rate 0.02[/bold]
+    """
+    from rich.console import Console
+
+    from pac_wrap.method.promise import Guarantee
+    from pac_wrap.method.strategies.looks import Looks
+    from pac_wrap.report.planner import show_affordable, show_pilot, show_sequential
+    from pac_wrap.report.terminal import show_plan, show_promises
+
+    given = [rate for rate in (max_fpr, max_fnr) if rate is not None]
+    asked = (
+        Guarantee(max_fpr, max_fnr, delta, delta) if given else Guarantee(delta_fpr=delta, delta_fnr=delta)
+    )
+    keep_apart(pilot or [], svg)
+    counted = normal is not None or anomalous is not None
+    if svg is not None and not counted:
+        raise InputError("--svg draws what --normal and --anomalous can keep; give one of them, or both")
+    if true_rate and not sequential:
+        raise InputError("--true-rate is what --sequential plans for; give both, or neither")
+    shown = []
+    if labels is not None:
+        shown.append(show_promises(labels, delta))
+    if counted:
+        shown.append(show_affordable(normal, anomalous, delta, given))
+        if svg is not None:
+            _draw(svg, normal, anomalous, delta)
+    if pilot:
+        shown.append(show_pilot(_read(pilot, score, label, anomaly_label, delimiter, asked), asked))
+    if sequential:
+        shown.append(show_sequential(asked, Looks(every, up_to), true_rate or None))
+    if not shown or (given and labels is not None):
+        shown.append(show_plan(asked))
+    for one in shown:
+        Console().print(one)
+
+
+def _draw(svg: Path, normal: int | None, anomalous: int | None, delta: float) -> None:
+    from pac_wrap.base.files import write_whole
+    from pac_wrap.report.figures import plot_affordable, to_svg
+
+    figure = plot_affordable(normal, anomalous, delta=delta).get_figure(root=True)
+    assert figure is not None
+    figure.set_facecolor("#FFFFFF")  # a file does not know the page it will stand on
+    write_whole(svg, to_svg(figure, alt="Ceilings that so many labels of each class can keep") + "\n")
+
+
+def _read(
+    pilot: list[str],
+    score: str | None,
+    label: str | None,
+    anomaly_label: str | None,
+    delimiter: str | None,
+    asked: "Guarantee",
+) -> "Pilot":
+    """Return what a pilot sample says."""
+    from pac_wrap.method.labels.plan import pilot_of
+    from pac_wrap.tables.table import open_table
+    from pac_wrap.tables.text_format import check_delimiter
+
+    if score is None or label is None:
+        raise InputError("--pilot needs the columns of its scores and labels; give --score and --label")
+    separator = check_delimiter(delimiter)
+    with (
+        progress_bar("reading") as progress,
+        open_table(pilot, [score], label, delimiter=separator, progress=progress) as table,
+    ):
+        scores, anomalous = table.labelled(score, label, anomaly_label)
+    return pilot_of(scores[~anomalous], scores[anomalous], asked)

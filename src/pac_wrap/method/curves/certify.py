@@ -1,0 +1,217 @@
+"""Labelled scores in, certified curve out: from memory, from chunks, and from passes over anything."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pac_wrap.base.arguments import ScoreType, as_array, as_scores, label_text, type_of
+from pac_wrap.base.floats import Floats
+from pac_wrap.base.foreign import quoted
+from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.method.calibrate import warn_if_upside_down
+from pac_wrap.method.chunked import certify_chunks
+from pac_wrap.method.curves.band import check_delta
+from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.curves.side import CurveSide, curve_ranks
+from pac_wrap.method.verify import Verification, as_made
+from pac_wrap.ranks.auc import rough_auc
+from pac_wrap.ranks.kernels import digest, together
+from pac_wrap.ranks.memory import Ranked, RankedInMemory
+from pac_wrap.ranks.search import Rank
+
+# from so many scores of each class on, a thread for each pays
+_MANY: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class CurveRequest:
+    """What a curve is asked for, checked apart from any score; every entrance that takes a request takes it.
+
+    >>> CurveRequest(delta_fpr=0.01).delta_fnr
+    0.05
+    """
+
+    delta_fpr: float = 0.05
+    delta_fnr: float = 0.05
+    anomaly_label: object = 1
+
+    def __post_init__(self) -> None:
+        for name in ("delta_fpr", "delta_fnr"):
+            object.__setattr__(self, name, check_delta(name, getattr(self, name)))
+
+    @property
+    def label_text(self) -> str | None:
+        """The label that marks an anomaly as a file has it; None stands for 0 and 1, or false and true."""
+        return label_text(self.anomaly_label)
+
+    def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
+        """Yield the ranks that both bands are anchored at."""
+        yield from curve_ranks(sizes, (self.delta_fpr, self.delta_fnr))
+
+    def with_usual_labels(self) -> "CurveRequest":
+        """Return the same for labels 0 and 1."""
+        return replace(self, anomaly_label=1)
+
+    def certify(self, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> Curve:
+        """Return the curve of two classes, wherever their scores live."""
+        if normal.size == anomalous.size == 0:
+            raise InputError("normal and anomalous are both empty; pass at least one labelled score")
+        sides = CurveSide.of(0, normal, self.delta_fpr), CurveSide.of(1, anomalous, self.delta_fnr)
+        return Curve(*sides, score_type)
+
+
+class _Sorted(RankedInMemory):
+    """Scores in memory, all in order: for a thousand ranks that is faster than selecting them."""
+
+    def __init__(self, scores: Floats) -> None:
+        self.size, self.digest = scores.size, digest(scores)
+        self._scores = np.sort(scores)
+
+    def kth_smallest(self, k: int) -> float:
+        """Return the k-th smallest score, counting from 1."""
+        return float(self._scores[k - 1])
+
+
+def certify_curve(
+    normal: ArrayLike, anomalous: ArrayLike, delta_fpr: float = 0.05, delta_fnr: float = 0.05
+) -> Curve:
+    """Return bounds of both error rates that hold at every threshold at once: eq. (46).
+
+    Parameters
+    ----------
+    normal, anomalous : array-like of float
+        The scores of each class, higher for what is more anomalous; infinities are scores too. One class may
+        be empty: its rate is then bounded by 1.
+    delta_fpr, delta_fnr : float
+        The chance, over draws of the calibration points, that some bound of the rate does not hold.
+
+    Returns
+    -------
+    Curve
+        The bounds, and the certificates of any threshold.
+
+    Raises
+    ------
+    InputError
+        If scores are not one-dimensional numbers, contain NaN, or there is none at all.
+
+    Warns
+    -----
+    UpsideDownWarning
+        If anomalies score significantly lower than normal points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> curve = certify_curve(rng.normal(0, 1, 2000), rng.normal(3, 1, 500))
+    >>> certificate = curve.choose(max_fpr=0.05)
+    >>> print(certificate.certified)
+    FPR <= 0.04979 (confidence 0.95), FNR <= 0.1484 (confidence 0.95)
+    """
+    request = CurveRequest(delta_fpr, delta_fnr)
+    given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
+    low, high = as_scores(given[0], "normal"), as_scores(given[1], "anomalous")
+    if low.size and high.size:
+        warn_if_upside_down(rough_auc(low, high), low.size, high.size)
+    many = min(low.size, high.size) > _MANY
+    classes = [partial(_Sorted, one) for one in (low, high)]
+    normal_scores, anomalous_scores = together(classes) if many else [one() for one in classes]
+    return request.certify(normal_scores, anomalous_scores, type_of(*given))
+
+
+def certify_curve_chunks(
+    chunks: Callable[[], Iterable[tuple[ArrayLike, ArrayLike]]],
+    delta_fpr: float = 0.05,
+    delta_fnr: float = 0.05,
+    *,
+    anomaly_label: object = 1,
+) -> Curve:
+    """Return the curve that `certify_curve` gives for all chunks put together, byte for byte.
+
+    Parameters
+    ----------
+    chunks : callable
+        Starts a fresh iteration over pairs of scores and labels, the same pairs each time.
+    delta_fpr, delta_fnr : float
+        The chance that some bound of the rate does not hold.
+    anomaly_label : object
+        The label that marks an anomaly.
+
+    Returns
+    -------
+    Curve
+        That of all scores together.
+
+    Raises
+    ------
+    InputError
+        If a chunk is no pair of scores and labels, or the chunks change between two passes.
+
+    Examples
+    --------
+    >>> parts = [([0.1, 0.9], [0, 1]), ([], []), ([0.2], [0])]
+    >>> certify_curve_chunks(lambda: parts) == certify_curve([0.1, 0.2], [0.9])
+    True
+    """
+    return certify_chunks(chunks, CurveRequest(delta_fpr, delta_fnr, anomaly_label))
+
+
+def verify_curve(curve: Curve, normal: ArrayLike, anomalous: ArrayLike) -> Verification:
+    """Recompute a curve from the scores it was made of, and say where the two differ.
+
+    Parameters
+    ----------
+    curve : Curve
+        What is to be verified.
+    normal, anomalous : array-like of float
+        The calibration scores of each class, rounded to the curve's type if theirs is wider.
+
+    Returns
+    -------
+    Verification
+        True if nothing differs; printed, it says what does.
+
+    Raises
+    ------
+    InputError
+        If the first argument is no curve, or scores are none.
+
+    Examples
+    --------
+    >>> curve = certify_curve([0.1, 0.2], [0.8, 0.9])
+    >>> bool(verify_curve(curve, [0.2, 0.1], [0.8, 0.9]))
+    True
+    """
+    if not isinstance(curve, Curve):
+        raise InputError(f"curve must be a Curve, got {quoted(curve)}; load a file with Curve.load")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        again = certify_curve(
+            as_made(curve.score_type, normal, "normal"),
+            as_made(curve.score_type, anomalous, "anomalous"),
+            curve.normal.delta,
+            curve.anomalous.delta,
+        )
+    return verify_curve_against(curve, again)
+
+
+def verify_curve_against(curve: Curve, again: Curve) -> Verification:
+    """Compare a curve with one that was made anew."""
+    sides = (("normal", curve.normal, again.normal), ("anomalous", curve.anomalous, again.anomalous))
+    return Verification(tuple(text for side in sides for text in _differences(*side)))
+
+
+def _differences(name: str, found: CurveSide, expected: CurveSide) -> Iterator[str]:
+    for field in ("n", "digest", "delta"):
+        value, other = getattr(found, field), getattr(expected, field)
+        if value != other:
+            yield f"{name}.{field} is {value!r} in the curve, {other!r} from the scores"
+    if found.n == expected.n and found.scores != expected.scores:
+        wrong = sum(a != b for a, b in zip(found.scores, expected.scores, strict=True))
+        yield f"{wrong:,} of the {len(found.scores):,} {name} scores in the curve are not at their ranks"

@@ -1,0 +1,190 @@
+"""One class's part of a curve: the ranks that its band is anchored at, with their bounds and scores."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf, isnan, nextafter
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import ScoreType, as_float, as_scores
+from pac_wrap.base.floats import Bits, from_order_key, order_key, order_keys
+from pac_wrap.base.foreign import quoted
+from pac_wrap.errors import InputError
+from pac_wrap.method.curves.band import band_of
+from pac_wrap.method.promise import Budget
+from pac_wrap.ranks.memory import Ranked, kth_largest, kth_smallest
+from pac_wrap.ranks.precision import represents
+from pac_wrap.ranks.search import Rank
+
+Rates = NDArray[np.float64]
+# eight digits of a level are the same on every machine, but for the last
+_CLOSE: Final = 1e-6
+# thresholds at which no score is declared an anomaly, and every one
+_NEVER: Final = np.uint64(order_key(inf))
+_ALWAYS: Final = np.uint64(order_key(-inf))
+
+
+@dataclass(frozen=True, slots=True)
+class CurveSide:
+    """The steps of one class: at most `ranks[j]` errors beyond `scores[j]`, and `bounds[j]` for their rate.
+
+    Parameters
+    ----------
+    n : int
+        How many calibration points there were.
+    digest : str
+        A digest of their scores, in any order.
+    delta : float
+        The chance that some bound does not hold.
+    level : float
+        The local level of the band: each bound is that of Clopper and Pearson at it, eq. (46).
+    ranks : tuple of int
+        The counts of errors that have a bound of their own.
+    bounds : tuple of float
+        Their bounds; above the last rank the bound is 1.
+    scores : tuple of float
+        The (rank + 1)-th largest normal score, or the (rank + 1)-th smallest anomalous one.
+
+    Examples
+    --------
+    >>> from pac_wrap import certify_curve
+    >>> certify_curve([0.1, 0.2, 0.3], [0.9]).normal.scores
+    (0.3, 0.2, 0.1)
+    """
+
+    n: int
+    digest: str
+    delta: float
+    level: float
+    ranks: tuple[int, ...]
+    bounds: tuple[float, ...]
+    scores: tuple[float, ...]
+
+    @classmethod
+    def of(cls, label: int, scores: Ranked, delta: float) -> "CurveSide":
+        """Return the steps of one class, wherever its scores live."""
+        band = band_of(scores.size, delta)
+        ranks = band.ranks.tolist()
+        find = kth_smallest if label else kth_largest
+        found = tuple(find(scores, rank + 1) for rank in ranks)
+        return cls(
+            scores.size, scores.digest, delta, band.level, tuple(ranks), tuple(band.bounds.tolist()), found
+        )
+
+    @property
+    def rates(self) -> Rates:
+        """The bounds, and 1 behind the last."""
+        return np.array([*self.bounds, 1.0])
+
+    def budget(self, bound: float) -> Budget | None:
+        """Return the budget of a bound of this class, None for 1."""
+        return None if bound >= 1.0 else Budget.of(self.n, bound, self.level)
+
+    def score_at(self, errors: int | None) -> float:
+        """Return the score beyond which at most so many points are errors."""
+        return self.scores[bisect_left(self.ranks, errors or 0)]
+
+    def false_alarms(self, keys: Bits) -> Rates:
+        """Return, for normal scores, the bound at each threshold: that of the first score below it."""
+        scores = order_keys(np.array(self.scores[::-1]))
+        rates = self.rates[scores.size - np.searchsorted(scores, keys)]
+        return np.where(keys == _NEVER, 0.0, rates)
+
+    def misses(self, keys: Bits) -> Rates:
+        """Return, for anomalous scores, the bound at each threshold: that of the first score not below."""
+        rates = self.rates[np.searchsorted(order_keys(np.array(self.scores)), keys)]
+        return np.where(keys == _NEVER, 1.0, np.where(keys == _ALWAYS, 0.0, rates))
+
+
+def problems(normal: CurveSide, anomalous: CurveSide, kind: ScoreType) -> Iterator[str]:
+    """Yield what does not follow from the bands of so many points, or is not in order."""
+    if not normal.n + anomalous.n:
+        yield "there is no score in either class"
+    for rises, side in ((False, normal), (True, anomalous)):
+        if not re.fullmatch(r"[0-9a-f]{16}", side.digest):
+            yield f"{quoted(side.digest)} is no digest of scores, which has 16 hexadecimal digits"
+        band = band_of(side.n, side.delta)
+        if side.ranks != tuple(band.ranks.tolist()) or not (
+            len(side.bounds) == len(side.scores) == len(side.ranks)
+        ):
+            yield f"{side.n:,} points have other ranks than these {len(side.ranks):,}"
+            return
+        levels = np.array([side.level, *side.bounds]), np.array([band.level, *band.bounds])
+        if not np.allclose(*levels, rtol=_CLOSE, atol=0.0):
+            yield f"the level and the bounds are not those of {side.n:,} points at delta = {side.delta}"
+        keys = [order_key(score) for score in side.scores]
+        if any((a > b if rises else a < b) for a, b in pairwise(keys)):
+            yield "the scores are not in the order of their ranks"
+        if not all(represents(kind, score) for score in side.scores):
+            yield f"some score is no {kind}"
+
+
+def threshold_keys(thresholds: ArrayLike) -> Bits:
+    """Return whole numbers that compare as thresholds do; one if a single threshold is given.
+
+    >>> bool(threshold_keys(0.5) < threshold_keys([0.6]))
+    True
+    """
+    if np.ndim(thresholds):
+        return order_keys(as_scores(thresholds, "thresholds"))
+    number = as_float(thresholds)
+    if isnan(number):
+        raise InputError(f"a threshold must be a number, got {quoted(thresholds)}")
+    return np.array([order_key(number)], dtype=np.uint64)
+
+
+def curve_ranks(sizes: tuple[int, int], deltas: tuple[float, float]) -> Iterator[Rank]:
+    """Yield the ranks that a curve of so many normal and anomalous points is made of.
+
+    >>> sorted(curve_ranks((2, 1), (0.05, 0.05)))
+    [Rank(label=0, k=1), Rank(label=0, k=2), Rank(label=1, k=1)]
+    """
+    yield from (Rank(0, sizes[0] - rank) for rank in band_of(sizes[0], deltas[0]).ranks.tolist())
+    yield from (Rank(1, rank + 1) for rank in band_of(sizes[1], deltas[1]).ranks.tolist())
+
+
+def cells(scores: Iterable[float]) -> Rates:
+    """Return a finite threshold from each range in which no bound changes: the middle where it has two ends.
+
+    Between two neighbouring scores a < b that is the range (a, b].
+
+    >>> cells([1.0, 3.0]).tolist()
+    [1.0, 2.0, 3.0000000000000004]
+    """
+    ends = [from_order_key(key) for key in sorted({order_key(score) for score in scores})]
+    if not ends:
+        return np.zeros(1)
+    places = [ends[0], *(_between(low, high) for low, high in pairwise(ends)), nextafter(ends[-1], inf)]
+    return np.array([place for place in places if abs(place) < inf])
+
+
+def _between(low: float, high: float) -> float:
+    """Return a number above low, and not above high, in the middle if both are finite."""
+    least = nextafter(low, inf)
+    if high == inf:
+        return least
+    if low == -inf:
+        return high
+    return min(max(least, low / 2.0 + high / 2.0), high)
+
+
+def best(kept: Rates, other: Rates, ceiling: float) -> int | None:
+    """Return which pair of bounds keeps a ceiling with the least other bound; None if no one does.
+
+    Of several the one whose kept bound is least; but if nothing is known of the other rate, the largest: the
+    ceiling is then used as far as it goes.
+
+    >>> best(np.array([0.3, 0.2, 0.1]), np.array([0.1, 0.4, 0.4]), 0.25)
+    2
+    """
+    allowed = np.flatnonzero(kept <= ceiling)
+    if not allowed.size:
+        return None
+    least = other[allowed].min()
+    ties = allowed[other[allowed] == least]
+    return int(ties[np.argmin(kept[ties] if least < 1.0 else -kept[ties])])

@@ -1,0 +1,154 @@
+"""How many labels until a promise is likely: the chance that their errors stay within budget."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import nextafter
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betainc, betaln, gammaln
+
+from pac_wrap.base.arguments import as_scores, check_rate
+from pac_wrap.errors import InputError
+from pac_wrap.method.binomial import check_errors
+from pac_wrap.method.bounds import min_samples
+from pac_wrap.method.labels.sequential import Masses, first_success, look_budgets
+from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.strategies.looks import Looks
+
+# budgets are tried up to so many errors; whoever needs more is told so
+MOST_ERRORS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """How many labels a chance needs, and how many errors are tolerated among them.
+
+    >>> Need(311, 9).labels
+    311
+    """
+
+    labels: int
+    errors: int
+
+
+def needed(
+    promise: Promise, chances: Sequence[float], within: Callable[[int, int], float]
+) -> list[Need | None]:
+    """Return the fewest labels whose errors stay within budget with each chance: eq. (66).
+
+    `within(k, n)` is the chance of at most k errors among n. None where no budget of up to 500 errors is
+    enough. Between two budgets more labels only make it less likely, so those where a budget rises are tried.
+
+    >>> from pac_wrap.method.binomial import cdf
+    >>> needed(Guarantee().promises[0], [0.9], lambda errors, n: cdf(errors, n, 0.02))
+    [Need(labels=311, errors=9)]
+    """
+    found: list[Need | None] = [None] * len(chances)
+    for errors in range(MOST_ERRORS + 1):
+        labels = min_samples(promise.ceiling, promise.delta, errors)
+        chance = within(errors, labels)
+        found = [
+            Need(labels, errors) if one is None and chance >= wanted else one
+            for one, wanted in zip(found, chances, strict=True)
+        ]
+        if None not in found:
+            break
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Errors counted in a pilot sample, and what they say of a rate: Jeffreys' posterior.
+
+    >>> round(Counted(1, 60).below(0.05), 3), round(Counted(1, 60).within(2, 124), 3)
+    (0.895, 0.534)
+    """
+
+    errors: int
+    n: int
+
+    def __post_init__(self) -> None:
+        check_errors(self.errors, self.n)
+
+    def below(self, ceiling: float) -> float:
+        """Return the chance that the rate is below a ceiling."""
+        return float(betainc(self.errors + 0.5, self.n - self.errors + 0.5, ceiling))
+
+    def within(self, errors: int, n: int) -> float:
+        """Return the chance of at most so many errors among n fresh points: eq. (67)."""
+        a, b = self.errors + 0.5, self.n - self.errors + 0.5
+        i = np.arange(errors + 1.0)
+        ways = gammaln(n + 1.0) - gammaln(i + 1.0) - gammaln(n - i + 1.0)
+        return min(1.0, float(np.exp(ways + betaln(i + a, n - i + b) - betaln(a, b)).sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """The threshold of a pilot sample that most likely keeps both ceilings, and the errors counted there."""
+
+    threshold: float
+    normal: Counted
+    anomalous: Counted
+
+
+def pilot_of(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee) -> Pilot:
+    """Return the threshold of a pilot sample at which both rates are most likely below their ceilings.
+
+    >>> pilot_of([0.1, 0.2, 0.8], [0.7, 0.9], Guarantee()).threshold
+    0.7
+    """
+    low, high = np.sort(as_scores(normal, "normal")), np.sort(as_scores(anomalous, "anomalous"))
+    fpr, fnr = guarantee.fpr, guarantee.fnr
+    if fpr is None or fnr is None:
+        raise InputError("a pilot sample needs two ceilings, since one alone never fails; set both")
+    if not low.size or not high.size:
+        raise InputError(
+            f"a pilot sample needs points of both classes, got {low.size:,} normal and {high.size:,}"
+            " anomalous; label some of each"
+        )
+    taus = np.unique(np.append(low, high))
+    alarms = low.size - np.searchsorted(low, taus, side="left")
+    misses = np.searchsorted(high, taus, side="left")
+    kept = betainc(alarms + 0.5, low.size - alarms + 0.5, fpr.ceiling)
+    kept = kept * betainc(misses + 0.5, high.size - misses + 0.5, fnr.ceiling)
+    best = np.flatnonzero(kept == kept.max())
+    place = best[best.size // 2]
+    return Pilot(
+        float(taus[place]), Counted(int(alarms[place]), low.size), Counted(int(misses[place]), high.size)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """When a class that is looked at as labels come is first within budget, at one true rate of errors."""
+
+    looks: range
+    chances: Masses
+
+    @property
+    def success(self) -> float:
+        """The chance that some look is within its budget; never quite 1, as every label may be an error."""
+        return min(nextafter(1.0, 0.0), float(self.chances.sum()))
+
+    @property
+    def expected(self) -> float:
+        """How many labels are used on average, those without success included."""
+        return float(self.chances @ np.array(self.looks)) + (1.0 - self.success) * self.looks[-1]
+
+    def quantile(self, share: float) -> int | None:
+        """Return the labels at which this share of all runs has succeeded; None if it never has."""
+        place = int(np.searchsorted(self.chances.cumsum(), share))
+        return self.looks[place] if place < len(self.looks) else None
+
+
+def stopping(promise: Promise, looks: Looks, rate: float) -> Stopping:
+    """Return when a class succeeds at a threshold where its true rate of errors is this: eq. (62).
+
+    >>> found = stopping(Guarantee().promises[0], Looks(), 0.02)
+    >>> found.quantile(0.5), round(found.expected)
+    (240, 286)
+    """
+    budgets = look_budgets(promise.ceiling, looks.local(promise), looks.looks)
+    return Stopping(looks.looks, first_success(check_rate("true rate", rate), looks.looks, budgets))

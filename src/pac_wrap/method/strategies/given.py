@@ -1,0 +1,158 @@
+"""A threshold that was given, by whatever choice: its rates are bounded by bands that hold at all."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf, isclose, isfinite
+from typing import ClassVar, Final
+
+from pac_wrap.base.arguments import as_float
+from pac_wrap.base.floats import order_key
+from pac_wrap.base.foreign import quoted
+from pac_wrap.errors import InputError
+from pac_wrap.method.curves.band import band_of
+from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.strategies.interface import (
+    DIGITS,
+    Budgets,
+    Claim,
+    Class,
+    Outcome,
+    Strategy,
+    end_problems,
+)
+from pac_wrap.method.thresholds import Thresholds, alarm_from, clear_below
+from pac_wrap.ranks.memory import count_below
+from pac_wrap.ranks.search import Rank
+
+# a level has eight digits, of which the last may differ between machines
+_LEVELS: Final = 1e-6
+TOGETHER: Final = (
+    "A curve and another certificate of the same labels hold together only with their deltas added."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Given(Strategy):
+    """One threshold that was chosen freely, even after looking; what it keeps is read off a curve.
+
+    Made by `Curve.at` and the choices of a curve. The ceilings are the bounds of eq. (46), which hold at
+    every threshold at once, so it does not matter how this one was chosen.
+
+    Parameters
+    ----------
+    threshold : float
+        An anomaly is declared from here on.
+
+    Examples
+    --------
+    >>> from pac_wrap import certify_curve
+    >>> certify_curve(range(500), range(400, 900)).at(450).overlap
+    Given(threshold=450.0)
+    """
+
+    tag: ClassVar[str] = "curve"
+    given: ClassVar[bool] = True
+    threshold: float
+
+    def __post_init__(self) -> None:
+        number = as_float(self.threshold)
+        if not isfinite(number):
+            raise InputError(
+                f"threshold must be a finite number, got {quoted(self.threshold)}; the largest double stands"
+                " for an alarm at inf alone"
+            )
+        object.__setattr__(self, "threshold", number)
+
+    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
+        """Yield nothing: which ranks are needed depends on counts."""
+        yield from ()
+
+    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
+        """Return the bounds that the errors at the threshold have in the two bands."""
+        fpr = budget_at(normal.size - count_below(normal, self.threshold), normal.size, asked.delta_fpr)
+        fnr = budget_at(count_below(anomalous, self.threshold), anomalous.size, asked.delta_fnr)
+        thresholds = Thresholds(
+            None if fpr is None else alarm_from(normal, fpr.errors),
+            None if fnr is None else clear_below(anomalous, fnr.errors),
+        )
+        return outcome_at(self.threshold, (asked.delta_fpr, asked.delta_fnr), (fpr, fnr), thresholds)
+
+    def problems(self, claim: Claim) -> Iterator[str]:
+        """Yield what does not follow from the bands of so many points."""
+        asked, found = claim.asked, claim.found
+        for rate, budget, n, delta in (
+            ("FPR", found.fpr, claim.sizes[0], asked.delta_fpr),
+            ("FNR", found.fnr, claim.sizes[1], asked.delta_fnr),
+        ):
+            if budget is not None:
+                yield from _band_problems(rate, budget, n, delta)
+        edges = found.thresholds
+        key = order_key(self.threshold)
+        if edges.alarm_from is not None and order_key(edges.alarm_from) > key:
+            yield f"the threshold {self.threshold!r} lies below alarm_from = {edges.alarm_from!r}"
+        if edges.clear_below is not None and order_key(edges.clear_below) < key:
+            yield f"the threshold {self.threshold!r} lies above clear_below = {edges.clear_below!r}"
+        expected = outcome_at(
+            self.threshold, (asked.delta_fpr, asked.delta_fnr), (found.fpr, found.fnr), edges
+        )
+        if expected.certified != asked:
+            yield "what is asked for must be what the curve promises at the threshold"
+        yield from end_problems(claim, expected.certified, expected.rule)
+
+    def summary(self, claim: Claim) -> str:
+        """Return that the threshold was chosen freely."""
+        return "curve: one threshold, chosen freely; the ceilings are bounds that hold at all of them"
+
+    def explanation(self, claim: Claim) -> Iterator[str]:
+        """Yield why a choice after looking is covered, and what is not."""
+        yield (
+            "Strategy curve: one threshold, read off a certified curve. Its bounds hold at every threshold at"
+            " once, so this one may have been chosen after looking, however that was done."
+        )
+        yield TOGETHER
+
+    def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
+        """Return how many different promises the bands hold, for both classes together."""
+        return sum(
+            band_of(n, delta).ranks.size
+            for n, delta in zip(sizes, (asked.delta_fpr, asked.delta_fnr), strict=True)
+        )
+
+
+def outcome_at(
+    threshold: float, deltas: tuple[float, float], budgets: Budgets, thresholds: Thresholds
+) -> Outcome:
+    """Return what two budgets amount to at a threshold; nothing, and no verdict, without either."""
+    fpr, fnr = budgets
+    if fpr is None and fnr is None:
+        return Outcome(fpr, fnr, thresholds, None, Rule(-inf, inf))
+    max_fpr, max_fnr = (None if one is None else one.rate for one in budgets)
+    return Outcome(fpr, fnr, thresholds, Guarantee(max_fpr, max_fnr, *deltas), Rule(threshold, threshold))
+
+
+def budget_at(errors: int, n: int, delta: float) -> Budget | None:
+    """Return the budget whose ceiling so many errors among n have in the band of eq. (46); None at 1.
+
+    >>> budget_at(0, 119, 0.05).rate <= 0.05, budget_at(119, 119, 0.05)
+    (True, None)
+    """
+    band = band_of(n, delta)
+    place = int(band.anchors(errors))
+    return None if place == band.ranks.size else Budget.of(n, float(band.bounds[place]), band.level)
+
+
+def _band_problems(rate: str, budget: Budget, n: int, delta: float) -> Iterator[str]:
+    band = band_of(n, delta)
+    if not isclose(budget.delta, band.level, rel_tol=_LEVELS):
+        yield f"the local level of the {rate} for {n:,} points is {band.level}, not {budget.delta}"
+        return
+    if budget.errors is None or budget.errors not in band.ranks:
+        yield f"{budget.errors} errors are no rank at which the band of the {rate} is anchored"
+        return
+    bound = float(band.bounds[int(band.anchors(budget.errors))])
+    if not isclose(budget.rate, bound, rel_tol=_LEVELS):
+        yield f"the bound of the {rate} at {budget.errors:,} errors is {bound}, not {budget.rate}"
+    exact = Budget.of(n, budget.rate, budget.delta)
+    if exact.errors != budget.errors or not abs(exact.confidence - budget.confidence) <= DIGITS:
+        yield f"the exact confidence of the {rate} is not {budget.confidence}"

@@ -1,0 +1,207 @@
+"""Labels that are looked at as they come: one delta for all looks, whichever of them is the last."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf, isfinite
+from typing import ClassVar
+
+from pac_wrap.base.arguments import as_float
+from pac_wrap.base.floats import order_key, unsigned_zero
+from pac_wrap.base.foreign import quoted
+from pac_wrap.errors import InputError
+from pac_wrap.method.binomial import error_budget, exact_confidence
+from pac_wrap.method.labels.sequential import local_delta, looks_of
+from pac_wrap.method.promise import Budget, Guarantee, Promise
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.strategies.interface import (
+    Budgets,
+    Claim,
+    Class,
+    Outcome,
+    Strategy,
+    budget_problems,
+    end_problems,
+    ranks_of,
+)
+from pac_wrap.method.thresholds import LARGEST, Thresholds, find_thresholds
+from pac_wrap.ranks.search import Rank
+
+
+@dataclass(frozen=True, slots=True)
+class Looks(Strategy):
+    """The ceilings asked for, at whatever look one stops: each look has a budget at a local delta, eq. (60).
+
+    Each class is looked at whenever `every` more of its own points are labelled. One delta covers all looks,
+    so the certificate of any of them is true with the delta asked for, and the first that succeeds may be
+    kept: eq. (61). Between two looks the budget is that of the last one, eq. (65). `LabelUntil` does the
+    looking.
+
+    Parameters
+    ----------
+    every : int
+        How many labels of a class there are from one look to the next.
+    up_to : int
+        How many labels of a class are looked at, at most.
+    threshold : float, optional
+        The one threshold to certify, fixed before any score was seen. By default it is found by rank, and
+        classes that overlap are abstained on between two.
+
+    Raises
+    ------
+    InputError
+        If the looks are none, or too many, or the threshold is no finite number.
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate
+    >>> certificate = calibrate(range(200), range(300, 500), overlap=Looks(every=20, up_to=2000))
+    >>> certificate.normal.budget.delta, certificate.normal.budget.errors
+    (0.0074044621, 2)
+    """
+
+    tag: ClassVar[str] = "looks"
+    single: ClassVar[bool] = False
+    choices: ClassVar[str] = "look"
+    unreached: ClassVar[str] = "the errors at the threshold that was given are not within their budgets"
+    every: int = 20
+    up_to: int = 2000
+    threshold: float | None = field(default=None, metadata={"optional": True})
+
+    def __post_init__(self) -> None:
+        looks = looks_of(self.every, self.up_to)
+        object.__setattr__(self, "every", looks.start)
+        object.__setattr__(self, "up_to", int(self.up_to))
+        if self.threshold is not None:
+            tau = as_float(self.threshold)
+            if not isfinite(tau):
+                raise InputError(
+                    f"threshold must be a finite number, or None to find it, got {quoted(self.threshold)}"
+                )
+            object.__setattr__(self, "threshold", unsigned_zero(tau))
+
+    @property
+    def looks(self) -> range:
+        """How many labels of a class there are at each look."""
+        return looks_of(self.every, self.up_to)
+
+    @property
+    def needs_more_labels(self) -> str | None:
+        """That delta covers all looks."""
+        return "Labels that are looked at as they come have one delta for all looks, and need more."
+
+    def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
+        """Return the number of looks."""
+        return len(self.looks)
+
+    def local(self, promise: Promise) -> float:
+        """Return the local delta of a promise: eq. (63).
+
+        Parameters
+        ----------
+        promise : Promise
+            The promise.
+
+        Returns
+        -------
+        float
+            The delta of the budget at each look.
+        """
+        return local_delta(promise.ceiling, promise.delta, self.every, self.up_to)
+
+    def budget(self, promise: Promise, n: int) -> Budget:
+        """Return the errors that n points may show: those of the last look among them, eqs. (60) and (65).
+
+        Parameters
+        ----------
+        promise : Promise
+            The promise.
+        n : int
+            How many labelled points of the class there are.
+
+        Returns
+        -------
+        Budget
+        """
+        look = min(n, self.up_to) // self.every * self.every
+        local = self.local(promise)
+        errors = error_budget(look, promise.ceiling, local)
+        return Budget(n, promise.ceiling, local, errors, exact_confidence(n, promise.ceiling, errors))
+
+    def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
+        """Yield the rank of each threshold."""
+        yield from ranks_of(self._budgets(asked, sizes), sizes)
+
+    def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
+        """Return both thresholds, and the rule that they, or the threshold given, allow."""
+        fpr, fnr = self._budgets(asked, (normal.size, anomalous.size))
+        thresholds = find_thresholds(normal, anomalous, fpr, fnr)
+        return Outcome(fpr, fnr, thresholds, *self._end(asked, thresholds))
+
+    def problems(self, claim: Claim) -> Iterator[str]:
+        """Yield what does not follow from the budgets of the looks."""
+        fpr, fnr = self._budgets(claim.asked, claim.sizes)
+        yield from budget_problems("FPR", claim.found.fpr, fpr)
+        yield from budget_problems("FNR", claim.found.fnr, fnr)
+        yield from end_problems(claim, *self._end(claim.asked, claim.found.thresholds))
+
+    def summary(self, claim: Claim) -> str:
+        """Return when was looked, and what that assumes."""
+        return (
+            f"looks at every {self.every:,} labels of a class up to {self.up_to:,}, one delta for all"
+            f"{self._where}; which points are labelled must not depend on their scores"
+        )
+
+    def explanation(self, claim: Claim) -> Iterator[str]:
+        """Yield the same in sentences, with the local deltas."""
+        local = " and ".join(f"{self.local(promise):g} ({promise.name})" for promise in claim.asked.promises)
+        yield (
+            f"The labels were looked at as they came, every {self.every:,} of a class up to {self.up_to:,}."
+            f" The budget of each look has a local delta of {local}, so that one delta covers all looks, and"
+            " stopping at the first success costs nothing more; the exact confidence above is that of one"
+            f" look{self._where}."
+        )
+        yield "This holds only if it did not depend on their scores which points were labelled."
+
+    @property
+    def _where(self) -> str:
+        return "" if self.threshold is None else f"; the threshold {self.threshold!r} was given beforehand"
+
+    def _budgets(self, asked: Guarantee, sizes: tuple[int, int]) -> Budgets:
+        fpr, fnr = asked.fpr, asked.fnr
+        return (
+            None if fpr is None else self.budget(fpr, sizes[0]),
+            None if fnr is None else self.budget(fnr, sizes[1]),
+        )
+
+    def _end(self, asked: Guarantee, thresholds: Thresholds) -> tuple[Guarantee | None, Rule]:
+        """Return what is certified, and the rule."""
+        if self.threshold is None:
+            return asked, _rule(thresholds)
+        if is_kept(self.threshold, thresholds):
+            return asked, Rule(self.threshold, self.threshold)
+        return None, Rule(-inf, inf)
+
+
+def is_kept(tau: float, thresholds: Thresholds) -> bool:
+    """Return whether the errors at one threshold are within their budgets: eq. (64).
+
+    alarm_from <= tau <= clear_below, as far as either is promised.
+
+    >>> is_kept(0.5, Thresholds(alarm_from=0.4, clear_below=0.6)), is_kept(0.5, Thresholds(0.6, None))
+    (True, False)
+    """
+    alarm, clear = thresholds.alarm_from, thresholds.clear_below
+    # by their keys, since two numbers may both be taken for zero
+    return (alarm is None or order_key(alarm) <= order_key(tau)) and (
+        clear is None or order_key(tau) <= order_key(clear)
+    )
+
+
+def _rule(thresholds: Thresholds) -> Rule:
+    """Return one threshold, in the middle of [alarm_from, clear_below]; two where none fits."""
+    low, high = thresholds.alarm_from, thresholds.clear_below
+    if low is None or high is None or not thresholds.separated:
+        return thresholds.rule
+    high = min(high, LARGEST)
+    tau = min(max(low / 2.0 + high / 2.0, low), high)
+    return Rule(tau, tau)

@@ -1,0 +1,95 @@
+"""`plan` for labels at hand, with a pilot sample, and for labels that come one after the other."""
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from pac_wrap import error_budget
+from support.shell import command, refused
+
+
+def rows(text: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if "│" in line]
+
+
+@pytest.fixture
+def pilot(tmp_path: Path) -> Path:
+    rng, path = np.random.default_rng(4), tmp_path / "pilot.csv"
+    scores = np.append(rng.normal(0, 1, 200), rng.normal(5, 1, 60))
+    lines = [f"{one!r},{int(i >= 200)}" for i, one in enumerate(scores.tolist())]
+    path.write_text("s,y\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_both_classes_at_once() -> None:
+    done = command("plan", "--normal", "6860", "--anomalous", "140", "--max-fpr", "0.003")
+    assert done.code == 0
+    found = {row[0]: row[1:] for row in rows(done.out)}
+    assert found["0.05"] == ["313 (4.56 %)", "2 (1.42 %)"]
+    assert found["0.003"][0].startswith(f"{error_budget(6860, 0.003, 0.05)} ")
+    assert found["0.02"][1] == "too few, 9 missing"
+    assert "from 0.0004367 on" in done.out
+    assert "from 0.02118 on" in done.out
+
+
+def test_one_class_and_none() -> None:
+    done = command("plan", "--anomalous", "0")
+    assert "nothing yet" in done.out
+    assert "FPR" not in done.out
+
+
+def test_the_picture_of_affordable_ceilings(tmp_path: Path) -> None:
+    path = tmp_path / "plan.svg"
+    done = command("plan", "--normal", "6860", "--anomalous", "140", "--svg", path)
+    assert done.code == 0
+    text = path.read_text()
+    assert ElementTree.fromstring(text).tag.endswith("svg")
+    assert "anomalous, n = 140" in text
+
+
+def test_a_pilot_sample(pilot: Path) -> None:
+    done = command("plan", "--pilot", pilot, "--score", "s", "--label", "y")
+    assert done.code == 0
+    assert [row[0] for row in rows(done.out)[-4:]] == ["50 %", "80 %", "90 %", "95 %"]
+    assert rows(done.out)[-4][1] == "59 (0)"
+    assert "the pilot's best threshold is" in done.out
+    assert "a forecast and no promise" in " ".join(done.out.split())
+
+
+def test_labels_as_they_come() -> None:
+    done = command("plan", "--sequential", "--max-fpr", "0.05", "--true-rate", "0.02")
+    assert done.code == 0
+    assert rows(done.out)[-1] == ["0.02", "240", "500", "286", "99.9 %", "311"]
+    words = " ".join(done.out.split())
+    assert "local delta 0.007405; the first that can succeed is at 100" in words
+    assert "must not depend on their scores" in words
+    assert "FNR" not in done.out
+    assert len(rows(command("plan", "--sequential", "--every", "50").out)) == 10
+    assert "none has a budget" in " ".join(command("plan", "--sequential", "--up-to", "40").out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--svg", "x.svg"], "--svg draws what --normal and --anomalous can keep; give one of them, or both"),
+        (["--true-rate", "0.02"], "--true-rate is what --sequential plans for; give both, or neither"),
+        (["--sequential", "--true-rate", "2"], "true rate must lie strictly between 0 and 1, got 2.0"),
+        (["--sequential", "--every", "0"], "every must be a whole number, 1 or more, got 0"),
+        (
+            ["--pilot", "p.csv"],
+            "--pilot needs the columns of its scores and labels; give --score and --label",
+        ),
+        (["--normal", "3", "--svg", "x.svg"], "so few labels keep no ceiling below 50 %"),
+    ],
+)
+def test_bad_usage_is_one_sentence(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    assert sentence in refused(tmp_path, "plan", *arguments)
+
+
+def test_a_pilot_with_one_ceiling_is_refused(pilot: Path) -> None:
+    sentence = refused(
+        pilot.parent, "plan", "--pilot", pilot, "--score", "s", "--label", "y", "--max-fpr", "0.1"
+    )
+    assert "a pilot sample needs two ceilings" in sentence

@@ -1,0 +1,301 @@
+"""Curves: bounds with ties and infinities, certificates of any threshold, choices, files, and coverage."""
+
+from math import inf
+from pathlib import Path
+from sys import float_info
+from time import process_time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pac_wrap import (
+    Certificate,
+    CertificateError,
+    Curve,
+    Guarantee,
+    InputError,
+    Request,
+    UpsideDownWarning,
+    calibrate,
+    certify_curve,
+    certify_curve_chunks,
+    verify,
+    verify_curve,
+)
+from pac_wrap.method.curves.band import band_of
+from pac_wrap.method.strategies.given import Given
+from statistical.claims import assert_at_most, assert_power, assert_rate
+
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.UpsideDownWarning")
+RNG = np.random.default_rng(7)
+NORMAL, ANOMALOUS = RNG.normal(0, 1, 800), RNG.normal(2.5, 1, 300)
+CURVE = certify_curve(NORMAL, ANOMALOUS)
+# ties, both zeros, subnormal and extreme numbers, infinities
+ODD = st.sampled_from(
+    [-inf, -float_info.max, -1.0, -5e-324, -0.0, 0.0, 5e-324, 1.0, 1.0, 2.5, float_info.max, inf]
+)
+CLASSES = st.lists(ODD, min_size=1, max_size=14)
+
+
+def bounds(normal: list[float], anomalous: list[float], threshold: float) -> tuple[float, float]:
+    """Return both bounds by counting what the rule "anomaly from the threshold on" gets wrong."""
+    if threshold == inf:  # never an anomaly
+        return 0.0, 1.0
+    alarms = sum(score >= threshold for score in normal)
+    missed = sum(score < threshold for score in anomalous)
+    fpr = float(band_of(len(normal), 0.05).of([alarms])[0])
+    fnr = float(band_of(len(anomalous), 0.05).of([missed])[0])
+    return fpr, (0.0 if threshold == -inf else fnr)
+
+
+@given(CLASSES, CLASSES, ODD)
+@settings(max_examples=150, deadline=None)
+def test_bounds_are_those_of_the_errors_that_the_rule_makes(
+    normal: list[float], anomalous: list[float], threshold: float
+) -> None:
+    curve = certify_curve(normal, anomalous)
+    expected = bounds(normal, anomalous, threshold)
+    assert (curve.fpr(threshold), curve.fnr(threshold)) == expected
+    assert (curve.fpr([threshold])[0], curve.fnr([threshold])[0]) == expected
+
+
+@given(CLASSES, CLASSES, st.floats(allow_nan=False, allow_infinity=False) | ODD)
+@settings(max_examples=150, deadline=None)
+def test_a_certificate_of_any_threshold_can_be_verified(
+    normal: list[float], anomalous: list[float], threshold: float
+) -> None:
+    curve = certify_curve(normal, anomalous)
+    fpr, fnr = curve.fpr(threshold), curve.fnr(threshold)
+    if abs(threshold) == inf or min(fpr, fnr) == 1.0:
+        with pytest.raises(InputError, match=r"finite number|neither rate"):
+            curve.at(threshold)
+        return
+    certificate = curve.at(threshold)
+    kept = Guarantee(fpr if fpr < 1 else None, fnr if fnr < 1 else None)
+    assert certificate.certified == certificate.guarantee == kept
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    assert verify(certificate, normal[::-1], anomalous), str(verify(certificate, normal, anomalous))
+    assert certificate == calibrate(normal, anomalous, Request(kept, Given(threshold)))
+    assert certificate.verdicts(normal).tolist() == [int(score >= threshold) for score in normal]
+    assert not certificate.empty
+
+
+@pytest.mark.parametrize("scale", [1, 40])
+def test_the_certificate_says_that_the_threshold_was_free(scale: int) -> None:
+    curve = certify_curve(np.tile(NORMAL, scale), ANOMALOUS)
+    certificate = curve.at(1.3)
+    text = str(certificate)
+    assert "chosen freely" in text
+    assert "anomaly from 1.3 on" in text
+    explained = " ".join(certificate.overlap.explanation(certificate.claim))
+    assert "after looking" in explained
+    assert "only with their deltas added" in explained
+    assert certificate.normal.budget is not None
+    assert certificate.normal.budget.delta == curve.normal.level
+
+
+def test_a_certificate_of_other_scores_is_not_verified() -> None:
+    certificate = CURVE.at(1.3)
+    assert verify(certificate, NORMAL, ANOMALOUS)
+    assert not verify(certificate, NORMAL[:-1], ANOMALOUS)
+    moved = verify(certificate, NORMAL + 0.2, ANOMALOUS)
+    assert any("certified.max_fpr" in one for one in moved.differences)
+
+
+def test_one_class_alone_bounds_its_rate() -> None:
+    curve = certify_curve(NORMAL, [])
+    assert curve.fnr([-1.0, 5.0]).tolist() == [1.0, 1.0]
+    certificate = curve.choose(max_fpr=0.05)
+    assert certificate.guarantee.max_fnr is None
+    budget = certificate.normal.budget
+    assert budget is not None
+    assert budget.errors is not None
+    # one error more would break the ceiling: it is used as far as it goes
+    assert band_of(800, 0.05).of([budget.errors + 1])[0] > 0.05
+    below, above = np.sort(NORMAL)[[-1 - budget.errors, -budget.errors]]
+    assert below < certificate.rule.anomaly_from <= above
+    assert verify(certificate, NORMAL, [])
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    assert certificate.prediction_sets([9.0, -9.0]).tolist() == [[False, True], [True, True]]
+    only = certify_curve([], ANOMALOUS).choose(max_fnr=0.1)
+    assert only.guarantee.max_fpr is None
+    assert verify(only, [], ANOMALOUS)
+
+
+def exhaustive(curve: Curve) -> tuple[np.ndarray, np.ndarray]:
+    places = np.concatenate([NORMAL, np.nextafter(NORMAL, inf), ANOMALOUS, np.nextafter(ANOMALOUS, inf)])
+    return curve.fpr(places), curve.fnr(places)
+
+
+@pytest.mark.parametrize("ceiling", [0.03, 0.05, 0.2])
+def test_a_ceiling_is_kept_at_the_least_bound_of_the_other_rate(ceiling: float) -> None:
+    fpr, fnr = exhaustive(CURVE)
+    kept = CURVE.choose(max_fpr=ceiling).guarantee
+    best = fnr[fpr <= ceiling].min()
+    assert (kept.max_fnr, kept.max_fpr) == (best, fpr[(fpr <= ceiling) & (fnr == best)].min())
+    kept = CURVE.choose(max_fnr=ceiling).guarantee
+    best = fpr[fnr <= ceiling].min()
+    assert (kept.max_fpr, kept.max_fnr) == (best, fnr[(fnr <= ceiling) & (fpr == best)].min())
+
+
+def test_the_balanced_and_the_cheapest_threshold_are_the_best_of_all() -> None:
+    fpr, fnr = exhaustive(CURVE)
+    kept = CURVE.balanced().guarantee
+    assert max(kept.max_fpr or 1, kept.max_fnr or 1) == np.maximum(fpr, fnr).min()
+    kept = CURVE.cheapest(cost_fp=1, cost_fn=30, prevalence=0.02).guarantee
+    found = 0.98 * (kept.max_fpr or 1) + 30 * 0.02 * (kept.max_fnr or 1)
+    assert found == pytest.approx((0.98 * fpr + 30 * 0.02 * fnr).min())
+
+
+def test_a_gap_between_the_classes_is_divided_in_the_middle() -> None:
+    curve = certify_curve(range(200), range(300, 500))
+    for certificate in (curve.choose(max_fpr=0.05), curve.choose(max_fnr=0.05), curve.balanced()):
+        assert certificate.rule.anomaly_from == pytest.approx(249.5)
+
+
+def test_a_ceiling_below_all_bounds_is_refused_with_the_least() -> None:
+    with pytest.raises(
+        InputError, match=r"max_fpr = 0.0001; 800 labels of its class bound it by 0.00\d+ at best"
+    ):
+        CURVE.choose(max_fpr=0.0001)
+    with pytest.raises(InputError, match="either max_fpr or max_fnr"):
+        CURVE.choose()
+    with pytest.raises(InputError, match="either max_fpr or max_fnr"):
+        CURVE.choose(max_fpr=0.1, max_fnr=0.1)
+    with pytest.raises(InputError, match="max_fnr must lie strictly"):
+        CURVE.choose(max_fnr=1.5)
+    with pytest.raises(InputError, match="no threshold bounds both"):
+        certify_curve([1.0], []).balanced()
+
+
+@pytest.mark.parametrize(
+    ("cost", "prevalence"), [(0, 0.1), (-1, 0.1), (inf, 0.1), ("1", 0.1), (1, 0), (1, 1)]
+)
+def test_costs_and_prevalence_are_checked(cost: float, prevalence: float) -> None:
+    with pytest.raises(InputError, match=r"cost_fp must be|prevalence must"):
+        CURVE.cheapest(cost, 1, prevalence)
+
+
+@pytest.mark.parametrize("threshold", [float("nan"), "0.5", None, [float("nan")]])
+def test_a_threshold_that_is_no_number_is_refused(threshold: float) -> None:
+    with pytest.raises(InputError, match=r"must be a number|NaN"):
+        CURVE.fpr(threshold)
+
+
+def test_it_survives_its_file(tmp_path: Path) -> None:
+    CURVE.save(tmp_path / "curve.json")
+    assert Curve.load(tmp_path / "curve.json") == CURVE
+    assert Curve.from_json(CURVE.to_json()).to_json() == CURVE.to_json()
+    large = certify_curve(RNG.normal(0, 1, 50_000).astype(np.float32), ANOMALOUS.astype(np.float32))
+    assert Curve.from_json(large.to_json()) == large
+    assert large.score_type == "float32"
+    assert verify(large.at(1.7), NORMAL, ANOMALOUS) is not None
+
+
+def test_a_file_that_was_changed_or_contradicts_itself_is_refused() -> None:
+    from dataclasses import replace
+
+    text = CURVE.to_json()
+    with pytest.raises(CertificateError, match="checksum differs"):
+        Curve.from_json(text.replace('"n": 800', '"n": 801'))
+    side = CURVE.normal
+    for wrong in (
+        replace(side, level=2 * side.level),
+        replace(side, bounds=tuple(bound / 2 for bound in side.bounds)),
+        replace(side, n=801),
+        replace(side, scores=side.scores[::-1]),
+        replace(side, ranks=side.ranks[1:]),
+        replace(side, digest="no digest"),
+        replace(side, delta=0.1),
+        replace(side, delta=2.0),
+    ):
+        with pytest.raises(CertificateError, match="contradicts itself"):
+            Curve.from_json(replace(CURVE, normal=wrong).to_json())
+    with pytest.raises(CertificateError, match="contradicts itself"):
+        Curve.from_json(replace(CURVE, score_type="float16").to_json())
+    with pytest.raises(CertificateError, match="format"):
+        Curve.from_json(CURVE.at(1.0).to_json())
+
+
+def test_it_is_verified_from_its_scores() -> None:
+    assert verify_curve(CURVE, NORMAL[::-1], ANOMALOUS)
+    found = verify_curve(CURVE, NORMAL, ANOMALOUS + 0.5)
+    assert not found
+    assert any("300 of the 300 anomalous scores" in one for one in found.differences)
+    assert not verify_curve(CURVE, NORMAL[1:], ANOMALOUS)
+    with pytest.raises(InputError, match="must be a Curve"):
+        verify_curve(CURVE.at(1.0), NORMAL, ANOMALOUS)  # type: ignore[arg-type]
+
+
+def test_chunks_give_the_same_curve_byte_for_byte() -> None:
+    scores = np.concatenate([NORMAL, ANOMALOUS])
+    labels = np.repeat([0, 1], [NORMAL.size, ANOMALOUS.size])
+    order = RNG.permutation(scores.size)
+    parts = [(scores[part], labels[part]) for part in np.array_split(order, 7)]
+    assert certify_curve_chunks(lambda: parts).to_json() == CURVE.to_json()
+
+
+def test_it_warns_of_scores_upside_down_and_refuses_none_at_all() -> None:
+    with pytest.warns(UpsideDownWarning, match="negate"):
+        certify_curve(ANOMALOUS, NORMAL)
+    with pytest.raises(InputError, match="both empty"):
+        certify_curve([], [])
+    with pytest.raises(InputError, match="delta_fnr must be at least 1e-05"):
+        certify_curve(NORMAL, ANOMALOUS, delta_fnr=1e-9)
+
+
+def test_it_shows_itself() -> None:
+    text = str(CURVE)
+    assert "FPR <= 0.05: FPR <= 0.0" in text
+    assert "holds      at every threshold at once" in text
+    assert "FPR <= 0.01: no threshold" in str(certify_curve(NORMAL[:30], ANOMALOUS))
+    ax = CURVE.plot()
+    assert "FPR at most" in ax.get_xlabel()
+    with pytest.raises(InputError, match="no trade-off"):
+        certify_curve(NORMAL, []).plot()
+
+
+def test_a_large_curve_takes_seconds() -> None:
+    scores = RNG.normal(0, 1, 1_000_000)
+    start = process_time()
+    curve = certify_curve(scores, scores[:200_000] + 3)
+    assert process_time() - start < 4.0
+    assert len(curve.normal.scores) < 1_100
+
+
+def test_the_worst_threshold_breaks_its_bound_as_often_as_delta_says() -> None:
+    # uniform normal scores: the FPR at t is 1 - t, and fails somewhere with probability delta exactly
+    n, delta, trials = 80, 0.2, 10_000
+    assert_power(trials, delta, 0.235)
+    assert_power(trials, delta, 0.165)
+    rng = np.random.default_rng(20240502)
+    hits = 0
+    for _ in range(trials):
+        curve = certify_curve(rng.random(n), [], delta_fpr=delta)
+        # just above a score one more could have been an error: the bound is tightest there
+        places = np.nextafter(np.array(curve.normal.scores), inf)
+        hits += bool((1.0 - places > curve.fpr(places)).any())
+    assert_rate(hits, trials, delta)
+
+
+def test_a_threshold_chosen_after_looking_keeps_both_of_its_bounds() -> None:
+    # chosen to look as good as possible, on coarse scores with many ties
+    trials, delta = 3_600, 0.1
+    assert_power(trials, 2 * delta, 0.26, at_most=True)
+    rng = np.random.default_rng(20240503)
+    grid = np.arange(-8, 13) / 2
+    from scipy.stats import norm
+
+    broken = 0
+    for _ in range(trials):
+        normal, anomalous = np.ceil(2 * rng.normal(0, 1, 60)) / 2, np.ceil(2 * rng.normal(2, 1, 40)) / 2
+        curve = certify_curve(normal, anomalous, delta, delta)
+        kept = curve.balanced()
+        tau = kept.rule.anomaly_from
+        # a score is ceil(2x)/2, so it reaches tau where x > tau' = the grid point before
+        edge = grid[grid < tau].max(initial=-4.5)
+        fpr, fnr = norm.sf(edge), norm.cdf(edge, 2)
+        broken += fpr > (kept.guarantee.max_fpr or 1) or fnr > (kept.guarantee.max_fnr or 1)
+    assert_at_most(broken, trials, 2 * delta)

@@ -1,0 +1,163 @@
+"""The budgets of looks as a strategy: what it certifies, and which of its certificates are believed."""
+
+import time
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pac_wrap import Certificate, CertificateError, Guarantee, InputError, Looks, Request, calibrate, verify
+from pac_wrap.method.binomial import error_budget
+from pac_wrap.method.chunked import calibrate_chunks
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.strategies.looks import is_kept
+from pac_wrap.method.thresholds import Regime, find_thresholds
+from support.resealed import PATIENCE, mutants, said, tampered
+from support.strategies import Floats, scores
+
+RNG = np.random.default_rng(0)
+NORMAL, FAR, NEAR = RNG.normal(0, 1, 300), RNG.normal(6, 1, 250), RNG.normal(1, 1, 250)
+MADE = {
+    "separated": calibrate(NORMAL, FAR, overlap=Looks()),
+    "overlapping": calibrate(NORMAL, NEAR, overlap=Looks()),
+    "few": calibrate(NORMAL[:50], FAR, overlap=Looks()),
+    "given": calibrate(NORMAL, FAR, overlap=Looks(threshold=3.0)),
+    "not kept": calibrate(NORMAL, NEAR, overlap=Looks(threshold=3.0)),
+    "one-sided": calibrate(NORMAL, [], Guarantee(max_fnr=None), overlap=Looks(threshold=3.0)),
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_every_certificate_is_believed_again_and_verified(kind: str) -> None:
+    certificate = MADE[kind]
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    assert isinstance(certificate.overlap, Looks)
+    anomalous = NEAR if kind in ("overlapping", "not kept") else FAR[: certificate.anomalous.n]
+    assert verify(certificate, NORMAL[: certificate.normal.n], anomalous)
+    assert "must not depend on their scores" in str(certificate)
+
+
+def test_what_each_certifies() -> None:
+    assert {kind: one.regime.value for kind, one in MADE.items()} == {
+        "separated": "separated",
+        "overlapping": "overlapping",
+        "few": "vacuous",
+        "given": "separated",
+        "not kept": "overlapping",
+        "one-sided": "separated",
+    }
+    assert [kind for kind, one in MADE.items() if one.certified is None] == ["not kept"]
+    assert MADE["given"].rule == MADE["one-sided"].rule == Rule(3.0, 3.0)
+    assert MADE["separated"].rule.single
+    assert not MADE["overlapping"].rule.single
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"overlap.every": 1}, "the FPR budget is for the ceiling 0.05 at delta = 0.0060971691"),
+        ({"overlap.up_to": 4000}, "the FPR budget is for the ceiling 0.05 at delta"),
+        ({"normal.budget.delta": 0.05}, "the FPR budget is for the ceiling 0.05 at delta = 0.0074044621"),
+        ({"normal.budget.errors": 14}, "the FPR budget is 6, not 14"),
+        ({"overlap.threshold": 2.5}, "Rule"),
+        ({"overlap.threshold": "inf"}, "threshold must be a finite number"),
+        ({"overlap.every": 0}, "every must be a whole number, 1 or more, got 0"),
+        ({"overlap.up_to": 10**12}, "up_to must be at most 20,000 labels"),
+        ({"certified": None}, "what is certified does not follow"),
+    ],
+)
+def test_what_was_tampered_with_is_refused(changes: dict[str, object], sentence: str) -> None:
+    assert sentence in said(tampered(MADE["separated"], changes))
+
+
+def test_tampered_looks_are_refused_or_claim_no_more_than_one_look_would() -> None:
+    refusals = 0
+    for what, text in mutants(14, 500, list(MADE.values())):
+        try:
+            found = Certificate.from_json(text)
+        except CertificateError:
+            refusals += 1
+            continue
+        assert found.certified in (None, found.guarantee), what
+        for evidence, delta in (
+            (found.normal, found.guarantee.delta_fpr),
+            (found.anomalous, found.guarantee.delta_fnr),
+        ):
+            if isinstance(found.overlap, Looks) and evidence.budget is not None:
+                assert evidence.budget.delta <= delta, what
+                assert (evidence.budget.errors or 0) <= (
+                    error_budget(evidence.n, evidence.budget.rate, delta) or 0
+                )
+    assert 300 < refusals < 500
+
+
+def test_the_slowest_looks_are_loaded_in_time() -> None:
+    guarantee = Guarantee(0.5, 0.4)
+    certificate = calibrate(NORMAL, FAR, guarantee, overlap=Looks(10, 20_000))
+    from pac_wrap.method.labels.sequential import local_delta
+
+    local_delta.cache_clear()
+    started = time.process_time()
+    Certificate.from_json(certificate.to_json())
+    assert time.process_time() - started < 3 * PATIENCE
+
+
+@given(st.integers(0, 3000))
+def test_between_two_looks_the_budget_is_that_of_the_last(n: int) -> None:
+    promise = Guarantee().promises[0]
+    budget = Looks().budget(promise, n)
+    look = min(n // 20 * 20, 2000)
+    assert (budget.n, budget.delta) == (n, 0.0074044621)
+    assert budget.errors == error_budget(look, 0.05, 0.0074044621)
+
+
+@given(scores(), scores(), st.floats(allow_nan=False, allow_infinity=False))
+def test_a_threshold_is_kept_exactly_if_its_errors_are_within_budget(
+    normal: Floats, anomalous: Floats, tau: float
+) -> None:
+    asked, looks = Guarantee(0.4, 0.4, 0.3, 0.3), Looks(2, 40)
+    assert asked.fpr is not None
+    assert asked.fnr is not None
+    fpr, fnr = looks.budget(asked.fpr, normal.size), looks.budget(asked.fnr, anomalous.size)
+    thresholds = find_thresholds(normal, anomalous, fpr, fnr)
+    alarms, misses = np.count_nonzero(normal >= tau), np.count_nonzero(anomalous < tau)
+    within = fpr.errors is not None and alarms <= fpr.errors
+    within = within and fnr.errors is not None and misses <= fnr.errors
+    assert is_kept(tau, thresholds) == within
+
+
+def test_prediction_sets_follow_the_threshold_that_was_given() -> None:
+    found = MADE["one-sided"]
+    assert found.thresholds.alarm_from is not None
+    between = (found.thresholds.alarm_from + 3.0) / 2.0
+    assert found.verdicts([between, 3.0]).tolist() == [0, 1]
+    assert found.prediction_sets([between, 3.0]).tolist() == [[True, True], [False, True]]
+
+
+def test_every_entrance_gives_the_same() -> None:
+    labels = np.append(np.zeros(NORMAL.size), np.ones(NEAR.size))
+    together = np.append(NORMAL, NEAR)
+    request = Request.of(Guarantee(), Looks())
+    chunks = [(part, named) for part, named in zip(np.split(together, 5), np.split(labels, 5), strict=True)]
+    assert calibrate_chunks(lambda: chunks, request).to_json() == MADE["overlapping"].to_json()
+
+
+def test_zeros_and_infinite_scores() -> None:
+    assert Looks(threshold=-0.0) == Looks(threshold=0.0)
+    endless = calibrate(np.full(200, inf), np.full(200, inf), overlap=Looks(threshold=1.0))
+    assert endless.certified is None
+    assert calibrate(np.zeros(200), np.full(200, inf), overlap=Looks()).regime is Regime.SEPARATED
+    with pytest.raises(InputError, match="threshold must be a finite number"):
+        Looks(threshold=inf)
+
+
+def test_a_certificate_that_claims_more_labels_than_its_looks_is_judged_by_the_last_look() -> None:
+    certificate = calibrate(RNG.normal(0, 1, 500), RNG.normal(7, 1, 500), overlap=Looks(20, 100))
+    assert certificate.normal.budget is not None
+    assert certificate.normal.budget.errors == error_budget(100, 0.05, certificate.normal.budget.delta)
+    changed = replace(certificate, normal=replace(certificate.normal, n=499))
+    with pytest.raises(CertificateError, match="the FPR budget is for 500 normal scores, not 499"):
+        Certificate.from_json(changed.to_json())
