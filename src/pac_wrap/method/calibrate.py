@@ -68,8 +68,9 @@ class Request:
     def __post_init__(self) -> None:
         as_guarantee(self.guarantee)
         overlap = as_strategy(self.overlap)
-        alone = overlap.single and not overlap.given and len(self.guarantee.promises) == 1
-        object.__setattr__(self, "overlap", Abstain() if alone else overlap)
+        if len(self.guarantee.promises) == 1 and (overlap.single or overlap.at_score) and not overlap.given:
+            overlap = Abstain()
+        object.__setattr__(self, "overlap", overlap)
 
     @property
     def label_text(self) -> str | None:
