@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import error_budget
-from support.shell import command, refused
+from support.shell import invoke, refused
 
 
 def rows(text: str) -> list[list[str]]:
@@ -24,7 +24,7 @@ def pilot(tmp_path: Path) -> Path:
 
 
 def test_both_classes_at_once() -> None:
-    done = command("plan", "--normal", "6860", "--anomalous", "140", "--max-fpr", "0.003")
+    done = invoke("plan", "--normal", "6860", "--anomalous", "140", "--max-fpr", "0.003")
     assert done.code == 0
     found = {row[0]: row[1:] for row in rows(done.out)}
     assert found["0.05"] == ["313 (4.56 %)", "2 (1.42 %)"]
@@ -35,14 +35,14 @@ def test_both_classes_at_once() -> None:
 
 
 def test_one_class_and_none() -> None:
-    done = command("plan", "--anomalous", "0")
+    done = invoke("plan", "--anomalous", "0")
     assert "nothing yet" in done.out
     assert "FPR" not in done.out
 
 
 def test_the_picture_of_affordable_ceilings(tmp_path: Path) -> None:
     path = tmp_path / "plan.svg"
-    done = command("plan", "--normal", "6860", "--anomalous", "140", "--svg", path)
+    done = invoke("plan", "--normal", "6860", "--anomalous", "140", "--svg", path)
     assert done.code == 0
     text = path.read_text()
     assert ElementTree.fromstring(text).tag.endswith("svg")
@@ -50,7 +50,7 @@ def test_the_picture_of_affordable_ceilings(tmp_path: Path) -> None:
 
 
 def test_a_pilot_sample(pilot: Path) -> None:
-    done = command("plan", "--pilot", pilot, "--score", "s", "--label", "y")
+    done = invoke("plan", "--pilot", pilot, "--score", "s", "--label", "y")
     assert done.code == 0
     assert [row[0] for row in rows(done.out)[-4:]] == ["50 %", "80 %", "90 %", "95 %"]
     assert rows(done.out)[-4][1] == "59 (0)"
@@ -59,15 +59,15 @@ def test_a_pilot_sample(pilot: Path) -> None:
 
 
 def test_labels_as_they_come() -> None:
-    done = command("plan", "--sequential", "--max-fpr", "0.05", "--true-rate", "0.02")
+    done = invoke("plan", "--sequential", "--max-fpr", "0.05", "--true-rate", "0.02")
     assert done.code == 0
     assert rows(done.out)[-1] == ["0.02", "240", "500", "286", "99.9 %", "311"]
     words = " ".join(done.out.split())
     assert "local delta 0.007405; the first that can succeed is at 100" in words
     assert "must not depend on their scores" in words
     assert "FNR" not in done.out
-    assert len(rows(command("plan", "--sequential", "--every", "50").out)) == 10
-    assert "none has a budget" in " ".join(command("plan", "--sequential", "--up-to", "40").out.split())
+    assert len(rows(invoke("plan", "--sequential", "--every", "50").out)) == 10
+    assert "none has a budget" in " ".join(invoke("plan", "--sequential", "--up-to", "40").out.split())
 
 
 @pytest.mark.parametrize(
@@ -93,3 +93,11 @@ def test_a_pilot_with_one_ceiling_is_refused(pilot: Path) -> None:
         pilot.parent, "plan", "--pilot", pilot, "--score", "s", "--label", "y", "--max-fpr", "0.1"
     )
     assert "a pilot sample needs two ceilings" in sentence
+
+
+def test_a_pilot_that_leaves_a_promise_unlikely(tmp_path: Path) -> None:
+    path = tmp_path / "pilot.csv"
+    path.write_text("s,y\n" + "".join(f"{i},{i % 2}\n" for i in range(40)))
+    done = invoke("plan", "--pilot", path, "--score", "s", "--label", "y")
+    assert rows(done.out)[-1][1:].count("-") >= 1
+    assert "-: with no budget of up to 500 errors" in done.out

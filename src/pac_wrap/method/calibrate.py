@@ -1,7 +1,5 @@
 """Labelled scores in, certificate out."""
 
-import inspect
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,7 +19,7 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import Floats
 from pac_wrap.base.foreign import quoted
-from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.abstain import Abstain
@@ -29,7 +27,7 @@ from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import Evidence, crossings, find_regime
-from pac_wrap.ranks.auc import is_upside_down, rough_auc
+from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.kernels import kernels, together
 from pac_wrap.ranks.memory import Ranked, RankedInMemory, unchecked
 from pac_wrap.ranks.search import Rank
@@ -68,9 +66,9 @@ class Request:
     def __post_init__(self) -> None:
         as_guarantee(self.guarantee)
         overlap = as_strategy(self.overlap)
-        if len(self.guarantee.promises) == 1 and (overlap.single or overlap.at_score) and not overlap.given:
-            overlap = Abstain()
-        object.__setattr__(self, "overlap", overlap)
+        # with a single ceiling nothing can overlap
+        kept = overlap.one_sided or len(self.guarantee.promises) == 2
+        object.__setattr__(self, "overlap", overlap if kept else Abstain())
 
     @property
     def label_text(self) -> str | None:
@@ -211,8 +209,8 @@ def calibrate(
     >>> certificate = calibrate(normal, anomalous, Guarantee(max_fpr=0.05, max_fnr=0.05))
     >>> certificate.regime.value, certificate.normal.budget.errors
     ('separated', 83)
-    >>> certificate.verdicts([-1.0, 2.0, 5.0])
-    array([ 0, -1,  1], dtype=int8)
+    >>> certificate.verdicts([-1.0, 1.9, 5.0])
+    array([0, 0, 1], dtype=int8)
     """
     given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
     low, high = unchecked(given[0], "normal"), unchecked(given[1], "anomalous")
@@ -280,22 +278,3 @@ def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreTyp
     if low.size and high.size:
         warn_if_upside_down(rough_auc(low, high), low.size, high.size)
     return request.certify(ranked[0], ranked[1], score_type)
-
-
-def warn_if_upside_down(area: float, *sizes: int) -> None:
-    """Warn the user, who is outside this package, if the AUC is significantly below one half."""
-    if is_upside_down(area, *sizes):
-        warnings.warn(
-            f"anomalies score lower than normal points (AUC {area:.3f}); if the scores are upside down,"
-            ' negate them or pass polarity="lower"',
-            UpsideDownWarning,
-            stacklevel=_frames_inside() + 1,
-        )
-
-
-def _frames_inside() -> int:
-    """Return how many calls deep this package is in, counted from the caller."""
-    frame, depth = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("pac_wrap."):
-        frame, depth = frame.f_back, depth + 1
-    return depth - 1

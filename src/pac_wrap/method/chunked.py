@@ -6,10 +6,10 @@ from typing import Protocol, TypeVar
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import ScoreType
-from pac_wrap.method.calibrate import Request, warn_if_upside_down
+from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.ranks.auc import auc
+from pac_wrap.ranks.auc import auc, warn_if_upside_down
 from pac_wrap.ranks.memory import Ranked
 from pac_wrap.ranks.partitions import Partitions, RunPartitions
 from pac_wrap.ranks.passes import ChunkReader, Passes, RunPass

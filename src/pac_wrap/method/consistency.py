@@ -55,7 +55,7 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
 def contradictions(claim: Claim, strategy: Strategy) -> Iterator[str]:
     """Yield what does not fit together, the quick checks first: those behind them may rely on these."""
     yield from _sizes(claim)
-    if strategy.single and not strategy.given and len(claim.asked.promises) == 1:
+    if strategy.single and not strategy.one_sided and len(claim.asked.promises) == 1:
         yield f"{strategy.word} needs two ceilings, and one is asked for"
         return
     yield from strategy.problems(claim)

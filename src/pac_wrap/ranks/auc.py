@@ -1,5 +1,7 @@
 """The chance that an anomaly outscores a normal point, and whether it shows scores that are upside down."""
 
+import inspect
+import warnings
 from math import log
 from typing import Final
 
@@ -8,6 +10,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import Floats
+from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.ranks.memory import scattered_positions
 
 # the most points of a class that an AUC is taken on, and a rough one
@@ -69,6 +72,25 @@ def is_upside_down(a: float, *sizes: int) -> bool:
     divergence = log(2.0) + sum(share * log(share) for share in (a, 1.0 - a) if share > 0.0)
     # an AUC is taken on no more points than that
     return min(*sizes, _POINTS) * divergence >= -log(_LEVEL)
+
+
+def warn_if_upside_down(area: float, *sizes: int) -> None:
+    """Warn the user, who is outside this package, if the AUC is significantly below one half."""
+    if is_upside_down(area, *sizes):
+        warnings.warn(
+            f"anomalies score lower than normal points (AUC {area:.3f}); if the scores are upside down,"
+            ' negate them or pass polarity="lower"',
+            UpsideDownWarning,
+            stacklevel=_frames_inside() + 1,
+        )
+
+
+def _frames_inside() -> int:
+    """Return how many calls deep this package is in, counted from the caller."""
+    frame, depth = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("pac_wrap."):
+        frame, depth = frame.f_back, depth + 1
+    return depth - 1
 
 
 def _spaced(scores: Floats) -> Scores:

@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from pac_wrap.method.chunked import calibrate_chunks
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.looks import is_kept
 from pac_wrap.method.thresholds import Regime, find_thresholds
+from pac_wrap.report.formats import render_report
+from pac_wrap.report.subject import Report
 from support.resealed import PATIENCE, mutants, said, tampered
 from support.strategies import Floats, scores
 
@@ -127,6 +130,19 @@ def test_a_threshold_is_kept_exactly_if_its_errors_are_within_budget(
     within = fpr.errors is not None and alarms <= fpr.errors
     within = within and fnr.errors is not None and misses <= fnr.errors
     assert is_kept(tau, thresholds) == within
+
+
+def test_a_report_says_what_the_looks_cost_and_assume() -> None:
+    page = render_report(Report(MADE["given"], NORMAL, FAR), Path("report.md"))
+    assert "every 20 of a class up to 2,000" in page
+    assert "a local delta of 0.00740446 (FPR) and 0.00740446 (FNR)" in page
+    assert "the threshold 3.0 was given beforehand" in page
+    assert "did not depend on their scores which points were labelled" in page
+    assert "have one delta for all looks, and need more" in page
+    few = render_report(
+        Report(calibrate(NORMAL[:80], FAR, overlap=Looks()), NORMAL[:80], FAR), Path("few.md")
+    )
+    assert "Label more normal points (at hand 80, needed at least 96)." in few
 
 
 def test_prediction_sets_follow_the_threshold_that_was_given() -> None:

@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,19 +12,15 @@ from pac_wrap.base.arguments import ScoreType, as_array, as_scores, label_text, 
 from pac_wrap.base.floats import Floats
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
-from pac_wrap.method.calibrate import warn_if_upside_down
 from pac_wrap.method.chunked import certify_chunks
 from pac_wrap.method.curves.band import check_delta
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.curves.side import CurveSide, curve_ranks
 from pac_wrap.method.verify import Verification, as_made
-from pac_wrap.ranks.auc import rough_auc
+from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.kernels import digest, together
 from pac_wrap.ranks.memory import Ranked, RankedInMemory
 from pac_wrap.ranks.search import Rank
-
-# from so many scores of each class on, a thread for each pays
-_MANY: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +114,8 @@ def certify_curve(
     low, high = as_scores(given[0], "normal"), as_scores(given[1], "anomalous")
     if low.size and high.size:
         warn_if_upside_down(rough_auc(low, high), low.size, high.size)
-    many = min(low.size, high.size) > _MANY
     classes = [partial(_Sorted, one) for one in (low, high)]
-    normal_scores, anomalous_scores = together(classes) if many else [one() for one in classes]
+    normal_scores, anomalous_scores = together(classes, min(low.size, high.size))
     return request.certify(normal_scores, anomalous_scores, type_of(*given))
 
 

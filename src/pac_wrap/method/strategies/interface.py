@@ -61,13 +61,15 @@ class Strategy(ABC):
     tag: ClassVar[str]
     # whether every point is decided by one threshold; only then both ceilings are needed
     single: ClassVar[bool] = True
-    # whether a single threshold is itself a calibration score
-    at_score: ClassVar[bool] = False
-    # whether the threshold was given and not found: one side may then be promised alone, and no points cross
+    # whether the threshold was given and not found, so that no points cross
     given: ClassVar[bool] = False
+    # whether it stands as it is where one side is promised alone; the others are then all the same
+    one_sided: ClassVar[bool] = False
     # what `tried` counts, and why nothing is certified if none of them succeeds
     choices: ClassVar[str] = "level"
     unreached: ClassVar[str] = "no single threshold can be certified at any level tried"
+    # whether a single threshold is itself a calibration score
+    at_score: ClassVar[bool] = False
 
     @property
     def word(self) -> str:

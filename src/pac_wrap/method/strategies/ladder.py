@@ -4,7 +4,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, floor, inf, log, log10, sqrt
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,7 +169,7 @@ def _interpolated(start: int, stop: int, n: int, level: float) -> Rungs:
 
     low, high = sqrt(start), sqrt(stop)
 
-    def excess(places: Rungs) -> Rungs:
+    def excess(places: Any) -> Any:
         errors = ((high - low) * places + high + low) ** 2 / 4.0
         return (n * np.asarray(betainccinv(errors + 1.0, n - errors, level)) - errors) / np.sqrt(errors)
 
