@@ -66,6 +66,8 @@ class Raise(Strategy):
     """
 
     tag: ClassVar[str] = "raise"
+    choices: ClassVar[str] = "rung"
+    unreached: ClassVar[str] = "no ceilings up to the highest allowed can be kept by one threshold"
     highest: float = 0.5
 
     def __post_init__(self) -> None:
