@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import Algorithm1, Certificate, Guarantee, Hold, calibrate
+from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, Hold, Raise, calibrate
 from pac_wrap.tables.calibrate import LabelledScores
 from support.shell import GOLDEN, command, invoke, parquet, refused, succeeded, write
 
@@ -42,6 +42,8 @@ VARIANTS: dict[str, tuple[list[str], Guarantee, dict[str, Any]]] = {
         Guarantee(confidence=0.8),
         {"overlap": Algorithm1()},
     ),
+    "abstain_always": (["--overlap", "abstain-always"], Guarantee(), {"overlap": Abstain(always=True)}),
+    "raise": (["--overlap", "raise"], Guarantee(), {"overlap": Raise()}),
     "hold_fnr": (["--overlap", "hold-fnr"], Guarantee(), {"overlap": Hold("fnr")}),
     "hold_fpr": (["--overlap", "hold-fpr"], Guarantee(), {"overlap": Hold("fpr")}),
     "one ceiling": (["--overlap", "hold-fpr", "--max-fnr", "none"], Guarantee(0.05, None), {}),

@@ -65,7 +65,7 @@ def test_ctrl_c_is_one_sentence_even_with_debug(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Certificate, "load", interrupt)
+    monkeypatch.setattr(Certificate, "from_json", interrupt)
     done = invoke(*with_debug, "show", CERTIFICATE)
     assert (done.code, done.out) == (130, "")
     assert one_sentence(done.err) == "interrupted; no file is left half written"

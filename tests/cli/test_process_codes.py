@@ -99,7 +99,7 @@ from pac_wrap.cli import main
 import pac_wrap.method.certificate
 def broken(*_):
     raise KeyError("surprise")
-pac_wrap.method.certificate.Certificate.load = broken
+pac_wrap.method.certificate.Certificate.from_json = broken
 sys.argv = ["pac-wrap", *sys.argv[1:]]
 main()
 """
@@ -107,7 +107,7 @@ main()
 
 @pytest.mark.parametrize("options", [[], ["--debug"]])
 def test_an_error_of_ours_has_its_own_code(options: list[str]) -> None:
-    words = [sys.executable, "-c", BREAKS, *options, "show", "a.json"]
+    words = [sys.executable, "-c", BREAKS, *options, "show", str(CERTIFICATE)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (70, "")
     if options:
@@ -123,7 +123,7 @@ def test_whatever_goes_wrong_is_one_sentence(error: Exception, monkeypatch: pyte
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(Certificate, "load", fail)
+    monkeypatch.setattr(Certificate, "from_json", fail)
     done = invoke("show", CERTIFICATE)
     assert (done.code, done.out) == (70, "")
     assert one_sentence(done.err).startswith(f"an error of pac-wrap itself, {type(error).__name__}")

@@ -17,7 +17,7 @@ COLUMNS = ["--score", "score", "--label", "label"]
 VERIFIED = """\
 verified: these scores and labels, in any order, give this certificate
 not shown: that the detector gave these scores, that the labels are right,
-           that nobody chose the rows; a digest finds accidents, not forgers
+           that nobody chose the rows; a digest detects accidents, not forgery
 """
 CLEAR, BETWEEN, ALARM = 0.0, 1.0, 5.0  # a score below, between and above the golden thresholds
 

@@ -41,7 +41,9 @@ def test_fit_gives_verdicts_sets_and_scores_that_agree() -> None:
     np.testing.assert_array_equal(verdicts, wrap.certificate_.verdicts(scores))
     np.testing.assert_array_equal(sets, wrap.certificate_.prediction_sets(scores))
     assert verdicts.dtype == np.int8
-    assert set(verdicts.tolist()) == {-1, 0, 1}
+    assert set(verdicts.tolist()) == {0, 1}
+    always = PACWrap(forest(), max_fpr=0.1, max_fnr=0.1, overlap="abstain_always", random_state=0).fit(X, Y)
+    assert set(always.predict(NEW).tolist()) == {-1, 0, 1}
     assert sets.shape == (800, 2)
     assert wrap.score(NEW, NEW_Y) == np.mean(verdicts == NEW_Y)
     metrics = evaluate(verdicts, NEW_Y)

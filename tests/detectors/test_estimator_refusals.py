@@ -50,7 +50,7 @@ class Untouchable(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # untyped
         (
             "overlap",
             "no",
-            "overlap must be one of 'abstain', 'hold_fnr', 'hold_fpr', 'algorithm1', .* got 'no'",
+            "overlap must be one of 'abstain', 'abstain_always', 'raise', 'hold_fnr', .* got 'no'",
         ),
         ("overlap", 1, "overlap must be one of"),
         ("overlap", "hold", "overlap must be one of .*; got 'hold'"),

@@ -100,6 +100,7 @@ def test_a_vacuous_certificate_says_how_many_labels_are_missing() -> None:
     assert certificate.diagnosis == tuple(text["regime"].splitlines()[1:])
     assert text["rule"] == "never cleared, never an alarm, abstain between"
     assert text["normal"] == "35 scores, too few for any error budget"
+    assert text["promised"] == "nothing: too few points are labelled"
     assert certificate.empty
 
 
@@ -113,6 +114,11 @@ def test_one_vacuous_side_leaves_the_other_its_threshold() -> None:
         f"never cleared, anomaly from {alarms.thresholds.alarm_from!r} on, abstain between"
     )
     assert len(clears.diagnosis) == len(alarms.diagnosis) == 1
+    # what too few labels cannot keep is asked for, and not promised
+    both = "FPR <= 0.05 (confidence 0.95), FNR <= 0.05 (confidence 0.95)"
+    assert lines(clears)["asked"] == lines(alarms)["asked"] == both
+    assert lines(clears)["promised"] == "FNR <= 0.05 (confidence 0.95)"
+    assert lines(alarms)["promised"] == "FPR <= 0.05 (confidence 0.95)"
 
 
 @pytest.mark.parametrize(

@@ -104,11 +104,11 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
         ("overlapping", {"anomalous.crossing": 0}, "0 crossing anomalous scores are within the budget"),
         ("separated", {"level": 3}, "certificate.level must be absent: it is unknown, got 3"),
         ("separated", {"levels": 3}, "certificate.levels must be absent: it is unknown, got 3"),
-        ("separated", {"normal.digest": "any text"}, "'any text' is no digest of normal scores"),
+        ("separated", {"normal.digest": "any text"}, "'any text' is not a digest of normal scores"),
         # digests
-        ("separated", {"normal.digest": "0" * 15}, "is no digest"),
-        ("separated", {"normal.digest": "A" * 16}, "is no digest"),
-        ("separated", {"normal.digest": "0" * 15 + "\n"}, "is no digest"),
+        ("separated", {"normal.digest": "0" * 15}, "is not a digest"),
+        ("separated", {"normal.digest": "A" * 16}, "is not a digest"),
+        ("separated", {"normal.digest": "0" * 15 + "\n"}, "is not a digest"),
         ("empty class", {"anomalous.digest": "1" * 16}, "the digest of no anomalous scores is 0000"),
         # what belongs to a strategy
         ("separated", {"tau": 3.0}, "certificate.tau must be absent: it is unknown, got 3.0"),
@@ -244,9 +244,9 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
         ("separated", {"assumptions": [4, 5, 2]}, "these are not the assumptions of draws"),
         ("separated", {"assumptions": [99]}, "assumptions must be one that is known, got 99"),
         ("separated", {"assumptions": ["\x1b[2Jall is well"]}, r"one that is known, got '\\x1b\[2Jall"),
-        ("separated", {"version": "\x1b[2J"}, r"'\\x1b\[2J' is no version of pac-wrap-ad"),
-        ("separated", {"version": "0.1.0\n"}, r"'0.1.0\\n' is no version"),
-        ("separated", {"version": ""}, "'' is no version"),
+        ("separated", {"version": "\x1b[2J"}, r"'\\x1b\[2J' is not a version of pac-wrap-ad"),
+        ("separated", {"version": "0.1.0\n"}, r"'0.1.0\\n' is not a version"),
+        ("separated", {"version": ""}, "'' is not a version"),
         ("separated", {"version": "1" * 201}, "version must be at most 200 characters long"),
         # numbers that decimals and floats do not hold
         ("separated", {"guarantee.max_fpr": 1e-300}, "max_fpr must be at least 1e-15"),

@@ -32,7 +32,7 @@ def test_a_certificate_verifies_on_its_own_scores_in_any_order(options: dict[str
     shown, not_shown, *_ = str(verification).splitlines()
     assert shown == "verified: these scores and labels, in any order, give this certificate"
     assert not_shown.startswith("not shown: that the detector gave these scores, that the labels are right")
-    assert str(verification).endswith("a digest finds accidents, not forgers")
+    assert str(verification).endswith("a digest detects accidents, not forgery")
 
 
 @every_rule

@@ -1,13 +1,15 @@
-from math import inf
+from math import ceil, inf
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pac_wrap.ranks import memory
 from pac_wrap.ranks.kernels import digest
-from pac_wrap.ranks.memory import kth_largest, kth_smallest
+from pac_wrap.ranks.memory import RankedInMemory, kth_between, kth_largest, kth_smallest
 from support.strategies import Floats, score, scores
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
@@ -63,3 +65,41 @@ def test_digest_of_many_scores_does_not_depend_on_the_order_or_the_layout() -> N
     wide.flags.writeable = False
     assert digest(wide) == digest(values) == digest(values[::-1]) == digest(np.sort(values))
     assert digest(values[:-1]) != digest(values)
+
+
+def between(normal: Any, anomalous: Any, low: float, high: float, share: float) -> float:
+    """Return the same by sorting the pool of both classes."""
+    pool = np.sort(np.concatenate([normal, anomalous]).astype(np.float64))
+    inside = pool[(pool >= low) & (pool <= high)]
+    return float(inside[max(1, ceil(share * inside.size)) - 1])
+
+
+@given(scores(), scores(min_size=1), st.data())
+def test_ranks_of_both_classes_between_two_scores(
+    normal: Floats, anomalous: Floats, data: st.DataObject
+) -> None:
+    high = data.draw(st.sampled_from(anomalous.tolist()))
+    low = data.draw(score.filter(lambda value: value <= high))
+    share = data.draw(st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0.0, 1.0))
+    expected = between(normal, anomalous, low, high, share)
+    found = kth_between(normal, anomalous, low, high, share)
+    assert found == expected
+    assert str(found) != "-0.0"
+    ranked = RankedInMemory(normal, "normal", 1), RankedInMemory(anomalous, "anomalous", 1)
+    assert kth_between(*ranked, low, high, share) == expected
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.9, 1.0])
+def test_many_scores_are_looked_at_only_near_the_rank(
+    kind: Any, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "SMALL", 1000)
+    rng = np.random.default_rng(8)
+    normal, anomalous = rng.normal(0, 1, 20_000).astype(kind), rng.normal(3, 1, 5_000).astype(kind)
+    for low, high in ((1.0, 2.0), (-inf, inf), (float(normal[0]), float(normal[0]))):
+        expected = between(normal, anomalous, low, high, share)
+        assert kth_between(normal, anomalous, low, high, share) == expected
+    # a sample that misleads costs a second look, and nothing else
+    monkeypatch.setattr(memory, "_ends_around", lambda *_: (1.4, 1.41))
+    assert kth_between(normal, anomalous, 1.0, 2.0, share) == between(normal, anomalous, 1.0, 2.0, share)

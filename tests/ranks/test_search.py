@@ -50,14 +50,15 @@ def found(
 
 
 def expected(normal: Floats, anomalous: Floats, rank: Rank) -> ScoreAtRank:
-    value = float(np.sort((normal, anomalous)[rank.label])[rank.k - 1])
+    pools = normal, anomalous, np.concatenate([normal, anomalous])
+    value = float(np.sort(pools[rank.label])[rank.k - 1])
     below = int(np.count_nonzero(normal < value)), int(np.count_nonzero(anomalous < value))
     equal = int(np.count_nonzero(normal == value)), int(np.count_nonzero(anomalous == value))
     return ScoreAtRank(value, below, equal)
 
 
 def every_rank(normal: Floats, anomalous: Floats) -> list[Rank]:
-    sides = enumerate((normal, anomalous))
+    sides = enumerate((normal, anomalous, np.concatenate([normal, anomalous])))
     return [Rank(label, k) for label, values in sides for k in range(1, values.size + 1)]
 
 

@@ -224,7 +224,7 @@ def test_json_keeps_foreign_text_and_has_no_infinite_bounds() -> None:
     data = json.loads(to_json(report("relaxed")))
     assert data["source"] == {"tables": list(FOREIGN.tables), "score": HOSTILE, "label": FOREIGN.label}
     far = np.array([inf] * 200)
-    odd = Report(calibrate_quietly(np.zeros(200), far), np.zeros(200), far)
+    odd = Report(calibrate_quietly(np.zeros(200), far, overlap="abstain_always"), np.zeros(200), far)
     shown = json.loads(to_json(odd))
     assert shown["certificate"]["thresholds"] == {"alarm_from": 5e-324, "clear_below": "inf"}
     # a rule that a score of inf is to reach begins at the largest double

@@ -310,8 +310,8 @@ def test_what_cannot_be_judged_warns() -> None:
         assert sampling is not None
         assert (sampling.effective_normal, sampling.effective_anomalous) == (None, None)
         assert sampling.worth == (
-            "what the normal scores are worth cannot be said; what the anomalous scores are worth cannot be"
-            " said"
+            "it is unknown what the normal scores are worth;"
+            " it is unknown what the anomalous scores are worth"
         )
 
 

@@ -26,7 +26,7 @@ def one_by_one(values: Floats, promise: Guarantee, splits: list[SeriesSplit]) ->
     fpr, fnr, ambiguity, separated = [], [], [], 0
     for split in splits:
         drawn, labels = values[split.calibration], LABELS[split.calibration]
-        certificate = calibrate_quietly(drawn[~labels], drawn[labels], promise)
+        certificate = calibrate_quietly(drawn[~labels], drawn[labels], promise, overlap="abstain_always")
         tested, labels = values[split.test], LABELS[split.test]
         if promise.max_fpr is not None:
             fpr.append(float(certificate.thresholds.y_fp(tested[~labels]).mean()))

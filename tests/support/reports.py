@@ -21,6 +21,8 @@ FOREIGN = Origin(
 _ONE_SIDED = Guarantee(max_fpr=0.1, max_fnr=None)
 _CASES: dict[str, dict[str, Any]] = {
     "separated": {},
+    "always": {"overlap": "abstain_always"},
+    "raised": {"apart": 2.0, "held_out": 2.0, "overlap": "raise"},
     "overlapping": {"apart": 2.0, "held_out": 2.0},
     "relaxed": {
         "apart": 2.0,

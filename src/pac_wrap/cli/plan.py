@@ -55,11 +55,13 @@ def plan(
     """
     from rich.console import Console
 
+    from pac_wrap.base.arguments import check_rate
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.method.strategies.looks import Looks
     from pac_wrap.report.planner import show_affordable, show_pilot, show_sequential
     from pac_wrap.report.terminal import show_plan, show_promises
 
+    check_rate("delta", delta)
     given = [rate for rate in (max_fpr, max_fnr) if rate is not None]
     asked = (
         Guarantee(max_fpr, max_fnr, delta, delta) if given else Guarantee(delta_fpr=delta, delta_fnr=delta)

@@ -129,8 +129,7 @@ class Request:
         asked : Guarantee, Request or None
             The promises; None is the usual ones. A whole request is taken as it is.
         overlap : str or Strategy, optional
-            "abstain" (the usual), "abstain_always", "raise", "hold_fnr", "hold_fpr" or "algorithm1", or a
-            strategy with options.
+            One of its words, such as "raise", or a strategy with options; see `calibrate`.
         anomaly_label : object
             The label that marks an anomaly.
 

@@ -122,7 +122,7 @@ class Certificate:
         if not is_narrower(kind, self.score_type):
             return ()
         edges, behind = self.exclusions, self.deciding
-        if self.rule.single and self.overlap.at_score:
+        if self.rule.single and self.overlap.at_score and len(self.guarantee.promises) == 2:
             behind = (float(rounded(self.rule.anomaly_from, self.score_type)),) * 2
         found = set()
         for edge, score in zip((edges.alarm_from, edges.clear_below), behind, strict=True):
@@ -248,7 +248,7 @@ class Certificate:
     def load(cls, path: str | os.PathLike[str]) -> "Certificate":
         """Read a certificate; loading never runs code, and reads no more than a certificate can have.
 
-        Its checksum and digests find accidents, not forgers: whoever can write the file can make them fit.
+        Its checksum and digests detect accidents, not forgery: anyone who can write the file can change them.
 
         Parameters
         ----------

@@ -32,16 +32,16 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     sides = (("normal", certificate.normal), ("anomalous", certificate.anomalous))
     for (name, evidence), size in zip(sides, effective, strict=True):
         if not re.fullmatch(r"[0-9a-f]{16}", evidence.digest):
-            yield f"{quoted(evidence.digest)} is no digest of {name} scores, which has 16 hexadecimal digits"
+            yield f"{quoted(evidence.digest)} is not a digest of {name} scores: 16 hexadecimal digits"
         if not evidence.n and evidence.digest != _NO_SCORES:
             yield f"the digest of no {name} scores is {_NO_SCORES}, not {evidence.digest}"
         if size is not None and size > evidence.n:
             yield f"{evidence.n:,} {name} scores cannot be worth {size:,.0f}"
     if not re.fullmatch(_VERSION, certificate.version):
-        yield f"{quoted(certificate.version)} is no version of pac-wrap-ad"
+        yield f"{quoted(certificate.version)} is not a version of pac-wrap-ad"
     for score in certificate.deciding:
         if score is not None and abs(score) < LARGEST and not represents(certificate.score_type, score):
-            yield f"the score {score!r} behind a threshold is no {certificate.score_type}"
+            yield f"the score {score!r} behind a threshold is not a {certificate.score_type}"
     if certificate.assumptions != (OF_DRAWS if found is None else OF_SERIES):
         yield f"these are not the assumptions of {'draws' if found is None else 'a series'}"
     claim = certificate.claim

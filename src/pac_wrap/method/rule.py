@@ -45,7 +45,7 @@ class Rule:
         A lower score is declared normal; -inf declares none.
     anomaly_from : float
         This score and every higher one is declared an anomaly; inf declares none, not even a score of inf.
-        It is never less than `normal_below`. Two equal ones are a single threshold: nothing is abstained.
+        It is never less than `normal_below`. Two equal ones are a single threshold: no point is abstained on.
 
     Raises
     ------
@@ -78,13 +78,13 @@ class Rule:
 
     @property
     def single(self) -> bool:
-        """Whether this is one threshold, so that nothing is ever abstained."""
+        """Whether this is one threshold, so that no point is ever abstained on."""
         low, high = self.normal_below, self.anomaly_from
         return low == high and (low != 0.0 or order_key(low) == order_key(high))
 
     @property
     def ambiguity_region(self) -> tuple[float, float] | None:
-        """The half-open range [from, to) of scores that are abstained, or None."""
+        """The half-open range [from, to) of scores that the rule abstains on, or None."""
         return None if self.single else (self.normal_below, self.anomaly_from)
 
     def before_rounding(self, kind: ScoreType) -> "Rule":
@@ -141,7 +141,7 @@ class Rule:
         return steps.codes_of(scores)
 
     def ambiguity(self, scores: ArrayLike) -> float:
-        """Return the share of scores that are abstained: eq. (14).
+        """Return the share of scores that the rule abstains on: eq. (14).
 
         Parameters
         ----------

@@ -96,7 +96,7 @@ class Sampling:
         """How many independent points the windows count as, in words."""
         pairs = (("normal", self.effective_normal), ("anomalous", self.effective_anomalous))
         known = [f"about {size:,.0f} independent {name} scores" for name, size in pairs if size is not None]
-        unknown = [f"what the {name} scores are worth cannot be said" for name, size in pairs if size is None]
+        unknown = [f"it is unknown what the {name} scores are worth" for name, size in pairs if size is None]
         return "; ".join([f"worth {' and '.join(known)}"] * bool(known) + unknown)
 
     def __str__(self) -> str:

@@ -161,7 +161,7 @@ class Thresholds:
         Raises
         ------
         InputError
-            If nothing is promised on the FPR, or scores are none.
+            If nothing is promised on the FPR, or scores are not numbers.
         """
         if self.alarm_from is None:
             raise InputError("nothing is promised on the FPR, so y_fp has no threshold; set max_fpr")
@@ -183,7 +183,7 @@ class Thresholds:
         Raises
         ------
         InputError
-            If nothing is promised on the FNR, or scores are none.
+            If nothing is promised on the FNR, or scores are not numbers.
         """
         if self.clear_below is None:
             raise InputError("nothing is promised on the FNR, so y_fn has no threshold; set max_fnr")

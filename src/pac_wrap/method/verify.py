@@ -19,7 +19,7 @@ from pac_wrap.ranks.precision import is_narrower, rounded
 _VERIFIED: Final = """\
 verified: these scores and labels, in any order, give this certificate
 not shown: that the detector gave these scores, that the labels are right,
-           that nobody chose the rows; a digest finds accidents, not forgers"""
+           that nobody chose the rows; a digest detects accidents, not forgery"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) ->
     Raises
     ------
     InputError
-        If the first argument is no certificate, or scores are none.
+        If the first argument is not a certificate, or scores are not numbers.
 
     Examples
     --------

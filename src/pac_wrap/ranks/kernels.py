@@ -174,8 +174,8 @@ def kernels() -> Plain:
 def digest(scores: Floats) -> str:
     """Return 16 hex digits that depend on the scores but not on their order.
 
-    The sum, modulo 2^64, of xxhash64 (seed 42) of each score as a double, 0.0 for -0.0. Finds accidents,
-    not forgers. Sums of chunks merge, so any engine can compute it (decision 17).
+    The sum, modulo 2^64, of xxhash64 (seed 42) of each score as a double, 0.0 for -0.0. Detects accidents,
+    not forgery. Sums of chunks merge, so any engine can compute it (decision 17).
 
     >>> digest(np.array([1.0]))
     'e1fd6e07fee8ad53'

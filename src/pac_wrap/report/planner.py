@@ -42,7 +42,7 @@ def show_affordable(
 
 
 def show_pilot(pilot: Pilot, guarantee: Guarantee) -> RenderableType:
-    """Return how many fresh labels make it likely that one threshold keeps both ceilings: eq. (67)."""
+    """Return how many fresh labels make it likely that one threshold keeps both ceilings: eq. (45)."""
     sides = list(zip(guarantee.promises, (pilot.normal, pilot.anomalous), strict=True))
     columns = [needed(promise, _CHANCES, counted.within) for promise, counted in sides]
     table = Table(title="fresh labels until a promise is likely", title_justify="left")

@@ -95,7 +95,10 @@ def notes(report: Report) -> Iterator[str]:
                 " anomalous ones."
             )
     if changes := list(_raises(certificate)):
-        yield f"One threshold could not keep what was asked for: {'; '.join(changes)}."
+        why = "One threshold could not keep what was asked for"
+        if certificate.separable:
+            why = "Ceilings were raised where overlap abstain would keep them with one threshold"
+        yield f"{why}: {'; '.join(changes)}."
 
 
 def warnings_of(report: Report) -> Iterator[str]:

@@ -112,7 +112,7 @@ def _classes(certificate: Certificate) -> tuple[tuple[str, str, Evidence], ...]:
 def _promised(certificate: Certificate) -> str:
     certified = certificate.certified
     if certified is None:
-        return f"nothing: {certificate.overlap.unreached}; every point is abstained"
+        return f"nothing: {certificate.overlap.unreached}; the rule abstains on every point"
     kept = {rate.name for rate in error_rates(certificate) if rate.kept}
     promises = [promise for promise in certified.promises if promise.name in kept]
     if not promises:

@@ -176,7 +176,7 @@ def test_too_few_labels_for_any_ceiling_abstain_everywhere(n: int, m: int) -> No
     assert certificate.verdicts([-inf, 0.5, inf]).tolist() == [-1, -1, -1]
     assert certificate.regime is Regime.VACUOUS
     text = str(certificate)
-    assert "no ceilings up to the highest allowed could be kept" in text
+    assert "nothing: no ceilings up to the highest allowed can be kept by one threshold; the rule" in text
     assert Certificate.from_json(certificate.to_json()) == certificate
     (sentence,) = certificate.overlap.explanation(certificate.claim)
     assert sentence == "Strategy raise: too few labels for any ceiling up to 0.5."
@@ -232,7 +232,7 @@ def test_what_raising_says_of_itself() -> None:
         " first that one threshold keeps is certified. The normal class pays for the choice: its delta at"
         " each rung is 0.04092. The other keeps its delta whole."
     )
-    assert "confidence of this level alone" in str(certificate)
+    assert "confidence of this rung alone" in str(certificate)
 
 
 def test_verify_says_what_differs() -> None:

@@ -19,7 +19,7 @@ Counts = NDArray[np.int64]
 Rates = NDArray[np.float64]
 _Number = TypeVar("_Number", bound=np.generic)
 
-# steps between the ranks that a band is anchored at: a 50th of the rank, and at most a 500th of n: eq. (47)
+# steps between the ranks that a band is anchored at: a 50th of the rank, and at most a 500th of n: eq. (37)
 _OF_RANK: Final = 50
 _OF_ALL: Final = 500
 MOST_POINTS: Final = 10**8
@@ -46,10 +46,10 @@ _SLOPE: Final = 0.88
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Upper bounds of a rate for every count of errors among n points, all of which hold at once: eq. (40).
+    """Upper bounds of a rate for every count of errors among n points, all of which hold at once: eq. (30).
 
     `ranks` are the counts that have a bound of their own, upper(rank, n, level). Any other count takes that
-    of the next larger rank; above the last the bound is 1: eq. (46).
+    of the next larger rank; above the last the bound is 1: eq. (36).
     """
 
     n: int
@@ -88,7 +88,7 @@ def check_delta(name: str, value: float) -> float:
 
 
 def anchor_ranks(n: int) -> Counts:
-    """Return the counts that a band of n points is anchored at, all of them if n < 1,000: eq. (47).
+    """Return the counts that a band of n points is anchored at, all of them if n < 1,000: eq. (37).
 
     >>> anchor_ranks(5).tolist(), anchor_ranks(10_000_000).size
     ([0, 1, 2, 3, 4], 1029)
@@ -101,7 +101,7 @@ def anchor_ranks(n: int) -> Counts:
 
 
 def failure(n: int, bounds: ArrayLike, ranks: Counts) -> float:
-    """Return how likely some rate exceeds the bound of its rank, never less than it is: eq. (45).
+    """Return how likely some rate exceeds the bound of its rank, never less than it is: eq. (35).
 
     >>> ranks = np.arange(170)
     >>> round(failure(170, betainccinv(ranks + 1, 170 - ranks, 0.002), ranks), 4)
@@ -112,7 +112,7 @@ def failure(n: int, bounds: ArrayLike, ranks: Counts) -> float:
 
 @lru_cache(maxsize=256)
 def band_of(n: int, delta: float) -> Band:
-    """Return the band of n points that fails with probability delta: eq. (46).
+    """Return the band of n points that fails with probability delta: eq. (36).
 
     Its local level is the largest of 8 digits for which that is proved, within 1e-6 of the exact one.
 

@@ -75,7 +75,7 @@ class _Sorted(RankedInMemory):
 def certify_curve(
     normal: ArrayLike, anomalous: ArrayLike, delta_fpr: float = 0.05, delta_fnr: float = 0.05
 ) -> Curve:
-    """Return bounds of both error rates that hold at every threshold at once: eq. (46).
+    """Return bounds of both error rates that hold at every threshold at once: eq. (36).
 
     Parameters
     ----------

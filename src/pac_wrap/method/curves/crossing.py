@@ -14,7 +14,7 @@ from pac_wrap.errors import InputError
 Counts = NDArray[np.int64]
 Masses = NDArray[np.float64]
 
-# what is cut off at each end of a window or kernel is below exp(-37) < 1e-16: eq. (43)
+# what is cut off at each end of a window or kernel is below exp(-37) < 1e-16: eq. (33)
 _NEGLIGIBLE: Final = 37.0
 _EPSILON: Final = 2.0**-52
 # from so many multiplications on, a transform takes less time than the sum
@@ -41,7 +41,7 @@ def keeping(
 ) -> Held:
     """Return how likely, of n uniform numbers, as many lie at or below each place as the limits ask for.
 
-    P(at_least[j] <= N(places[j]) <= at_most[j] for all j), eq. (41), by the programme of eq. (42): a Poisson
+    P(at_least[j] <= N(places[j]) <= at_most[j] for all j), eq. (31), by the programme of eq. (32): a Poisson
     process of rate n takes the place of the n numbers, and the end is divided by P(Poisson(n) = n) (Moscovich
     and Nadler 2017). One of the two limits may be left out.
 
@@ -135,7 +135,7 @@ class _Walk:
         spectrum[:kept] = np.fft.rfft(self._mass, length)[:kept] * kernel
         moved = np.fft.irfft(spectrum, length)[:wanted]
         rounding = _EPSILON * (8.0 * log2(length) + 3.0 * (step + abs(shift)) / sqrt(step))
-        # chances add up to 1 at most, so the largest bounds the sum of their squares: eq. (44)
+        # chances add up to 1 at most, so the largest bounds the sum of their squares: eq. (34)
         left = floor(self._n * (1.0 - time))
         later = 1.0 / sqrt(2.0 * pi * left) if left else 1.0
         self._error += self._gain * rounding * sqrt(float(self._mass.max()) * later)
@@ -143,7 +143,7 @@ class _Walk:
 
 
 def _reach(variance: float) -> float:
-    """Return how far a binomial or Poisson count goes from its mean, but for exp(-37): eq. (43)."""
+    """Return how far a binomial or Poisson count goes from its mean, but for exp(-37): eq. (33)."""
     third = _NEGLIGIBLE / 3.0
     return third + sqrt(third * third + 2.0 * _NEGLIGIBLE * variance)
 

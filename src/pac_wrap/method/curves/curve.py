@@ -34,7 +34,7 @@ _MOST_VALUES: Final = 10_000
 class Curve:
     """Bounds of the FPR and the FNR at every threshold, all of which hold at once; made by `certify_curve`.
 
-    With probability 1 - delta_fpr all bounds of the FPR hold, with 1 - delta_fnr all of the FNR: eq. (46). So
+    With probability 1 - delta_fpr all bounds of the FPR hold, with 1 - delta_fnr all of the FNR: eq. (36). So
     a threshold may be chosen after looking, by eye, by cost or by somebody else, and again tomorrow. A curve
     and another certificate of the same labels hold together only with their deltas added.
 

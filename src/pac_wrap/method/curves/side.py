@@ -42,7 +42,7 @@ class CurveSide:
     delta : float
         The chance that some bound does not hold.
     level : float
-        The local level of the band: each bound is that of Clopper and Pearson at it, eq. (46).
+        The local level of the band: each bound is that of Clopper and Pearson at it, eq. (36).
     ranks : tuple of int
         The counts of errors that have a bound of their own.
     bounds : tuple of float
@@ -107,7 +107,7 @@ def problems(normal: CurveSide, anomalous: CurveSide, kind: ScoreType) -> Iterat
         yield "there is no score in either class"
     for rises, side in ((False, normal), (True, anomalous)):
         if not re.fullmatch(r"[0-9a-f]{16}", side.digest):
-            yield f"{quoted(side.digest)} is no digest of scores, which has 16 hexadecimal digits"
+            yield f"{quoted(side.digest)} is not a digest of scores, which has 16 hexadecimal digits"
         band = band_of(side.n, side.delta)
         if side.ranks != tuple(band.ranks.tolist()) or not (
             len(side.bounds) == len(side.scores) == len(side.ranks)

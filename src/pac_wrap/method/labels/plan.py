@@ -36,7 +36,7 @@ class Need:
 def needed(
     promise: Promise, chances: Sequence[float], within: Callable[[int, int], float]
 ) -> list[Need | None]:
-    """Return the fewest labels whose errors stay within budget with each chance: eq. (66).
+    """Return the fewest labels whose errors stay within budget with each chance: eq. (44).
 
     `within(k, n)` is the chance of at most k errors among n. None where no budget of up to 500 errors is
     enough. Between two budgets more labels only make it less likely, so those where a budget rises are tried.
@@ -77,7 +77,7 @@ class Counted:
         return float(betainc(self.errors + 0.5, self.n - self.errors + 0.5, ceiling))
 
     def within(self, errors: int, n: int) -> float:
-        """Return the chance of at most so many errors among n fresh points: eq. (67)."""
+        """Return the chance of at most so many errors among n fresh points: eq. (45)."""
         a, b = self.errors + 0.5, self.n - self.errors + 0.5
         i = np.arange(errors + 1.0)
         ways = gammaln(n + 1.0) - gammaln(i + 1.0) - gammaln(n - i + 1.0)
@@ -144,7 +144,7 @@ class Stopping:
 
 
 def stopping(promise: Promise, looks: Looks, rate: float) -> Stopping:
-    """Return when a class succeeds at a threshold where its true rate of errors is this: eq. (62).
+    """Return when a class succeeds at a threshold where its true rate of errors is this: eq. (40).
 
     >>> found = stopping(Guarantee().promises[0], Looks(), 0.02)
     >>> found.quantile(0.5), round(found.expected)

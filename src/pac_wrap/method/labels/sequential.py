@@ -23,7 +23,7 @@ _DIGITS: Final = 8
 # the least whole number of eight digits, and how many there are
 _FIRST: Final = 10_000_000
 _DECADE: Final = 90_000_000
-# what rounding can do to a sum of positive terms, each the product of at most MOST_LABELS factors: eq. (62)
+# what rounding can do to a sum of positive terms, each the product of at most MOST_LABELS factors: eq. (40)
 _ROUNDING: Final = 1e-10
 # counts that are not followed have at most this probability in all, by Bernstein's inequality
 _NEGLIGIBLE: Final = 1e-38
@@ -52,7 +52,7 @@ def looks_of(every: int, up_to: int) -> range:
 
 
 def look_budgets(rate: float, local: float, looks: Sequence[int]) -> list[int]:
-    """Return the error budget of every look at one local delta, -1 where there is none: eq. (60).
+    """Return the error budget of every look at one local delta, -1 where there is none: eq. (38).
 
     >>> look_budgets(0.05, 0.0074, [80, 100, 200])
     [-1, 0, 2]
@@ -61,7 +61,7 @@ def look_budgets(rate: float, local: float, looks: Sequence[int]) -> list[int]:
 
 
 def first_success(rate: float, looks: Sequence[int], budgets: Sequence[int]) -> Masses:
-    """Return, for every look, the chance that it is the first within its budget: eq. (62).
+    """Return, for every look, the chance that it is the first within its budget: eq. (40).
 
     Each label is an error with probability `rate`. Budgets never fall from one look to the next; -1 is none.
 
@@ -90,7 +90,7 @@ def first_success(rate: float, looks: Sequence[int], budgets: Sequence[int]) -> 
 
 @lru_cache(maxsize=256)
 def local_delta(rate: float, delta: float, every: int, up_to: int) -> float:
-    """Return the delta for the budget of each look so that one delta covers them all: eq. (63).
+    """Return the delta for the budget of each look so that one delta covers them all: eq. (41).
 
     It is the largest number of eight digits, no larger than delta, for which a walk at the ceiling is within
     its budget at some look with probability at most delta.

@@ -64,7 +64,7 @@ class LabelUntil:
     Each class is looked at whenever `every` more of its own points are labelled. Success is one threshold
     that keeps every ceiling asked for: the classes are separated, each judged at its own latest look, or,
     with `threshold`, the errors there are within budget at some look of each class. The ceilings hold with
-    the deltas asked for, though the labels were looked at again and again: eq. (61).
+    the deltas asked for, though the labels were looked at again and again: eq. (39).
 
     Which points get a label must not depend on their scores, nor on anything that goes with them: label a
     random choice, or all points as they come. Labelling where the detector is unsure voids the certificate.

@@ -36,7 +36,7 @@ TOGETHER: Final = (
 class Given(Strategy):
     """One threshold that was chosen freely, even after looking; what it keeps is read off a curve.
 
-    Made by `Curve.at` and the choices of a curve. The ceilings are the bounds of eq. (46), which hold at
+    Made by `Curve.at` and the choices of a curve. The ceilings are the bounds of eq. (36), which hold at
     every threshold at once, so it does not matter how this one was chosen.
 
     Parameters
@@ -133,7 +133,7 @@ def outcome_at(
 
 
 def budget_at(errors: int, n: int, delta: float) -> Budget | None:
-    """Return the budget whose ceiling so many errors among n have in the band of eq. (46); None at 1.
+    """Return the budget whose ceiling so many errors among n have in the band of eq. (36); None at 1.
 
     >>> budget_at(0, 119, 0.05).rate <= 0.05, budget_at(119, 119, 0.05)
     (True, None)

@@ -29,11 +29,11 @@ from pac_wrap.ranks.search import Rank
 
 @dataclass(frozen=True, slots=True)
 class Looks(Strategy):
-    """The ceilings asked for, at whatever look one stops: each look has a budget at a local delta, eq. (60).
+    """The ceilings asked for, at whatever look one stops: each look has a budget at a local delta, eq. (38).
 
     Each class is looked at whenever `every` more of its own points are labelled. One delta covers all looks,
     so the certificate of any of them is true with the delta asked for, and the first that succeeds may be
-    kept: eq. (61). Between two looks the budget is that of the last one, eq. (65). `LabelUntil` does the
+    kept: eq. (39). Between two looks the budget is that of the last one, eq. (43). `LabelUntil` does the
     looking.
 
     Parameters
@@ -95,7 +95,7 @@ class Looks(Strategy):
         return len(self.looks)
 
     def local(self, promise: Promise) -> float:
-        """Return the local delta of a promise: eq. (63).
+        """Return the local delta of a promise: eq. (41).
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class Looks(Strategy):
         return local_delta(promise.ceiling, promise.delta, self.every, self.up_to)
 
     def budget(self, promise: Promise, n: int) -> Budget:
-        """Return the errors that n points may show: those of the last look among them, eqs. (60) and (65).
+        """Return the errors that n points may show: those of the last look among them, eqs. (38) and (43).
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class Looks(Strategy):
 
 
 def is_kept(tau: float, thresholds: Thresholds) -> bool:
-    """Return whether the errors at one threshold are within their budgets: eq. (64).
+    """Return whether the errors at one threshold are within their budgets: eq. (42).
 
     alarm_from <= tau <= clear_below, as far as either is promised.
 

@@ -6,8 +6,8 @@ import pytest
 from scipy.special import betainccinv
 from scipy.stats import binom
 
-from pac_wrap.method import ladder as module
-from pac_wrap.method.ladder import Ladder, failure, local_level
+from pac_wrap.method.strategies import ladder as module
+from pac_wrap.method.strategies.ladder import Ladder, failure, local_level
 from support.ladder import failures, rungs, worst_failure
 from support.strategies import exact_budget
 

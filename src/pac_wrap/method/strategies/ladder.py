@@ -173,8 +173,10 @@ def _interpolated(start: int, stop: int, n: int, level: float) -> Rungs:
         errors = ((high - low) * places + high + low) ** 2 / 4.0
         return (n * np.asarray(betainccinv(errors + 1.0, n - errors, level)) - errors) / np.sqrt(errors)
 
-    coefficients = chebyshev.chebinterpolate(excess, _NODES)
+    places = chebyshev.chebpts1(_NODES + 1)
+    coefficients = chebyshev.chebvander(places, _NODES).T @ excess(places) * (2.0 / places.size)
+    coefficients[0] /= 2.0
     errors = np.arange(start, stop, dtype=np.float64)
     roots = np.sqrt(errors)
-    places = (2.0 * roots - high - low) / (high - low)
-    return np.asarray((errors + roots * chebyshev.chebval(places, coefficients)) / n)
+    found = chebyshev.chebval((2.0 * roots - high - low) / (high - low), coefficients)
+    return np.asarray((errors + roots * found) / n)
