@@ -143,7 +143,7 @@ def test_falling_back_to_two_thresholds_is_broken_too_often() -> None:
     fallback = float(binom.pmf(counts, n, 0.05) @ beyond)
     ladder = float(failures(n, first, ceilings, np.array([top]))[0])
     assert ladder <= delta
-    assert ladder + fallback == pytest.approx(0.080, abs=1e-3)
+    assert ladder + fallback == pytest.approx(0.0789, abs=5e-4)
 
 
 def test_the_worst_case_is_attained_at_865() -> None:
@@ -221,7 +221,7 @@ def test_abstaining_only_if_needed_keeps_both_promises(distance: float) -> None:
 
 
 @pytest.mark.parametrize(("n", "m"), [(4, 3), (3, 4), (5, 5)])
-@pytest.mark.parametrize("asked", LOOSE[3:], ids=lambda asked: f"{asked.max_fpr}-{asked.max_fnr}")
+@pytest.mark.parametrize("asked", [Guarantee(0.499, 0.499, 0.32, 0.32), Guarantee(0.499, 0.624, 0.2, 0.15)])
 def test_no_small_population_breaks_a_single_threshold_between_the_two(
     n: int, m: int, asked: Guarantee
 ) -> None:
