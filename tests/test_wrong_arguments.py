@@ -42,7 +42,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "a huge threshold": (lambda: PUBLIC.Rule(0.1, 10**400), "anomaly_from must be a number, inf or -inf"),
     "anomaly_from": (lambda: PUBLIC.Rule(0.1, float("nan")), "anomaly_from must be a number, .* nan"),
     "a rule upside down": (lambda: PUBLIC.Rule(0.7, 0.3), "normal_below must not exceed anomaly_from"),
-    "chunks": (lambda: PUBLIC.calibrate_chunks(int), "chunks\\(\\) must return something to go through"),
+    "chunks": (lambda: PUBLIC.calibrate_chunks(int), "chunks\\(\\) must return an iterable of pairs"),
     "position": (lambda: PUBLIC.Algorithm1(position=Decimal("NaN")), "position must lie between 0"),
     "verdicts": (
         lambda: PUBLIC.evaluate(np.zeros(6, dtype="f8,i4"), LABELS),

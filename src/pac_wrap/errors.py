@@ -54,7 +54,7 @@ class MissingExtraError(PACWrapError, ImportError):
 
 
 class PACWrapWarning(UserWarning):
-    """Something that keeps the promise formally true but probably not what you want."""
+    """Something that leaves the promise formally true, but is probably not what you want."""
 
     def __str__(self) -> str:
         return message(super().__str__())
@@ -73,7 +73,7 @@ class VacuousWarning(PACWrapWarning):
 
 
 class OverlapWarning(PACWrapWarning):
-    """Calibration rows also stand in the training data, so the promise may not hold."""
+    """Calibration rows are also in the training data, so the promise may not hold."""
 
 
 class DependenceWarning(PACWrapWarning):

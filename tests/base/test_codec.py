@@ -94,7 +94,7 @@ def test_every_prefix_is_refused(text: str) -> None:
         ("[]", "not a JSON object"),
         ("17", "not a JSON object"),
         ("null", "not a JSON object"),
-        ("{}", "format None where 'pac-wrap certificate' is expected; was another file given"),
+        ("{}", "format None where 'pac-wrap certificate' is expected; is it the right file"),
         ('{"format": "another", "schema": 1}', "format 'another'"),
         ('{"format": "pac-wrap certificate"}', "schema None where 2"),
         ('{"format": "pac-wrap certificate", "schema": 3}', "schema 3, this version reads 2; update"),
@@ -110,7 +110,7 @@ def test_every_prefix_is_refused(text: str) -> None:
         ('{"format": "pac-wrap certificate", "schema": 2}', "checksum differs"),
         ('{"format": "pac-wrap certificate", "schema": 2, "rule": NaN}', "NaN is not a JSON number"),
         ('{"format": "pac-wrap certificate", "schema": 2, "rule": -Infinity}', "-Infinity is not"),
-        ('{"format": "pac-wrap certificate", "schema": 2, "schema": 2}', "stands twice"),
+        ('{"format": "pac-wrap certificate", "schema": 2, "schema": 2}', "appears twice"),
         ("[" * 100_000, "more than 100 of the character '\\['"),
         ('{"a": [' + "1," * 1_001 + "1]}", "more than 1,000 of the character ','"),
         ('{"a": 1' + " " * 1_000_000 + "}", "larger than 1,000,000 bytes"),
@@ -140,7 +140,7 @@ def test_nesting_of_any_depth_is_refused() -> None:
 
 def test_names_that_stand_twice_are_refused_at_any_depth(text: str) -> None:
     twice = text.replace('"errors":', '"errors": 1, "errors":', 1)
-    with pytest.raises(CertificateError, match="stands twice"):
+    with pytest.raises(CertificateError, match="appears twice"):
         Certificate.from_json(twice)
 
 

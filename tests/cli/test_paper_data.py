@@ -188,7 +188,7 @@ def test_get_refuses_a_wrong_file_with_the_whole_sentence(cache: Path) -> None:
     done = invoke("data", "get", "single")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"pac-wrap: {cache / 'small.csv'} differs from the copy that the published")
-    assert done.err.endswith("small.csv.rejected; try again to download it anew\n")
+    assert done.err.endswith("small.csv.rejected; try again to download a new copy\n")
 
 
 @pytest.mark.parametrize(

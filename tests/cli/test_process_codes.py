@@ -197,7 +197,7 @@ def test_a_device_that_never_ends_is_no_certificate(tmp_path: Path) -> None:
     if not Path("/dev/zero").exists():
         pytest.skip("a device that never ends")
     assert refused(tmp_path, "show", "/dev/zero") == (
-        "this is not a certificate: it is larger than 1,000,000 bytes; was another file given?"
+        "this is not a certificate: it is larger than 1,000,000 bytes; is it the right file?"
     )
 
 

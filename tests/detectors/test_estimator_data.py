@@ -64,7 +64,7 @@ def test_a_forest_keeps_its_promise_on_held_out_rows(
     X, y = thyroid
     seen, unseen = halves(y)
     normals, anomalies = np.bincount(y[seen])
-    with pytest.warns(OverlapWarning, match="calibration rows also stand in the training data"):
+    with pytest.warns(OverlapWarning, match="calibration rows are also in the training data"):
         wrap = PACWrap(IsolationForest(n_estimators=50), random_state=0).fit(X[seen], y[seen])
     certificate = wrap.certificate_
     assert (certificate.normal.n, certificate.anomalous.n) == (round(0.5 * normals), anomalies)

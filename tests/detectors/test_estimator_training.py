@@ -180,7 +180,7 @@ def test_detectors_without_parameters_are_copied_too() -> None:
 def test_calibrating_on_training_rows_warns_with_their_number(count: int) -> None:
     wrap = PACWrap(Unlabelled(), random_state=0).fit(X, Y)
     rows = np.r_[wrap.detector_.X_[:count], NEW]
-    with pytest.warns(OverlapWarning, match=rf"^{count} calibration rows also stand in the training data"):
+    with pytest.warns(OverlapWarning, match=rf"^{count} calibration rows are also in the training data"):
         wrap.calibrate(rows, np.zeros(len(rows), dtype=int))
 
 
@@ -207,7 +207,7 @@ def test_records_that_repeat_within_the_data_are_counted_by_fit() -> None:
     _, copies = np.unique(row_digests(wrap.detector_.X_), return_counts=True)
     once = np.count_nonzero(copies == 1)
     assert 0 < once < 400
-    assert str(caught[0].message).startswith(f"{once} calibration rows also stand")
+    assert str(caught[0].message).startswith(f"{once} calibration rows are also")
 
 
 @pytest.mark.parametrize(

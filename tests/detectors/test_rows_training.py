@@ -106,7 +106,7 @@ def test_tied_training_scores_prove_nothing() -> None:
 
 def test_single_precision_copies_of_training_rows_are_recognised() -> None:
     wrap = PACWrap(forest(), random_state=0).fit(X, Y)
-    with pytest.warns(OverlapWarning, match="^150 calibration rows also stand in the training data"):
+    with pytest.warns(OverlapWarning, match="^150 calibration rows are also in the training data"):
         wrap.calibrate(X.astype(np.float32), Y)
     with pytest.warns(OverlapWarning, match="^150 "):
         wrap.calibrate(X.astype(np.float32).astype(np.float64), Y)

@@ -224,4 +224,4 @@ def test_the_workers_of_a_scheduler_read_the_files(table: Any) -> None:
     for address in ("tcp://127.0.0.1:1", "nonsense://"):
         with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
             said = refusal(lambda: by_dask(files, master=address))  # noqa: B023  (called at once)
-        assert said.startswith(f"there is no scheduler of Dask at {address}: ")
+        assert said.startswith(f"there is no Dask scheduler at {address}: ")

@@ -302,7 +302,7 @@ def test_what_cannot_be_judged_warns() -> None:
     for points, counts in ((few, (28, 29)), (alike, (200, 200))):
         certificate, told = calibrated(points)
         assert told == [
-            f"{n} {name} windows cannot show how far windows depend on each other, for no score has 15 of"
+            f"{n} {name} windows cannot show how far windows depend on each other, because no score has 15 of"
             " them on either side, so the stated confidence holds only if they do not; label more"
             for n, name in zip(counts, ("normal", "anomalous"), strict=True)
         ]
@@ -345,8 +345,8 @@ def test_a_series_too_short_to_be_thinned_is_told_so() -> None:
     found = points.worth(certificate.thresholds, anomalous=False)
     assert text == (
         f"120 normal windows are worth about {found.effective:,.0f} independent ones, so the stated"
-        " confidence is too high; the series is too short to take windows further apart, for fewer than the"
-        " 59 that are needed would remain"
+        " confidence is too high; the series is too short to take windows further apart, because fewer"
+        " than the 59 that are needed would remain"
     )
 
 

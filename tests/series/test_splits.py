@@ -129,7 +129,7 @@ def attempt(labels: Any = LABELS, random: Any = None, positions: Any = None, **o
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"labels": [0] * 40}, "labels mark no anomaly, so that none can calibrate; pass a longer series"),
+        ({"labels": [0] * 40}, "labels mark no anomaly, so none can calibrate; pass a longer series"),
         ({"labels": []}, "labels mark no anomaly"),
         (
             {"block": 20},

@@ -121,7 +121,7 @@ def test_huge_numbers_and_texts_are_shown_shortened() -> None:
 
 def test_a_name_that_comes_later_has_no_place_in_csv() -> None:
     written, sentence = stopped('{"s": 1}\n{"s": 1, "new": 2}\n', "csv")
-    assert "row 2 has a column 'new', but the first row has not; --format jsonl keeps it" in sentence
+    assert "row 2 has a column 'new', but the first row does not; --format jsonl keeps it" in sentence
     assert written == b"s,verdict,prediction_set\n1,1,{1}\n"
 
 

@@ -64,8 +64,7 @@ EXCEPTIONS: Final = {
     ("detectors", "paper.detectors.devnet"): "a public address",
     ("method.consistency", "method.certificate"): "only its type",
     ("method.certificate", "report.words"): "a certificate shows itself in the report's words",
-    ("detectors", "paper.detectors.encoder_decoder"): "a public address",
-    ("detectors", "paper.detectors.forecaster"): "a public address",
+    ("detectors", "paper.detectors.lstm"): "a public address",
 }
 
 

@@ -79,12 +79,12 @@ ODD: dict[str, tuple[bytes, str]] = {
     "an unknown version": (array_file(F8, bytes(8), (9, 0)), "its version is unknown"),
     "half a header": (array_file(F8)[:30], "it ends within its header"),
     "a header too long": (array_file(F8 + " " * 60_000), "its header has 60,"),
-    "no bytes": (array_file(F8), "its header says 8 bytes, and 0 are there"),
-    "too few bytes": (array_file(described("<f8", (3,)), bytes(23)), "says 24 bytes, and 23 are there"),
+    "no bytes": (array_file(F8), "its header says 8 bytes, but 0 are there"),
+    "too few bytes": (array_file(described("<f8", (3,)), bytes(23)), "says 24 bytes, but 23 are there"),
     "more than memory": (array_file(described("<f8", (10**15,)), bytes(8)), "8,000,000,000,000,000 bytes"),
     "more than an integer": (
         array_file(described("<f8", (2**62, 2**62)), bytes(8)),
-        "bytes, and 8 are there",
+        "bytes, but 8 are there",
     ),
     "many columns of nothing": (array_file(described("<f8", (0, 10**9))), "1,000,000,000 columns"),
     "values of no bytes": (array_file(described("|V0", (10**12,))), "values of no bytes"),
@@ -213,8 +213,8 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
         tracemalloc.stop()
     unpacked = len(zeros) + (3 << 29)
     assert sentence == (
-        f"{path} is not a whole NumPy file: unpacked it takes {unpacked:,} bytes, and {1 << 30:,} is the most"
-        " for its size"
+        f"{path} is not a whole NumPy file: unpacked it takes {unpacked:,} bytes; at most {1 << 30:,} are"
+        " allowed for its size"
     )
 
 

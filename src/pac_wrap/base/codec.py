@@ -60,10 +60,10 @@ def decode(kind: type[T], text: str | bytes, header: dict[str, Any]) -> T:
         checksum = _checksum(content)
     except (ValueError, RecursionError) as error:
         raise CertificateError(
-            f"the certificate is not valid JSON: {error}; was another file given?"
+            f"the certificate is not valid JSON: {error}; is it the right file?"
         ) from error
     if not isinstance(content, dict):
-        raise CertificateError("the certificate is not a JSON object; was another file given?")
+        raise CertificateError("the certificate is not a JSON object; is it the right file?")
     for name, expected in header.items():
         if type(content.get(name)) is not type(expected) or content[name] != expected:
             _refuse_header(name, content.get(name), expected)
@@ -93,14 +93,14 @@ def _refuse_endless(text: str | bytes) -> None:
     """Refuse a text that would cost time or memory, before any of it is taken apart."""
     if len(text) > MOST_BYTES:
         raise CertificateError(
-            f"this is not a certificate: it is larger than {MOST_BYTES:,} bytes; was another file given?"
+            f"this is not a certificate: it is larger than {MOST_BYTES:,} bytes; is it the right file?"
         )
     for sign, most in _MOST_SIGNS.items():
         # brackets bound the nesting, commas the number of values
         if (text.count(sign) if isinstance(text, str) else text.count(sign.encode())) > most:
             raise CertificateError(
                 f"this is not a certificate: it has more than {most:,} of the character {sign!r};"
-                " was another file given?"
+                " is it the right file?"
             )
 
 
@@ -127,7 +127,7 @@ def _refuse_header(name: str, found: Any, expected: Any) -> NoReturn:
             f"the certificate has {name} {quoted(found)}, this version reads {expected}; {remedy}"
         )
     raise CertificateError(
-        f"the certificate has {name} {quoted(found)} where {expected!r} is expected; was another file given?"
+        f"the certificate has {name} {quoted(found)} where {expected!r} is expected; is it the right file?"
     )
 
 
@@ -138,7 +138,7 @@ def _refuse_constant(name: str) -> NoReturn:
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        raise ValueError("a name stands twice in one object")
+        raise ValueError("a name appears twice in one object")
     return content
 
 

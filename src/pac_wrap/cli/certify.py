@@ -56,7 +56,7 @@ def plan(
 def demo(
     seed: Annotated[int, typer.Option(min=0, help="Fixes the data and the forest.")] = 0,
     margin: Annotated[
-        float, typer.Option(min=0.0, help="Distance of the two classes in standard deviations.")
+        float, typer.Option(min=0.0, help="Distance between the two classes in standard deviations.")
     ] = 5.0,
     report: Annotated[Path | None, typer.Option(help="Also write a report: .html, .md or .json.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Also save the screen as a picture.")] = None,
@@ -118,17 +118,18 @@ def calibrate(
         Path | None, typer.Option(help="Also write a report: .html, .md or .json; reads scores into memory.")
     ] = None,
     engine: Annotated[
-        Literal["duckdb", "spark", "dask"], typer.Option(help="What reads the tables; all give the same.")
+        Literal["duckdb", "spark", "dask"],
+        typer.Option(help="What reads the tables; all give the same certificate."),
     ] = "duckdb",
     master: Annotated[
         str | None,
         typer.Option(
             help="A cluster for --engine: Spark's master, such as local[2] or spark://host:7077, or the"
-            " address of Dask's scheduler; else this machine."
+            " address of Dask's scheduler; by default this machine."
         ),
     ] = None,
 ) -> None:
-    """Certify thresholds from a table of scores and labels, larger than memory if need be.
+    """Certify thresholds from a table of scores and labels, which may be larger than memory.
 
     Exit code 0 if something is certified, 1 if there are too few labels or no threshold is possible.
 
@@ -205,7 +206,9 @@ def _on_cluster(engine: str, reader: str) -> Any:
 
 def compare(
     tables: Tables,
-    score: Annotated[list[str], typer.Option("--score", help="A column of scores; give it several times.")],
+    score: Annotated[
+        list[str], typer.Option("--score", help="A column of scores; repeat it for each detector.")
+    ],
     label: Label,
     max_fpr: MaxFpr = "0.05",
     max_fnr: MaxFnr = "0.05",

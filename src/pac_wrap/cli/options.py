@@ -22,13 +22,14 @@ CertificateFile = Annotated[Path, typer.Argument(help="A certificate made by pac
 Score = Annotated[str, typer.Option("--score", help="The column of scores, higher for anomalies.")]
 Label = Annotated[str, typer.Option("--label", help="The column of labels: 0/1 or true/false.")]
 AnomalyLabel = Annotated[
-    str | None, typer.Option("--anomaly-label", help="The label that marks an anomaly, if it is another.")
+    str | None,
+    typer.Option("--anomaly-label", help="The label that marks an anomaly, if it is not 1 or true."),
 ]
 Delimiter = Annotated[
     str | None,
     typer.Option(
         "--delimiter",
-        help="What separates the cells of a CSV, a character or tab; else found from its header.",
+        help="The delimiter of a CSV, a character or tab; by default found from its header.",
     ),
 ]
 MaxFpr = Annotated[str, typer.Option(help="Ceiling of the false positive rate, or none.")]
@@ -40,7 +41,7 @@ DeltaFnr = Annotated[
     float | None, typer.Option(help="Chance that the FNR ceiling does not hold.", show_default="0.05")
 ]
 Confidence = Annotated[
-    float | None, typer.Option(help="How surely both ceilings hold together, instead of the deltas.")
+    float | None, typer.Option(help="Confidence that both ceilings hold together, instead of the deltas.")
 ]
 
 

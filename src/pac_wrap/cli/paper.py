@@ -39,9 +39,9 @@ def reproduce(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes everything that is random.")] = 0,
-    quick: Annotated[bool, typer.Option(help="Take less data, for a first look.")] = False,
+    quick: Annotated[bool, typer.Option(help="Use less data, for a first look.")] = False,
     every_channel: Annotated[
-        bool, typer.Option("--all", help="In nasa: every channel with enough labelled anomalies.")
+        bool, typer.Option("--all", help="For nasa: every channel with enough labelled anomalies.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Also write tables (CSV), pages (Markdown) and figures (SVG) here.")
@@ -136,7 +136,7 @@ def get(
 def where(
     name: Annotated[str | None, typer.Argument(help="A data set; without it, the folders are shown.")] = None,
 ) -> None:
-    """Say in which folders data files are looked for, or where the files of a data set are.
+    """Show the folders that are searched for data files, or where the files of a data set are.
 
     Example: [bold]pac-wrap data where thyroid[/bold]
     """

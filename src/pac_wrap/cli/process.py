@@ -135,7 +135,7 @@ def _note(warning: Warning | str, *_: Any) -> None:
 
 @contextmanager
 def progress_bar(text: str) -> Iterator[Callable[..., None]]:
-    """Yield what takes the percentage done, and a new text if it likes.
+    """Yield a function that takes the percentage done and, if given, a new text.
 
     The bar shows after a second, and only on a terminal.
     """

@@ -25,13 +25,13 @@ def decide(
     ] = None,
     form: Annotated[
         Literal["jsonl", "csv"],
-        typer.Option("--format", help="Format on standard output, or into a pipe or device."),
+        typer.Option("--format", help="Format for standard output, a pipe or a device."),
     ] = "jsonl",
     delimiter: Delimiter = None,
 ) -> None:
     """Add a verdict (1 anomaly, 0 normal, -1 abstains) and a prediction set to every row of a table.
 
-    CSV or JSON lines on standard input, without -o, are decided as they come, in constant memory.
+    CSV or JSON lines on standard input, without -o, are decided as they arrive, in constant memory.
 
     Cells of a CSV stay as they are; in JSON made from one, the score is a number and every other cell a text.
 
@@ -123,7 +123,7 @@ def sql(
     score: Score = "score",
     dialect: Annotated[Literal["duckdb", "postgres", "spark"], typer.Option(help="SQL dialect.")] = "duckdb",
 ) -> None:
-    """Print the rule as an SQL expression: exact, with NaN and NULL abstained.
+    """Print the rule as an exact SQL expression that abstains on NaN and NULL.
 
     Example: [bold]pac-wrap sql certificate.json --score score --dialect postgres[/bold]
     """
@@ -178,9 +178,9 @@ def verify(
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
 ) -> None:
-    """Recompute a certificate from the scores it was made of; exit code 1 if it differs.
+    """Recompute a certificate from the scores it was made from; exit code 1 if it differs.
 
-    Finds a wrong file, a missing row or a changed score: accidents, not forgers.
+    Detects a wrong file, a missing row or a changed score: accidents, not forgery.
 
     Not shown: that the detector gave these scores, that the labels are right, that nobody chose the rows.
 
@@ -217,7 +217,7 @@ def show(
 ) -> None:
     """Show what a certificate promises, if it is whole and does not contradict itself.
 
-    Its checksum finds accidents, not forgers: whoever can write the file can make it fit.
+    Its checksum detects accidents, not forgery: anyone who can write the file can make it match.
 
     Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
     """

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pac_wrap.paper.detectors.devnet import DevNet as DevNet
-    from pac_wrap.paper.detectors.encoder_decoder import LSTMEncoderDecoder as LSTMEncoderDecoder
-    from pac_wrap.paper.detectors.forecaster import LSTMForecaster as LSTMForecaster
+    from pac_wrap.paper.detectors.lstm import LSTMEncoderDecoder as LSTMEncoderDecoder
+    from pac_wrap.paper.detectors.lstm import LSTMForecaster as LSTMForecaster
 
-_HOME = {"DevNet": "devnet", "LSTMEncoderDecoder": "encoder_decoder", "LSTMForecaster": "forecaster"}
+_HOME = {"DevNet": "devnet", "LSTMEncoderDecoder": "lstm", "LSTMForecaster": "lstm"}
 
 __all__ = ["DevNet", "LSTMEncoderDecoder", "LSTMForecaster"]
 

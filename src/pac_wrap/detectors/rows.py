@@ -87,7 +87,7 @@ class TrainingRows:
 def warn_of_training_rows(training: TrainingRows | None, detector: Any, X: Any, scores: Scores) -> None:
     """Warn of calibration rows that the detector was trained on, here or elsewhere if it still holds them."""
     if training is not None:
-        count, where = training.count_in(X), "also stand in the training data"
+        count, where = training.count_in(X), "are also in the training data"
     else:
         count, where = _known_to(detector, X, scores), "are known to the detector from its training"
     if count:

@@ -77,8 +77,8 @@ def anomaly_scores(
         ) from error
     except NotImplementedError as error:
         raise DetectorError(
-            f"the detector {detector_name(detector)} scores nothing but the rows it was trained on: {error};"
-            " take one that scores new rows"
+            f"the detector {detector_name(detector)} scores only the rows it was trained on: {error};"
+            " use one that scores new rows"
         ) from error
     scores = as_scores(values, f"the scores of {detector_name(detector)}")
     if polarity != "auto":

@@ -76,14 +76,14 @@ def _workers(master: str | None) -> Iterator[None]:
         client = import_package("distributed", "dask").Client(master, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
-        raise InputError(f"there is no scheduler of Dask at {master}: {reason}; check its address") from error
+        raise InputError(f"there is no Dask scheduler at {master}: {reason}; check its address") from error
     with client, client.as_current(), config.set(scheduler="dask.distributed"):
         yield
 
 
 @contextmanager
 def _refusing(files: Sequence[Path]) -> Iterator[None]:
-    """Say in one sentence what is wrong with the files; Dask's own advice is no use to the user."""
+    """Say in one sentence what is wrong with the files; Dask's own advice does not help the user."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=DeprecationWarning, module="dask")

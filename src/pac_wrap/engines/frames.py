@@ -8,8 +8,6 @@ from types import ModuleType
 from typing import Any
 
 from pac_wrap.base.arguments import Scores, ScoreType
-from pac_wrap.detectors.estimator import PACWrap
-from pac_wrap.detectors.scores import anomaly_scores
 from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.tables.columns import require_column
@@ -90,4 +88,8 @@ def knows_names(detector: Any) -> bool:
 
 def scorer(detector: Any) -> Callable[[Any], Scores]:
     """Return what turns rows into scores: a fitted detector, or a PACWrap around it."""
+    # here, since they load scikit-learn, which calibrating does not need
+    from pac_wrap.detectors.estimator import PACWrap
+    from pac_wrap.detectors.scores import anomaly_scores
+
     return detector.decision_function if isinstance(detector, PACWrap) else partial(anomaly_scores, detector)

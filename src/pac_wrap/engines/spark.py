@@ -43,7 +43,7 @@ def calibrate(
 ) -> Certificate:
     """Return the certificate that `calibrate_labelled` gives for these two columns, byte for byte.
 
-    Two to four passes are made, and each computes the frame again; `df.cache()` spares that where it is dear.
+    Each of two to four passes computes the frame again; `df.cache()` avoids that where it is expensive.
     """
     require_two(score, label)
     check_frame(df, {score: SCORES, label: LABELS})

@@ -1,6 +1,6 @@
 """What people use today instead: conformal thresholds, the best F1, a percentile. No confidence is promised.
 
-Each returns `Thresholds`, whose `rule` decides like that of a certificate, so that all are measured alike.
+Each returns `Thresholds`, whose `rule` decides like that of a certificate, so all are measured the same way.
 """
 
 from fractions import Fraction
@@ -56,8 +56,8 @@ def cpad_budget(n: int, rate: float, delta: float | None = None) -> int | None:
 def cpad(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee | None = None) -> Thresholds:
     """Return the two thresholds of class-conditional conformal prediction (Lei 2014): eq. (21).
 
-    Each error rate is at most its ceiling on average over calibrations, but with many points nearly every
-    second calibration breaks it.
+    Each error rate is at most its ceiling on average over calibrations, but with many points nearly half
+    of the calibrations break it.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ def load_sealed(library: Path) -> Functions:
     if not sealed.exists():
         raise OSError(f"{library.name} has no {sealed.name} beside it")
     if sealed.read_text(encoding="ascii", errors="replace") != seal(library):
-        raise OSError(f"{library.name} is not the file whose SHA-256 stands in {sealed.name}")
+        raise OSError(f"{library.name} is not the file whose SHA-256 is in {sealed.name}")
     return load(library)
 
 
@@ -101,7 +101,7 @@ def _load(library: Path, size: int) -> Functions:
     except AttributeError as error:
         raise OSError(f"{library.name} lacks a function: {error}") from None
     for wrong in _wrong(functions, size):
-        raise OSError(f"{library.name} fails its test: {wrong} gives something else than Python does")
+        raise OSError(f"{library.name} fails its test: {wrong} gives a different result from Python")
     return functions
 
 

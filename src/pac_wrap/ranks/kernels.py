@@ -149,7 +149,7 @@ def kernels() -> Plain:
     wanted = os.environ.get("PAC_WRAP_KERNELS", "")
     if wanted not in ("", "native", "plain"):
         raise InputError(
-            f"PAC_WRAP_KERNELS must be native or plain, got {wanted!r}; unset it for the fastest"
+            f"PAC_WRAP_KERNELS must be native or plain, got {wanted!r}; unset it to use the fastest"
         )
     if wanted != "plain":
         try:

@@ -228,7 +228,7 @@ class ChunkReader:
             iterator = iter(self._chunks())
         except TypeError as error:
             raise InputError(
-                f"chunks() must return something to go through, pairs of scores and labels: {error}"
+                f"chunks() must return an iterable of pairs of scores and labels: {error}"
             ) from error
         if iterator is self._last:
             raise InputError(

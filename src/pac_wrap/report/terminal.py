@@ -104,7 +104,7 @@ def show_comparison(contenders: list[Contender]) -> RenderableType:
             f"{kept}{' *' if one.common_ceiling == lowest and one.single.certified else '  '}",
         )
     return Group(
-        f"each with {shared}", table, "* the best; one threshold: the least ceiling that both rates keep"
+        f"each with {shared}", table, "* the best; one threshold: the lowest ceiling that both rates keep"
     )
 
 

@@ -226,7 +226,7 @@ def calibrate_points(
     Raises
     ------
     InputError
-        If the split was made of other points.
+        If the split was made from other points.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def calibrate_points(
     if calibrating is not None and calibrating.size and calibrating[-1] >= points.scores.size:
         raise InputError(
             f"split must divide these {points.scores.size:,} points, but names point {calibrating[-1]:,};"
-            " make it of these points"
+            " make it from these points"
         )
     certificate = calibrate(
         points.scores[points.of_class(False, calibrating)],

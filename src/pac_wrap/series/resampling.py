@@ -95,8 +95,8 @@ def random_violation(
 ) -> ViolationRate:
     """Return what `trials` calibrations do, each on points drawn as by `random_split`.
 
-    Dependence in time stays unseen: unless scores are tied, how many test points exceed a threshold hangs on
-    the numbers of points alone, for the ranks of the calibration points are drawn at random in any series.
+    Dependence in time stays unseen: unless scores are tied, the number of test points beyond a threshold
+    depends only on the numbers of points, because the ranks of calibration points are random in any series.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def independent_violation(
 ) -> ExactViolation:
     """Return how often a rate on a test part exceeds its ceiling if all points are independent: eq. (20).
 
-    It may be above delta, for a test part varies too; it is what `block_violation` should be compared with.
+    It may be above delta, because a test part varies too. Compare `block_violation` with it.
     A random division gives just this, whatever the series: so it cannot show dependence.
 
     Parameters

@@ -235,7 +235,7 @@ def check_random(random: np.random.Generator) -> None:
 def _blocks(steps: Indices, mask: NDArray[np.bool_], block: int) -> tuple[tuple[Indices, Indices], Indices]:
     """Return the blocks with and those without an anomalous point, and the block of each point."""
     if not mask.any():
-        raise InputError("labels mark no anomaly, so that none can calibrate; pass a longer series")
+        raise InputError("labels mark no anomaly, so none can calibrate; pass a longer series")
     number = steps // block
     block_of = np.cumsum(np.diff(number, prepend=number[0]) > 0, dtype=np.intp)
     anomalous = np.bincount(block_of, weights=mask) > 0

@@ -168,7 +168,7 @@ class Windows:
         if warm_up > self.starts[0]:
             raise InputError(
                 f"step_scores begin with {warm_up:,} NaN, but the first window begins at step"
-                f" {self.starts[0]:,}; make the windows of these scores: windows(step_scores, ...)"
+                f" {self.starts[0]:,}; make the windows from these scores: windows(step_scores, ...)"
             )
         cut = self._cut(values, offset=warm_up)
         if reduce == "last":

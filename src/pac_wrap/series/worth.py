@@ -86,7 +86,7 @@ class Worth:
         --------
         >>> print(worth(np.repeat([0.1, 0.7, 0.3, 0.2], 25)).warning("normal", every=60, needed=22))
         100 normal windows are worth about 5 independent ones, so the stated confidence is too high; the \
-series is too short to take windows further apart, for fewer than the 22 that are needed would remain
+series is too short to take windows further apart, because fewer than the 22 that are needed would remain
         """
         if not self.misleading:
             return None
@@ -99,13 +99,14 @@ series is too short to take windows further apart, for fewer than the 22 that ar
             )
         if self.dependence is None:
             return (
-                f"{windows} cannot show how far windows depend on each other, for no score has {_EITHER_SIDE}"
-                " of them on either side, so the stated confidence holds only if they do not; label more"
+                f"{windows} cannot show how far windows depend on each other, because no score has"
+                f" {_EITHER_SIDE} of them on either side, so the stated confidence holds only if they do not;"
+                " label more"
             )
         advice = (
             f"take windows about {self.apart * every:,} steps apart"
             if self.n // self.apart >= needed
-            else "the series is too short to take windows further apart, for fewer than the"
+            else "the series is too short to take windows further apart, because fewer than the"
             f" {needed:,} that are needed would remain"
         )
         return (

@@ -1,4 +1,4 @@
-"""CSV and JSON lines decided as they come, in constant memory; CSV files are decided the same way."""
+"""CSV and JSON lines decided as they arrive, in constant memory; CSV files are decided the same way."""
 
 import gc
 import json

@@ -234,7 +234,7 @@ class JsonLines:
     def _new_name(self, found: dict[str, Any]) -> str | None:
         for name in found:
             if name not in self._names:
-                return f"has a column {name!r}, but the first row has not; --format jsonl keeps it as it is"
+                return f"has a column {name!r}, but the first row does not; --format jsonl keeps it as it is"
         return None
 
     def _cells(self, values: list[Any], line: str) -> list[str]:

@@ -31,7 +31,7 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
     Raises
     ------
     InputError
-        If rule or batches are none, or, as a batch is asked for, if it holds no scores.
+        If rule or batches is of the wrong kind or, when a batch is asked for, if it holds no scores.
 
     Examples
     --------

@@ -103,7 +103,7 @@ class LabelledScores:
         self._table.check_scores(self._score)
         self.check_labels()
         raise InputError(
-            f"{', '.join(self._table.names)} changed while it was read; do not change it meanwhile"
+            f"{', '.join(self._table.names)} changed while it was read; do not change it while it is read"
         )
 
     def _mark_sql(self) -> str:

@@ -65,7 +65,7 @@ def _columns(array: NDArray[Any]) -> dict[str, NDArray[Any]]:
         return {"score": array}
     table = np.atleast_2d(array.T)
     if len(table) > _MOST_COLUMNS:
-        raise ValueError(f"it has {len(table):,} columns, and {_MOST_COLUMNS:,} is the most")
+        raise ValueError(f"it has {len(table):,} columns; at most {_MOST_COLUMNS:,} are read")
     return {str(position): column for position, column in enumerate(table)}
 
 
@@ -79,7 +79,7 @@ def _members(archive: ZipFile, packed: int) -> Iterator[tuple[str, NDArray[Any]]
     unpacked = sum(member.file_size for member in members)
     most = max(_UNPACKED, _EXPANSION * packed)
     if unpacked > most:
-        raise ValueError(f"unpacked it takes {unpacked:,} bytes, and {most:,} is the most for its size")
+        raise ValueError(f"unpacked it takes {unpacked:,} bytes; at most {most:,} are allowed for its size")
     for name, member in zip(names, members, strict=True):
         with archive.open(member) as opened:
             yield name, _array(cast(BinaryIO, opened), member.file_size)
@@ -101,7 +101,7 @@ def _array(opened: BinaryIO, size: int) -> NDArray[Any]:
         raise ValueError("its version is unknown")
     length = int.from_bytes(opened.read(width), "little")
     if length > _LONGEST_HEADER:
-        raise ValueError(f"its header has {length:,} bytes, and {_LONGEST_HEADER:,} is the most")
+        raise ValueError(f"its header has {length:,} bytes; at most {_LONGEST_HEADER:,} are read")
     header = opened.read(length)
     if len(header) < length:
         raise ValueError("it ends within its header")
@@ -109,7 +109,7 @@ def _array(opened: BinaryIO, size: int) -> NDArray[Any]:
     wanted = math.prod(shape) * kind.itemsize
     there = size - len(_MAGIC) - 2 - width - length
     if wanted > there:
-        raise ValueError(f"its header says {wanted:,} bytes, and {max(0, there):,} are there")
+        raise ValueError(f"its header says {wanted:,} bytes, but {max(0, there):,} are there")
     array = np.empty(shape, kind, order="F" if columnwise else "C")
     flat, filled = array.reshape(-1, order="A").view(np.uint8), 0
     while filled < wanted:

@@ -12,7 +12,7 @@ import pytest
 from pac_wrap.paper.data import Dataset
 from pac_wrap.paper.data.registry import ENTRIES
 from pac_wrap.paper.data.store import locate
-from pac_wrap.paper.data.tables import load_census
+from pac_wrap.paper.data.tabular import load_census
 from support.datafolder import needs
 
 pytestmark = pytest.mark.slow  # the text of 300,000 rows is read twice

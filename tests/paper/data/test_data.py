@@ -14,9 +14,9 @@ import pytest
 from pac_wrap.errors import InputError
 from pac_wrap.paper import data as datasets
 from pac_wrap.paper.data import Dataset
-from pac_wrap.paper.data.digits import load_mnist, load_usps
 from pac_wrap.paper.data.registry import ENTRIES
 from pac_wrap.paper.data.store import locate
+from pac_wrap.paper.data.tabular import load_mnist, load_usps
 from support.datafolder import needs
 
 WHOLE = ("thyroid", "campaign", "celeba", "census", "usps", "mnist")

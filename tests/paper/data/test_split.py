@@ -178,7 +178,7 @@ def test_the_last_bit_of_a_quotient_does_not_decide(normals: int, share: float, 
         ({"anomalies": "drop"}, "anomalies must be one of 'split', 'hold_out'; got 'drop'"),
         (
             {"anomalies": "hold_out", "contamination": 0},
-            'with anomalies="hold_out" nothing is trained on but normals: known and contamination must be 0,'
+            'with anomalies="hold_out" only normals are trained on: known and contamination must be 0,'
             " got 30 and 0",
         ),
         (

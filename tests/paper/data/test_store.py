@@ -9,7 +9,7 @@ import pytest
 
 from pac_wrap.errors import DataError, MissingExtraError, PACWrapError
 from pac_wrap.paper.data.store import VARIABLE, cache_folder, data_folder, fetch, locate, sha256_of
-from pac_wrap.paper.data.tables import load_thyroid
+from pac_wrap.paper.data.tabular import load_thyroid
 from support.datafolder import CONTENT, URL, empty_cache, small_file
 from support.shell import one_sentence
 
@@ -166,7 +166,7 @@ def test_a_wrong_file_in_the_cache_is_moved_aside(cache: Path) -> None:
     assert sentence == (
         f"{path} differs from the public original (sha256 {sha256_of(aside)[:12]},"
         f" expected {small_file().sha256[:12]}), so it is not used;"
-        f" it was moved to {aside}; try again to download it anew"
+        f" it was moved to {aside}; try again to download a new copy"
     )
     assert aside.read_bytes() == WRONG
     assert not path.exists()

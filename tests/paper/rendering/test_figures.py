@@ -13,9 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure
 
-from pac_wrap.paper.rendering.figures import draw, moved_apart, plot_lines
-from pac_wrap.paper.rendering.heatmap import COLOURS, ink, plot_heatmap
-from pac_wrap.paper.rendering.intervals import plot_intervals
+from pac_wrap.paper.rendering.figures import COLOURS, draw, ink, plot_heatmap
+from pac_wrap.paper.rendering.rate_charts import moved_apart, plot_intervals, plot_lines
 from pac_wrap.paper.studies.study import (
     Bar,
     BoxChart,

@@ -17,8 +17,7 @@ from pac_wrap.paper.data import load, series_names
 from pac_wrap.paper.data.registry import ENTRIES
 from pac_wrap.paper.data.store import VARIABLE, cache_folder, locate
 from pac_wrap.paper.studies.printed import COLUMNS, NASA, SMD
-from pac_wrap.paper.studies.series_runs import SeriesRun, wrap_series
-from pac_wrap.paper.studies.series_tables import rate_rows
+from pac_wrap.paper.studies.series_runs import SeriesRun, rate_rows, wrap_series
 from pac_wrap.paper.studies.study import Study
 from pac_wrap.series import Points, dependence, random_split, window_points
 from pac_wrap.series.splits import SeriesSplit
@@ -31,7 +30,7 @@ pytest.importorskip("torch", reason="torch is optional; `make deep` installs it"
 from pac_wrap.paper.studies import (
     nasa,
     reproduce,  # nasa and smd need torch
-    series_tables,
+    series_runs,
     smd,
 )
 
@@ -285,10 +284,10 @@ def test_a_run_that_certifies_nothing_shows_no_error_rates() -> None:
 
 
 def test_whole_numbers_that_differ_between_seeds_are_told_by_their_range() -> None:
-    assert series_tables._whole([107, 97, 101]) == "97 to 107"
-    assert series_tables._whole([1200, 9]) == "9 to 1,200"
-    assert series_tables._whole([5, None, 1]) == "none to 5"
-    assert (series_tables._whole([3, 3]), series_tables._whole([None, None])) == (3, None)
+    assert series_runs._whole([107, 97, 101]) == "97 to 107"
+    assert series_runs._whole([1200, 9]) == "9 to 1,200"
+    assert series_runs._whole([5, None, 1]) == "none to 5"
+    assert (series_runs._whole([3, 3]), series_runs._whole([None, None])) == (3, None)
 
 
 @BOTH

@@ -2,24 +2,12 @@
 
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Final
 
 from pac_wrap.errors import InputError
 from pac_wrap.paper.data.dataset import Dataset as Dataset
 from pac_wrap.paper.data.registry import ENTRIES
 
 __all__ = ["Dataset", "check_name", "load", "names", "series_names"]
-
-# in which module the function load_<name> of each data set stands
-_MODULES: Final = {
-    name: module
-    for module, names in (
-        ("tables", "thyroid campaign celeba census"),
-        ("digits", "usps mnist"),
-        ("series", "nasa smd"),
-    )
-    for name in names.split()
-}
 
 
 def load(name: str, part: str | None = None) -> Dataset:
@@ -61,7 +49,8 @@ thyroid, campaign, celeba, census, usps, mnist, nasa, smd
     """
     check_name(name)
     _check_part(name, part)
-    read = getattr(import_module(f"pac_wrap.paper.data.{_MODULES[name]}"), f"load_{name}")
+    module = "tabular" if ENTRIES[name].series is None else "series"
+    read = getattr(import_module(f"pac_wrap.paper.data.{module}"), f"load_{name}")
     loaded: Dataset = read() if part is None else read(part)
     return loaded
 

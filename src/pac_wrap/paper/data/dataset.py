@@ -58,7 +58,7 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """RowNumbers of three parts that share none, in ascending order, and what the training part may know.
+    """Row numbers of three disjoint parts, in ascending order, and what the training part may know.
 
     `labels` has one entry per training row: 1 for a known anomaly, 0 for an unlabelled row.
     """
@@ -81,12 +81,11 @@ def semi_supervised_split(
 ) -> Split:
     """Return a random division of the rows of y into a training, a calibration and a test part.
 
-    "split": the share `train` of either class is set apart for training, the rest is held out. Trained on
-    are all normals among them, `known` labelled anomalies, and as many unlabelled anomalies as make up
-    `contamination` of the unlabelled rows; anomalies beyond these are dropped, since they belong to no
-    held-out part. "hold_out": trained on are normals only, the share `train` of all rows; everything else is
-    held out, and `known` and `contamination` must be 0. Of either class held out, the share `calibration`
-    calibrates.
+    "split": the share `train` of either class is set apart for training, the rest is held out. Training
+    uses all normals among them, `known` labelled anomalies, and as many unlabelled anomalies as make up
+    `contamination` of the unlabelled rows; further anomalies are dropped, since they belong to no held-out
+    part. "hold_out": training uses normals only, the share `train` of all rows; everything else is held out,
+    and `known` and `contamination` must be 0. Of each class held out, the share `calibration` calibrates.
 
     >>> y = np.repeat([0, 1], [900, 100])
     >>> split = semi_supervised_split(y, np.random.default_rng(0), known=10)
@@ -144,13 +143,13 @@ def _mask(y: ArrayLike) -> NDArray[np.bool_]:
 def _refuse_anomalies(known: int, contamination: float) -> None:
     if known or contamination:
         raise InputError(
-            'with anomalies="hold_out" nothing is trained on but normals: known and contamination must be 0,'
+            'with anomalies="hold_out" only normals are trained on: known and contamination must be 0,'
             f" got {known!r} and {contamination!r}"
         )
 
 
 def _contaminating(normals: int, contamination: float) -> int:
-    """Return the most anomalies that are at most the share `contamination` of them and the normals."""
+    """Return the most anomalies that make up at most the share `contamination` of them and the normals."""
     # the last bit of a quotient must not decide: 98 normals and 2 % are 2
     return floor(normals * contamination / (1 - contamination) + 1e-9)
 

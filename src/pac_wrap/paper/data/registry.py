@@ -33,7 +33,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class SeriesList:
-    """The series of a data set that are loaded one at a time: `count` of the `total` there are can be.
+    """The series of a data set that are loaded one at a time; `count` of `total` can be loaded.
 
     >>> str(SeriesList("channels", 81, 82, ("P-1", "S-1"), "T-10 has no labels"))
     '81 of 82 channels; T-10 has no labels'

@@ -36,7 +36,7 @@ def load_nasa(channel: str) -> Dataset:
     Column 0 is the telemetry, which its publishers scaled by the least and the greatest value of the test
     part; the others are the commands that were sent or received. The label file gives the anomalies as
     intervals of the test part, both ends included; an interval that leaves the test part is refused and never
-    cut (the file has none). P-2 stands in the label file twice, with the intervals 5350 to 6575 and 5300 to
+    cut (the file has none). P-2 is in the label file twice, with the intervals 5350 to 6575 and 5300 to
     6420 of one series of 8,209 steps: here a step of either is an anomaly, which makes 1,276. Published
     totals, 193,500 training and 501,346 test steps, leave P-2 out. T-10 has a series but no labels and is
     refused.

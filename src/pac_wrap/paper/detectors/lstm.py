@@ -1,267 +1,288 @@
-"""What both LSTM detectors share: training, scoring, and the file of plain numbers they are saved in."""
+"""The two LSTM detectors of the paper: one rebuilds windows of a series, the other predicts its next steps.
 
-import json
-from abc import ABC, abstractmethod
-from os import PathLike, fspath
-from typing import Any, Final, Self
+Both do so badly where the series is unusual.
+"""
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from math import isfinite
+from typing import Any
 
-from pac_wrap.base.arguments import Scores
-from pac_wrap.base.files import whole_file
+from pac_wrap.base.arguments import Scores, is_number
 from pac_wrap.errors import InputError
-from pac_wrap.paper.detectors import random_generator
 from pac_wrap.paper.detectors.lstm_network import (
-    Schedule,
-    as_device,
-    at_most_threads,
-    gather,
-    import_torch,
-    initialise,
-    train,
+    EpochProgress,
+    encoder_decoder,
+    forecast,
+    forecaster,
+    reconstruct,
 )
-from pac_wrap.paper.detectors.lstm_series import Scaling, as_series, evenly, split_starts, target_columns
-
-_TOGETHER: Final = 256  # windows scored at once: few enough for the processor's cache
-_FORMAT: Final = "pac-wrap LSTM detector"
-_VERSION: Final = 1
-_Arrays = dict[str, NDArray[Any]]
+from pac_wrap.paper.detectors.lstm_series import Target, check_parameters, smoothed
+from pac_wrap.paper.detectors.sequence_detector import SequenceDetector
 
 
-class SequenceDetector(BaseEstimator, ABC):
-    """A recurrent network that scores the steps of a series; what it learns is left to its subclasses."""
+class LSTMEncoderDecoder(SequenceDetector):
+    """An LSTM encoder-decoder (Malhotra and others, 2016), trained on a mostly normal series.
 
-    network_: Any
-    scaling_: Scaling
-    n_features_in_: int
-    warm_up_: int
-    loss_curve_: list[float]
-    validation_curve_: list[float]
-    best_epoch_: int
+    The encoder reads a window of `length` steps, the decoder rebuilds it from the last state, the latest
+    step first and without being shown the true values. The score of a step is the mean squared error, over
+    the target columns, of that step as rebuilt from the window that ends there: it uses no later step.
+    With `recent` above 1, the errors of that many steps at the end of the window are averaged: less noise, a
+    little delay.
 
-    def fit(self, X: Any, y: object = None) -> Self:
-        """Train on one series that is mostly normal, and return the detector.
+    Parameters
+    ----------
+    length : int
+        Steps of a window.
+    target : int, sequence of int or None
+        The columns that are rebuilt and scored, counted from 0; None stands for all. Leave out those that are
+        only read, such as commands: standardised, a rare command has errors that drown all others.
+    recent : int
+        Steps at the end of a window whose errors make the score, at most `length`.
+    hidden : int
+        Units of each layer. They are the bottleneck: with too many, anomalies are rebuilt as well.
+    layers : int
+        Layers of the encoder and of the decoder.
+    epochs, patience : int
+        Training takes at most `epochs` rounds and stops after `patience` rounds without less validation loss;
+        the best weights are kept.
+    batch_size, learning_rate : int, float
+        Windows per step, and the step size of Adam.
+    windows_per_epoch : int
+        At most this many windows, drawn afresh, are used in one epoch, which bounds the time of long series.
+    stride : int
+        Training windows start this many steps apart.
+    validation : float
+        Share of the series, at its end, that is kept for early stopping; 0 trains on all of it.
+    scale : bool
+        Whether each column is standardised by the mean and standard deviation of the training series.
+    device : str
+        A device of torch; "auto" is a CUDA device if there is one, else the processor.
+    threads : int
+        Threads of torch while it trains and scores; networks this small are fastest with one.
+    random_state : int, RandomState, Generator or None
+        Fixes the initial weights and the batches. torch's global state is neither used nor changed.
+    progress : callable or None
+        Called after each epoch with the epochs done, all epochs, the loss and the validation loss (or None).
 
-        Parameters
-        ----------
-        X : array-like of shape (steps, columns)
-            One series; a one-dimensional one is one column.
-        y : ignored
+    Attributes
+    ----------
+    warm_up_ : how many steps at the start of a series score NaN, having no past: length - 1
+    loss_curve_, validation_curve_ : the mean squared error of each epoch on the two parts of the series
+    best_epoch_ : the epoch, counted from 1, whose weights were kept
+    network_, scaling_, n_features_in_ : the trained layers, the scales of the columns and their number
 
-        Raises
-        ------
-        InputError
-            If a parameter breaks a rule, or the series is too short or not finite.
-        """
-        torch = import_torch()
-        self._check_parameters()
-        series = as_series(X)
-        targets = target_columns(self.target, series.shape[1])
-        window = self._window_length()
-        training, validation = split_starts(len(series), window, self.stride, self.validation)
-        # as many as the share says, so that validation costs no more than its share of training
-        validation = evenly(validation, max(1, int(self.windows_per_epoch * self.validation)))
-        device = as_device(self.device)
-        random = random_generator(self.random_state)
-        scaling = Scaling.of(series, standardise=self.scale)
-        schedule = Schedule(
-            self.epochs, self.patience, self.batch_size, self.windows_per_epoch, self.learning_rate
-        )
-        with at_most_threads(self.threads):
-            network = self._network(series.shape[1], len(targets))
-            initialise(network, int(random.integers(2**63)))
-            network.to(device)
-            values = torch.as_tensor(scaling.apply(series), device=device)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> series = np.sin(np.arange(600.0) / 5.0)
+    >>> detector = LSTMEncoderDecoder(length=20, epochs=10, random_state=0).fit(series)  # doctest: +SKIP
+    >>> series[500] += 3.0
+    >>> int(np.nanargmax(detector.decision_function(series)))  # doctest: +SKIP
+    500
+    """
 
-            def loss_of(starts: Any) -> Any:
-                return self._loss(network, gather(values, starts.to(device), window), targets)
+    def __init__(
+        self,
+        *,
+        length: int = 50,
+        target: Target = None,
+        recent: int = 1,
+        hidden: int = 32,
+        layers: int = 1,
+        epochs: int = 40,
+        patience: int = 5,
+        batch_size: int = 32,
+        learning_rate: float = 0.005,
+        windows_per_epoch: int = 10_000,
+        stride: int = 1,
+        validation: float = 0.2,
+        scale: bool = True,
+        device: str = "auto",
+        threads: int = 1,
+        random_state: Any = None,
+        progress: EpochProgress | None = None,
+    ) -> None:
+        self.length = length
+        self.target = target
+        self.recent = recent
+        self.hidden = hidden
+        self.layers = layers
+        self.epochs = epochs
+        self.patience = patience
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.windows_per_epoch = windows_per_epoch
+        self.stride = stride
+        self.validation = validation
+        self.scale = scale
+        self.device = device
+        self.threads = threads
+        self.random_state = random_state
+        self.progress = progress
 
-            history = train(network, loss_of, training, validation, schedule, random, self.progress)
-        self.network_, self.scaling_, self.n_features_in_ = network, scaling, series.shape[1]
-        self.warm_up_ = self._warm_up()
-        self.loss_curve_, self.validation_curve_ = history.training, history.validation
-        self.best_epoch_ = history.best_epoch
-        return self
+    def _network(self, columns: int, targets: int) -> Any:
+        return encoder_decoder(columns, self.hidden, self.layers, targets)
 
-    def decision_function(self, X: Any) -> Scores:
-        """Return one score per step, higher for what is more anomalous.
+    def _window_length(self) -> int:
+        return self.length
 
-        A score depends on its own step and those before it, never on later ones. The first `warm_up_` steps
-        have too short a past: their scores are NaN, so leave them out before calibrating.
+    def _warm_up(self) -> int:
+        return self.length - 1
 
-        Parameters
-        ----------
-        X : array-like of shape (steps, columns)
-            One series with the columns of `fit`, longer than the warm-up.
+    def _scored_windows(self, steps: int) -> int:
+        return steps - self.length + 1
 
-        Raises
-        ------
-        InputError
-            If the series has other columns, or is too short for a single score.
-        """
-        check_is_fitted(self, "network_")
-        torch = import_torch()
-        series = as_series(X)
-        if series.shape[1] != self.n_features_in_:
-            raise InputError(
-                f"X must have as many columns as in fit, {self.n_features_in_}, got {series.shape[1]};"
-                " pass the same columns in the same order"
-            )
-        if len(series) <= self.warm_up_:
-            raise InputError(
-                f"X must have more than {self.warm_up_:,} steps for one of them to be scored, got"
-                f" {len(series):,}; put earlier steps before them"
-            )
-        device = as_device(self.device)
-        targets = target_columns(self.target, self.n_features_in_)
-        scores = np.full(len(series), np.nan)
-        with at_most_threads(self.threads), torch.inference_mode():
-            values = torch.as_tensor(self.scaling_.apply(series), device=device)
-            network = self.network_.to(device)
-            starts = torch.arange(self._scored_windows(len(series)), device=device)
-            outputs = [
-                self._output(network, gather(values, batch, self.length), targets)
-                for batch in starts.split(_TOGETHER)
-            ]
-            scores[self.warm_up_ :] = self._errors(torch.cat(outputs), values[:, targets])
+    def _loss(self, network: Any, windows: Any, targets: list[int]) -> Any:
+        return (reconstruct(network, windows, self.length) - windows[:, :, targets].flip(0)).square().mean()
+
+    def _output(self, network: Any, windows: Any, targets: list[int]) -> Any:
+        true = windows[-self.recent :, :, targets].flip(0)
+        errors = reconstruct(network, windows, self.recent) - true
+        return errors.square().double().mean(dim=(0, 2))
+
+    def _errors(self, outputs: Any, values: Any) -> Scores:
+        scores: Scores = outputs.cpu().numpy()
         return scores
 
-    def score_samples(self, X: Any) -> Scores:
-        """Return the negative of `decision_function`: lower is more anomalous, as in scikit-learn."""
-        return -self.decision_function(X)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the trained detector to a file, whole or not at all; it holds numbers only, no code.
-
-        Raises
-        ------
-        OutputError
-            If the file cannot be written.
-        """
-        check_is_fitted(self, "network_")
-        parameters = {name: value for name, value in self.get_params().items() if name != "progress"}
-        if not isinstance(self.random_state, (int, np.integer)):
-            parameters["random_state"] = None  # a generator has moved on, so it would repeat nothing
-        header = {
-            "detector": type(self).__name__,
-            "parameters": parameters,
-            "loss_curve": self.loss_curve_,
-            "validation_curve": self.validation_curve_,
-            "best_epoch": self.best_epoch_,
-        }
-        weights = {
-            f"weight.{name}": value.cpu().numpy() for name, value in self.network_.state_dict().items()
-        }
-        scaling = {"centre": self.scaling_.centre, "spread": self.scaling_.spread}
-        _write_archive(path, header, weights | scaling)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Return the detector that `save` wrote; it gives the same scores.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, is damaged, or holds a detector of another class.
-        """
-        torch = import_torch()
-        header, arrays = _read_archive(path)
-        if header.get("detector") != cls.__name__:
-            raise InputError(
-                f"the file must hold a detector of the class {cls.__name__}, got"
-                f" {header.get('detector')}; load it with that class"
-            )
-        try:
-            detector = cls(**header["parameters"])
-            detector._check_parameters()
-            detector.scaling_ = Scaling(arrays.pop("centre"), arrays.pop("spread"))
-            detector.n_features_in_ = len(detector.scaling_.centre)
-            if detector.scaling_.spread.shape != (detector.n_features_in_,):
-                raise ValueError("each column needs one spread")
-            targets = target_columns(detector.target, detector.n_features_in_)
-            detector.network_ = detector._network(detector.n_features_in_, len(targets))
-            weights = {name.removeprefix("weight."): torch.tensor(value) for name, value in arrays.items()}
-            detector.network_.load_state_dict(weights)
-            detector.warm_up_ = detector._warm_up()
-            detector.loss_curve_ = list(header["loss_curve"])
-            detector.validation_curve_ = list(header["validation_curve"])
-            detector.best_epoch_ = int(header["best_epoch"])
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise _not_a_detector(path, "its parts do not fit together") from error
-        return detector
-
-    @abstractmethod
-    def _network(self, columns: int, targets: int) -> Any:
-        """Return the layers for series of so many columns, some of them targets."""
-
-    @abstractmethod
-    def _window_length(self) -> int:
-        """Return the steps of a training window."""
-
-    @abstractmethod
-    def _warm_up(self) -> int:
-        """Return how many steps at the start of a series have no score."""
-
-    @abstractmethod
-    def _scored_windows(self, steps: int) -> int:
-        """Return how many windows of a series are needed to score it; they start at its first steps."""
-
-    @abstractmethod
-    def _loss(self, network: Any, windows: Any, targets: list[int]) -> Any:
-        """Return the mean loss of training windows."""
-
-    @abstractmethod
-    def _output(self, network: Any, windows: Any, targets: list[int]) -> Any:
-        """Return what is needed of each window to score steps, of shape (window, ...)."""
-
-    @abstractmethod
-    def _errors(self, outputs: Any, values: Any) -> Scores:
-        """Return the scores of all steps after the warm-up; `values` are the target columns, scaled."""
-
-    @abstractmethod
     def _check_parameters(self) -> None:
-        """Refuse parameters that break a rule."""
+        check_parameters(self, ["recent"])
+        if self.recent > self.length:
+            raise InputError(f"recent must be at most length = {self.length}, got {self.recent}")
 
 
-def _write_archive(path: str | PathLike[str], header: dict[str, Any], arrays: _Arrays) -> None:
-    """Write a header of plain values and named arrays to path, whole or not at all."""
-    text = json.dumps({"format": _FORMAT, "version": _VERSION} | header, default=_plain)
-    contents: Any = {"header": np.array(text)} | arrays
-    with whole_file(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, **contents)
+class LSTMForecaster(SequenceDetector):
+    """An LSTM forecaster of telemetry (Hundman and others, 2018), trained on a mostly normal series.
 
+    The network reads the last `length` steps of all columns, commands included, and predicts the next
+    `horizon` steps of the target columns. The score of a step is the absolute error of its prediction,
+    averaged over the target columns and smoothed by an exponentially weighted moving average over the steps
+    before it: it uses no later step. With a horizon of several steps, a step is predicted that many times,
+    and the mean of these predictions counts.
 
-def _read_archive(path: str | PathLike[str]) -> tuple[dict[str, Any], _Arrays]:
-    """Return the header and the arrays of a file; a foreign or damaged one is refused."""
-    try:
-        # opened here, since np.load leaves a broken archive open
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        header = json.loads(str(arrays.pop("header")))
-        known = header["format"] == _FORMAT
-        version = header["version"]
-    except OSError as error:
-        reason = error.strerror or error
-        raise InputError(f"cannot read {fspath(path)}: {reason}; check the path") from error
-    except Exception as error:  # a damaged archive makes its reader raise nearly anything
-        raise _not_a_detector(path, "it is damaged, or of another kind") from error
-    if not known:
-        raise _not_a_detector(path, "it is of another kind")
-    if version != _VERSION:
-        raise _not_a_detector(path, f"it has version {version!r}, but this program reads {_VERSION}")
-    return header, arrays
+    Parameters
+    ----------
+    length : int
+        Steps of the past that a prediction is made from.
+    horizon : int
+        Steps ahead that are predicted from each past.
+    target : int, sequence of int or None
+        The columns that are predicted, counted from 0; None stands for all.
+    smoothing : float
+        Span of the moving average, in steps: an error of k steps ago weighs (1 - 2 / (smoothing + 1))^k. With
+        1 nothing is smoothed.
+    hidden, layers : int
+        Units of each layer, and layers.
+    epochs, patience : int
+        Training takes at most `epochs` rounds and stops after `patience` rounds without less validation loss;
+        the best weights are kept.
+    batch_size, learning_rate : int, float
+        Windows per step, and the step size of Adam.
+    windows_per_epoch : int
+        At most this many windows, drawn afresh, are used in one epoch, which bounds the time of long series.
+    stride : int
+        Training windows start this many steps apart.
+    validation : float
+        Share of the series, at its end, that is kept for early stopping; 0 trains on all of it.
+    scale : bool
+        Whether each column is standardised by the mean and standard deviation of the training series.
+    device : str
+        A device of torch; "auto" is a CUDA device if there is one, else the processor.
+    threads : int
+        Threads of torch while it trains and scores; networks this small are fastest with one.
+    random_state : int, RandomState, Generator or None
+        Fixes the initial weights and the batches. torch's global state is neither used nor changed.
+    progress : callable or None
+        Called after each epoch with the epochs done, all epochs, the loss and the validation loss (or None).
 
+    Attributes
+    ----------
+    warm_up_ : how many steps at the start of a series score NaN, having no past: length + horizon - 1
+    loss_curve_, validation_curve_ : the mean squared error of each epoch on the two parts of the series
+    best_epoch_ : the epoch, counted from 1, whose weights were kept
+    network_, scaling_, n_features_in_ : the trained layers, the scales of the columns and their number
 
-def _not_a_detector(path: str | PathLike[str], reason: str) -> InputError:
-    """Return the error for a file that cannot be used."""
-    return InputError(
-        f"{fspath(path)} holds no detector that can be loaded: {reason}; save the detector again"
-    )
+    Examples
+    --------
+    >>> import numpy as np
+    >>> series = np.sin(np.arange(600.0) / 5.0)
+    >>> detector = LSTMForecaster(length=20, smoothing=1, epochs=10, random_state=0)
+    >>> _ = detector.fit(series)  # doctest: +SKIP
+    >>> series[500] += 3.0
+    >>> int(np.nanargmax(detector.decision_function(series)))  # doctest: +SKIP
+    500
+    """
 
+    def __init__(
+        self,
+        *,
+        length: int = 100,
+        horizon: int = 1,
+        target: Target = 0,
+        smoothing: float = 105,
+        hidden: int = 80,
+        layers: int = 2,
+        epochs: int = 35,
+        patience: int = 10,
+        batch_size: int = 64,
+        learning_rate: float = 0.001,
+        windows_per_epoch: int = 2_500,
+        stride: int = 1,
+        validation: float = 0.2,
+        scale: bool = True,
+        device: str = "auto",
+        threads: int = 1,
+        random_state: Any = None,
+        progress: EpochProgress | None = None,
+    ) -> None:
+        self.length = length
+        self.horizon = horizon
+        self.target = target
+        self.smoothing = smoothing
+        self.hidden = hidden
+        self.layers = layers
+        self.epochs = epochs
+        self.patience = patience
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.windows_per_epoch = windows_per_epoch
+        self.stride = stride
+        self.validation = validation
+        self.scale = scale
+        self.device = device
+        self.threads = threads
+        self.random_state = random_state
+        self.progress = progress
 
-def _plain(value: Any) -> Any:
-    """Return what JSON does not know, such as numbers of NumPy and ranges, as plain numbers."""
-    return np.asarray(value).tolist()
+    def _network(self, columns: int, targets: int) -> Any:
+        return forecaster(columns, self.hidden, self.layers, self.horizon * targets)
+
+    def _window_length(self) -> int:
+        return self.length + self.horizon
+
+    def _warm_up(self) -> int:
+        return self.length + self.horizon - 1
+
+    def _scored_windows(self, steps: int) -> int:
+        return steps - self.length
+
+    def _loss(self, network: Any, windows: Any, targets: list[int]) -> Any:
+        coming = windows[self.length :, :, targets].transpose(0, 1)
+        return (self._output(network, windows[: self.length], targets) - coming).square().mean()
+
+    def _output(self, network: Any, windows: Any, targets: list[int]) -> Any:
+        return forecast(network, windows).unflatten(1, (self.horizon, -1))
+
+    def _errors(self, outputs: Any, values: Any) -> Scores:
+        scored = len(values) - self.warm_up_
+        # row s predicts the steps s + length, s + length + 1, ...: one step is met along a diagonal
+        ahead = range(self.horizon)
+        predicted = sum(outputs[self.horizon - 1 - h :][:scored, h] for h in ahead) / self.horizon
+        errors = (predicted - values[self.warm_up_ :]).abs().double().mean(dim=1)
+        return smoothed(errors.cpu().numpy(), self.smoothing)
+
+    def _check_parameters(self) -> None:
+        check_parameters(self, ["horizon"])
+        if not is_number(self.smoothing) or not isfinite(self.smoothing) or self.smoothing < 1:
+            raise InputError(
+                f"smoothing must be a finite number of steps, 1 or more, got {self.smoothing!r};"
+                " with 1 nothing is smoothed"
+            )

@@ -1,4 +1,4 @@
-"""What an LSTM detector takes: a series, its target columns and scales, its windows, and valid parameters."""
+"""What an LSTM detector makes of a series: targets, scales, windows, smoothed errors; valid parameters."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import as_array, check_choice, check_count, is_number
+from pac_wrap.base.arguments import Scores, as_array, check_choice, check_count, is_number
 from pac_wrap.errors import InputError
 
 Series = NDArray[np.float64]
@@ -123,6 +123,24 @@ def evenly(starts: Starts, most: int) -> Starts:
     if starts.size <= most:
         return starts
     return starts[np.linspace(0, starts.size - 1, most).round().astype(np.int64)]
+
+
+def smoothed(errors: Scores, span: float) -> Scores:
+    """Return the exponentially weighted mean of each error and all before it; a span of 1 changes nothing.
+
+    The error of k steps ago weighs (1 - 2 / (span + 1))^k, and the weights of each mean sum to one, as in
+    pandas' `ewm(span=span).mean()`.
+
+    >>> smoothed(np.array([0.0, 0.0, 3.0, 0.0]), span=3).round(3)
+    array([0.   , 0.   , 1.714, 0.8  ])
+    """
+    from scipy.signal import lfilter
+
+    keep = 1.0 - 2.0 / (span + 1.0)
+    sums = lfilter([1.0], [1.0, -keep], errors)
+    weights = lfilter([1.0], [1.0, -keep], np.ones_like(errors))
+    means: Scores = np.asarray(sums / weights, dtype=np.float64)
+    return means
 
 
 def _fewest_steps(window: int, validation: float) -> int:

@@ -10,23 +10,20 @@ from pac_wrap.method.metrics import Rate
 from pac_wrap.paper.data import load
 from pac_wrap.paper.data.series import nasa_channels
 from pac_wrap.paper.studies.printed import NASA
+from pac_wrap.paper.studies.scored import Training, train_all
 from pac_wrap.paper.studies.series_runs import (
     ASKED,
     LEVEL,
     SeriesRun,
-    Training,
-    divide,
-    train_all,
-    wrap_series,
-)
-from pac_wrap.paper.studies.series_tables import (
     detail_row,
+    divide,
     if_independent,
     rate_chart,
     rate_rows,
     size_rows,
     split_sentence,
     unreached,
+    wrap_series,
 )
 from pac_wrap.paper.studies.study import Cell, Progress, Row, Study, StudyTable
 from pac_wrap.series.points import Points, window_points
@@ -141,9 +138,9 @@ def _setting(seeds: int, quick: bool) -> tuple[str, ...]:
         f" closer than {GAP} steps to a calibration point are left out. The detector looks back further than"
         " that, and a channel has one to three anomalies, so blocks still share some of both: no division of"
         " such a series makes its points independent. What the points are worth is the effective sample size"
-        " of their errors at the thresholds, where there are errors; it is too large where few are allowed,"
-        " as few show little. Where no level below 1 can be kept, everything is abstained; such seeds are"
-        " counted (nothing kept) and are not in the means of *th*.",
+        " of their errors at the thresholds, where there are errors; it is too large where few errors are"
+        " allowed, because few errors show little. Where no level below 1 can be kept, every point is left"
+        " undecided; such seeds are counted (nothing kept) and are not in the means of *th*.",
         "The publishers scaled the telemetry by the range of its test part."
         + (" Quick run." if quick else ""),
     )

@@ -88,10 +88,10 @@ def run(
             f" replacement, and the rates are counted on the whole population. {trials:,} trials per entry."
             " The intervals are two-sided 95 % Clopper-Pearson intervals; the exact probability stands beside"
             " them (docs/theory.md, section 6).",
-            "The two Gaussian clusters lie five standard deviations apart: so the paper's margin of 5 is read"
-            " here. Of thyroid, 80 % of all rows train, which is what the paper's 432 calibration points"
-            " follow from; its text says 80 % of the normal rows. The detectors are scikit-learn's with"
-            " default settings, trained on normal points only."
+            "The two Gaussian clusters lie five standard deviations apart: this is how we read the paper's"
+            " margin of 5. Of thyroid, 80 % of all rows train, which gives the paper's 432 calibration"
+            " points; its text says 80 % of the normal rows. The detectors are scikit-learn's with default"
+            " settings, trained on normal points only."
             + (" This is a quick run on smaller synthetic data." if quick else ""),
         ),
         tables=(
@@ -208,12 +208,12 @@ def _findings(entries: list[TableEntry]) -> Iterator[str]:
     yield (
         f"The promise holds in every entry: the largest exact violation probability is {max(exact):.4f},"
         f" below {LEVEL}. For n of 1,000 and more it lies between {min(large):.3f} and {max(large):.3f}: a"
-        " budget is a whole number, so delta is used nearly, but not wholly."
+        " budget is a whole number, so delta is almost, but not quite, used up."
     )
     covered = sum(entry.simulated.low <= entry.stated.exact <= entry.simulated.high for entry in entries)
     yield (
-        f"{covered} of {len(entries)} simulated 95 % intervals hold their exact probability, where at least"
-        f" about {0.95 * len(entries):.0f} should. The least likely simulation has a p-value of"
+        f"{covered} of {len(entries)} simulated 95 % intervals contain their exact probability, where at"
+        f" least about {0.95 * len(entries):.0f} should. The least likely simulation has a p-value of"
         f" {min(map(_chance, entries)):.3f}, {len(entries)} entries considered."
     )
     for data in DATA:
@@ -234,9 +234,9 @@ def _findings(entries: list[TableEntry]) -> Iterator[str]:
         )
     small = [entry.stated.exact for entry in entries if entry.data == "thyroid"]
     yield (
-        "The other sizes of the synthetic table were found by trying, and the other reading of thyroid is a"
-        " choice row by row, so their p-values favour them. The"
-        " appendix explains the low rates of the thyroid table by the small calibration set. Whole-number"
+        "The other sizes of the synthetic table were found by trial, and the other reading of thyroid is"
+        " chosen row by row, so their p-values favour them. The appendix explains the low rates"
+        " of the thyroid table by the small calibration set. Whole-number"
         f" budgets account for probabilities from {min(small):.3f} to {max(small):.3f}; rows that lie lower"
         " still agree better with calibration sets drawn without replacement from a small population."
     )

@@ -79,10 +79,10 @@ def run(
             "Digits 0, 6 and 9 are normal, 8 is the anomaly. An l1-penalised logistic regression is trained"
             " on about two thirds of the training images; the others calibrate, and together with the test"
             f" images they are the known population. Ceilings and deltas {LEVEL}. The paper names MNIST, but"
-            " its counts (3,044 and 872 images, 541 and 166 of them eights) agree, but for one eight, with"
-            " the zip-code digits (USPS) that Lei 2014 used, so those come first and MNIST is a check."
+            " its counts (3,044 and 872 images, 541 and 166 of them eights) agree, except for one eight,"
+            " with the zip-code digits (USPS) that Lei 2014 used, so those come first and MNIST is a check."
             + (" This is a quick run with few training images." if quick else ""),
-            "Rates are those of each threshold by itself; the verdicts, which need both, err no more. The"
+            "Rates are those of each threshold by itself; the verdicts need both, and err no more often. The"
             " column *large population* is what the same numbers of points would give if the population were"
             " infinite and without ties; *exact* belongs to the population at hand.",
         ),

@@ -62,8 +62,8 @@ def run(
             f" class, {trials:,} trials for each ceiling (eps, for both rates) and delta. The paper separates"
             " its clusters by a margin of 5 and leaves the unit open. Read as five standard deviations, as in"
             " Q1, they hardly overlap; read as a distance, with sigma^2 drawn from [1, 100] (here sigma is"
-            f" {sigma_of(seed):.2f}), they overlap almost wholly. Both are shown, and two standard"
-            " deviations." + (" This is a quick run on smaller data." if quick else ""),
+            f" {sigma_of(seed):.2f}), they overlap almost completely. Both are shown, and so are"
+            " two standard deviations." + (" This is a quick run on smaller data." if quick else ""),
         ),
         tables=(
             StudyTable("ambiguity", "Average ambiguity in each cell", tuple(map(_row, cells)), detail=True),
@@ -108,10 +108,10 @@ def _findings(cells: list[GridPoint]) -> Iterator[str]:
         yield f"{told[0].upper()}{told[1:]}, delta = 0.05: {'; '.join(parts)}."
     yield (
         "In words: where the classes overlap, a looser promise lets both thresholds move towards each other,"
-        " and less is abstained; once they have passed each other, a looser promise moves them apart again,"
-        " and more is abstained. So the ambiguity is least where the thresholds meet. The paper reports that"
-        " it falls with eps and delta throughout: that is what overlapping classes show, and what its margin"
-        " of 5 gives if it is a distance."
+        " and fewer points are undecided; once they have passed each other, a looser promise moves them apart"
+        " again, and more points are undecided. So the ambiguity is least where the thresholds"
+        " meet. The paper reports that it falls with eps and delta throughout: that is what overlapping"
+        " classes show, and what its margin of 5 gives if it is a distance."
     )
     spans = {}
     for name in ("eps", "delta"):

@@ -1,26 +1,18 @@
-"""LSTM detectors on series: trained once, scored step by step, divided into two parts and wrapped."""
+"""Scored series, divided into two parts and wrapped: the runs of nasa and smd, and what they tell."""
 
-import hashlib
-import os
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from pac_wrap.base.arguments import Scores
-from pac_wrap.base.files import check_folder, whole_file
+from pac_wrap.method.binomial import error_budget
 from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
-from pac_wrap.paper.data import load
-from pac_wrap.paper.data.registry import ENTRIES
-from pac_wrap.paper.data.store import cache_folder
+from pac_wrap.paper.studies.printed import as_meant
 from pac_wrap.paper.studies.scored import PRINTED, SHARED, Wrapped, wrap_scores
-from pac_wrap.paper.studies.study import Progress
+from pac_wrap.paper.studies.study import Bar, Cell, IntervalChart, Row, Spread
 from pac_wrap.series.points import Points
 from pac_wrap.series.resampling import independent_violation
 from pac_wrap.series.splits import SeriesSplit, block_split, random_split
@@ -28,67 +20,12 @@ from pac_wrap.series.splits import SeriesSplit, block_split, random_split
 LEVEL: Final = 0.1
 ASKED: Final = Guarantee(LEVEL, LEVEL, LEVEL, LEVEL)
 STRATEGIES: Final[dict[str, Overlap]] = {PRINTED: Algorithm1(correction=None), SHARED: Algorithm1()}
-_METHOD: Final = 1  # part of the name of a cached file: raise it when the meaning of the scores changes
-
-
-@dataclass(frozen=True, slots=True)
-class Training:
-    """One detector to be trained on the training part of one series, and to score its test part.
-
-    With `normalise`, scores are compared across series: the logarithm, centred and scaled by what the same
-    detector gives on the series it was trained on.
-    """
-
-    data: str
-    part: str
-    detector: Any
-    normalise: bool = False
-
-    @property
-    def file(self) -> Path:
-        """Where the scores are kept: a name that changes with the data, the detector and its settings."""
-        settings = sorted((name, repr(value)) for name, value in self.detector.get_params().items())
-        hashes = [file.sha256 for file in ENTRIES[self.data].files]
-        told = repr((_METHOD, type(self.detector).__name__, settings, hashes, self.part, self.normalise))
-        key = hashlib.sha256(told.encode()).hexdigest()[:16]
-        return cache_folder() / "scores" / f"{self.data}-{self.part}-{key}.npy"
-
-    def scores(self, file: Path | None = None) -> Scores:
-        """Return one score per test step, NaN in the warm-up: from the cache, or after training."""
-        data, kept = load(self.data, self.part), self.file if file is None else file
-        with suppress(OSError, EOFError, ValueError):  # absent or damaged: train again
-            found = np.load(kept, allow_pickle=False)
-            if found.shape == (data.y.size - (data.n_train or 0),):
-                return np.asarray(found)
-        trained = self.detector.fit(data.X[: data.n_train])
-        found = trained.decision_function(data.X[data.n_train :])
-        if self.normalise:
-            found = _normalised(found, trained.decision_function(data.X[: data.n_train]))
-        check_folder(kept.parent)
-        with whole_file(kept) as temporary, open(temporary, "wb") as stream:
-            np.save(stream, found, allow_pickle=False)
-        return np.asarray(found)
-
-
-def train_all(
-    trainings: Sequence[Training], progress: Progress, describe: Callable[[Training], str]
-) -> list[Scores]:
-    """Return the scores of every training, trained on all cores where they are not in the cache."""
-    missing = [training for training in trainings if not training.file.exists()]
-    # a worker may have another environment, so it is told the file
-    jobs = (delayed(_train)(training, training.file) for training in missing)
-    if missing:
-        check_folder(missing[0].file.parent)
-        progress(0.0, f"training {len(missing)} detectors")
-        done = Parallel(n_jobs=min(len(missing), os.cpu_count() or 1), return_as="generator")(jobs)
-        for place, _ in enumerate(done):
-            progress((place + 1) / (len(missing) + 1), f"trained {describe(missing[place])}")
-    return [training.scores() for training in trainings]
+_UNPRINTED: Final[Row] = {"eps, delta shared": None, "nothing kept": None}
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesRun:
-    """One series, or windows of several, with one division into split: what the wrapper made of it."""
+    """One series, or windows of several, divided into two parts: what the wrapper made of it."""
 
     title: str
     split: str
@@ -147,11 +84,181 @@ def wrap_series(title: str, points: Points, split: SeriesSplit, seed: int, share
     return SeriesRun(title, split.kind, share, wrapped, (normal, anomalous), expected)
 
 
-def _train(training: Training, file: Path) -> None:
-    training.scores(file)
+def rate_rows(runs: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]]) -> Iterator[Row]:
+    """Yield the printed row and ours for each title and split: means and ranges over the seeds."""
+    for title in dict.fromkeys(one.title for one in runs):
+        if title in printed:
+            yield {"series": title, "source": "printed", **as_meant(printed[title]), **_UNPRINTED}
+        for group in grouped([one for one in runs if one.title == title]):
+            wrapped = [one.wrapped for one in group]
+            kept = [one for one in wrapped if one.singles[PRINTED].certificate.certified is not None]
+            singles = [one.singles[PRINTED] for one in kept]
+            shared = [one.singles[SHARED].max_fpr for one in wrapped]
+            yield {
+                "series": title,
+                "source": _source(group[0]),
+                "FNR_or": Spread.over([one.original.fnr.value for one in wrapped]),
+                "FPR_or": Spread.over([one.original.fpr.value for one in wrapped]),
+                "FNR_tt": Spread.over([one.two.fnr.value for one in wrapped]),
+                "FPR_tt": Spread.over([one.two.fpr.value for one in wrapped]),
+                "FNR_th": _spread([single.metrics.fnr.value for single in singles]),
+                "FPR_th": _spread([single.metrics.fpr.value for single in singles]),
+                "ERR": _spread([single.metrics.err.value for single in singles]),
+                "eps": _spread([single.max_fpr for single in singles]),
+                "eps, delta shared": _spread([value for value in shared if value < 1.0]),
+                "nothing kept": len(wrapped) - len(kept),
+            }
 
 
-def _normalised(scores: Scores, training: Scores) -> Scores:
-    least = np.finfo(np.float64).tiny
-    usual = np.log(np.maximum(training[~np.isnan(training)], least))
-    return np.asarray((np.log(np.maximum(scores, least)) - usual.mean()) / (usual.std() or 1.0))
+def size_rows(runs: Sequence[SeriesRun]) -> Iterator[Row]:
+    """Yield for each title and split how many points calibrate, what they are worth, and their regime."""
+    for group in grouped(runs):
+        row: Row = {"series": group[0].title, "source": _source(group[0])}
+        row["AUC"] = Spread.over([one.wrapped.auc for one in group])
+        for side, name in enumerate(("normal", "anomalous")):
+            sizes = [one.sizes[side] for one in group]
+            row[name] = _whole(sizes)
+            row[f"k*, {name}"] = _whole([error_budget(n, LEVEL, LEVEL) for n in sizes])
+            row[f"worth, {name}"] = _whole(
+                [None if one.effective[side] is None else round(one.effective[side] or 0.0) for one in group]
+            )
+        row["normals beyond clear_below"] = Spread.over([_overlap(one) for one in group])
+        regimes = [one.wrapped.certificate.regime.value for one in group]
+        row["regimes"] = ", ".join(f"{regimes.count(name)} {name}" for name in dict.fromkeys(regimes))
+        row["tt above"] = sum(above(one) for one in group)
+        yield row
+
+
+def _overlap(one: SeriesRun) -> float:
+    """Return the share of normal calibration points that score like the anomalies that must not be missed."""
+    evidence = one.wrapped.certificate.normal
+    return (evidence.crossing or 0) / evidence.n
+
+
+def _spread(values: Sequence[float]) -> Spread | None:
+    return Spread.over(values) if values else None
+
+
+def above(one: SeriesRun) -> int:
+    """Return how many of the two rates with two thresholds lie above their ceiling on the test part."""
+    return sum(rate.value > LEVEL for rate in (one.wrapped.two.fpr, one.wrapped.two.fnr))
+
+
+def broken(runs: Sequence[SeriesRun]) -> tuple[int, int]:
+    """Return how many rates with one threshold exceed the ceiling they were relaxed to, and of how many."""
+    singles = [one.wrapped.singles[PRINTED] for one in runs]
+    kept = [single for single in singles if single.certificate.certified is not None]
+    count = sum((s.metrics.fpr.value > s.max_fpr) + (s.metrics.fnr.value > s.max_fnr) for s in kept)
+    return count, 2 * len(kept)
+
+
+def worth(runs: Sequence[SeriesRun]) -> str:
+    """Return the range of what a calibration point is worth, over both classes, as a share of one."""
+    shares = [
+        size / n for one in runs for size, n in zip(one.effective, one.sizes, strict=True) if size is not None
+    ]
+    return f"{min(shares):.2f} to {max(shares):.2f}" if shares else "an unknown part"
+
+
+def grouped(runs: Sequence[SeriesRun]) -> list[list[SeriesRun]]:
+    """Return the runs of all seeds together, in the order in which their titles and splits come."""
+    groups: dict[Any, list[SeriesRun]] = {}
+    for one in runs:
+        groups.setdefault((one.title, one.split, one.share), []).append(one)
+    return list(groups.values())
+
+
+def detail_row(one: SeriesRun) -> Row:
+    """Return one run in full."""
+    wrapped, single, shared = one.wrapped, one.wrapped.singles[PRINTED], one.wrapped.singles[SHARED]
+    row: Row = {"series": one.title, "split": one.split, "share": one.share, "seed": wrapped.seed}
+    row |= {"AUC": wrapped.auc, "normal": one.sizes[0], "anomalous": one.sizes[1]}
+    row |= {"worth, normal": one.effective[0], "worth, anomalous": one.effective[1]}
+    row |= {"regime": wrapped.certificate.regime.value, "eps": single.max_fpr}
+    row |= {"eps, delta shared": shared.max_fpr}
+    named = (("or", wrapped.original), ("tt", wrapped.two), ("th", single.metrics))
+    for name, metrics in named:
+        row |= {f"FNR_{name}": metrics.fnr, f"FPR_{name}": metrics.fpr}
+    return row | {"ERR": single.metrics.err}
+
+
+def rate_chart(runs: Sequence[SeriesRun], title: str) -> IntervalChart:
+    """Return FNR and FPR of the original detector and of the single threshold, with its ceiling."""
+
+    def bar(
+        label: str, group: list[SeriesRun], value: Callable[[Wrapped], float], ceiling: float | None
+    ) -> Bar:
+        spread = Spread.over([value(one.wrapped) for one in group])
+        return Bar(label, spread.low, spread.high, spread.mean, ceiling)
+
+    groups = []
+    kept = [one for one in runs if one.wrapped.singles[PRINTED].certificate.certified is not None]
+    for group in grouped(kept):
+        eps = max(one.wrapped.singles[PRINTED].max_fpr for one in group)
+        bars = (
+            bar("FNR, F1-max", group, lambda one: one.original.fnr.value, None),
+            bar("FNR, wrapped", group, lambda one: one.singles[PRINTED].metrics.fnr.value, eps),
+            bar("FPR, F1-max", group, lambda one: one.original.fpr.value, None),
+            bar("FPR, wrapped", group, lambda one: one.singles[PRINTED].metrics.fpr.value, eps),
+        )
+        groups.append((f"{group[0].title}, {_source(group[0])}", bars))
+    return IntervalChart(
+        "rates",
+        title,
+        "error rate on the test part: mean and range over the seeds",
+        None,
+        "",
+        tuple(groups),
+        value_label="mean and range",
+        exact_label="relaxed ceiling (largest over the seeds)",
+    )
+
+
+def _source(one: SeriesRun) -> str:
+    share = "" if one.share == 0.2 else f", {one.share:.0%} calibrate"
+    return ("random split" if one.split == "random" else "blocks") + share
+
+
+def _whole(values: Sequence[int | None]) -> Cell:
+    """Return a whole number, or the smallest and the largest of several; None is no budget."""
+    known = sorted(value for value in values if value is not None)
+    if not known or len(set(values)) == 1:
+        return values[0]
+    return f"{'none' if None in values else f'{known[0]:,}'} to {known[-1]:,}"
+
+
+def if_independent(points: Points, share: float) -> Row:
+    """Return how often test rates would exceed their ceilings if the points were independent: eq. (20)."""
+    totals = tuple(int(np.count_nonzero(points.labels == label)) for label in (0, 1))
+    normal, anomalous = (round(share * total) for total in totals)
+    rest = (totals[0] - normal, totals[1] - anomalous)
+    found = independent_violation((normal, anomalous), rest, ASKED)
+    return {"FPR, if independent": found.fpr, "FNR, if independent": found.fnr}
+
+
+def split_sentence(told: str, group: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]]) -> str:
+    """Return what a split showed: printed ceilings reached, rates above ceilings, the worth of points."""
+    limits = [as_meant(printed[one.title])["eps"] for one in group if one.title in printed]
+    eps = [one.wrapped.singles[PRINTED].max_fpr for one in group if one.title in printed]
+    reached = sum(value <= limit for value, limit in zip(eps, limits, strict=True))
+    count, expected = sum(above(one) for one in group), sum(one.expected for one in group)
+    failed, of = broken(group)
+    return (
+        f"{told}: the printed relaxed ceiling or a lower one is reached in {reached} of {len(eps)} runs. With"
+        f" two thresholds {count} of {2 * len(group)} test rates lie above {LEVEL}, where about"
+        f" {expected:.0f} would if points were independent; with one threshold {failed} of {of} lie above the"
+        f" ceiling it was relaxed to. A calibration point is worth {worth(group)} independent ones."
+    )
+
+
+def unreached(runs: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]]) -> list[str]:
+    """Return the titles, with ceiling and AUC, that miss the printed ceiling in some seed."""
+    found = []
+    for group in grouped(runs):
+        limit = as_meant(printed[group[0].title])["eps"] if group[0].title in printed else 1.0
+        eps = Spread.over([one.wrapped.singles[PRINTED].max_fpr for one in group])
+        auc = Spread.over([one.wrapped.auc for one in group])
+        told = f"up to {eps.high:g}" if eps.high < 1.0 else "nothing below 1"
+        if eps.high > limit:
+            found.append(f"{group[0].title} ({told} instead of {limit:g}, AUC {auc.mean:.2f})")
+    return found

@@ -131,7 +131,7 @@ def _findings(steps: list[ShiftStep]) -> Iterator[str]:
         f" {error_budget(N, LEVEL, LEVEL)} errors among {N:,} leaves some room below the ceiling, so a"
         " typical rate stays near it for a while; the promised confidence is lost earlier."
     )
-    yield "The FPR does not depend on gamma: its threshold comes from normal points alone, which stay."
+    yield "The FPR does not depend on gamma: its threshold comes from normal points alone, which do not move."
 
 
 def _chart(steps: list[ShiftStep]) -> LineChart:

@@ -12,24 +12,20 @@ from pac_wrap.method.metrics import Rate
 from pac_wrap.paper.data import load
 from pac_wrap.paper.data.series import missing_machines, smd_machines
 from pac_wrap.paper.studies.printed import SMD
-from pac_wrap.paper.studies.scored import Labels
+from pac_wrap.paper.studies.scored import Labels, Training, train_all
 from pac_wrap.paper.studies.series_runs import (
     ASKED,
     LEVEL,
     SeriesRun,
-    Training,
-    divide,
-    train_all,
-    wrap_series,
-)
-from pac_wrap.paper.studies.series_tables import (
     detail_row,
+    divide,
     if_independent,
     rate_chart,
     rate_rows,
     size_rows,
     split_sentence,
     unreached,
+    wrap_series,
 )
 from pac_wrap.paper.studies.study import ChartLine, LineChart, Progress, Row, Study, StudyTable
 from pac_wrap.series.dependence import autocorrelation
@@ -160,7 +156,7 @@ def _setting(count: int, seeds: int, quick: bool) -> tuple[str, ...]:
         f" steps, anomalous if any step is. {SHARE:.0%} of the windows calibrate. Ceilings and deltas"
         f" {LEVEL}, Algorithm 1 in steps of .1, {seeds} seeds. Cells give the mean and the range over the"
         " seeds.",
-        f"The copy of the data has the series of {len(smd_machines())} of 28 machines; without series are"
+        f"The copy of the data has the series of {len(smd_machines())} of 28 machines; the missing ones are"
         f" {absent}. The paper had all of them, so its sizes differ.",
         f"*Blocks*: {BLOCK:,} steps (a day), and a gap of {GAP} steps between calibration and test. Spacing"
         f" is studied with {HALF:.0%} of the windows calibrating, so that none is left with too few"
@@ -172,8 +168,9 @@ def _findings(runs: list[SeriesRun], spacings: list[Row]) -> Iterator[str]:
     yield (
         "What is guaranteed: nothing unconditionally. The promise is proved for independent points; on series"
         " it is conditional on mixing. The column *worth* estimates how many independent points there are"
-        " from their errors at the thresholds, which is too many where few errors are allowed, as few show"
-        " little; it takes machines for drawn at random, and is pessimistic about the same machines again."
+        " from their errors at the thresholds. The estimate is too high where few errors are allowed, because"
+        " few errors show little; it treats machines as drawn at random, and is pessimistic for the same"
+        " machines."
     )
     for split, told in (("random", "Random split"), ("blocks", "Blocks")):
         group = [one for one in runs if one.split == split and one.share == SHARE]
@@ -184,7 +181,7 @@ def _findings(runs: list[SeriesRun], spacings: list[Row]) -> Iterator[str]:
     if larger:
         yield (
             f"With {SHARE:.0%} calibrating there are too few anomalous windows ({min_samples(LEVEL, LEVEL)}"
-            f" are needed) in: {', '.join(larger)}. Nothing is cleared then, and no FNR promised; a second"
+            f" are needed) in: {', '.join(larger)}. Nothing is cleared then, and no FNR is promised; a second"
             " row has the smallest share, in whole percent, that suffices."
         )
     worth = [(row["every"], row["normal"], row["worth, normal"], row["FPR exceeded"]) for row in spacings]
@@ -230,7 +227,7 @@ def _autocorrelation(series: list[Points]) -> LineChart:
 
 
 def _errors(points: Points, anomalous: bool) -> tuple[Scores, Indices]:
-    """Return where a tenth of the points of one class errs, and where they lie."""
+    """Return which points of one class err if a tenth of them does, and where they lie."""
     index = points.of_class(anomalous)
     tenth = np.quantile(points.scores[index], LEVEL if anomalous else 1.0 - LEVEL)
     errors = points.scores[index] < tenth if anomalous else points.scores[index] > tenth
@@ -250,7 +247,7 @@ def _concentration(series: list[Points]) -> str:
     return (
         f"With one threshold for all machines, nine tenths of the errors on normal steps lie on {few} of"
         f" {len(counts)} machines. So errors stay together at any distance, and no spacing helps; a"
-        " threshold for each machine would lessen it, if each had labels enough."
+        " threshold for each machine would help, if each had enough labels."
     )
 
 

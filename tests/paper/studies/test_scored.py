@@ -15,8 +15,8 @@ from sklearn.ensemble import IsolationForest
 from pac_wrap.errors import OutputError, PACWrapError
 from pac_wrap.paper.data.registry import ENTRIES
 from pac_wrap.paper.data.store import VARIABLE, cache_folder, locate
-from pac_wrap.paper.studies import series_runs
-from pac_wrap.paper.studies.series_runs import Training, train_all
+from pac_wrap.paper.studies import scored
+from pac_wrap.paper.studies.scored import Training, train_all
 from support.datafolder import empty_cache, needs
 from support.strategies import Floats
 
@@ -61,7 +61,7 @@ def made(seed: int = 0) -> Series:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty cache of a user whose only data set is `made()`."""
     folder = empty_cache(tmp_path, monkeypatch)
-    monkeypatch.setattr(series_runs, "load", lambda name, part: made())
+    monkeypatch.setattr(scored, "load", lambda name, part: made())
     return folder
 
 
@@ -114,10 +114,10 @@ def test_the_name_changes_with_everything_the_scores_hang_on(
     entry = ENTRIES["nasa"]
     changed = replace(entry.files[0], sha256=hashlib.sha256(b"other data").hexdigest())
     with monkeypatch.context() as patch:
-        patch.setattr(series_runs, "ENTRIES", {"nasa": replace(entry, files=(changed, *entry.files[1:]))})
+        patch.setattr(scored, "ENTRIES", {"nasa": replace(entry, files=(changed, *entry.files[1:]))})
         names.append(trainings[0].file.name)
     with monkeypatch.context() as patch:
-        patch.setattr(series_runs, "_METHOD", series_runs._METHOD + 1)
+        patch.setattr(scored, "_METHOD", scored._METHOD + 1)
         names.append(trainings[0].file.name)
     assert len(set(names)) == len(names)
     assert all(training.file.parent == cache / "scores" for training in trainings)
@@ -146,7 +146,7 @@ def test_normalised_scores_are_centred_and_scaled_by_the_training_part_alone(
     # another test part changes its own scores, and neither centre nor spread
     other = made()
     other.X[TRAIN:-5] *= 100.0
-    monkeypatch.setattr(series_runs, "load", lambda name, part: other)
+    monkeypatch.setattr(scored, "load", lambda name, part: other)
     changed = Training("nasa", "S-2", Distance(), normalise=True).scores()
     np.testing.assert_array_equal(changed[-5:], found[-5:])
     assert (changed[WARM_UP:-5] > found[WARM_UP:-5]).any()
@@ -156,14 +156,14 @@ def test_normalised_scores_are_centred_and_scaled_by_the_training_part_alone(
 
 
 def test_a_score_of_zero_stays_finite() -> None:
-    found = series_runs._normalised(np.array([np.nan, 0.0, 1.0]), np.array([np.nan, 0.5, 2.0]))
+    found = scored._normalised(np.array([np.nan, 0.0, 1.0]), np.array([np.nan, 0.5, 2.0]))
     assert np.isnan(found[0])
     assert np.isfinite(found[1:]).all()
     assert found[2] == pytest.approx(0.0)
 
 
 def test_a_detector_that_is_perfect_on_its_training_part_gives_finite_scores() -> None:
-    found = series_runs._normalised(np.array([0.1, 0.3, 1.0]), np.zeros(5))
+    found = scored._normalised(np.array([0.1, 0.3, 1.0]), np.zeros(5))
     assert np.isfinite(found).all()
     assert (np.diff(found) > 0).all()
 

@@ -1,6 +1,12 @@
-"""The tables of the DevNet collection: thyroid, campaign, celeba and census."""
+"""Data sets whose rows have no order: four tables of the DevNet collection, and two of handwritten digits.
 
+Of the digits 0, 6 and 9 are normal and 8 is anomalous, as in the paper, unless others are named; the rest is
+left out.
+"""
+
+import gzip
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,19 +14,25 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from pac_wrap.errors import InputError
 from pac_wrap.paper.data.dataset import Dataset
-from pac_wrap.paper.data.registry import ENTRIES
+from pac_wrap.paper.data.registry import ENTRIES, RemoteFile
 from pac_wrap.paper.data.store import fetch
 from pac_wrap.tables.connection import connected
 from pac_wrap.tables.csv_files import headers
 from pac_wrap.tables.table import open_table
 
+Images = tuple[NDArray[np.float32], NDArray[np.int64]]
 # fields of a line of the census, counted from 0
 _NUMERIC: Final = (0, 5, 16, 17, 18, 30, 39)
 _WEIGHT: Final = 24
 _LABEL: Final = 41
 _FEATURES: Final = tuple(field for field in range(_LABEL) if field != _WEIGHT)
 _TRAINING_ROWS: Final = 199_523
+_PIXELS: Final = 28 * 28
+# an IDX file begins with its kind and the length of each dimension, four bytes each
+_IMAGE_HEADER: Final = 16
+_LABEL_HEADER: Final = 8
 
 
 def load_thyroid() -> Dataset:
@@ -39,12 +51,12 @@ def load_celeba() -> Dataset:
 
 
 def load_census() -> Dataset:
-    """Return 299,285 persons asked in 1994 and 1995, 18,568 of whom have more than 50,000 dollars.
+    """Return 299,285 people surveyed in 1994 and 1995, 18,568 of whom have an income above 50,000 dollars.
 
     The rows of census-income.data come first, then those of census-income.test. The 500 columns of the DevNet
     collection are made from the UCI text. The attributes keep their order. The seven numeric ones are scaled
     to [0, 1] by the least and the greatest value of all rows. Every other attribute has one column for each
-    value that occurs, in the order of their spelling, and none for `?`; an attribute of two values (sex and
+    value that occurs, in alphabetical order, and none for `?`; an attribute of two values (sex and
     year) has one column, which is 1 for the second of them. The instance weight is left out, as
     census-income.names demands.
     """
@@ -90,7 +102,7 @@ def _read(connection: duckdb.DuckDBPyConnection, paths: list[Path]) -> None:
 
 
 def _values(connection: duckdb.DuckDBPyConnection, field: int) -> list[str]:
-    """Return what stands in a field, in the order of spelling, without the question mark."""
+    """Return the values of a field in alphabetical order, without the question mark."""
     query = f"SELECT DISTINCT f{field} FROM person WHERE f{field} <> '?' ORDER BY 1"
     return [value for (value,) in connection.execute(query).fetchall()]
 
@@ -124,3 +136,61 @@ def _column(
 ) -> NDArray[Any]:
     query = f"SELECT {expression} AS wanted FROM person"
     return np.asarray(connection.execute(query, parameters or []).fetchnumpy()["wanted"])
+
+
+def load_usps(normal: Sequence[int] = (0, 6, 9), anomalous: Sequence[int] = (8,)) -> Dataset:
+    """Return digits of zip codes, the training part first: 16 x 16 pixels from -1 (white) to 1."""
+    _check_digits(normal, anomalous)
+    train, test = map(_read_usps, ENTRIES["usps"].files)
+    return _select_digits("usps", (train, test), normal, anomalous)
+
+
+def load_mnist(normal: Sequence[int] = (0, 6, 9), anomalous: Sequence[int] = (8,)) -> Dataset:
+    """Return handwritten digits, the training part first: 28 x 28 pixels from 0 to 1, divided by 255."""
+    _check_digits(normal, anomalous)
+    train_images, train_labels, test_images, test_labels = ENTRIES["mnist"].files
+    parts = _read_mnist(train_images, train_labels), _read_mnist(test_images, test_labels)
+    return _select_digits("mnist", parts, normal, anomalous)
+
+
+def _read_usps(file: RemoteFile) -> Images:
+    rows = np.loadtxt(fetch(file), dtype=np.float32)
+    return rows[:, 1:], rows[:, 0].astype(np.int64)
+
+
+def _read_mnist(images: RemoteFile, labels: RemoteFile) -> Images:
+    with gzip.open(fetch(images)) as packed:
+        pixels = np.frombuffer(packed.read(), dtype=np.uint8, offset=_IMAGE_HEADER)
+    with gzip.open(fetch(labels)) as packed:
+        digits = np.frombuffer(packed.read(), dtype=np.uint8, offset=_LABEL_HEADER)
+    return pixels.reshape(-1, _PIXELS).astype(np.float32) / np.float32(255), digits.astype(np.int64)
+
+
+def _check_digits(normal: Sequence[int], anomalous: Sequence[int]) -> None:
+    """Refuse anything but two groups of digits that share none."""
+    for name, digits in (("normal", normal), ("anomalous", anomalous)):
+        if isinstance(digits, (int, str)) or not digits or not set(digits) <= set(range(10)):
+            raise InputError(
+                f"{name} must be one or more digits from 0 to 9, such as (0, 6, 9), got {digits!r}"
+            )
+    shared = sorted(set(normal) & set(anomalous))
+    if shared:
+        raise InputError(
+            f"a digit must be normal or anomalous, not both, got {shared} in normal and in anomalous;"
+            " take it out of one of them"
+        )
+
+
+def _select_digits(
+    name: str, parts: tuple[Images, Images], normal: Sequence[int], anomalous: Sequence[int]
+) -> Dataset:
+    """Return the images of those digits out of a training and a test part, each in the order of its file."""
+    kept = [np.isin(digits, [*normal, *anomalous]) for _, digits in parts]
+    images, digits = (
+        np.concatenate([part[field][rows] for part, rows in zip(parts, kept, strict=True)])
+        for field in (0, 1)
+    )
+    y = np.isin(digits, anomalous).astype(np.int8)
+    entry = ENTRIES[name]
+    n_train = int(np.count_nonzero(kept[0]))
+    return Dataset(images, y, name, entry.source, entry.licence, entry.citation, n_train)
