@@ -118,8 +118,8 @@ def _setting(seeds: int, quick: bool) -> tuple[str, ...]:
         f" deltas {LEVEL}. *th*: one threshold by Algorithm 1 in steps of .1, once as printed and once with"
         " delta shared among the levels, which makes it a theorem (docs/theory.md, Theorem 5). ERR is the"
         " share of all test points that are wrong with *th*, *eps* the ceiling that it reaches (as printed)"
-        " or certifies (delta shared). The line *raise* has one threshold by overlap raise instead, which keeps"
-        " nearly all of delta (docs/theory.md, section 9)."
+        " or certifies (delta shared). The line *raise* has one threshold by overlap raise instead, which"
+        " keeps nearly all of delta (docs/theory.md, section 9)."
         " *ambiguity* is the share of points that two thresholds leave undecided.",
         "Gradient boosting (scikit-learn's, default settings) is trained on all labels of the training part,"
         " which DevNet does not see."
