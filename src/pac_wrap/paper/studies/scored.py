@@ -25,6 +25,7 @@ from pac_wrap.method.metrics import Metrics, evaluate, exceeded
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.paper.baselines import f1_max
 from pac_wrap.paper.data import load
 from pac_wrap.paper.data.dataset import Dataset, Split, semi_supervised_split, two_gaussians
@@ -40,10 +41,12 @@ LEVEL: Final = 0.05
 ASKED: Final = Guarantee(LEVEL, LEVEL)
 PRINTED: Final = "relax, as printed"
 SHARED: Final = "relax"
+RAISED: Final = "raise"
 STRATEGIES: Final[dict[str, Overlap]] = {
     PRINTED: Algorithm1(correction=None),
     SHARED: Algorithm1(),
     "relax, step .01": Algorithm1(step=0.01),
+    RAISED: Raise(),
     "hold_fnr": Hold("fnr"),
     "hold_fpr": Hold("fpr"),
 }
