@@ -15,6 +15,7 @@ NAMES = (
     "startup",
     "labels",
     "curve",
+    "raising",
     "files",
     "spark",
     "dask",

@@ -82,7 +82,7 @@ def test_the_abstaining_rule_is_wrong_exactly_where_both_thresholds_are(
     promise: Promise, n: int, m: int
 ) -> None:
     max_fpr, max_fnr, delta_fpr, delta_fnr = promise
-    answer = answers(n, m, Guarantee(*promise))
+    answer = answers(n, m, Guarantee(*promise), "abstain_always")
     k_fpr, k_fnr = formulas.budget(n, max_fpr, delta_fpr), formulas.budget(m, max_fnr, delta_fnr)
     alarms, misses = answer.too_many_alarms(), answer.too_many_misses()
     # too many alarms: neither threshold is above the last score from which they are too many
@@ -96,6 +96,11 @@ def test_the_abstaining_rule_is_wrong_exactly_where_both_thresholds_are(
     expected = beyond * formulas.fnr_broken(k_fnr, m, max_fnr)[None, :]
     assert (answer.count_misses(misses) == expected).all()
     assert_kept(answer, promise, alarms, misses)
+    # one threshold between the two, where one can keep both: wrong more often, and still within delta
+    single = answers(n, m, Guarantee(*promise))
+    alarms, misses = single.too_many_alarms(), single.too_many_misses()
+    assert (single.count_alarms(alarms) >= answer.count_alarms(answer.too_many_alarms())).all()
+    assert_kept(single, promise, alarms, misses)
 
 
 @sizes

@@ -188,6 +188,7 @@ def test_the_abstaining_rule_itself_keeps_both_promises(
             certificate.regime is Regime.SEPARATED,
         ),
         seed=4,
+        overlap="abstain_always",
     )
     assert separated[0] <= apart.mean() <= separated[1]
     # verdict 1 needs both thresholds at or below the score, verdict 0 both above it

@@ -282,6 +282,7 @@ def test_mean_rates_ambiguity_and_separation_agree_with_calibrate(name: str) -> 
                 random.choice(case.normal, case.sizes[0]),
                 random.choice(case.anomalous, case.sizes[1]),
                 case.promise,
+                overlap="abstain_always",
             )
             rule = certificate.thresholds
             row = observed(rule, case.normal, case.anomalous, both)

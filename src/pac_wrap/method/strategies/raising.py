@@ -80,18 +80,18 @@ class Raise(Strategy):
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
         """Return the number of rungs."""
-        return max(1, len(_staircase(asked, sizes, self.highest).rungs))
+        return max(1, len(staircase(asked, sizes, self.highest).rungs))
 
     def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
         """Yield the ranks of some rungs, the first one first, and of what was asked for."""
-        stair = _staircase(asked, sizes, self.highest)
+        stair = staircase(asked, sizes, self.highest)
         yield from stair.ranks(stair.spread(0, len(stair.rungs)))
         yield from ranks_of(budgets_of(asked, sizes), sizes)
 
     def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
         """Return the first rung whose threshold both budgets allow: eq. (27)."""
         sizes = normal.size, anomalous.size
-        stair = _staircase(asked, sizes, self.highest)
+        stair = staircase(asked, sizes, self.highest)
 
         def thresholds(budgets: Budgets) -> Thresholds:
             return find_thresholds(normal, anomalous, *budgets)
@@ -115,7 +115,7 @@ class Raise(Strategy):
     def problems(self, claim: Claim) -> Iterator[str]:
         """Yield what does not follow from the rung that was reached."""
         found = claim.found
-        stair = _staircase(claim.asked, claim.sizes, self.highest)
+        stair = staircase(claim.asked, claim.sizes, self.highest)
         budgets = budgets_of(claim.asked, claim.sizes)
         reached = found.certified is not None
         if stair.rungs:
@@ -148,7 +148,7 @@ class Raise(Strategy):
 
     def explanation(self, claim: Claim) -> Iterator[str]:
         """Yield which class paid, and what abstaining only where needed would have kept."""
-        stair = _staircase(claim.asked, claim.sizes, self.highest)
+        stair = staircase(claim.asked, claim.sizes, self.highest)
         if not stair.rungs:
             yield f"Strategy raise: too few labels for any ceiling up to {rounded_up(self.highest)}."
             return
@@ -168,7 +168,7 @@ class Raise(Strategy):
         return claim.found.separable is True and claim.found.certified != claim.asked
 
 
-class _Staircase(NamedTuple):
+class Staircase(NamedTuple):
     """The ladder of the class that pays, and the promise of the other; fixed by the request and the sizes."""
 
     normal_pays: bool
@@ -210,7 +210,7 @@ class _Staircase(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _staircase(asked: Guarantee, sizes: tuple[int, int], highest: float) -> _Staircase:
+def staircase(asked: Guarantee, sizes: tuple[int, int], highest: float) -> Staircase:
     """Return the staircase of a request: the larger class pays, and the normal one if both are equal."""
     if max(sizes) > _MOST:
         raise InputError(
@@ -227,7 +227,7 @@ def _staircase(asked: Guarantee, sizes: tuple[int, int], highest: float) -> _Sta
     least = upper_bound(0, others, other.delta)
     enough = least <= max(highest, other.ceiling)
     rungs = range(ladder.first, ladder.last + 1) if enough else range(0)
-    return _Staircase(normal_pays, ladder, rungs, other, others, least)
+    return Staircase(normal_pays, ladder, rungs, other, others, least)
 
 
 def _certified(asked: Guarantee, budgets: Budgets) -> Guarantee:

@@ -172,7 +172,7 @@ def plot_ambiguity(
     >>> normal, anomalous = np.linspace(0, 5, 200), np.linspace(3, 9, 200)
     >>> ax = plot_ambiguity(normal, anomalous, [0.01, 0.1, 0.3], [0.05])
     >>> [text.get_text() for text in ax.texts[:3]]
-    ['100\\nV', '25\\nO', '12\\nS']
+    ['100\\nV', '25\\nO', '0.0\\nS']
     """
     normal, anomalous = as_scores(normal, "normal"), as_scores(anomalous, "anomalous")
     if not len(rates) or not len(deltas) or not normal.size + anomalous.size:
