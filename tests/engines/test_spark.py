@@ -30,7 +30,7 @@ from support.datafolder import needs
 from support.pages import python_blocks
 from support.strategies import RULES, refusal
 
-pytestmark = sparksession.quiet
+pytestmark = [sparksession.quiet, pytest.mark.slow]
 HOSTILE = "a.b `c` 'd' \"e\""
 LOOSE = Guarantee(0.2, 0.2, 0.1, 0.1)
 

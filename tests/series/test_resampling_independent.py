@@ -23,6 +23,8 @@ from statistical.claims import assert_at_most, assert_power, assert_rate
 from support.slow import slow_but
 from support.strategies import Floats
 
+pytestmark = pytest.mark.slow
+
 TENTH = Guarantee(0.1, 0.1, 0.1, 0.1)
 LARGEST = 9
 

@@ -11,6 +11,8 @@ from pac_wrap.method.labels.sequential import first_success, look_budgets
 from pac_wrap.method.thresholds import alarm_from
 from statistical.claims import assert_at_most, assert_power, assert_rate
 
+pytestmark = pytest.mark.slow
+
 LOOKS = Looks(every=5, up_to=100)
 ASKED = Guarantee(0.2, 0.2, 0.1, 0.1)
 

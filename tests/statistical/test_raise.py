@@ -16,6 +16,8 @@ from statistical.enumeration import PARTS, POPULATIONS, SUPPORT, Answers, answer
 from support.ladder import failures, rungs
 from support.strategies import LARGEST, calibrate_quietly
 
+pytestmark = pytest.mark.slow
+
 # tiny samples need loose promises: ceilings just below multiples of 1/8, where they are broken most often
 LOOSE = [
     Guarantee(0.249, 0.374, 0.32, 0.32),
