@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import RenderableType
 
-from pac_wrap import Algorithm1, Guarantee, calibrate
+from pac_wrap import Guarantee, calibrate
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
 from pac_wrap.cli.demo import _promise
 from pac_wrap.method.bounds import achievable_rate
@@ -138,10 +138,13 @@ def test_what_labels_can_promise_is_rounded_up() -> None:
             assert float(rate) >= achievable_rate(labels, 0.05, int(errors))
 
 
-def test_the_ceiling_of_a_comparison_is_rounded_up() -> None:
+def test_the_bounds_of_a_comparison_are_rounded_up() -> None:
     scores, labels = np.concatenate([NORMAL, ANOMALOUS]), np.repeat([False, True], 100)
-    for step in np.linspace(0.0312345, 0.2, 40):
-        asked, strategy = Guarantee(0.0512345, 0.05), Algorithm1(float(step))
-        (one,) = compare_scores({"a": (scores, labels)}, asked, one_threshold=strategy)
-        text = next(line for line in text_of(show_comparison([one]), 200).splitlines() if line[:3] == "  a")
-        assert float(text.replace("*", "").split()[-1]) >= one.common_ceiling
+    for delta in np.linspace(0.0112345, 0.2, 40):
+        asked = Guarantee(0.0512345, 0.05, float(delta), float(delta))
+        (one,) = compare_scores({"a": (scores, labels)}, asked)
+        shown = text_of(show_comparison([one], asked), 200).splitlines()
+        text = next(line for line in shown if line[:3] == "  a")
+        found = [float(word) for word in text.replace("*", "").split()[2:]]
+        exact = [one.abstained, one.common_ceiling, one.fnr_at(0.0512345), one.fpr_at(0.05)]
+        assert all(a >= b for a, b in zip(found, exact, strict=True))

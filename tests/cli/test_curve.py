@@ -88,15 +88,3 @@ def test_it_is_drawn(tmp_path: Path, ending: str) -> None:
 )
 def test_what_makes_no_sense_is_one_sentence(words: list[str], sentence: str, tmp_path: Path) -> None:
     assert sentence in refused(tmp_path, "curve", *LABELLED, *words)
-
-
-def test_detectors_are_compared_at_every_threshold(tmp_path: Path) -> None:
-    table = tmp_path / "two.csv"
-    rows = [f"{score!r},{score % 1!r},{int(label)}" for score, label in TABLE.tolist()]
-    table.write_text("good,bad,label\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    done = invoke(
-        "compare", table, "--score", "bad", "--score", "good", "--label", "label", "--every-threshold"
-    )
-    assert done.code == 0
-    assert done.out.index("good") < done.out.index("bad")
-    assert "hold together with 0.9" in " ".join(done.out.split())

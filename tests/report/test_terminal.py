@@ -19,10 +19,12 @@ def test_what_is_exceeded_is_said_whole_in_80_columns() -> None:
 def test_a_comparison_explains_its_stars_in_80_columns() -> None:
     labels = np.repeat([False, True], 100)
     columns = {name: (np.arange(200.0), labels) for name in ("forest", "boosting")}
-    shown = text_of(show_comparison(compare_scores(columns, Guarantee())))
-    first, *_, last = shown.splitlines()
-    assert first.startswith("each with FPR <= 0.05 (confidence 0.9875), FNR <= 0.05 (confidence 0.9875)")
-    assert last.startswith("* the best;")
+    shown = text_of(show_comparison(compare_scores(columns, Guarantee(0.1)), Guarantee(0.1)))
+    first, *_, stars, few = shown.splitlines()
+    assert first == "asked: FPR <= 0.1 (confidence 0.95), FNR <= 0.05 (confidence 0.95), shared by 2"
+    assert stars == "* the best; all bounds, at every threshold of each, hold at once with 0.9"
+    assert few.startswith("too few labels for FNR <= 0.05: 100 anomalous ones bound it by 0.0")
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_blocks_are_drawn_and_rows_of_them_meet() -> None:

@@ -184,18 +184,15 @@ def compare(
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
-    every_threshold: Annotated[
-        bool, typer.Option("--every-threshold", help="Compare bounds that hold at every threshold at once.")
-    ] = False,
 ) -> None:
-    """Compare several detectors on the same labels; delta is shared, so that all promises hold at once.
+    """Compare several detectors by what they certify at every threshold, all at once: delta is shared.
 
     Example: [bold]pac-wrap compare scores.csv --score forest --score lof --label label[/bold]
     """
     from rich.console import Console
 
-    from pac_wrap.method.comparison import compare_curves, compare_scores
-    from pac_wrap.report.terminal import show_comparison, show_curves
+    from pac_wrap.method.comparison import compare_scores
+    from pac_wrap.report.terminal import show_comparison
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
@@ -206,8 +203,4 @@ def compare(
         open_table(tables, score, label, delimiter=separator, progress=progress) as table,
     ):
         columns = {name: table.labelled(name, label, anomaly_label) for name in score}
-    if every_threshold:
-        found = compare_curves(columns, guarantee.delta_fpr, guarantee.delta_fnr)
-        Console().print(show_curves(found))
-    else:
-        Console().print(show_comparison(compare_scores(columns, guarantee)))
+    Console().print(show_comparison(compare_scores(columns, guarantee), guarantee))

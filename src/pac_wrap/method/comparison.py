@@ -1,8 +1,9 @@
-"""Several detectors on the same labels, compared by what all can certify at once."""
+"""Several detectors on the same labels, compared by what all can certify at once, at every threshold."""
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import inf, nextafter
 
 import numpy as np
 from numpy import bool_
@@ -10,83 +11,30 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, check_aligned
 from pac_wrap.errors import UpsideDownWarning
-from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.curves.certify import certify_curve
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.rule import Verdict
+from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.auc import auc, is_upside_down
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One detector: its AUC, what it certifies with abstention, and with one threshold.
+    """One detector: its AUC, what it certifies at every threshold, and whom the ceilings leave undecided.
 
-    `abstained` is the mean of the two classes' shares of abstained calibration points.
+    `abstained` is the mean of the two classes' shares of calibration points between the two thresholds of the
+    curve that keep the ceilings asked for.
     """
-
-    name: str
-    auc: float | None
-    abstaining: Certificate
-    abstained: float
-    single: Certificate
-
-    @property
-    def common_ceiling(self) -> float:
-        """The larger of the two ceilings that one threshold keeps; 1 if none is certified."""
-        certified = self.single.certified
-        if certified is None:
-            return 1.0
-        return max(1.0 if rate is None else rate for rate in (certified.max_fpr, certified.max_fnr))
-
-
-def compare_scores(
-    columns: Mapping[str, tuple[Scores, NDArray[bool_]]],
-    guarantee: Guarantee,
-    *,
-    one_threshold: str | Overlap = "algorithm1",
-) -> list[Contender]:
-    """Return the detectors, the one that abstains least first; every promise holds for all of them at once.
-
-    Each column is the scores and where the labels mark an anomaly. Delta is divided among all certificates,
-    two for each column (one if a single side is promised: they are then the same), so picking the best
-    afterwards costs nothing more. `one_threshold` is the strategy of the second.
-    """
-    count = len(columns) * len(guarantee.promises)
-    share = replace(guarantee, delta_fpr=guarantee.delta_fpr / count, delta_fnr=guarantee.delta_fnr / count)
-    contenders = []
-    for name, (scores, anomalous) in columns.items():
-        check_aligned("scores", scores, "labels", anomalous)
-        normal, strange = scores[~anomalous], scores[anomalous]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UpsideDownWarning)
-            abstaining = calibrate(normal, strange, share)
-            single = calibrate(normal, strange, share, overlap=one_threshold)
-        classes = [values for values in (normal, strange) if values.size]
-        area = _area(name, normal, strange)
-        contenders.append(
-            Contender(
-                name,
-                area,
-                abstaining,
-                sum(abstaining.ambiguity(values) for values in classes) / len(classes),
-                single,
-            )
-        )
-    return sorted(contenders, key=lambda one: (one.abstained, one.common_ceiling, one.name))
-
-
-@dataclass(frozen=True, slots=True)
-class CurveContender:
-    """One detector: its AUC, and what it certifies at every threshold."""
 
     name: str
     auc: float | None
     curve: Curve
+    abstained: float
 
     @property
     def common_ceiling(self) -> float:
-        """The least ceiling that some threshold keeps for both rates; 1 if none does."""
+        """The least ceiling that one threshold keeps for both rates; 1 if none does."""
         _, fpr, fnr = self.curve.steps()
         return float(np.maximum(fpr, fnr).min())
 
@@ -95,28 +43,52 @@ class CurveContender:
         _, fpr, fnr = self.curve.steps()
         return float(fnr[fpr <= max_fpr].min(initial=1.0))
 
+    def fpr_at(self, max_fnr: float) -> float:
+        """Return the least bound of the FPR where the FNR keeps a ceiling; 1 if it does nowhere."""
+        _, fpr, fnr = self.curve.steps()
+        return float(fpr[fnr <= max_fnr].min(initial=1.0))
 
-def compare_curves(
-    columns: Mapping[str, tuple[Scores, NDArray[bool_]]], delta_fpr: float = 0.05, delta_fnr: float = 0.05
-) -> list[CurveContender]:
-    """Return the detectors, the one with the least common ceiling first; all bounds of all hold at once.
 
-    Each delta is divided once, among the detectors; any threshold of any of them may then be chosen.
+def compare_scores(
+    columns: Mapping[str, tuple[Scores, NDArray[bool_]]], guarantee: Guarantee
+) -> list[Contender]:
+    """Return the detectors, the one that abstains least first; all bounds of all of them hold at once.
+
+    Each column is the scores and where the labels mark an anomaly. Each delta is divided once, among the
+    detectors: any threshold of any of them may then be chosen, and picking the best costs nothing more.
 
     >>> labels = np.arange(400) >= 200
-    >>> a, b = compare_curves({"one": (np.arange(400.0), labels), "two": (np.arange(400.0) % 300, labels)})
+    >>> columns = {"one": (np.arange(400.0), labels), "two": (np.arange(400.0) % 300, labels)}
+    >>> a, b = compare_scores(columns, Guarantee())
     >>> a.name, a.curve.normal.delta
     ('one', 0.025)
     """
+    count = len(columns)
     contenders = []
     for name, (scores, anomalous) in columns.items():
         check_aligned("scores", scores, "labels", anomalous)
-        normal, strange = scores[~anomalous], scores[anomalous]
+        classes = scores[~anomalous], scores[anomalous]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UpsideDownWarning)
-            curve = certify_curve(normal, strange, delta_fpr / len(columns), delta_fnr / len(columns))
-        contenders.append(CurveContender(name, _area(name, normal, strange), curve))
-    return sorted(contenders, key=lambda one: (one.common_ceiling, one.name))
+            curve = certify_curve(*classes, guarantee.delta_fpr / count, guarantee.delta_fnr / count)
+        contenders.append(
+            Contender(name, _area(name, *classes), curve, _abstained(curve, guarantee, classes))
+        )
+    return sorted(contenders, key=lambda one: (one.abstained, one.common_ceiling, one.name))
+
+
+def _abstained(curve: Curve, guarantee: Guarantee, classes: tuple[Scores, Scores]) -> float:
+    """Return the share of points between the thresholds that keep the ceilings, averaged over the classes."""
+    high = None if guarantee.max_fpr is None else curve.normal.score_within(guarantee.max_fpr)
+    low = None if guarantee.max_fnr is None else curve.anomalous.score_within(guarantee.max_fnr)
+    thresholds = Thresholds(
+        None if guarantee.max_fpr is None else inf if high is None else nextafter(high, inf),
+        None if guarantee.max_fnr is None else -inf if low is None else low,
+    )
+    if thresholds.separated:
+        return 0.0
+    verdicts = [thresholds.rule.verdicts(values) for values in classes if values.size]
+    return sum(float(np.mean(found == Verdict.ABSTAIN)) for found in verdicts) / len(verdicts)
 
 
 def _area(name: str, normal: Scores, anomalous: Scores) -> float | None:

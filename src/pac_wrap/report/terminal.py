@@ -1,6 +1,7 @@
 """Results for the terminal: rich renderables, nothing printed here."""
 
 import re
+from collections.abc import Iterator
 from html import unescape
 from io import StringIO
 
@@ -14,13 +15,12 @@ from pac_wrap.base.foreign import visible
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
 from pac_wrap.method.bounds import achievable_rate, min_samples
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.comparison import Contender, CurveContender
+from pac_wrap.method.comparison import Contender
+from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import Metrics, exceeded
 from pac_wrap.method.promise import Guarantee
 
 _TOLERATED = (0, 1, 2, 5, 10)
-# ceilings of the FPR at which detectors are compared
-_SHOWN = (0.01, 0.05, 0.1)
 BLOCKS = " ▁▂▃▄▅▆▇█"
 _FULL = len(BLOCKS) - 1
 # a cell of rich's drawings, and how far it reaches below the line that its letters stand on
@@ -88,49 +88,53 @@ def show_evaluation(certificate: Certificate, metrics: Metrics) -> RenderableTyp
     return table
 
 
-def show_comparison(contenders: list[Contender]) -> RenderableType:
-    """Return the detectors side by side, the best in each respect marked with a star."""
-    shared = contenders[0].abstaining.guarantee
-    table = Table(box=SIMPLE_HEAD)
-    for name in ("score", "AUC", "abstained", "regime", "one threshold keeps"):
-        table.add_column(name, justify="left" if name in ("score", "regime") else "right")
-    least = min(one.abstained for one in contenders)
-    lowest = min(one.common_ceiling for one in contenders)
-    for one in contenders:
-        kept = "nothing" if one.single.certified is None else rounded_up(one.common_ceiling)
-        table.add_row(
-            Text(visible(one.name)),
-            "" if one.auc is None else f"{one.auc:.4f}",
-            f"{one.abstained:.4f}{' *' if one.abstained == least else '  '}",
-            one.abstaining.regime.value,
-            f"{kept}{' *' if one.common_ceiling == lowest and one.single.certified else '  '}",
-        )
-    return Group(
-        f"each with {shared}", table, "* the best; one threshold: the lowest ceiling that both rates keep"
-    )
-
-
-def show_curves(contenders: list[CurveContender]) -> RenderableType:
+def show_comparison(contenders: list[Contender], guarantee: Guarantee) -> RenderableType:
     """Return what each detector certifies at every threshold, the best in each respect marked with a star."""
+    names, columns = [], []
+    if len(guarantee.promises) == 2:
+        names += ["abstained", "both rates\nat most"]
+        columns += [[one.abstained for one in contenders], [one.common_ceiling for one in contenders]]
+    if guarantee.max_fpr is not None:
+        names.append(f"FNR at\nFPR <= {rounded_up(guarantee.max_fpr)}")
+        columns.append([one.fnr_at(guarantee.max_fpr) for one in contenders])
+    if guarantee.max_fnr is not None:
+        names.append(f"FPR at\nFNR <= {rounded_up(guarantee.max_fnr)}")
+        columns.append([one.fpr_at(guarantee.max_fnr) for one in contenders])
     table = Table(box=SIMPLE_HEAD)
-    for name in ("score", "AUC", "both rates at most", *(f"FNR at FPR <= {one}" for one in _SHOWN)):
-        table.add_column(name, justify="left" if name == "score" else "right")
-    rows = [[one.common_ceiling, *(one.fnr_at(rate) for rate in _SHOWN)] for one in contenders]
-    best = [min(column) for column in zip(*rows, strict=True)]
-    for one, row in zip(contenders, rows, strict=True):
+    table.add_column("score")
+    for name in ("AUC", *names):
+        table.add_column(name, justify="right", no_wrap=True)
+    best = [min(column) for column in columns]
+    for one, row in zip(contenders, zip(*columns, strict=True), strict=True):
         marked = (
             f"{rounded_up(value)}{' *' if value == least < 1.0 else '  '}"
             for value, least in zip(row, best, strict=True)
         )
         table.add_row(Text(visible(one.name)), "" if one.auc is None else f"{one.auc:.4f}", *marked)
-    joint = rounded_down(
-        confidence_left(
-            *(side.delta for one in contenders for side in (one.curve.normal, one.curve.anomalous))
-        )
-    )
+    curve = contenders[0].curve
+    deltas = [side.delta for one in contenders for side in (one.curve.normal, one.curve.anomalous)]
+    joint = rounded_down(confidence_left(*deltas))
     return Group(
-        table, f"* the best; all bounds of all detectors, at every threshold, hold together with {joint}"
+        f"asked: {guarantee}, shared by {len(contenders):,}"
+        if len(contenders) > 1
+        else f"asked: {guarantee}",
+        table,
+        f"* the best; all bounds, at every threshold of each, hold at once with {joint}",
+        *_too_few(curve, guarantee),
     )
+
+
+def _too_few(curve: Curve, guarantee: Guarantee) -> Iterator[str]:
+    """Yield which ceilings so few labels keep nowhere; that depends on no score."""
+    sides = (("FPR", guarantee.max_fpr, curve.normal), ("FNR", guarantee.max_fnr, curve.anomalous))
+    for name, rate, side in sides:
+        least = side.bounds[0] if side.bounds else 1.0
+        if rate is not None and least > rate:
+            kind = "normal" if name == "FPR" else "anomalous"
+            yield (
+                f"too few labels for {name} <= {rounded_up(rate)}: {side.n:,} {kind} ones bound it by"
+                f" {rounded_up(least)} at best"
+            )
 
 
 def screen_svg(shown: RenderableType, title: str, width: int = 84) -> str:

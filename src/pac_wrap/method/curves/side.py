@@ -1,7 +1,7 @@
 """One class's part of a curve: the ranks that its band is anchored at, with their bounds and scores."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -88,6 +88,11 @@ class CurveSide:
     def score_at(self, errors: int | None) -> float:
         """Return the score beyond which at most so many points are errors."""
         return self.scores[bisect_left(self.ranks, errors or 0)]
+
+    def score_within(self, ceiling: float) -> float | None:
+        """Return the score beyond which the bound keeps a ceiling, the one with most errors; None if none."""
+        place = bisect_right(self.bounds, ceiling)
+        return self.scores[place - 1] if place else None
 
     def false_alarms(self, keys: Bits) -> Rates:
         """Return, for normal scores, the bound at each threshold: that of the first score below it."""
