@@ -101,7 +101,7 @@ def show_comparison(contenders: list[Contender], guarantee: Guarantee) -> Render
         names.append(f"FPR at\nFNR <= {rounded_up(guarantee.max_fnr)}")
         columns.append([one.fpr_at(guarantee.max_fnr) for one in contenders])
     table = Table(box=SIMPLE_HEAD)
-    table.add_column("score")
+    table.add_column("score", overflow="fold")
     for name in ("AUC", *names):
         table.add_column(name, justify="right", no_wrap=True)
     best = [min(column) for column in columns]
