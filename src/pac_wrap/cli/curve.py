@@ -91,9 +91,15 @@ def curve(
         if figure is not None:
             from matplotlib.figure import Figure
 
+            from pac_wrap.report.figures.styling import to_svg
+
             drawn = found.plot().figure
             assert isinstance(drawn, Figure)
-            drawn.savefig(files.enter_context(whole_file(figure)), format=figure.suffix[1:])
+            file = files.enter_context(whole_file(figure))
+            if figure.suffix == ".svg":  # the same bytes for the same curve
+                write_text(file, to_svg(drawn, alt="the certified trade-off of both error rates"))
+            else:
+                drawn.savefig(file, format=figure.suffix[1:])
     typer.echo(reason or str(found if chosen is None else chosen))
     if reason:
         raise typer.Exit(NOT_CERTIFIED)
