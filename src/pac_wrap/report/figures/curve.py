@@ -40,6 +40,12 @@ def plot_curve(curve: Curve, ax: Axes | None = None, *, dark: bool = False) -> A
         raise InputError("no threshold bounds both rates below 1, so there is no trade-off to draw")
     ax, style = prepare(ax, dark)
     x, y = 100.0 * fpr[known][::-1], 100.0 * fnr[known][::-1]
+    # the corners alone, of thousands of thresholds: the least y of each x, the least x of each y
+    corners = np.append(x[1:] > x[:-1], True)
+    x, y = x[corners], y[corners]
+    corners = np.append(True, y[1:] < y[:-1])
+    corners[-1] = True
+    x, y = x[corners], y[corners]
     (line,) = ax.step(
         x, y, where="post", color=style.text, linewidth=1.6, label="certified at every threshold"
     )
