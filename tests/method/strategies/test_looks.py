@@ -55,6 +55,8 @@ def test_what_each_certifies() -> None:
     assert [kind for kind, one in MADE.items() if one.certified is None] == ["not kept"]
     assert MADE["given"].rule == MADE["one-sided"].rule == Rule(3.0, 3.0)
     assert MADE["separated"].rule.single
+    # a score between the two thresholds, as in `Abstain`: no number that nobody has seen
+    assert MADE["separated"].rule.anomaly_from in np.concatenate([NORMAL, FAR])
     assert not MADE["overlapping"].rule.single
 
 

@@ -5,23 +5,21 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pac_wrap.base.arguments import check_choice
-from pac_wrap.base.floats import order_key
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
     Claim,
     Class,
     Outcome,
     Strategy,
+    between_problems,
     budget_problems,
     budgets_of,
     check_position,
     end_problems,
     ranks_of,
+    rule_between,
 )
-from pac_wrap.method.thresholds import LARGEST, Thresholds, find_thresholds
-from pac_wrap.ranks.memory import kth_between
-from pac_wrap.ranks.precision import rounded
+from pac_wrap.method.thresholds import find_thresholds
 from pac_wrap.ranks.search import Rank
 
 
@@ -56,7 +54,6 @@ class Abstain(Strategy):
 
     tag: ClassVar[str] = "abstain"
     single: ClassVar[bool] = False
-    at_score: ClassVar[bool] = True
     always: bool = False
     position: float = 0.5
 
@@ -68,6 +65,11 @@ class Abstain(Strategy):
     def word(self) -> str:
         """abstain or abstain_always."""
         return "abstain_always" if self.always else "abstain"
+
+    @property
+    def at_score(self) -> bool:
+        """Whether a single threshold is itself a calibration score: it is one of those between the two."""
+        return True
 
     @property
     def keeps(self) -> tuple[str, ...]:
@@ -82,13 +84,7 @@ class Abstain(Strategy):
         """Return both thresholds, and the rule between them or with one of them."""
         fpr, fnr = budgets_of(asked, (normal.size, anomalous.size))
         thresholds = find_thresholds(normal, anomalous, fpr, fnr)
-        rule = thresholds.rule
-        if self._decides_alone(thresholds):
-            assert thresholds.alarm_from is not None
-            assert thresholds.clear_below is not None
-            ends = thresholds.alarm_from, thresholds.clear_below
-            tau = min(kth_between(normal, anomalous, *ends, self.position), LARGEST)
-            rule = Rule(tau, tau)
+        rule = thresholds.rule if self.always else rule_between(thresholds, normal, anomalous, self.position)
         return Outcome(fpr, fnr, thresholds, asked, rule)
 
     def problems(self, claim: Claim) -> Iterator[str]:
@@ -96,21 +92,10 @@ class Abstain(Strategy):
         fpr, fnr = budgets_of(claim.asked, claim.sizes)
         yield from budget_problems("FPR", claim.found.fpr, fpr)
         yield from budget_problems("FNR", claim.found.fnr, fnr)
-        thresholds, expected = claim.found.thresholds, claim.found.thresholds.rule
-        if self._decides_alone(thresholds):
-            # which of the scores between the two it is, only the scores tell
-            tau = min(float(rounded(claim.found.rule.anomaly_from, claim.score_type)), LARGEST)
-            edges = thresholds.alarm_from, tau, thresholds.clear_below
-            keys = [order_key(edge) for edge in edges if edge is not None]
-            if sorted(keys) != keys:
-                yield f"the threshold {tau!r} does not lie between alarm_from and clear_below"
-            expected = Rule(tau, tau)
-        yield from end_problems(claim, claim.asked, expected)
-
-    def _decides_alone(self, thresholds: Thresholds) -> bool:
-        """Whether one threshold decides where there could be two."""
-        two = thresholds.alarm_from is not None and thresholds.clear_below is not None
-        return two and thresholds.separated and not self.always
+        if self.always:
+            yield from end_problems(claim, claim.asked, claim.found.thresholds.rule)
+        else:
+            yield from between_problems(claim)
 
     def summary(self, claim: Claim) -> str:
         """Return how many thresholds decide, and why."""

@@ -11,12 +11,14 @@ from math import isclose
 from typing import ClassVar, Final
 
 from pac_wrap.base.arguments import Scores, ScoreType, as_float
+from pac_wrap.base.floats import order_key
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.ranks.memory import Ranked
+from pac_wrap.method.thresholds import LARGEST, Thresholds
+from pac_wrap.ranks.memory import Ranked, kth_between
+from pac_wrap.ranks.precision import rounded
 from pac_wrap.ranks.search import Rank
 
 Class = Scores | Ranked
@@ -68,13 +70,16 @@ class Strategy(ABC):
     # what `tried` counts, and why nothing is certified if none of them succeeds
     choices: ClassVar[str] = "level"
     unreached: ClassVar[str] = "no single threshold can be certified at any level tried"
-    # whether a single threshold is itself a calibration score
-    at_score: ClassVar[bool] = False
 
     @property
     def word(self) -> str:
         """The word that stands for the strategy with its usual options."""
         return self.tag
+
+    @property
+    def at_score(self) -> bool:
+        """Whether a single threshold is itself a calibration score."""
+        return False
 
     @property
     def proved(self) -> bool:
@@ -248,3 +253,31 @@ def budgets_of(asked: Guarantee, sizes: tuple[int, int]) -> Budgets:
     """Return the budgets of the promise itself; a side without a ceiling has none."""
     fpr, fnr = asked.fpr, asked.fnr
     return None if fpr is None else fpr.budget(sizes[0]), None if fnr is None else fnr.budget(sizes[1])
+
+
+def rule_between(thresholds: Thresholds, normal: Class, anomalous: Class, position: float = 0.5) -> Rule:
+    """Return the rule of one of the scores from alarm_from to clear_below; two thresholds where none fits.
+
+    >>> import numpy as np
+    >>> rule_between(Thresholds(2.5, 4.0), np.array([1.0, 2.0, 3.0]), np.array([3.0, 4.0, 5.0]))
+    Rule(normal_below=3.0, anomaly_from=3.0)
+    """
+    alarm, clear = thresholds.alarm_from, thresholds.clear_below
+    if alarm is None or clear is None or not thresholds.separated:
+        return thresholds.rule
+    tau = min(kth_between(normal, anomalous, alarm, clear, position), LARGEST)
+    return Rule(tau, tau)
+
+
+def between_problems(claim: Claim) -> Iterator[str]:
+    """Yield that the asked ceilings are not what is certified, or the rule not one of `rule_between`."""
+    thresholds, expected = claim.found.thresholds, claim.found.thresholds.rule
+    alarm, clear = thresholds.alarm_from, thresholds.clear_below
+    if alarm is not None and clear is not None and thresholds.separated:
+        # which of the scores between the two it is, only the scores tell
+        tau = min(float(rounded(claim.found.rule.anomaly_from, claim.score_type)), LARGEST)
+        keys = [order_key(edge) for edge in (alarm, tau, clear)]
+        if sorted(keys) != keys:
+            yield f"the threshold {tau!r} does not lie between alarm_from and clear_below"
+        expected = Rule(tau, tau)
+    yield from end_problems(claim, claim.asked, expected)

@@ -19,11 +19,13 @@ from pac_wrap.method.strategies.interface import (
     Class,
     Outcome,
     Strategy,
+    between_problems,
     budget_problems,
     end_problems,
     ranks_of,
+    rule_between,
 )
-from pac_wrap.method.thresholds import LARGEST, Thresholds, find_thresholds
+from pac_wrap.method.thresholds import Thresholds, find_thresholds
 from pac_wrap.ranks.search import Rank
 
 
@@ -81,6 +83,11 @@ class Looks(Strategy):
             object.__setattr__(self, "threshold", unsigned_zero(tau))
 
     @property
+    def at_score(self) -> bool:
+        """Whether a single threshold is itself a calibration score: unless it was given."""
+        return self.threshold is None
+
+    @property
     def looks(self) -> range:
         """How many labels of a class there are at each look."""
         return looks_of(self.every, self.up_to)
@@ -136,14 +143,19 @@ class Looks(Strategy):
         """Return both thresholds, and the rule that they, or the threshold given, allow."""
         fpr, fnr = self._budgets(asked, (normal.size, anomalous.size))
         thresholds = find_thresholds(normal, anomalous, fpr, fnr)
-        return Outcome(fpr, fnr, thresholds, *self._end(asked, thresholds))
+        if self.threshold is None:
+            return Outcome(fpr, fnr, thresholds, asked, rule_between(thresholds, normal, anomalous))
+        return Outcome(fpr, fnr, thresholds, *self._end(asked, self.threshold, thresholds))
 
     def problems(self, claim: Claim) -> Iterator[str]:
         """Yield what does not follow from the budgets of the looks."""
         fpr, fnr = self._budgets(claim.asked, claim.sizes)
         yield from budget_problems("FPR", claim.found.fpr, fpr)
         yield from budget_problems("FNR", claim.found.fnr, fnr)
-        yield from end_problems(claim, *self._end(claim.asked, claim.found.thresholds))
+        if self.threshold is None:
+            yield from between_problems(claim)
+        else:
+            yield from end_problems(claim, *self._end(claim.asked, self.threshold, claim.found.thresholds))
 
     def summary(self, claim: Claim) -> str:
         """Return when was looked, and what that assumes."""
@@ -174,13 +186,9 @@ class Looks(Strategy):
             None if fnr is None else self.budget(fnr, sizes[1]),
         )
 
-    def _end(self, asked: Guarantee, thresholds: Thresholds) -> tuple[Guarantee | None, Rule]:
-        """Return what is certified, and the rule."""
-        if self.threshold is None:
-            return asked, _rule(thresholds)
-        if is_kept(self.threshold, thresholds):
-            return asked, Rule(self.threshold, self.threshold)
-        return None, Rule(-inf, inf)
+    def _end(self, asked: Guarantee, tau: float, thresholds: Thresholds) -> tuple[Guarantee | None, Rule]:
+        """Return what is certified at the threshold that was given, and the rule."""
+        return (asked, Rule(tau, tau)) if is_kept(tau, thresholds) else (None, Rule(-inf, inf))
 
 
 def is_kept(tau: float, thresholds: Thresholds) -> bool:
@@ -196,13 +204,3 @@ def is_kept(tau: float, thresholds: Thresholds) -> bool:
     return (alarm is None or order_key(alarm) <= order_key(tau)) and (
         clear is None or order_key(tau) <= order_key(clear)
     )
-
-
-def _rule(thresholds: Thresholds) -> Rule:
-    """Return one threshold, in the middle of [alarm_from, clear_below]; two where none fits."""
-    low, high = thresholds.alarm_from, thresholds.clear_below
-    if low is None or high is None or not thresholds.separated:
-        return thresholds.rule
-    high = min(high, LARGEST)
-    tau = min(max(low / 2.0 + high / 2.0, low), high)
-    return Rule(tau, tau)
