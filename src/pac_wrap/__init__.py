@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     from pac_wrap.method.thresholds import Thresholds as Thresholds
     from pac_wrap.method.verify import Verification as Verification
     from pac_wrap.method.verify import verify as verify
+    from pac_wrap.method.worth.alarms import Bounds as Bounds
+    from pac_wrap.method.worth.alarms import Workload as Workload
     from pac_wrap.streams.verdict_stream import VerdictStream as VerdictStream
 
 # Each name loads its module on first use, so that `import pac_wrap` stays as light as `import numpy`.
@@ -89,6 +91,7 @@ _HOME = {
     "method.rule": "Rule Verdict",
     "method.thresholds": "Evidence Regime Thresholds",
     "method.verify": "Verification verify",
+    "method.worth.alarms": "Bounds Workload",
     "detectors.estimator": "PACWrap",
     "detectors.scores": "UnfittedError anomaly_scores",
     "streams.verdict_stream": "VerdictStream",

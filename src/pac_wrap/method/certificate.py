@@ -24,6 +24,7 @@ from pac_wrap.method.strategies.interface import Claim, Outcome
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import LARGEST, Evidence, Regime, Thresholds
+from pac_wrap.method.worth.alarms import Worth
 from pac_wrap.ranks.precision import is_narrower, represents, rounded, straddled
 from pac_wrap.version import __version__
 
@@ -34,7 +35,7 @@ _HEADER: Final = {"format": "pac-wrap certificate", "schema": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(Worth):
     """A rule with the promise that it keeps, and what both rest on; made by `calibrate`, never by hand.
 
     Parameters

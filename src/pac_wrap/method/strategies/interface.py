@@ -67,6 +67,8 @@ class Strategy(ABC):
     given: ClassVar[bool] = False
     # whether it stands as it is where one side is promised alone; the others are then all the same
     one_sided: ClassVar[bool] = False
+    # whether the numbers of labels were fixed before any score was seen
+    fixed_sizes: ClassVar[bool] = True
     # what `tried` counts, and why nothing is certified if none of them succeeds
     choices: ClassVar[str] = "level"
     unreached: ClassVar[str] = "no single threshold can be certified at any level tried"

@@ -64,6 +64,7 @@ class Looks(Strategy):
     tag: ClassVar[str] = "looks"
     single: ClassVar[bool] = False
     one_sided: ClassVar[bool] = True
+    fixed_sizes: ClassVar[bool] = False
     choices: ClassVar[str] = "look"
     unreached: ClassVar[str] = "the errors at the threshold that was given are not within their budgets"
     every: int = 20

@@ -1,0 +1,139 @@
+"""What a certificate bounds of the fate of a point of each class, and the deltas that this takes."""
+
+from math import inf
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pac_wrap.base.arguments import as_array, check_rate
+from pac_wrap.errors import InputError
+from pac_wrap.method.bounds import lower_bound, upper_bound
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.rule import Rule, Verdict
+from pac_wrap.method.thresholds import Evidence, Regime
+
+
+class Certified(Protocol):
+    """The parts of a certificate that are looked at."""
+
+    @property
+    def certified(self) -> Guarantee | None:
+        """What is promised."""
+
+    @property
+    def overlap(self) -> Any:
+        """What was done where the classes overlap: a `Strategy`."""
+
+    @property
+    def rule(self) -> Rule:
+        """What verdicts follow."""
+
+    @property
+    def regime(self) -> Regime:
+        """How the two thresholds lie."""
+
+    @property
+    def normal(self) -> Evidence:
+        """What the normal points contributed."""
+
+    @property
+    def anomalous(self) -> Evidence:
+        """What the anomalous points contributed."""
+
+
+class Shares(NamedTuple):
+    """Bounds of what happens to a point of each class, and the deltas they take: eqs. (46), (47) and (49).
+
+    At most `false_alarms` of the normal points are alarms, at least `caught` of the anomalies; at most
+    `missed` of the anomalies are declared normal, and of each class at most `undecided` are abstained on.
+    """
+
+    false_alarms: float
+    caught: float
+    missed: float
+    undecided: tuple[float, float]
+    deltas: tuple[float, ...]
+    # what only the undecided normal points take
+    extra: tuple[float, ...] = ()
+
+
+class Counted(NamedTuple):
+    """How many unlabelled points are declared anomalies and normal, among how many."""
+
+    alarms: int
+    clears: int
+    points: int
+
+
+def count_verdicts(rule: Rule, scores: ArrayLike) -> Counted:
+    """Return how many points a rule declares anomalies and normal; NaN counts as undecided.
+
+    >>> count_verdicts(Rule(0.3, 0.7), [0.1, 0.5, 0.8, 0.9, float("nan")])
+    Counted(alarms=2, clears=1, points=5)
+    """
+    values = as_array(scores, "scores")
+    if values.dtype.kind == "f":
+        values = values[~np.isnan(values)]
+    verdicts = rule.verdicts(values)
+    alarms, clears = (int(np.count_nonzero(verdicts == one)) for one in (Verdict.ANOMALY, Verdict.NORMAL))
+    return Counted(alarms, clears, int(np.size(scores)))
+
+
+def kept_by(one: Certified) -> Guarantee:
+    """Return what is certified, or refuse."""
+    if one.certified is None:
+        raise InputError("no threshold is certified, so no alarm is raised; certificate.diagnosis says why")
+    if not one.overlap.proved:
+        raise InputError("the confidence of this certificate is not guaranteed; calibrate with a correction")
+    return one.certified
+
+
+def false_alarms_of(one: Certified) -> float:
+    """Return the ceiling of the share of normal points that are alarms, or refuse."""
+    ceiling = kept_by(one).max_fpr
+    if ceiling is None or one.rule.anomaly_from == inf:
+        raise InputError(
+            "no ceiling of the FPR is certified, or no alarm is ever raised, so nothing bounds how many of"
+            " them are false; calibrate with max_fpr, or label more normal points"
+        )
+    return ceiling
+
+
+def shares_of(one: Certified, delta: float | None) -> Shares:
+    """Return the bounds of a certificate; delta is that of each share that is counted."""
+    kept, false_alarms = kept_by(one), false_alarms_of(one)
+    if kept.max_fnr is None:
+        raise InputError(
+            "nothing is certified about missed anomalies, so nothing bounds how many are caught;"
+            " calibrate with max_fnr, or try precision_from_unlabelled"
+        )
+    deltas = kept.delta_fpr, kept.delta_fnr
+    found = Shares(false_alarms, 1.0 - kept.max_fnr, kept.max_fnr, (0.0, 0.0), deltas)
+    if one.overlap.single:
+        return found
+    # one threshold or two, by how the classes lie: what either case takes is added up, eq. (47)
+    counted = check_rate("delta", kept.delta_fnr if delta is None else delta)
+    others = kept.delta_fpr if delta is None else counted
+    found = found._replace(deltas=(*deltas, counted), extra=(others,))
+    if one.rule.single:
+        return found
+    if one.regime is Regime.SEPARATED:  # two thresholds all the same: alarms begin at clear_below
+        return found._replace(undecided=(false_alarms, kept.max_fnr))
+    if not one.overlap.fixed_sizes:
+        raise InputError(
+            "the labels were looked at as they came, and the classes overlap, so what is counted among"
+            " them has no bound; try precision_from_unlabelled"
+        )
+    n, crossing = one.anomalous.n, one.anomalous.crossing or 0
+    caught = lower_bound(n - crossing, n, counted)
+    lacking = one.anomalous.budget is None or one.anomalous.budget.errors is None
+    return Shares(
+        false_alarms,
+        caught,
+        # with too few anomalies nothing is ever declared normal, and there is no other case
+        0.0 if lacking else min(kept.max_fnr, 1.0 - caught),
+        (upper_bound(one.normal.crossing or 0, one.normal.n, others), 1.0 - caught),
+        (kept.delta_fpr, counted) if lacking else found.deltas,
+        (others,),
+    )
