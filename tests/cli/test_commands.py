@@ -24,6 +24,7 @@ COMMANDS = [
     "evaluate",
     "verify",
     "show",
+    "worth",
     "compare",
     "sql",
     "plan",

@@ -12,6 +12,7 @@ from pac_wrap.cli.paper import data, reproduce
 from pac_wrap.cli.plan import plan
 from pac_wrap.cli.process import debug, run
 from pac_wrap.cli.use import decide, evaluate, show, sql, verify
+from pac_wrap.cli.worth import worth
 from pac_wrap.version import __version__
 
 
@@ -70,6 +71,6 @@ def _options(
     debug(with_debug)
 
 
-for command in (calibrate, curve, decide, evaluate, verify, show, compare, sql, plan, demo, reproduce):
+for command in (calibrate, curve, decide, evaluate, verify, show, worth, compare, sql, plan, demo, reproduce):
     app.command()(run(command))
 app.add_typer(data)

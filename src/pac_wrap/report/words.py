@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from math import inf
 from typing import Final
 
@@ -14,6 +15,8 @@ from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.method.strategies.given import TOGETHER
 from pac_wrap.method.thresholds import Evidence, Regime
+from pac_wrap.method.worth.alarms import Bounds, Workload
+from pac_wrap.method.worth.shares import Counted
 from pac_wrap.report.numbers import ceiling, confidence, exact, floored
 from pac_wrap.report.subject import ErrorRate, error_rates
 
@@ -196,3 +199,50 @@ def _bounds_of(certificate: Certificate) -> str:
     certified = certificate.guarantee
     rates = (("FPR", certified.max_fpr), ("FNR", certified.max_fnr))
     return ", ".join(f"{name} <= {'1' if rate is None else rounded_up(rate)}" for name, rate in rates)
+
+
+def lines_of_worth(
+    precision: Bounds | None = None,
+    workload: Workload | None = None,
+    counted: Counted | None = None,
+    unlabelled: Bounds | None = None,
+    prevalence: Bounds | None = None,
+) -> Iterator[tuple[str, str]]:
+    """Yield what alarms are worth, as pairs of a heading and a text."""
+    if precision is not None and workload is not None:
+        low, high = workload.prevalence
+        share = _plain(low) if low == high else f"{_plain(low)} to {_plain(high)}"
+        yield "alarms", f"{_least(precision)} if {share} of all points are anomalous"
+        yield "work", f"per {workload.per:,} points, on average; together {_sure(workload.confidence)}"
+        for name, found in (
+            ("alarms", workload.alarms),
+            ("right alarms", workload.right),
+            ("missed anomalies", workload.missed),
+            ("undecided", workload.undecided),
+        ):
+            yield "", f"{name}: {_range(found)}"
+    if counted is not None and unlabelled is not None and prevalence is not None:
+        yield "counted", f"{counted.alarms:,} alarms among {counted.points:,} points without labels"
+        yield "alarms", f"{_least(unlabelled)}, whatever the anomalies are"
+        if unlabelled.low == 0.0:
+            yield "", "they are hardly more frequent than false alarms may be, so they may all be false"
+        told = f"{rounded_down(prevalence.low, digits=4)} to {rounded_up(prevalence.high)}"
+        yield "anomalies", f"{told} of all points, {_sure(prevalence.confidence)}"
+
+
+def _least(precision: Bounds) -> str:
+    share = rounded_down(precision.low, 100, 4)
+    return f"at least {share} % of them are right ({_sure(precision.confidence)})"
+
+
+def _sure(confidence: float) -> str:
+    return f"with confidence {rounded_down(confidence)}"
+
+
+def _plain(share: float) -> str:
+    return f"{(Decimal(repr(share)) * 100).normalize():f} %"
+
+
+def _range(found: Bounds) -> str:
+    low = rounded_down(found.low, digits=4)
+    return f"at most {rounded_up(found.high)}" if found.low == 0.0 else f"{low} to {rounded_up(found.high)}"

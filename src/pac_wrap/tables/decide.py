@@ -11,6 +11,8 @@ from pac_wrap.base.arguments import Scores
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Tally, metrics_of, tally
+from pac_wrap.method.rule import Verdict
+from pac_wrap.method.worth.shares import Counted
 from pac_wrap.tables.calibrate import LabelledScores
 from pac_wrap.tables.columns import miscounted, refuse_added
 from pac_wrap.tables.connection import first_line
@@ -42,6 +44,16 @@ def evaluate_table(
     if anomaly_label is not None and not counts[1].any():
         labelled.check_labels()
     return metrics_of(counts)
+
+
+def count_table(table: Table, certificate: Certificate, score: str) -> Counted:
+    """Return how many rows of an open table are declared anomalies and normal."""
+    rows = table.check_scores(score)
+    _refuse_undecidable(table, certificate, score)
+    verdicts = f"SELECT {verdict_sql(certificate.rule, score)} AS verdict FROM {table.everything}"
+    counts = ", ".join(f"count(*) FILTER (verdict = {one})" for one in (Verdict.ANOMALY, Verdict.NORMAL))
+    alarms, clears = table.rows(f"SELECT {counts} FROM ({verdicts})")[0]
+    return Counted(alarms, clears, rows)
 
 
 def decide_table(table: Table, certificate: Certificate, score: str, target: Path, options: str) -> None:

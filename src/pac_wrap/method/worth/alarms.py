@@ -1,6 +1,7 @@
 """How many alarms are right, how many anomalies there are, and the work that follows: for certificates."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -257,17 +258,22 @@ class Worth:
         shares = shares_of(self, delta)
         confidence = _left(*shares.deltas, *shares.extra)
 
-        def bounds(least: float, most: float) -> Bounds:
-            return Bounds(count * least, count * min(most, 1.0), confidence)
+        # in decimals, so that 1,000 times .05 times .05 is 2.5 and no more
+        least, most, false_alarms, caught, missed, normal, anomalous = (
+            Decimal(repr(float(share)))
+            for share in (low, high, shares.false_alarms, shares.caught, shares.missed, *shares.undecided)
+        )
 
-        normal, anomalous = shares.undecided
+        def bounds(few: Decimal, many: Decimal) -> Bounds:
+            return Bounds(float(count * few), float(count * min(many, Decimal(1))), confidence)
+
         return Workload(
             count,
             (low, high),
-            alarms=bounds(low * shares.caught, (1.0 - high) * shares.false_alarms + high),
-            right=bounds(low * shares.caught, high),
-            missed=bounds(0.0, high * shares.missed),
-            undecided=bounds(0.0, max((1.0 - p) * normal + p * anomalous for p in (low, high))),
+            alarms=bounds(least * caught, (1 - most) * false_alarms + most),
+            right=bounds(least * caught, most),
+            missed=bounds(Decimal(0), most * missed),
+            undecided=bounds(Decimal(0), max((1 - p) * normal + p * anomalous for p in (least, most))),
             confidence=confidence,
         )
 

@@ -1,5 +1,6 @@
 """What a certificate bounds of the fate of a point of each class, and the deltas that this takes."""
 
+from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
@@ -58,7 +59,8 @@ class Shares(NamedTuple):
     extra: tuple[float, ...] = ()
 
 
-class Counted(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Counted:
     """How many unlabelled points are declared anomalies and normal, among how many."""
 
     alarms: int

@@ -1,0 +1,91 @@
+"""pac-wrap worth: what the alarms of a certificate are worth."""
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from pac_wrap.cli.options import CertificateFile, Delimiter
+from pac_wrap.cli.process import progress_bar
+from pac_wrap.errors import InputError
+
+if TYPE_CHECKING:
+    from pac_wrap.method.certificate import Certificate
+
+
+def worth(
+    certificate: CertificateFile,
+    prevalence: Annotated[
+        str | None,
+        typer.Option(help="The share of anomalies among future points: 0.01, or a range, 0.01:0.03."),
+    ] = None,
+    per: Annotated[int, typer.Option(min=1, help="Count the work for so many points.")] = 1000,
+    unlabelled: Annotated[
+        list[str] | None, typer.Option(help="A table of new points without labels; give it several times.")
+    ] = None,
+    score: Annotated[str | None, typer.Option(help="The column of its scores.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Chance that a share counted for this does not hold.")
+    ] = None,
+    delimiter: Delimiter = None,
+    form: Annotated[Literal["text", "json"], typer.Option("--format", help="How to show it.")] = "text",
+) -> None:
+    """Say how many alarms are right, and how much work they make.
+
+    With --prevalence for a share of anomalies that you state; with --unlabelled from new points whose labels
+    nobody knows: that needs no prevalence and no labelled anomaly, and bounds the prevalence too.
+
+    Examples: [bold]pac-wrap worth certificate.json --prevalence 0.01[/bold],
+    [bold]pac-wrap worth certificate.json --unlabelled new.csv --score score[/bold]
+    """
+    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.report.words import lines_of_worth
+
+    loaded = Certificate.load(certificate)
+    if prevalence is None and not unlabelled:
+        raise InputError("say what is known: --prevalence 0.01, or --unlabelled new.parquet --score score")
+    found: dict[str, Any] = {}
+    if prevalence is not None:
+        share = _shares(prevalence)
+        found["precision"] = loaded.precision(share, delta=delta)
+        found["workload"] = loaded.workload(share, per, delta=delta)
+    if unlabelled:
+        found |= _from_unlabelled(loaded, unlabelled, score, 0.05 if delta is None else delta, delimiter)
+    if form == "json":
+        typer.echo(json.dumps({name: asdict(one) for name, one in found.items()}, indent=2))
+    else:
+        typer.echo("\n".join(f"{name:<10} {text}" for name, text in lines_of_worth(**found)))
+
+
+def _shares(text: str) -> tuple[float, float]:
+    """Return the ends of a range, or a number twice."""
+    low, _, high = text.partition(":")
+    try:
+        return float(low), float(high or low)
+    except ValueError:
+        raise InputError(
+            f"--prevalence must be a share such as 0.01, or a range such as 0.01:0.03, got {text!r}"
+        ) from None
+
+
+def _from_unlabelled(
+    certificate: "Certificate", tables: list[str], score: str | None, delta: float, delimiter: str | None
+) -> dict[str, Any]:
+    from pac_wrap.tables.decide import count_table
+    from pac_wrap.tables.table import open_table
+    from pac_wrap.tables.text_format import check_delimiter
+
+    if score is None:
+        raise InputError("--unlabelled needs the column of its scores; give --score")
+    separator = check_delimiter(delimiter)
+    with (
+        progress_bar("reading") as progress,
+        open_table(tables, [score], delimiter=separator, progress=progress) as table,
+    ):
+        counted = count_table(table, certificate, score)
+    return {
+        "counted": counted,
+        "unlabelled": certificate.precision_from_counts(counted, delta),
+        "prevalence": certificate.prevalence_from_counts(counted, delta),
+    }
