@@ -202,7 +202,7 @@ def test_an_unknown_name_lists_the_known_ones(cache: Path, tmp_path: Path, words
 def test_get_needs_a_name() -> None:
     done = invoke("data", "get")
     assert done.code == 2
-    assert "Missing argument" in done.err
+    assert "missing argument" in done.err
 
 
 def test_where_shows_the_folders(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

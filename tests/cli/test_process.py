@@ -45,7 +45,13 @@ def test_a_real_command_ends_alike() -> None:
 
 def test_version_and_help() -> None:
     assert runner.invoke(app, ["--version"]).stdout == f"pac-wrap {__version__}\n"
-    assert runner.invoke(app, []).exit_code == 2
+    welcome = runner.invoke(app, [])
+    assert welcome.exit_code == 0
+    assert max(map(len, welcome.stdout.splitlines())) <= 85
+    for first in ("pac-wrap demo", "pac-wrap calibrate scores.csv", "pac-wrap decide certificate.json"):
+        assert f"  {first}" in welcome.stdout
+    assert "<bool>" not in runner.invoke(app, ["--help"]).stdout
+    assert "<bool>" not in runner.invoke(app, ["plan", "--help"]).stdout
     for name in ("demo", "plan"):
         shown = runner.invoke(app, [name, "--help"]).stdout
         assert f"pac-wrap {name}" in shown
