@@ -3,7 +3,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from scipy.special import betainccinv
+from scipy.special import betainccinv, betaincinv
 from scipy.stats import binom
 
 from pac_wrap.method.strategies import ladder as module
@@ -65,7 +65,7 @@ def test_every_level_is_certified_even_where_the_first_rung_jumps() -> None:
 def test_a_level_that_fails_on_later_rungs_is_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
     # sought on a single rung, the level is found far too high
     found = local_level(865, 0.05, 0.05, 0.5)
-    monkeypatch.setattr(module, "_HEAD", 1)
+    monkeypatch.setattr(module, "_ENDS", 1)
     monkeypatch.setattr(module, "_NEGLIGIBLE", 1.0)
     local_level.cache_clear()
     monkeypatch.setattr(module, "failure", lambda *at: 2.0 * failure(*at) if len(at) == 4 else failure(*at))
@@ -144,6 +144,36 @@ def test_interpolated_ceilings_are_those_of_scipy() -> None:
     exact = betainccinv(errors + 1.0, n - errors, level)
     np.testing.assert_allclose(found[errors - start], exact, rtol=1e-12)
     assert (np.diff(found) > 0).all()
+
+
+def test_ceilings_near_one_are_those_of_scipy() -> None:
+    n, level = 30_000, 0.04
+    errors = np.arange(n)
+    exact = betaincinv(n - errors, errors + 1.0, level)  # 1 - U
+    np.testing.assert_allclose(1.0 - module._ceilings(0, n, n, level), exact, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("top", [0.999, 0.9999, 0.9999999])
+def test_the_level_is_certified_on_rungs_near_one_where_the_failure_is_largest(top: float) -> None:
+    n = 20_000
+    level = local_level(n, 0.05, 0.05, top)
+    last = Ladder(n, 0.05, level, top).last
+    errors = np.arange(last - 40, last + 1)
+    ceilings = betainccinv(errors + 1.0, n - errors, level)
+    worst = max(
+        level + np.exp(binom.logpmf(far, n, rest) + (n - far) * np.log(far_rest / (1.0 - rest))).sum()
+        for far, rest, far_rest in (
+            (errors[j + 1 :], ceilings[j], 1.0 - ceilings[j + 1 :]) for j in range(errors.size - 1)
+        )
+    )
+    assert failure(n, 0.05, level, 0.5) < 0.98 * worst
+    assert worst <= 0.05
+    assert failure(n, 0.05, level, top) >= worst * (1.0 - 1e-9)
+
+
+def test_what_is_no_number_certifies_no_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_ceilings", lambda start, stop, *_: np.full(stop - start, np.nan))
+    assert not failure(865, 0.05, 0.04, 0.5) <= 1.0
 
 
 def test_a_hundred_thousand_points_take_less_than_a_second() -> None:
