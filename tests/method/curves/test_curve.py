@@ -299,3 +299,15 @@ def test_a_threshold_chosen_after_looking_keeps_both_of_its_bounds() -> None:
         fpr, fnr = norm.sf(edge), norm.cdf(edge, 2)
         broken += fpr > (kept.guarantee.max_fpr or 1) or fnr > (kept.guarantee.max_fnr or 1)
     assert_at_most(broken, trials, 2 * delta)
+
+
+@pytest.mark.parametrize("normal", [[], [inf] * 100])
+def test_scores_that_are_all_inf_have_a_finite_threshold_too(normal: list[float]) -> None:
+    curve = certify_curve(normal, [inf] * 200)
+    certificate = curve.choose(max_fnr=0.05)
+    assert certificate.certified is not None
+    assert certificate.certified.max_fpr is None
+    assert certificate.verdicts([inf, float_info.max, 0.0]).tolist() == [1, 1, 0]
+    assert curve.cheapest(1.0, 1.0, 0.5) == certificate
+    with pytest.raises(InputError, match="no threshold bounds both rates"):
+        curve.balanced()

@@ -17,6 +17,7 @@ from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.curves.band import band_of
 from pac_wrap.method.promise import Budget
+from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.memory import Ranked, kth_largest, kth_smallest
 from pac_wrap.ranks.precision import represents
 from pac_wrap.ranks.search import Rank
@@ -164,7 +165,8 @@ def cells(scores: Iterable[float]) -> Rates:
     ends = [from_order_key(key) for key in sorted({order_key(score) for score in scores})]
     if not ends:
         return np.zeros(1)
-    places = [ends[0], *(_between(low, high) for low, high in pairwise(ends)), nextafter(ends[-1], inf)]
+    # scores that are all inf are reached from the largest double on
+    places = [min(ends[0], LARGEST), *(_between(low, high) for low, high in pairwise(ends)), nextafter(ends[-1], inf)]
     return np.array([place for place in places if abs(place) < inf])
 
 
