@@ -75,6 +75,15 @@ def test_batches_are_taken_point_by_point(
     assert str(one) == str(many)
 
 
+def test_what_follows_an_end_without_success_in_the_same_batch_does_not_count() -> None:
+    labels = np.array([0] * 70 + [1] * 30)
+    one, many = (in_batches(np.ones(100), labels, sizes, threshold=0.5) for sizes in ([100], [70]))
+    assert one.done
+    assert not one.success
+    assert one.labels == many.labels == PerClass(normal=70, anomalous=0)
+    assert one.certificate == many.certificate
+
+
 def test_a_refused_batch_leaves_everything_as_it_was() -> None:
     until = LabelUntil(anomaly_label="fault")
     until.add([0.1, 0.9], ["ok", "fault"])

@@ -166,7 +166,11 @@ def cells(scores: Iterable[float]) -> Rates:
     if not ends:
         return np.zeros(1)
     # scores that are all inf are reached from the largest double on
-    places = [min(ends[0], LARGEST), *(_between(low, high) for low, high in pairwise(ends)), nextafter(ends[-1], inf)]
+    places = [
+        min(ends[0], LARGEST),
+        *(_between(low, high) for low, high in pairwise(ends)),
+        nextafter(ends[-1], inf),
+    ]
     return np.array([place for place in places if abs(place) < inf])
 
 

@@ -150,13 +150,7 @@ class LabelUntil:
     @property
     def done(self) -> bool:
         """Whether no label is needed any more: after a success, or when no later look can succeed."""
-        ended = [
-            self._state.at[label] == self.looks[-1] and not self._state.settled[label]
-            for label in (0, 1)
-            if self._sides[label] is not None
-        ]
-        # a threshold that was given needs both classes; one that is found may yet do with more of the other
-        return self.success or (all(ended) if self._strategy.threshold is None else any(ended))
+        return self._is_over(self._state)
 
     @property
     def scores(self) -> tuple[Scores, Scores]:
@@ -193,7 +187,7 @@ class LabelUntil:
         Returns
         -------
         int
-            How many of the points count: not those after a success, nor those beyond a class's last look.
+            How many of the points count: not those after the end, nor those beyond a class's last look.
 
         Raises
         ------
@@ -223,6 +217,12 @@ class LabelUntil:
     def _sides(self) -> tuple[Promise | None, Promise | None]:
         return self._request.guarantee.fpr, self._request.guarantee.fnr
 
+    def _is_over(self, state: _State) -> bool:
+        promised = [label for label in (0, 1) if self._sides[label] is not None]
+        ended = [state.at[label] == self.looks[-1] and not state.settled[label] for label in promised]
+        # a threshold that was given needs both classes; one that is found may yet do with more of the other
+        return state.success or (all(ended) if self._strategy.threshold is None else any(ended))
+
     def _check_reachable(self, promise: Promise) -> None:
         if self._strategy.budget(promise, self.looks[-1]).errors is None:
             least, every = min_samples(promise.ceiling, promise.delta), self._strategy.every
@@ -248,7 +248,7 @@ class LabelUntil:
         return replace(state, score_type=kind), values, mask
 
     def _look(self, state: _State, values: Scores, mask: NDArray[np.bool_]) -> _State:
-        """Return the state after a batch: every look that falls into it, in order, until one succeeds."""
+        """Return the state after a batch: every look that falls into it, in order, until the end."""
         before, last = self.labels, self.looks[-1]
         places = [np.flatnonzero(mask == bool(label))[: last - before[label]] for label in (0, 1)]
         scores = [np.concatenate((state.scores[label], values[places[label]])) for label in (0, 1)]
@@ -261,7 +261,7 @@ class LabelUntil:
         for place, label, n in due:
             if not state.settled[label]:
                 state = self._judged(state, scores, label, n)
-            if state.success:
+            if self._is_over(state):
                 taken = [int(np.searchsorted(one, place, side="right")) for one in places]
                 scores = [scores[side][: before[side] + taken[side]] for side in (0, 1)]
                 break
