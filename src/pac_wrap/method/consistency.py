@@ -31,14 +31,10 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     effective = (None, None) if found is None else (found.effective_normal, found.effective_anomalous)
     sides = (("normal", certificate.normal), ("anomalous", certificate.anomalous))
     for (name, evidence), size in zip(sides, effective, strict=True):
-        if not re.fullmatch(r"[0-9a-f]{16}", evidence.digest):
-            yield f"{quoted(evidence.digest)} is not a digest of {name} scores: 16 hexadecimal digits"
-        if not evidence.n and evidence.digest != _NO_SCORES:
-            yield f"the digest of no {name} scores is {_NO_SCORES}, not {evidence.digest}"
+        yield from digest_problems(name, evidence.n, evidence.digest)
         if size is not None and size > evidence.n:
             yield f"{evidence.n:,} {name} scores cannot be worth {size:,.0f}"
-    if not re.fullmatch(_VERSION, certificate.version):
-        yield f"{quoted(certificate.version)} is not a version of pac-wrap-ad"
+    yield from version_problems(certificate.version)
     for score in certificate.deciding:
         if score is not None and abs(score) < LARGEST and not represents(certificate.score_type, score):
             yield f"the score {score!r} behind a threshold is not a {certificate.score_type}"
@@ -50,6 +46,20 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
         regime := find_regime(claim.found.thresholds, claim.found.fpr, claim.found.fnr)
     ):
         yield f"the regime is {regime.value}, not {certificate.regime.value}"
+
+
+def digest_problems(name: str, n: int, digest: str) -> Iterator[str]:
+    """Yield that a text is no digest of n scores of a class."""
+    if not re.fullmatch(r"[0-9a-f]{16}", digest):
+        yield f"{quoted(digest)} is not a digest of {name} scores: 16 hexadecimal digits"
+    if not n and digest != _NO_SCORES:
+        yield f"the digest of no {name} scores is {_NO_SCORES}, not {digest}"
+
+
+def version_problems(version: str) -> Iterator[str]:
+    """Yield that a text is no version of this package."""
+    if not re.fullmatch(_VERSION, version):
+        yield f"{quoted(version)} is not a version of pac-wrap-ad"
 
 
 def contradictions(claim: Claim, strategy: Strategy) -> Iterator[str]:

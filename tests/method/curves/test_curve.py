@@ -215,6 +215,11 @@ def test_a_file_that_was_changed_or_contradicts_itself_is_refused() -> None:
             Curve.from_json(replace(CURVE, normal=wrong).to_json())
     with pytest.raises(CertificateError, match="contradicts itself"):
         Curve.from_json(replace(CURVE, score_type="float16").to_json())
+    with pytest.raises(CertificateError, match="not a version"):
+        Curve.from_json(replace(CURVE, version="new").to_json())
+    half = certify_curve(NORMAL, [])
+    with pytest.raises(CertificateError, match="digest of no anomalous scores"):
+        Curve.from_json(replace(half, anomalous=replace(half.anomalous, digest="1" * 16)).to_json())
     with pytest.raises(CertificateError, match="format"):
         Curve.from_json(CURVE.at(1.0).to_json())
 

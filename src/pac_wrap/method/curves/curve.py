@@ -265,7 +265,7 @@ class Curve:
         """
         curve = decode(cls, text, _HEADER, _MOST_VALUES)
         try:
-            problem = next(problems(curve.normal, curve.anomalous, curve.score_type), None)
+            problem = next(problems(curve.normal, curve.anomalous, curve.score_type, curve.version), None)
         except InputError as error:  # numbers that no calibration would take
             problem = str(error)
         if problem is not None:

@@ -1,6 +1,5 @@
 """One class's part of a curve: the ranks that its band is anchored at, with their bounds and scores."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pac_wrap.base.arguments import ScoreType, as_float, as_scores
 from pac_wrap.base.floats import Bits, from_order_key, order_key, order_keys
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
+from pac_wrap.method.consistency import digest_problems, version_problems
 from pac_wrap.method.curves.band import band_of
 from pac_wrap.method.promise import Budget
 from pac_wrap.method.thresholds import LARGEST
@@ -107,13 +107,13 @@ class CurveSide:
         return np.where(keys == _NEVER, 1.0, np.where(keys == _ALWAYS, 0.0, rates))
 
 
-def problems(normal: CurveSide, anomalous: CurveSide, kind: ScoreType) -> Iterator[str]:
+def problems(normal: CurveSide, anomalous: CurveSide, kind: ScoreType, version: str) -> Iterator[str]:
     """Yield what does not follow from the bands of so many points, or is not in order."""
+    yield from version_problems(version)
     if not normal.n + anomalous.n:
         yield "there is no score in either class"
-    for rises, side in ((False, normal), (True, anomalous)):
-        if not re.fullmatch(r"[0-9a-f]{16}", side.digest):
-            yield f"{quoted(side.digest)} is not a digest of scores, which has 16 hexadecimal digits"
+    for name, side in (("normal", normal), ("anomalous", anomalous)):
+        yield from digest_problems(name, side.n, side.digest)
         band = band_of(side.n, side.delta)
         if side.ranks != tuple(band.ranks.tolist()) or not (
             len(side.bounds) == len(side.scores) == len(side.ranks)
@@ -124,7 +124,7 @@ def problems(normal: CurveSide, anomalous: CurveSide, kind: ScoreType) -> Iterat
         if not np.allclose(*levels, rtol=_CLOSE, atol=0.0):
             yield f"the level and the bounds are not those of {side.n:,} points at delta = {side.delta}"
         keys = [order_key(score) for score in side.scores]
-        if any((a > b if rises else a < b) for a, b in pairwise(keys)):
+        if any((a < b if name == "normal" else a > b) for a, b in pairwise(keys)):
             yield "the scores are not in the order of their ranks"
         if not all(represents(kind, score) for score in side.scores):
             yield f"some score is no {kind}"
