@@ -32,6 +32,11 @@ def test_delta_is_shared_once_among_the_detectors() -> None:
         assert one.curve == alone
 
 
+def test_a_share_too_small_for_a_band_is_refused_as_a_share() -> None:
+    with pytest.raises(InputError, match=r"delta_fnr / 2 must be at least 1e-05 for a band, got 5e-06"):
+        compare_scores(columns(a=1, b=2), Guarantee(delta_fnr=1e-5))
+
+
 def test_what_is_shown_is_what_the_curve_certifies() -> None:
     for one in compare_scores(columns(poor=1, best=3, middle=2), Guarantee(0.1, 0.2)):
         kept = one.curve.balanced().guarantee
@@ -60,6 +65,28 @@ def test_the_one_that_abstains_least_comes_first() -> None:
     contenders = compare_scores(columns(poor=1, best=2.5, middle=2), Guarantee())
     assert [one.name for one in contenders] == ["best", "middle", "poor"]
     assert sorted(one.abstained for one in contenders) == [one.abstained for one in contenders]
+
+
+def test_abstention_comes_before_the_common_ceiling() -> None:
+    # a few points far on the wrong side leave all undecided, many in the middle only those
+    labels = np.repeat([False, True], 1000)
+    scores = np.concatenate((np.linspace(0.0, 1.0, 1000), np.linspace(2.0, 3.0, 1000)))
+    few, many = scores.copy(), scores.copy()
+    few[:100], few[1000:1100] = 4.0, -1.0
+    many[400:1000] = many[1000:1600] = np.linspace(1.0, 2.0, 600)
+    first, second = compare_scores({"few": (few, labels), "many": (many, labels)}, Guarantee())
+    assert first.name == "many"
+    assert first.abstained < second.abstained
+    assert first.common_ceiling > second.common_ceiling
+
+
+def test_a_bound_that_just_keeps_the_ceiling_counts() -> None:
+    contender = compare_scores(columns(a=2), Guarantee())[0]
+    _, fpr, fnr = contender.curve.steps()
+    for bound in sorted(set(fpr))[:3]:
+        assert contender.fnr_at(bound) == fnr[fpr == bound].min()
+    for bound in sorted(set(fnr))[:3]:
+        assert contender.fpr_at(bound) == fpr[fnr == bound].min()
 
 
 def test_equal_detectors_are_in_the_order_of_their_names() -> None:

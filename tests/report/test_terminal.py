@@ -1,6 +1,7 @@
 import re
 
 import numpy as np
+import pytest
 from rich.text import Text
 
 from pac_wrap import Guarantee, calibrate, evaluate
@@ -25,6 +26,25 @@ def test_a_comparison_explains_its_stars_in_80_columns() -> None:
     assert stars == "* the best; all bounds, at every threshold of each, hold at once with 0.9"
     assert few.startswith("too few labels for FNR <= 0.05: 100 anomalous ones bound it by 0.0")
     assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_a_comparison_is_folded_and_never_cut_in_a_narrow_terminal(width: int) -> None:
+    labels = np.repeat([False, True], 300)
+    columns = {name: (np.arange(600.0) % period, labels) for name, period in (("forest", 450), ("lof", 350))}
+    shown = text_of(show_comparison(compare_scores(columns, Guarantee()), Guarantee()), width)
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= width
+    assert "lof " in shown
+
+
+def test_the_confidence_of_a_comparison_counts_the_bounds_of_both_rates() -> None:
+    labels = np.repeat([False, True], 300)
+    contenders = compare_scores({"forest": (np.arange(600.0), labels)}, Guarantee(0.05, None))
+    asked = Guarantee(contenders[0].curve.normal.bounds[0], None)
+    *_, stars = text_of(show_comparison(contenders, asked)).splitlines()
+    # a ceiling that is just kept needs no more labels
+    assert stars == "* the best; all bounds, at every threshold of each, hold at once with 0.9"
 
 
 def test_blocks_are_drawn_and_rows_of_them_meet() -> None:

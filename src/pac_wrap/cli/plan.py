@@ -39,8 +39,14 @@ def plan(
     sequential: Annotated[
         bool, typer.Option("--sequential", help="Plan for labels that are looked at as they come.")
     ] = False,
-    every: Annotated[int, typer.Option(help="With --sequential: labels of a class between two looks.")] = 20,
-    up_to: Annotated[int, typer.Option(help="With --sequential: labels of a class at the last look.")] = 2000,
+    every: Annotated[
+        int | None,
+        typer.Option(help="With --sequential: labels of a class between two looks.", show_default="20"),
+    ] = None,
+    up_to: Annotated[
+        int | None,
+        typer.Option(help="With --sequential: labels of a class at the last look.", show_default="2000"),
+    ] = None,
     true_rate: Annotated[
         list[float] | None,
         typer.Option(help="With --sequential: a true rate of errors to plan for; give it several times."),
@@ -70,8 +76,10 @@ def plan(
     counted = normal is not None or anomalous is not None
     if svg is not None and not counted:
         raise InputError("--svg draws what --normal and --anomalous can keep; give one of them, or both")
-    if true_rate and not sequential:
-        raise InputError("--true-rate is what --sequential plans for; give both, or neither")
+    if not sequential and (true_rate or every is not None or up_to is not None):
+        raise InputError("--true-rate, --every and --up-to are for --sequential; give it as well")
+    if not pilot and any(one is not None for one in (score, label, anomaly_label, delimiter)):
+        raise InputError("--score, --label, --anomaly-label and --delimiter are for --pilot; give it as well")
     shown = []
     if labels is not None:
         shown.append(show_promises(labels, delta))
@@ -82,7 +90,8 @@ def plan(
     if pilot:
         shown.append(show_pilot(_read(pilot, score, label, anomaly_label, delimiter, asked), asked))
     if sequential:
-        shown.append(show_sequential(asked, Looks(every, up_to), true_rate or None))
+        looks = Looks(20 if every is None else every, 2000 if up_to is None else up_to)
+        shown.append(show_sequential(asked, looks, true_rate or None))
     if not shown or (given and labels is not None):
         shown.append(show_plan(asked))
     for one in shown:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, check_aligned
 from pac_wrap.errors import UpsideDownWarning
+from pac_wrap.method.curves.band import check_delta
 from pac_wrap.method.curves.certify import certify_curve
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.promise import Guarantee
@@ -64,13 +65,17 @@ def compare_scores(
     ('one', 0.025)
     """
     count = len(columns)
+    deltas = (
+        check_delta(f"delta_fpr / {count}", guarantee.delta_fpr / count),
+        check_delta(f"delta_fnr / {count}", guarantee.delta_fnr / count),
+    )
     contenders = []
     for name, (scores, anomalous) in columns.items():
         check_aligned("scores", scores, "labels", anomalous)
         classes = scores[~anomalous], scores[anomalous]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UpsideDownWarning)
-            curve = certify_curve(*classes, guarantee.delta_fpr / count, guarantee.delta_fnr / count)
+            curve = certify_curve(*classes, *deltas)
         contenders.append(
             Contender(name, _area(name, *classes), curve, _abstained(curve, guarantee, classes))
         )

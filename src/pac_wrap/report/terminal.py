@@ -101,9 +101,10 @@ def show_comparison(contenders: list[Contender], guarantee: Guarantee) -> Render
         names.append(f"FPR at\nFNR <= {rounded_up(guarantee.max_fnr)}")
         columns.append([one.fpr_at(guarantee.max_fnr) for one in contenders])
     table = Table(box=SIMPLE_HEAD)
-    table.add_column("score", overflow="fold")
+    # folded where the terminal is narrow: a bound that is cut would promise more than was certified
+    table.add_column("score", overflow="fold", min_width=4)
     for name in ("AUC", *names):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right", overflow="fold")
     best = [min(column) for column in columns]
     for one, row in zip(contenders, zip(*columns, strict=True), strict=True):
         marked = (

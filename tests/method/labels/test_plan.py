@@ -1,5 +1,8 @@
 """Forecasts of labels: against SciPy's beta-binomial, and against every number of labels tried."""
 
+from math import inf
+from sys import float_info
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -57,6 +60,12 @@ def test_the_threshold_of_a_pilot_is_the_most_promising_one() -> None:
 
     best = promising(pilot.threshold)
     assert best == pytest.approx(max(map(promising, np.append(normal, anomalous))))
+
+
+def test_a_pilot_whose_scores_are_infinite_has_a_threshold_that_they_reach() -> None:
+    pilot = pilot_of([-inf, -inf, float_info.max], [inf, inf], Guarantee())
+    assert pilot.threshold == float_info.max
+    assert (pilot.normal, pilot.anomalous) == (Counted(1, 3), Counted(0, 2))
 
 
 def test_a_pilot_of_one_class_or_for_one_ceiling_is_refused() -> None:

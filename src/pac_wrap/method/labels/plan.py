@@ -16,6 +16,7 @@ from pac_wrap.method.bounds import min_samples
 from pac_wrap.method.labels.sequential import Masses, first_success, look_budgets
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.strategies.looks import Looks
+from pac_wrap.method.thresholds import LARGEST
 
 # budgets are tried up to so many errors; whoever needs more is told so
 MOST_ERRORS: Final = 500
@@ -108,6 +109,8 @@ def pilot_of(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee) -> P
             f"a pilot sample needs points of both classes, got {low.size:,} normal and {high.size:,}"
             " anomalous; label some of each"
         )
+    # the largest double stands for inf, since a threshold at inf is never reached
+    low, high = np.minimum(low, LARGEST), np.minimum(high, LARGEST)
     taus = np.unique(np.append(low, high))
     alarms = low.size - np.searchsorted(low, taus, side="left")
     misses = np.searchsorted(high, taus, side="left")
@@ -116,7 +119,9 @@ def pilot_of(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee) -> P
     best = np.flatnonzero(kept == kept.max())
     place = best[best.size // 2]
     return Pilot(
-        float(taus[place]), Counted(int(alarms[place]), low.size), Counted(int(misses[place]), high.size)
+        min(float(taus[place]), LARGEST),
+        Counted(int(alarms[place]), low.size),
+        Counted(int(misses[place]), high.size),
     )
 
 
