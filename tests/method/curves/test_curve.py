@@ -222,6 +222,8 @@ def test_a_file_that_was_changed_or_contradicts_itself_is_refused() -> None:
         Curve.from_json(replace(half, anomalous=replace(half.anomalous, digest="1" * 16)).to_json())
     with pytest.raises(CertificateError, match="format"):
         Curve.from_json(CURVE.at(1.0).to_json())
+    with pytest.raises(CertificateError, match="has format 'pac-wrap curve'"):
+        Certificate.from_json(CURVE.to_json())
 
 
 def test_it_is_verified_from_its_scores() -> None:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 Rates = NDArray[np.float64]
 FORMAT: Final = "pac-wrap curve"
 _HEADER: Final = {"format": FORMAT, "schema": 1}
-# a curve holds some thousand numbers, a certificate a few dozen
-_MOST_VALUES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +261,7 @@ class Curve:
         CertificateError
             If the text is no curve, was changed, or contradicts itself.
         """
-        curve = decode(cls, text, _HEADER, _MOST_VALUES)
+        curve = decode(cls, text, _HEADER)
         try:
             problem = next(problems(curve.normal, curve.anomalous, curve.score_type, curve.version), None)
         except InputError as error:  # numbers that no calibration would take
