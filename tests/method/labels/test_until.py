@@ -179,6 +179,17 @@ def test_a_threshold_that_is_not_kept_certifies_nothing() -> None:
     assert Certificate.from_json(certificate.to_json()) == certificate
 
 
+def test_separated_classes_are_no_success_at_a_threshold_beyond_them() -> None:
+    until = LabelUntil(every=20, up_to=200, threshold=20.0)
+    until.add(np.repeat([0.0, 10.0], 200), np.repeat([0, 1], 200))
+    assert until.done
+    assert not until.success
+    certificate = until.certificate
+    assert certificate is not None
+    assert certificate.regime is Regime.SEPARATED
+    assert certificate.certified is None
+
+
 def test_a_single_ceiling_with_a_threshold() -> None:
     until = LabelUntil(FNR, threshold=0.5)
     until.add([0.7, *[0.1] * 50], [1, *[0] * 50])
