@@ -160,6 +160,8 @@ def test_a_ceiling_below_all_bounds_is_refused_with_the_least() -> None:
         InputError, match=r"max_fpr = 0.0001; 800 labels of its class bound it by 0.00\d+ at best"
     ):
         CURVE.choose(max_fpr=0.0001)
+    with pytest.raises(InputError, match="max_fnr must lie strictly between 0 and 1"):
+        CURVE.choose(max_fnr=np.array([0.1, 0.2]))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="either max_fpr or max_fnr"):
         CURVE.choose()
     with pytest.raises(InputError, match="either max_fpr or max_fnr"):

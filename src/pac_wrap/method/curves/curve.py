@@ -160,10 +160,11 @@ class Curve:
         if (max_fpr is None) == (max_fnr is None):
             raise InputError("give either max_fpr or max_fnr; the curve finds what the other rate can keep")
         places, fpr, fnr = self.steps()
-        name, kept, other, side = (
-            ("fpr", fpr, fnr, self.normal) if max_fnr is None else ("fnr", fnr, fpr, self.anomalous)
-        )
-        ceiling = check_rate(f"max_{name}", max_fpr if max_fpr is not None else max_fnr or 0.0)
+        if max_fpr is not None:
+            name, asked, kept, other, side = "fpr", max_fpr, fpr, fnr, self.normal
+        elif max_fnr is not None:
+            name, asked, kept, other, side = "fnr", max_fnr, fnr, fpr, self.anomalous
+        ceiling = check_rate(f"max_{name}", asked)
         place = best(kept, other, ceiling)
         if place is None:
             least = f"{side.n:,} labels of its class bound it by {rounded_up(kept.min())} at best"
