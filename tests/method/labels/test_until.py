@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pac_wrap import Certificate, Guarantee, InputError, LabelUntil, Regime, UpsideDownWarning, verify
 from pac_wrap.method.labels.until import PerClass
 from pac_wrap.method.rule import Rule
+from pac_wrap.method.thresholds import Thresholds
 
 RNG = np.random.default_rng(14)
 Floats = NDArray[np.float64]
@@ -188,6 +189,14 @@ def test_separated_classes_are_no_success_at_a_threshold_beyond_them() -> None:
     assert certificate is not None
     assert certificate.regime is Regime.SEPARATED
     assert certificate.certified is None
+
+
+def test_an_anomaly_at_the_threshold_is_found_and_a_normal_score_just_below_is_no_alarm() -> None:
+    until = LabelUntil(every=20, up_to=200, threshold=1.0)
+    until.add(np.repeat([np.nextafter(1.0, 0.0), 1.0], 200), np.repeat([0, 1], 200))
+    assert until.success
+    assert until.certificate is not None
+    assert until.certificate.thresholds == Thresholds(alarm_from=1.0, clear_below=1.0)
 
 
 def test_a_single_ceiling_with_a_threshold() -> None:
