@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import Certificate, CertificateError, Guarantee, InputError, Looks, Request, calibrate, verify
-from pac_wrap.method.binomial import error_budget
+from pac_wrap.method.binomial import error_budget, exact_confidence
 from pac_wrap.method.chunked import calibrate_chunks
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.looks import is_kept
@@ -117,6 +117,8 @@ def test_between_two_looks_the_budget_is_that_of_the_last(n: int) -> None:
     look = min(n // 20 * 20, 2000)
     assert (budget.n, budget.delta) == (n, 0.0074044621)
     assert budget.errors == error_budget(look, 0.05, 0.0074044621)
+    # more points than at the look only make the same budget surer
+    assert budget.confidence == exact_confidence(n, 0.05, budget.errors)
 
 
 @given(scores(), scores(), st.floats(allow_nan=False, allow_infinity=False))
@@ -128,10 +130,12 @@ def test_a_threshold_is_kept_exactly_if_its_errors_are_within_budget(
     assert asked.fnr is not None
     fpr, fnr = looks.budget(asked.fpr, normal.size), looks.budget(asked.fnr, anomalous.size)
     thresholds = find_thresholds(normal, anomalous, fpr, fnr)
-    alarms, misses = np.count_nonzero(normal >= tau), np.count_nonzero(anomalous < tau)
-    within = fpr.errors is not None and alarms <= fpr.errors
-    within = within and fnr.errors is not None and misses <= fnr.errors
-    assert is_kept(tau, thresholds) == within
+    both = np.concatenate((normal, anomalous))
+    for place in (tau, *both, *np.nextafter(both, inf)):
+        alarms, misses = np.count_nonzero(normal >= place), np.count_nonzero(anomalous < place)
+        within = fpr.errors is not None and alarms <= fpr.errors
+        within = within and fnr.errors is not None and misses <= fnr.errors
+        assert abs(place) == inf or is_kept(place, thresholds) == within
 
 
 def test_a_report_says_what_the_looks_cost_and_assume() -> None:
