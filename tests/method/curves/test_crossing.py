@@ -12,7 +12,7 @@ from scipy.stats import binom, ksone
 
 from pac_wrap import InputError
 from pac_wrap.method.curves import crossing
-from pac_wrap.method.curves.crossing import keeping
+from pac_wrap.method.curves.crossing import Held, keeping
 from statistical.claims import assert_power, assert_rate
 
 # a first prototype in another language gave these: n, then the failure of upper(count, n, level) by level
@@ -104,6 +104,11 @@ def test_transforms_err_no_more_than_they_say(n: int, monkeypatch: pytest.Monkey
     assert difference <= summed.error + transformed.error
     # bounded, and still small enough for a level to six digits
     assert transformed.error < 1e-9
+
+
+def test_the_failure_counts_the_error_against_the_limits() -> None:
+    assert Held(probability=0.95, error=0.01).failure == pytest.approx(0.06)
+    assert Held(probability=0.0, error=0.01).failure == 1.0
 
 
 def test_what_cannot_be_kept_fails_for_certain() -> None:
