@@ -10,6 +10,7 @@ import pytest
 
 from pac_wrap import Certificate, CertificateError, Given, Guarantee, InputError, certify_curve, upper_bound
 from pac_wrap.method.promise import Budget
+from pac_wrap.method.rule import Rule
 
 RNG = np.random.default_rng(3)
 CURVE = certify_curve(RNG.normal(0, 1, 20_000), RNG.normal(2, 1, 400))
@@ -63,6 +64,32 @@ WRONG: dict[str, Callable[[], Certificate]] = {
 def test_what_does_not_follow_from_the_bands_is_refused(name: str) -> None:
     with pytest.raises(CertificateError, match=r"contradicts itself|not possible"):
         Certificate.from_json(WRONG[name]().to_json())
+
+
+def looser() -> Certificate:
+    """Return a bound that is true, but not that of the band."""
+    assert MADE.normal.budget is not None
+    found = Budget.of(20_000, MADE.normal.budget.rate * 1.0001, MADE.normal.budget.delta)
+    return with_budget(rate=found.rate, confidence=found.confidence)
+
+
+@pytest.mark.parametrize(
+    ("forged", "sentence"),
+    [
+        (lambda: replace(MADE, overlap=Given(-3.0), rule=Rule(-3.0, -3.0)), "lies below alarm_from"),
+        (lambda: replace(MADE, overlap=Given(5.0), rule=Rule(5.0, 5.0)), "lies above clear_below"),
+        (
+            lambda: replace(MADE, guarantee=replace_ceiling(MADE.guarantee, 0.5)),
+            "must be what the curve promises",
+        ),
+        (looser, "the bound of the FPR at"),
+    ],
+)
+def test_where_all_else_fits_the_one_thing_that_does_not_is_named(
+    forged: Callable[[], Certificate], sentence: str
+) -> None:
+    with pytest.raises(CertificateError, match=sentence):
+        Certificate.from_json(forged().to_json())
 
 
 @pytest.mark.parametrize("threshold", [inf, -inf, nan, "1", None, True])
