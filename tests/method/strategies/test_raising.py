@@ -13,8 +13,9 @@ from pac_wrap.method.bounds import upper_bound
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.raising import Raise
-from pac_wrap.method.thresholds import Regime
+from pac_wrap.method.strategies.interface import Claim, Outcome
+from pac_wrap.method.strategies.raising import Raise, staircase
+from pac_wrap.method.thresholds import Regime, find_thresholds
 from support.ladder import rungs
 from support.strategies import LARGEST, Floats, calibrate_quietly, exact_budget, guarantee, refusal, scores
 
@@ -260,3 +261,29 @@ def test_a_hundred_thousand_labels_of_each_class_take_a_second() -> None:
     assert time.process_time() - started < 1.0
     assert certificate.certified is not None
     assert certificate.certified.max_fpr == pytest.approx(0.1075, abs=0.003)
+
+
+def claim_of(number: int, *, certified: bool, highest: float = 0.06) -> Claim:
+    """Return the claim of a rung of overlapping classes, whose budgets and thresholds fit together."""
+    sizes = NORMAL.size, NEAR.size
+    budgets = staircase(FIVE, sizes, highest).at(number)
+    thresholds = find_thresholds(NORMAL, NEAR, *budgets)
+    assert not thresholds.separated
+    kept = Guarantee(budgets[0].rate, budgets[1].rate) if certified else None
+    tau = thresholds.alarm_from
+    assert tau is not None
+    rule = Rule(tau, tau) if certified else Rule(-inf, inf)
+    return Claim(FIVE, Outcome(*budgets, thresholds, kept, rule, False), sizes, (None, None))
+
+
+def test_a_rung_is_claimed_only_where_its_thresholds_are_separated() -> None:
+    assert list(Raise(0.06).problems(claim_of(3, certified=True))) == [
+        "a rung is reached exactly if its thresholds are separated"
+    ]
+
+
+def test_where_no_rung_is_reached_the_last_is_claimed() -> None:
+    assert list(Raise(0.06).problems(claim_of(-1, certified=False))) == []
+    assert list(Raise(0.06).problems(claim_of(0, certified=False))) == [
+        "where no rung is reached, the budgets are those of the last"
+    ]
