@@ -81,6 +81,8 @@ class Known(ABC):
     def count_below(self, label: int, threshold: float) -> int:
         """Return how many scores of a class are less than the threshold."""
         wanted = order_key(threshold)
+        if threshold == -inf:
+            return 0
         for found in self._found.values():
             if wanted == order_key(found.score):
                 return found.below[label]

@@ -12,6 +12,7 @@ from pac_wrap.method.thresholds import Thresholds
 
 Dialect = Literal["duckdb", "postgres", "spark"]
 DIALECTS: Final = ("duckdb", "postgres", "spark")
+DOUBLE: Final[dict[Dialect, str]] = {"duckdb": "DOUBLE", "postgres": "DOUBLE PRECISION", "spark": "DOUBLE"}
 # DuckDB also takes 1_000, +-5 and nan(7) for numbers
 _STRANGE: Final = ("_", "+-", "(")
 
@@ -90,13 +91,23 @@ def label_sql(label: str) -> str:
 
 def without_case_sql(text: str, dialect: Dialect = "duckdb") -> str:
     """Return the expression for `columns.without_case`: of ASCII alone, each character is one byte."""
-    size = "octet_length" if dialect == "spark" else "strlen"
+    size = "strlen" if dialect == "duckdb" else "octet_length"
     return f"CASE WHEN {size}({text}) = length({text}) THEN lower({text}) ELSE {text} END"
 
 
 def one_of(text: str, values: Sequence[str]) -> str:
     """Return the condition that a text is one of some values."""
     return f"{text} IN ({', '.join(map(quote_text, values))})"
+
+
+def nan_sql(score: str, dialect: Dialect) -> str:
+    """Return the condition that a double is NaN."""
+    return {
+        # DuckDB's isnan trusts the statistics of a Parquet file, which leave NaN out; texts tell
+        "duckdb": f"CAST({score} AS VARCHAR) IN ('nan', '-nan')",
+        "postgres": f"{score} = CAST('NaN' AS {DOUBLE[dialect]})",
+        "spark": f"isnan({score})",
+    }[dialect]
 
 
 def verdict_sql(rule: Rule, column: str, dialect: Dialect = "duckdb") -> str:
@@ -145,14 +156,8 @@ def _case(
 ) -> str:
     check_choice("dialect", dialect, DIALECTS)
     name = quote_name(column, dialect)
-    double = "DOUBLE PRECISION" if dialect == "postgres" else "DOUBLE"
+    double = DOUBLE[dialect]
     score = f"CAST({name} AS {double})"
-    nan = {
-        # DuckDB's isnan trusts the statistics of a Parquet file, which leave NaN out; texts tell
-        "duckdb": f"CAST({score} AS VARCHAR) IN ('nan', '-nan')",
-        "postgres": f"{score} = CAST('NaN' AS {double})",
-        "spark": f"isnan({score})",
-    }[dialect]
-    lines = [f"WHEN {name} IS NULL OR {nan} THEN {missing}"]
+    lines = [f"WHEN {name} IS NULL OR {nan_sql(score, dialect)} THEN {missing}"]
     lines += [f"WHEN {score} {sign} {quote_number(value, double)} THEN {then}" for sign, value, then in cases]
     return "\n".join(["CASE", *(f"  {line}" for line in lines), f"  ELSE {otherwise}", "END"])
