@@ -29,7 +29,9 @@ def sql(
         Path | None, typer.Argument(help="A certificate, whose rule is printed; none with --calibrate.")
     ] = None,
     score: Score = "score",
-    dialect: Annotated[Literal["duckdb", "postgres", "spark"], typer.Option(help="SQL dialect.")] = "duckdb",
+    dialect: Annotated[
+        Literal["duckdb", "postgres", "spark", "ansi"], typer.Option(help="SQL dialect.")
+    ] = "duckdb",
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Print the next statement that calibrates a table.")
     ] = False,
@@ -98,7 +100,9 @@ def sql(
         raise typer.Exit(NOT_CERTIFIED)
 
 
-def _print_rule(certificate: Path, score: str, dialect: Literal["duckdb", "postgres", "spark"]) -> None:
+def _print_rule(
+    certificate: Path, score: str, dialect: Literal["duckdb", "postgres", "spark", "ansi"]
+) -> None:
     from pac_wrap.method.certificate import Certificate
     from pac_wrap.tables.sql import verdict_sql
 

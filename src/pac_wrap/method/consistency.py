@@ -31,7 +31,7 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     effective = (None, None) if found is None else (found.effective_normal, found.effective_anomalous)
     sides = (("normal", certificate.normal), ("anomalous", certificate.anomalous))
     for (name, evidence), size in zip(sides, effective, strict=True):
-        if not re.fullmatch(r"[0-9a-f]{16}", evidence.digest):
+        if evidence.digest is not None and not re.fullmatch(r"[0-9a-f]{16}", evidence.digest):
             yield f"{quoted(evidence.digest)} is not a digest of {name} scores: 16 hexadecimal digits"
         if not evidence.n and evidence.digest != _NO_SCORES:
             yield f"the digest of no {name} scores is {_NO_SCORES}, not {evidence.digest}"

@@ -176,15 +176,16 @@ class Remote(Known):
         for place, at in enumerate(found):
             if self._counted_at(row, place) != (at.below, _ends(at)):
                 raise InputError(CHANGED)
-        digests = [
-            as_digest((_whole(row[f"{name}_hash_high"]) << 32) + _whole(row[f"{name}_hash_low"]))
-            for name in ("normal", "anomalous")
-        ]
-        return replace(
-            certificate,
-            normal=replace(certificate.normal, digest=digests[0]),
-            anomalous=replace(certificate.anomalous, digest=digests[1]),
+        normal, anomalous = (
+            replace(one, digest=self._digest(row, name) if one.n else _NO_SCORES)
+            for name, one in (("normal", certificate.normal), ("anomalous", certificate.anomalous))
         )
+        return replace(certificate, normal=normal, anomalous=anomalous)
+
+    def _digest(self, row: Row, name: str) -> str | None:
+        if not self._source.hashes:
+            return None
+        return as_digest((_whole(row[f"{name}_hash_high"]) << 32) + _whole(row[f"{name}_hash_low"]))
 
     @property
     def largest_auc(self) -> float:

@@ -29,10 +29,18 @@ _PART: Final = r'"(?:[^"]|"")+"|[^."]+'
 _LOW: Final = (1 << 32) - 1
 # the column that tells which statement an answer belongs to
 TAG: Final = "statement"
-_TYPE: Final = {
+# what tells a column of float32; standard SQL has nothing that does
+_TYPE: Final[dict[Dialect, str]] = {
     "duckdb": "typeof({})",
     "postgres": "CAST(pg_typeof({}) AS VARCHAR)",
     "spark": "typeof({})",
+    "ansi": "''",
+}
+_TEXT: Final[dict[Dialect, str]] = {
+    "duckdb": "VARCHAR",
+    "postgres": "VARCHAR",
+    "spark": "STRING",
+    "ansi": "VARCHAR(255)",
 }
 
 
@@ -119,7 +127,8 @@ class Source:
             f"WITH points AS (\n  SELECT {self._score} AS score, {self._label} AS name, {kind} AS kind\n"
             f"  FROM {self.relation}\n)"
         )
-        rest = f"FROM points\nGROUP BY name\nORDER BY name\nLIMIT {LOOKED_AT}"
+        most = f"FETCH FIRST {LOOKED_AT} ROWS ONLY" if self.dialect == "ansi" else f"LIMIT {LOOKED_AT}"
+        rest = f"FROM points\nGROUP BY name\nORDER BY name\n{most}"
         return Statement("labels, and what is missing", steps, columns, rest)
 
     def ranks(self, marks: Sequence[str], wanted: Iterable[Rank], low: float, high: float) -> Statement:
@@ -146,6 +155,11 @@ class Source:
             "scores at ranks", steps, (*((name, name) for name in columns), ("digits", digits)), rest
         )
 
+    @property
+    def hashes(self) -> bool:
+        """Whether hashes can be computed: standard SQL does not reach the bits of a double."""
+        return self.dialect != "ansi"
+
     def counts(self, marks: Sequence[str], scores: Sequence[float], *, hashed: bool) -> Statement:
         """Return the statement that counts both classes, in all, below some scores and up to them.
 
@@ -157,6 +171,7 @@ class Source:
                 columns.append((f"{name}_below_{number}", _count(f"mark = {label} AND score < {score}")))
                 columns.append((f"{name}_up_to_{number}", _count(f"mark = {label} AND score <= {score}")))
         steps = f"WITH points AS (\n{self._points(marks)}\n)"
+        hashed &= self.hashes
         if hashed:
             steps = f"{steps}{''.join(self._hashing())}"
             for label, name in enumerate(("normal", "anomalous")):
@@ -171,17 +186,18 @@ class Source:
 
     @property
     def _label(self) -> str:
-        text = "STRING" if self.dialect == "spark" else "VARCHAR"
-        return without_case_sql(f"CAST({quote_name(self.label, self.dialect)} AS {text})", self.dialect)
+        text = f"CAST({quote_name(self.label, self.dialect)} AS {_TEXT[self.dialect]})"
+        return without_case_sql(text, self.dialect)
 
     def _number(self, value: float) -> str:
         return quote_number(value, DOUBLE[self.dialect])
 
     def _points(self, marks: Sequence[str]) -> str:
         """Return the query for every point: its score, 0 for -0, and 1 if it is an anomaly, else 0."""
+        anomalous = one_of(self._label, marks, self.dialect)
         return (
             f"  SELECT CASE WHEN {self._score} = 0 THEN 0 ELSE {self._score} END AS score,\n"
-            f"    CASE WHEN {one_of(self._label, marks)} THEN 1 ELSE 0 END AS mark\n  FROM {self.relation}"
+            f"    CASE WHEN {anomalous} THEN 1 ELSE 0 END AS mark\n  FROM {self.relation}"
         )
 
     def _hashing(self) -> Iterator[str]:
