@@ -108,9 +108,9 @@ class Known(ABC):
 class Passes(Known):
     """Both classes of some data, known through passes over it; the first is made at once."""
 
-    def __init__(self, run: RunPass) -> None:
+    def __init__(self, run: RunPass, first: Survey | None = None) -> None:
         self._run = run
-        self.survey: Survey = run(survey)
+        self.survey: Survey = run(survey) if first is None else first
         super().__init__(self.survey.sizes, self.survey.digests)
 
     @property
