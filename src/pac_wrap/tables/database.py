@@ -160,9 +160,8 @@ class Remote(Known):
 
     def count(self, threshold: float) -> tuple[int, int]:
         """Return how many scores of each class are less than the threshold."""
-        (row,) = self._ask(self._source.counts(self._marks, [threshold], hashed=False))
-        below, _ = self._counted_at(row, 0)
-        return below
+        row = self._look([threshold], hashed=False)
+        return self._counted_at(row, 0)[0]
 
     def prove(self, certificate: Certificate) -> Certificate:
         """Return the certificate with its digests, if all it rests on is there in one look at the table.
@@ -171,8 +170,7 @@ class Remote(Known):
         """
         deciding = {*certificate.deciding, float(rounded(certificate.rule.anomaly_from, self.score_type))}
         found = sorted({at for at in self._found.values() if at.score in deciding})
-        scores = [at.score for at in found]
-        (row,) = self._ask(self._source.counts(self._marks, scores, hashed=True))
+        row = self._look([at.score for at in found], hashed=True)
         for place, at in enumerate(found):
             if self._counted_at(row, place) != (at.below, _ends(at)):
                 raise InputError(CHANGED)
@@ -198,10 +196,15 @@ class Remote(Known):
             before, above = at.below[0] + at.equal[0], anomalies - at.below[1] - at.equal[1]
         return (total + (normals - before) * above) / (normals * anomalies)
 
+    def _look(self, scores: list[float], *, hashed: bool) -> Row:
+        """Return the counts at some scores, if both classes are as large as ever."""
+        for row in self._ask(self._source.counts(self._marks, scores, hashed=hashed))[:1]:
+            if (_whole(row["normal"]), _whole(row["anomalous"])) == self.sizes:
+                return row
+        raise InputError(CHANGED)
+
     def _counted_at(self, row: Row, place: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the counts below a score and up to it, if both classes are as large as ever."""
-        if (_whole(row["normal"]), _whole(row["anomalous"])) != self.sizes:
-            raise InputError(CHANGED)
+        """Return the counts below a score and up to it."""
         below, up_to = (
             (_whole(row[f"normal_{which}_{place}"]), _whole(row[f"anomalous_{which}_{place}"]))
             for which in ("below", "up_to")
