@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
 from math import inf, nan
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -23,7 +24,7 @@ from pac_wrap.report.subject import Report
 from pac_wrap.tables.database import UnansweredError, calibrate, from_answers
 from pac_wrap.tables.sql import Dialect, quote_name
 from pac_wrap.tables.statements import Source
-from support import postgres
+from support import postgres, sparksession
 from support.slow import slow_but
 from support.strategies import RULES, refusal
 
@@ -407,3 +408,23 @@ def test_one_column_cannot_be_both() -> None:
 def test_an_unknown_dialect_is_refused() -> None:
     message = refusal(lambda: calibrate(lambda _: [], "t", dialect="oracle"))  # type: ignore[arg-type]
     assert message.startswith("dialect must be one of 'duckdb', 'postgres', 'spark', 'ansi'")
+
+
+@pytest.mark.slow
+@sparksession.quiet
+def test_spark_computes_the_same_in_its_own_sql(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    with sparksession.session("local[2]", tmp_path) as spark:
+        for scores, (good, bad), word in (
+            (tied(1000)[0], ("it's", "a\\b'c"), "A\\b'c"),
+            (drawn(1000, 6.0)[0].astype(np.float32), ("0", "1"), None),
+        ):
+            labels = np.arange(scores.size) % 3 == 0
+            frame = pd.DataFrame({"s`x": scores, "y": np.where(labels, bad, good)})
+            spark.createDataFrame(frame).createOrReplaceTempView("t")
+
+            def execute(statement: str) -> list[Any]:
+                return [tuple(row) for row in spark.sql(statement).collect()]
+
+            found = calibrate(execute, "t", score="s`x", label="y", anomaly_label=word, dialect="spark")
+            assert found.to_json() == in_memory(scores, labels.astype(int)).to_json()
