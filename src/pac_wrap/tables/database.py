@@ -40,8 +40,8 @@ _NO_SCORES: Final = as_digest(0)
 _SPACED: Final = 16
 
 
-class UnansweredError(InputError):
-    """A statement that has no answer yet; no error where somebody is about to give one."""
+class UnansweredError(Exception):
+    """A statement that has no answer yet; nothing is wrong, and who asks for a certificate is given it."""
 
     def __init__(self, statement: Statement, number: int) -> None:
         super().__init__(f"statement {number} ({statement.purpose}) has no answer yet; run it")
