@@ -115,6 +115,7 @@ def test_what_is_too_much_to_send_is_searched_for() -> None:
     assert one.at([Rank(0, 7)])[Rank(0, 7)].equal == (200_000, 0)
     assert (one + other).at([Rank(0, 7)]) == {}
     assert (one + other).survey.sizes == (400_000, 0)
+    assert (one + other + one).at([Rank(0, 7)]) == {}
 
 
 def test_many_ranks_are_not_guessed() -> None:

@@ -3,7 +3,7 @@
 import csv
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from math import inf, nan
@@ -99,6 +99,7 @@ TABLES = {
     "overlapping": drawn(2000, 1.0),
     "ties and infinities": tied(1000),
     "all at infinity": (np.full(400, inf), np.arange(400) % 2),
+    "half at minus infinity": (np.repeat([-inf, -inf, -inf, 1.0, 2.0, inf], 100), np.repeat([0, 1], 300)),
     "float32": (drawn(800, 2.0)[0].astype(np.float32), drawn(800, 2.0)[1]),
     "tiny": ([0.5, 0.25, 1.0], [0, 0, 1]),
     "no anomalies": (np.linspace(0, 1, 200), np.zeros(200, dtype=int)),
@@ -374,6 +375,42 @@ def test_answers_that_were_changed_never_give_another_certificate_unnoticed(data
     column = rows[max(i for i in range(row + 1) if rows[i][-1] == "statement")][cell]
     # the type of the column and the hashes are what only the database knows
     assert before == rows[row][cell] or other == found or "hash" in column or column == "score_type"
+
+
+def ends(row: list[str]) -> list[str]:
+    """Return how many scores of each class lie up to that of a row."""
+    return [str(int(row[1]) + int(row[3])), str(int(row[2]) + int(row[4]))]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    {
+        "a row less": lambda rows: rows[:3] + rows[4:],
+        "a row twice": lambda rows: [*rows[:3], rows[2], *rows[3:]],
+        "two rows the other way round": lambda rows: [*rows[:2], rows[3], rows[2], *rows[4:]],
+        "no rows": lambda rows: rows[:1],
+        "a class too large": lambda rows: [*rows[:-1], [rows[-1][0], "99999", *rows[-1][2:]]],
+        "more below than before": lambda rows: [*rows[:2], [*rows[2][:3], "999", *rows[2][4:]], *rows[3:]],
+        "a row for nothing": lambda rows: [*rows, ["1e9", "0", "0", *ends(rows[-1]), *rows[-1][5:]]],
+        "a score that is none": lambda rows: [rows[0], ["NaN", *rows[1][1:]], *rows[2:]],
+        "no whole number": lambda rows: [rows[0], [rows[1][0], "-1", *rows[1][2:]], *rows[2:]],
+    }.values(),
+)
+def test_rows_that_no_table_gives_are_refused(edit: Callable[[Any], Any]) -> None:
+    text, source, _ = some_answers()
+    rows = list(csv.reader(io.StringIO(text)))
+    headers = [place for place, row in enumerate(rows) if row[-1] == "statement"]
+    out = io.StringIO()
+    csv.writer(out).writerows(rows[: headers[1]] + edit(rows[headers[1] : headers[2]]))
+    assert "start again" in refusal(lambda: from_answers(out.getvalue(), Request(), source))
+
+
+def test_a_count_that_no_rank_tells_is_asked_for(database: Database) -> None:
+    scores = np.repeat([0.0, 1.0, inf], 100)
+    labels = np.repeat([0, 0, 1], 100)
+    database.fill(scores, labels)
+    found = calibrate(database, "t", score="s", label="y", overlap="hold_fnr", dialect=database.name)
+    assert found.to_json() == in_memory(scores, labels, overlap="hold_fnr").to_json()
 
 
 def test_what_is_no_csv_is_said() -> None:

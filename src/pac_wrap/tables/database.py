@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from math import inf
 from typing import Final
 
 from pac_wrap.base.arguments import ScoreType
@@ -146,11 +145,11 @@ class Remote(Known):
             return {}
         known = self._found.values()
         low = max((at for at in known if all(_up_to(one, at) < one.k for one in ranks)), default=None)
-        high = min((at.score for at in known if all(one.k <= one.of(at.below) for one in ranks)), default=inf)
+        high = min((at for at in known if all(one.k <= one.of(at.below) for one in ranks)), default=None)
         before = (0, 0) if low is None else _ends(low)
         wanted = {rank: Rank(rank.label, rank.k - rank.of(before)) for rank in ranks}
-        least = -inf if low is None else low.score
-        rows = self._ask(self._source.ranks(self._marks, set(wanted.values()), least, high))
+        ends = [None if at is None else at.score for at in (low, high)]
+        rows = self._ask(self._source.ranks(self._marks, set(wanted.values()), *ends))
         found = [self._at_rank(row, before) for row in rows]
         self._check_order(found, low)
         by_rank = {rank: _holder(rank, found) for rank in ranks}

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from math import inf
 from typing import Final
 
 from pac_wrap.base.arguments import check_choice
@@ -131,13 +130,15 @@ class Source:
         rest = f"FROM points\nGROUP BY name\nORDER BY name\n{most}"
         return Statement("labels, and what is missing", steps, columns, rest)
 
-    def ranks(self, marks: Sequence[str], wanted: Iterable[Rank], low: float, high: float) -> Statement:
+    def ranks(
+        self, marks: Sequence[str], wanted: Iterable[Rank], low: float | None, high: float | None
+    ) -> Statement:
         """Return the statement that finds the scores at some ranks among those between two, both exclusive.
 
         Its rows rise with the score; a database sorts those scores once for it.
         """
         bounds = [("score > ", low), ("score < ", high)]
-        inside = [text + self._number(bound) for text, bound in bounds if abs(bound) < inf]
+        inside = [text + self._number(bound) for text, bound in bounds if bound is not None]
         near = f"\n  WHERE {' AND '.join(inside)}" if inside else ""
         up_to = "OVER (ORDER BY score ROWS UNBOUNDED PRECEDING)"
         steps = (
