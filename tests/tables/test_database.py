@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from math import inf, nan
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import numpy as np
@@ -172,6 +172,18 @@ def test_labels_of_any_type(names: Any, kind: str, anomaly_label: str | None, da
     database.fill(scores, [names[label] for label in labels], kind)
     found = calibrate(database, "t", score="s", label="y", anomaly_label=anomaly_label, dialect=database.name)
     assert found.to_json() == in_memory(scores, labels).to_json()
+
+
+def test_a_label_may_be_written_in_several_ways(database: Database) -> None:
+    scores, labels = drawn(500, 4.0)
+    ways = (("ok", "OK", "Ok"), ("fault", "Fault", "FAULT"))
+    database.fill(scores, [ways[label][place % 3] for place, label in enumerate(labels)], "VARCHAR(10)")
+    for dialect in (database.name, "ansi"):
+        found = calibrate(
+            database, "t", score="s", label="y", anomaly_label="fault", dialect=cast(Dialect, dialect)
+        )
+        assert found.rule == in_memory(scores, labels).rule
+        assert (found.normal.n, found.anomalous.n) == (np.sum(labels == 0), np.sum(labels == 1))
 
 
 def test_hostile_names_are_only_names(database: Database) -> None:

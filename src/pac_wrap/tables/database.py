@@ -6,6 +6,7 @@ same answers always lead to the same next statement, so a file of them is all th
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -23,7 +24,14 @@ from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.ranks.passes import Known
 from pac_wrap.ranks.precision import rounded
 from pac_wrap.ranks.search import Rank, ScoreAtRank
-from pac_wrap.tables.columns import anomaly_marks, missing_scores, no_rows, number, require_two
+from pac_wrap.tables.columns import (
+    anomaly_marks,
+    missing_scores,
+    no_rows,
+    number,
+    require_two,
+    without_case,
+)
 from pac_wrap.tables.sql import Dialect
 from pac_wrap.tables.statements import TAG, Source, Statement
 
@@ -65,10 +73,9 @@ def calibrate(
 
     >>> import duckdb
     >>> database = duckdb.connect()
-    >>> made = "CREATE TABLE t AS SELECT i AS score, i > 900 AS label FROM range(1000) AS r (i)"
-    >>> found = calibrate(lambda text: database.execute(text).fetchall(), "t", dialect="duckdb") if (
-    ...     database.execute(made)
-    ... ) else None
+    >>> rows = "SELECT i AS score, i > 900 AS label FROM range(1000) AS r (i)"
+    >>> made = database.execute(f"CREATE TABLE t AS {rows}")
+    >>> found = calibrate(lambda text: database.execute(text).fetchall(), "t", dialect="duckdb")
     >>> found.normal.n, found.anomalous.n, found.regime.value
     (901, 99, 'separated')
     """
@@ -127,24 +134,27 @@ class Remote(Known):
         rows = ask(source.labels())
         if not rows:
             raise no_rows([source.table])
-        points = [_whole(row["points"]) for row in rows]
-        counted = [
-            (None if _whole(row["unlabelled"]) else row["label"], count)
-            for row, count in zip(rows, points, strict=True)
-        ]
-        self._marks = anomaly_marks(counted, source.label, anomaly_label)
+        counted: Counter[str | None] = Counter()
+        for row in rows:
+            counted[None if _whole(row["unlabelled"]) else without_case(row["label"])] += _whole(
+                row["points"]
+            )
+        total = counted.total()
+        marks = anomaly_marks(sorted(counted.items(), key=str), source.label, anomaly_label)
+        # as the table writes them, so that databases need not change the case of anything
+        self._marks = [row["label"] for row in rows if without_case(row["label"]) in marks] or list(marks)
         if missing := sum(_whole(row[name]) for row in rows for name in ("missing", "nan")):
-            raise missing_scores(source.score, missing, sum(points))
-        anomalous = sum(count for label, count in counted if label in self._marks)
+            raise missing_scores(source.score, missing, total)
+        anomalous = sum(counted[mark] for mark in marks)
         self.score_type: ScoreType = "float32" if rows[0]["score_type"] in _NARROW else "float64"
-        super().__init__((sum(points) - anomalous, anomalous), (_NO_SCORES, _NO_SCORES))
+        super().__init__((total - anomalous, anomalous), (_NO_SCORES, _NO_SCORES))
 
     def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
         """Return what one statement finds at some ranks; it looks no further than it has to."""
         if not ranks:
             return {}
         known = self._found.values()
-        low = max((at for at in known if all(_up_to(one, at) < one.k for one in ranks)), default=None)
+        low = max((at for at in known if all(one.of(_ends(at)) < one.k for one in ranks)), default=None)
         high = min((at for at in known if all(one.k <= one.of(at.below) for one in ranks)), default=None)
         before = (0, 0) if low is None else _ends(low)
         wanted = {rank: Rank(rank.label, rank.k - rank.of(before)) for rank in ranks}
@@ -234,10 +244,6 @@ class Remote(Known):
             raise InputError(CHANGED)
 
 
-def _up_to(rank: Rank, at: ScoreAtRank) -> int:
-    return int(rank.of(_ends(at)))
-
-
 def _ends(at: ScoreAtRank) -> tuple[int, int]:
     """Return how many scores of each class are not greater."""
     return at.below[0] + at.equal[0], at.below[1] + at.equal[1]
@@ -246,7 +252,7 @@ def _ends(at: ScoreAtRank) -> tuple[int, int]:
 def _holder(rank: Rank, found: list[ScoreAtRank]) -> ScoreAtRank:
     """Return what is found at a rank."""
     for at in found:
-        if rank.of(at.below) < rank.k <= _up_to(rank, at):
+        if rank.of(at.below) < rank.k <= rank.of(_ends(at)):
             return at
     raise InputError(CHANGED)
 

@@ -98,9 +98,7 @@ def label_sql(label: str) -> str:
 
 def without_case_sql(text: str, dialect: Dialect = "duckdb") -> str:
     """Return the expression for `columns.without_case`: of ASCII alone, each character is one byte."""
-    if dialect == "ansi":
-        return f"LOWER({text})"
-    size = "strlen" if dialect == "duckdb" else "octet_length"
+    size = "octet_length" if dialect == "spark" else "strlen"
     return f"CASE WHEN {size}({text}) = length({text}) THEN lower({text}) ELSE {text} END"
 
 

@@ -11,7 +11,6 @@ from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.plain import FIRST, FOURTH, SECOND, START, THIRD
 from pac_wrap.ranks.search import BOTH, Rank
-from pac_wrap.tables.columns import LOOKED_AT
 from pac_wrap.tables.sql import (
     DIALECTS,
     DOUBLE,
@@ -20,12 +19,13 @@ from pac_wrap.tables.sql import (
     one_of,
     quote_name,
     quote_number,
-    without_case_sql,
 )
 
 # a name of a table is one to three parts; a part with a dot or a quote stands in quotes, as in SQL
 _PART: Final = r'"(?:[^"]|"")+"|[^."]+'
 _LOW: Final = (1 << 32) - 1
+# most different labels that come back; two are right, and each may be written in some ways
+_LABELS: Final = 32
 # the column that tells which statement an answer belongs to
 TAG: Final = "statement"
 # what tells a column of float32; standard SQL has nothing that does
@@ -126,7 +126,7 @@ class Source:
             f"WITH points AS (\n  SELECT {self._score} AS score, {self._label} AS name, {kind} AS kind\n"
             f"  FROM {self.relation}\n)"
         )
-        most = f"FETCH FIRST {LOOKED_AT} ROWS ONLY" if self.dialect == "ansi" else f"LIMIT {LOOKED_AT}"
+        most = f"FETCH FIRST {_LABELS} ROWS ONLY" if self.dialect == "ansi" else f"LIMIT {_LABELS}"
         rest = f"FROM points\nGROUP BY name\nORDER BY name\n{most}"
         return Statement("labels, and what is missing", steps, columns, rest)
 
@@ -140,13 +140,14 @@ class Source:
         bounds = [("score > ", low), ("score < ", high)]
         inside = [text + self._number(bound) for text, bound in bounds if bound is not None]
         near = f"\n  WHERE {' AND '.join(inside)}" if inside else ""
-        up_to = "OVER (ORDER BY score ROWS UNBOUNDED PRECEDING)"
+        # such whole numbers are compared faster than those that some databases add them up to
+        below = "CAST(SUM({0}) OVER (ORDER BY score ROWS UNBOUNDED PRECEDING) AS BIGINT) - {0} AS {0}_below"
         steps = (
             f"WITH points AS (\n{self._points(marks)}\n), counted AS (\n"
             f"  SELECT score, {_count('mark = 0')} AS normal, {_count('mark = 1')} AS anomalous\n"
             f"  FROM points{near}\n  GROUP BY score\n), summed AS (\n"
-            f"  SELECT score, normal, anomalous, SUM(normal) {up_to} - normal AS normal_below,\n"
-            f"    SUM(anomalous) {up_to} - anomalous AS anomalous_below\n  FROM counted\n)"
+            f"  SELECT score, normal, anomalous,\n    {below.format('normal')},\n"
+            f"    {below.format('anomalous')}\n  FROM counted\n)"
         )
         columns = ("score", "normal", "anomalous", "normal_below", "anomalous_below")
         # what is printed with too few digits is told by this sum: 0.30000000000000004
@@ -187,8 +188,7 @@ class Source:
 
     @property
     def _label(self) -> str:
-        text = f"CAST({quote_name(self.label, self.dialect)} AS {_TEXT[self.dialect]})"
-        return without_case_sql(text, self.dialect)
+        return f"CAST({quote_name(self.label, self.dialect)} AS {_TEXT[self.dialect]})"
 
     def _number(self, value: float) -> str:
         return quote_number(value, DOUBLE[self.dialect])
