@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from math import inf, nan
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -179,9 +179,7 @@ def test_a_label_may_be_written_in_several_ways(database: Database) -> None:
     ways = (("ok", "OK", "Ok"), ("fault", "Fault", "FAULT"))
     database.fill(scores, [ways[label][place % 3] for place, label in enumerate(labels)], "VARCHAR(10)")
     for dialect in (database.name, "ansi"):
-        found = calibrate(
-            database, "t", score="s", label="y", anomaly_label="fault", dialect=cast(Dialect, dialect)
-        )
+        found = calibrate(database, "t", score="s", label="y", anomaly_label="fault", dialect=dialect)
         assert found.rule == in_memory(scores, labels).rule
         assert (found.normal.n, found.anomalous.n) == (np.sum(labels == 0), np.sum(labels == 1))
 
