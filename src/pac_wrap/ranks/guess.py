@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.base.floats import Bits, from_order_key, order_key, order_keys
+from pac_wrap.base.floats import Bits, order_key, order_keys
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.ranks.memory import Ranked, count_below, kth_smallest
 from pac_wrap.ranks.passes import Known, Passes, RunPass
-from pac_wrap.ranks.search import Bounds, Rank, ScoreAtRank, Survey, survey, within
+from pac_wrap.ranks.search import Bounds, Rank, ScoreAtRank, Survey, score_among, survey, within
 
 # standard deviations of a part's rank on both sides; a miss, once in 400 times, only costs more passes
 _MARGIN: Final = 3.0
@@ -58,19 +58,11 @@ class FirstFound(NamedTuple):
         every = [*keys, np.sort(np.concatenate(keys))]
         found = {}
         for (low, high), below in zip(self.bounds, self.below.tolist(), strict=True):
-            first = [int(np.searchsorted(one, np.uint64(order_key(low)))) for one in every]
-            last = [int(np.searchsorted(one, np.uint64(order_key(high)), "right")) for one in every]
+            first = [int(np.searchsorted(one, np.uint64(order_key(low)))) for one in keys]
+            last = [int(np.searchsorted(one, np.uint64(order_key(high)), "right")) for one in keys]
             for rank in ranks:
-                place = first[rank.label] + rank.k - 1 - rank.of(below)
-                if first[rank.label] <= place < last[rank.label]:
-                    key = every[rank.label][place]
-                    left, right = (
-                        [int(np.searchsorted(one, key, side)) for one in keys] for side in ("left", "right")
-                    )
-                    under = tuple(below[label] + left[label] - first[label] for label in (0, 1))
-                    equal = tuple(right[label] - left[label] for label in (0, 1))
-                    score = from_order_key(int(key))
-                    found[rank] = ScoreAtRank(score, (under[0], under[1]), (equal[0], equal[1]))
+                if 0 < rank.k - rank.of(below) <= rank.of(last) - rank.of(first):
+                    found[rank] = score_among(every, rank, first, below)
         return found
 
 
