@@ -3,7 +3,6 @@
 import csv
 import io
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -165,13 +164,9 @@ def loops() -> list[str]:
 
 
 def test_the_loop_of_the_page_makes_the_certificate_with_psql_and_a_shell(tmp_path: Path) -> None:
-    folder, psql = postgres.binaries(), shutil.which("psql")
-    if folder is None or psql is None:
-        pytest.skip("PostgreSQL is not installed (Debian's package: postgresql)")
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
     scores, labels = drawn()
     (loop,) = loops()
-    with postgres.server(folder) as connection:
+    with postgres.server() as connection:
         connection.execute("CREATE TABLE scores (score DOUBLE PRECISION, label BOOLEAN)")
         rows = list(zip(scores.tolist(), (labels == 1).tolist(), strict=True))
         connection.cursor().executemany("INSERT INTO scores VALUES (%s, %s)", rows)

@@ -36,11 +36,7 @@ LOOSE = Guarantee(0.2, 0.2, 0.1, 0.1)
 
 @pytest.fixture(scope="module")
 def connection() -> Iterator[Any]:
-    folder = postgres.binaries()
-    if folder is None:
-        pytest.skip("PostgreSQL is not installed (Debian's package: postgresql)")
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
-    with postgres.server(folder) as connection:
+    with postgres.server() as connection:
         yield connection
 
 
