@@ -37,14 +37,18 @@ def test_the_examples_of_the_page_on_time_series_run_as_printed() -> None:
 def test_the_examples_of_the_page_on_scale_run_as_printed() -> None:
     names: dict[str, object] = {}
     local = [block for block in python_blocks("docs/scale.md") if "engines" not in block]
-    assert len(local) == 2
-    for block in local:
+    assert len(local) == 3
+    for block in local[:2]:
         exec(block, names)
     certificate, stream = names["certificate"], names["stream"]
     assert isinstance(certificate, pac_wrap.Certificate)
     assert isinstance(stream, pac_wrap.VerdictStream)
     assert certificate.regime is pac_wrap.Regime.SEPARATED
     assert stream.rows == certificate.normal.n + certificate.anomalous.n
+    exec(local[2], names)
+    in_database = names["certificate"]
+    assert isinstance(in_database, pac_wrap.Certificate)
+    assert (in_database.normal.n, in_database.anomalous.n) == (900, 100)
 
 
 def test_readme_opens_with_the_two_commands_that_the_makefile_has() -> None:

@@ -14,7 +14,8 @@ ABOUT = """\
 Dask with its scheduler of threads in this process, on {partitions} Parquet files. The limit is Dask's own
 aggregate over the same frame: the maximum of `s + 0` and the sum of `y + 0`, computed together, which reads
 both columns once. A pass of Python that counts hands every partition, both columns, to a function that
-takes its length. An answer is what one pass sends back, as pickled bytes."""
+takes its length. An answer is what one pass sends back, as pickled bytes. The look at one partition, from
+which bounds are guessed, counts as a pass here."""
 
 
 def measure(scale: Scale) -> Result:

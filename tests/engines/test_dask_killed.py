@@ -2,7 +2,9 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ from support.daskcluster import cluster, current, needs_dask
 dd = needs_dask()
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.slow
-PARTITIONS, DEADLY = 16, 11
+# the partition in the middle is looked at twice: before the first pass, and in it
+PARTITIONS, MIDDLE, OTHER = 16, 8, 11
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +40,9 @@ def scores_of(number: int) -> Any:
     return pd.DataFrame({"score": rng.normal(size=2000) + 2.5 * label, "label": label})
 
 
-def deadly(number: int, diary: str) -> Any:
+def deadly(number: int, which: int, diary: str) -> Any:
     """Return a partition; one of them kills the process that makes it, at every other call."""
-    if number == DEADLY:
+    if number == which:
         with open(diary, "a") as opened:
             opened.write(f"{os.getpid()}\n")
         if len(Path(diary).read_text().splitlines()) % 2:
@@ -47,19 +50,67 @@ def deadly(number: int, diary: str) -> Any:
     return scores_of(number)
 
 
-def test_a_worker_killed_in_every_pass_changes_nothing(client: Any, tmp_path: Path) -> None:
+def slow(number: int, diary: str) -> Any:
+    """Return a partition, after a while in which the process that makes it can be killed."""
+    with open(diary, "a") as opened:
+        opened.write(f"{os.getpid()}\n")
+    time.sleep(0.2)
+    return scores_of(number)
+
+
+def whole_frame() -> Any:
+    return pd.concat([scores_of(number) for number in range(PARTITIONS)])
+
+
+@pytest.mark.parametrize(("which", "looks"), [(MIDDLE, 2), (OTHER, 1)])
+def test_a_worker_killed_at_every_look_changes_nothing(
+    client: Any, tmp_path: Path, which: int, looks: int
+) -> None:
     diary = tmp_path / "calls"
-    df = dd.from_map(deadly, range(PARTITIONS), args=[str(diary)], meta=scores_of(0).iloc[:0])
-    whole = pd.concat([scores_of(number) for number in range(PARTITIONS)])
+    df = dd.from_map(deadly, range(PARTITIONS), args=[which, str(diary)], meta=scores_of(0).iloc[:0])
+    whole = whole_frame()
+    client.wait_for_workers(2, timeout=30)
     before = set(client.run(os.getpid).values())
     certificate = engine.calibrate(df)
     calls = [int(line) for line in diary.read_text().splitlines()]
-    # each pass asked for the partition twice, and lost the worker that answered first
-    assert len(calls) == 4
+    # each look asked for the partition twice, and lost the worker that answered first
+    assert len(calls) == 2 * looks
     assert calls[0] in before
     client.wait_for_workers(2, timeout=30)
-    assert not {calls[0], calls[2]} & set(client.run(os.getpid).values())
+    assert not set(calls[::2]) & set(client.run(os.getpid).values())
     assert certificate.to_json() == calibrate_labelled(whole.score, whole.label).to_json()
     decided = engine.decide(df, certificate).verdict.sum().compute()
-    assert len(diary.read_text().splitlines()) == 6
+    assert len(diary.read_text().splitlines()) == 2 * looks + 2
     assert decided == certificate.verdicts(whole.score).sum()
+
+
+def test_a_worker_killed_from_outside_in_the_middle_of_a_pass_changes_nothing(
+    client: Any, tmp_path: Path
+) -> None:
+    diary = tmp_path / "calls"
+    df = dd.from_map(slow, range(PARTITIONS), args=[str(diary)], meta=scores_of(0).iloc[:0])
+    whole = whole_frame()
+    client.wait_for_workers(2, timeout=30)
+    before = set(client.run(os.getpid).values())
+    killed: list[int] = []
+
+    def kill() -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not killed:
+            calls = diary.read_text().split() if diary.exists() else []
+            # one for the look before, and a few of the pass
+            if len(calls) > 5:
+                killed.append(int(calls[-1]))
+                os.kill(killed[0], signal.SIGKILL)
+            time.sleep(0.02)
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(kill)
+        certificate = engine.calibrate(df)
+        done.result()
+    assert killed[0] in before
+    # what the dead worker had answered, and not handed on, was asked for again
+    assert len(diary.read_text().split()) > 1 + PARTITIONS
+    assert certificate.to_json() == calibrate_labelled(whole.score, whole.label).to_json()
+    client.wait_for_workers(2, timeout=30)
+    assert killed[0] not in client.run(os.getpid).values()

@@ -1,9 +1,10 @@
 import pickle
 import warnings
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import Request, calibrate_labelled
-from pac_wrap.method.chunked import calibrate_parts
+from pac_wrap.method.chunked import Sample, calibrate_parts
+from pac_wrap.ranks import guess
 from pac_wrap.ranks.partitions import PartitionAnswer, PartitionTask
+from pac_wrap.ranks.search import Rank
 from support.slow import slow_but
 from support.strategies import RULES, refusal, scores_of_any_type
 
@@ -42,17 +45,91 @@ def test_every_order_and_merge_tree_gives_the_certificate_of_the_whole(
     order = data.draw(st.permutations(range(len(parts))))
     merges = data.draw(st.lists(st.integers(0, 100), max_size=8))
 
-    def run(task: PartitionTask) -> PartitionAnswer:
+    def run(task: PartitionTask, some: Sequence[int] = order) -> PartitionAnswer:
         sent = pickle.dumps(task)
         # a pickle comes and goes as it would between machines; this one was made a line above
-        answers = [pickle.dumps(pickle.loads(sent)(i, [parts[i]])) for i in order]
+        answers = [pickle.dumps(pickle.loads(sent)(i, [parts[i]])) for i in some]
         return added([pickle.loads(answer) for answer in answers], merges)
+
+    # the sample may be any part, and say anything of how many there are
+    sample = Sample(partial(run, some=order[:1]), data.draw(st.integers(1, 9)))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
         whole = calibrate_labelled(values, labels, **options).to_json()
         request = Request.of(options.get("guarantee"), options.get("overlap"))
         assert calibrate_parts(run, request).to_json() == whole
+        assert calibrate_parts(run, request, sample).to_json() == whole
+
+
+class Counted:
+    """Runs tasks over parts, and counts the passes."""
+
+    def __init__(self, parts: list[list[Batch]]) -> None:
+        self.parts, self.passes = parts, 0
+
+    def __call__(self, task: PartitionTask) -> PartitionAnswer:
+        self.passes += 1
+        return reduce(add, [task(i, batches) for i, batches in enumerate(self.parts)])
+
+    def sample(self, place: int) -> Sample:
+        return Sample(lambda task: task(place, self.parts[place]), len(self.parts))
+
+
+def many_parts(shift: float, ordered: bool) -> tuple[Any, Any, Counted]:
+    rng = np.random.default_rng(8)
+    labels = rng.random(200_000) < 0.2
+    values = rng.normal(size=labels.size) + shift * labels
+    order = np.argsort(values) if ordered else np.arange(values.size)
+    values, labels = values[order], labels[order].astype(int)
+    pieces = zip(np.split(values, 10), np.split(labels, 10), strict=True)
+    return values, labels, Counted([[piece] for piece in pieces])
+
+
+@pytest.mark.parametrize("overlap", ["abstain", "abstain_always", "hold_fnr", "hold_fpr"])
+@pytest.mark.parametrize("shift", [1.0, 5.0])
+def test_one_pass_suffices_where_one_part_is_like_the_others(shift: float, overlap: str) -> None:
+    values, labels, run = many_parts(shift, ordered=False)
+    request = Request.of(overlap=overlap)
+    found = calibrate_parts(run, request, run.sample(4))
+    assert found == calibrate_labelled(values, labels, request)
+    assert run.passes == 1
+
+
+@pytest.mark.parametrize("place", [0, 4, 9])
+def test_a_part_unlike_the_others_costs_passes_and_nothing_else(place: int) -> None:
+    values, labels, run = many_parts(3.0, ordered=True)
+    found = calibrate_parts(run, Request(), run.sample(place))
+    assert found == calibrate_labelled(values, labels)
+    assert 1 < run.passes <= 4
+
+
+def test_what_is_too_much_to_send_is_searched_for() -> None:
+    values, labels, run = many_parts(3.0, ordered=False)
+    whole = calibrate_labelled(values, labels)
+    with patch.object(guess, "_FEW", 50):  # already the sample says so
+        assert calibrate_parts(run, Request(), run.sample(4)) == whole
+    assert run.passes > 1
+    bounds = ((0.0, 1.0),)
+    one, other = (guess.FirstPass(bounds)(np.full(200_000, 0.5), np.zeros(0)) for _ in range(2))
+    assert one.at([Rank(0, 7)])[Rank(0, 7)].equal == (200_000, 0)
+    assert (one + other).at([Rank(0, 7)]) == {}
+    assert (one + other).survey.sizes == (400_000, 0)
+    assert (one + other + one).at([Rank(0, 7)]) == {}
+
+
+def test_many_ranks_are_not_guessed() -> None:
+    values, labels, run = many_parts(1.0, ordered=False)
+    request = Request.of(overlap="raise")
+    assert calibrate_parts(run, request, run.sample(4)) == calibrate_labelled(values, labels, request)
+    assert run.passes > 1
+
+
+def test_a_sample_with_something_wrong_leaves_it_to_the_pass_to_say_so() -> None:
+    run = Counted([[([0.1], [0])], [([np.nan], [1])], [([0.3], [2])], [([0.4], [1])]])
+    for place in range(4):
+        message = refusal(lambda: calibrate_parts(run, Request(), run.sample(place)))  # noqa: B023  (called at once)
+        assert message.startswith("labels of partition 2 must be 0 (normal) or 1 (anomalous), got 2")
 
 
 def runs(parts: list[list[Batch]]) -> Any:

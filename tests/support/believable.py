@@ -27,7 +27,8 @@ def belongs_together(certificate: Certificate) -> list[str]:
         budget = evidence.budget
         if (budget is None) != (threshold is None):
             wrong.append("a threshold without a budget")
-        if len(evidence.digest) != 16 or set(evidence.digest) - set("0123456789abcdef"):
+        digest = "0" * 16 if evidence.digest is None and evidence.n else str(evidence.digest)
+        if len(digest) != 16 or set(digest) - set("0123456789abcdef"):
             wrong.append("digest")
         if kept is not None and ceiling != (None if budget is None else budget.rate):
             wrong.append("a ceiling without evidence")

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 def binaries() -> Path | None:
     """Return the folder with initdb and postgres, the newest if there are several."""
@@ -22,9 +24,12 @@ def binaries() -> Path | None:
 
 
 @contextmanager
-def server(folder: Path) -> Iterator[Any]:
-    """Yield a connection to a fresh server, and stop that server afterwards."""
-    import psycopg
+def server() -> Iterator[Any]:
+    """Yield a connection to a fresh server, and stop that server afterwards; skip where there is none."""
+    folder = binaries()
+    if folder is None:
+        pytest.skip("PostgreSQL is not installed (Debian's package: postgresql)")
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 
     # the server refuses to run as root; the package has made a user for it
     account: dict[str, Any] = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}

@@ -61,11 +61,7 @@ def test_duckdb_agrees_with_the_rule_to_the_last_bit(rule: Thresholds) -> None:
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[Any]:
-    folder = postgres.binaries()
-    if folder is None:
-        pytest.skip("PostgreSQL is not installed (Debian's package: postgresql)")
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
-    with postgres.server(folder) as connection:
+    with postgres.server() as connection:
         yield connection
 
 

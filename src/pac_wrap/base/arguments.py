@@ -157,14 +157,17 @@ def _is_one_value(value: Any) -> bool:
 
 def _anomaly_mask(array: NDArray[Any], anomaly_label: object, name: str) -> NDArray[np.bool_]:
     mask = np.asarray(array == anomaly_label, dtype=bool)
-    others = array[~mask]
-    if others.size == 0:
-        return mask
     if anomaly_label == 1 or anomaly_label == -1:
         normal_label = 0 if anomaly_label == 1 else 1
-        strangers = others[np.asarray(others != normal_label, dtype=bool)]
+        # two comparisons of all are faster than one of some, which have to be picked
+        known = np.asarray(array == normal_label, dtype=bool)
+        known |= mask
+        strangers = array[:0] if known.all() else array[~known]
         rule = f"must be {normal_label} (normal) or {anomaly_label} (anomalous)"
     else:
+        others = array[~mask]
+        if others.size == 0:
+            return mask
         normal_label = others[0]
         strangers = others[np.asarray(others != normal_label, dtype=bool)]
         if array.dtype.kind == "O":  # None and NaN are no label

@@ -16,6 +16,7 @@ from pac_wrap.cli.options import (
     Label,
     MaxFnr,
     MaxFpr,
+    OverlapWord,
     Score,
     Tables,
     guarantee_of,
@@ -77,14 +78,7 @@ def calibrate(
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
-    overlap: Annotated[
-        Literal["abstain", "abstain-always", "raise", "hold-fnr", "hold-fpr", "algorithm1"],
-        typer.Option(
-            help="What is done where the classes overlap: leave points undecided, only if needed or always;"
-            " raise both ceilings as little as can be proved; hold one and certify the other rate; or the"
-            " paper's Algorithm 1."
-        ),
-    ] = "abstain",
+    overlap: OverlapWord = "abstain",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to save the certificate.")
     ] = None,

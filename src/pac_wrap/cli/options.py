@@ -7,7 +7,7 @@ from contextlib import suppress
 from glob import glob
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -44,6 +44,15 @@ DeltaFnr = Annotated[
 ]
 Confidence = Annotated[
     float | None, typer.Option(help="Confidence that both ceilings hold together, instead of the deltas.")
+]
+
+OverlapWord = Annotated[
+    Literal["abstain", "abstain-always", "raise", "hold-fnr", "hold-fpr", "algorithm1"],
+    typer.Option(
+        help="What is done where the classes overlap: leave points undecided, only if needed or always;"
+        " raise both ceilings as little as can be proved; hold one and certify the other rate; or the"
+        " paper's Algorithm 1."
+    ),
 ]
 
 

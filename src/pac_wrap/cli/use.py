@@ -1,4 +1,4 @@
-"""pac-wrap decide, sql, evaluate, verify and show: a certificate at work, and what it is worth."""
+"""pac-wrap decide, evaluate, verify and show: a certificate at work, and what it is worth."""
 
 import warnings
 from functools import partial
@@ -120,21 +120,6 @@ def _decide_csv(
         decide_files(
             certificate, files, cast(BinaryIO, out), score, "csv" if "csv" in options else "jsonl", delimiter
         )
-
-
-def sql(
-    certificate: CertificateFile,
-    score: Score = "score",
-    dialect: Annotated[Literal["duckdb", "postgres", "spark"], typer.Option(help="SQL dialect.")] = "duckdb",
-) -> None:
-    """Print the rule as an exact SQL expression that abstains on NaN and NULL.
-
-    Example: [bold]pac-wrap sql certificate.json --score score --dialect postgres[/bold]
-    """
-    from pac_wrap.method.certificate import Certificate
-    from pac_wrap.tables.sql import verdict_sql
-
-    typer.echo(verdict_sql(Certificate.load(certificate).rule, score, dialect))
 
 
 def evaluate(

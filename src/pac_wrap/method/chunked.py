@@ -1,7 +1,8 @@
 """Certificates of data that does not fit in memory: the same as in memory, from a few passes over it."""
 
 from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from functools import partial
+from typing import NamedTuple, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -10,10 +11,11 @@ from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.auc import auc, warn_if_upside_down
+from pac_wrap.ranks.guess import Guess, GuessedPasses
 from pac_wrap.ranks.memory import Ranked
-from pac_wrap.ranks.partitions import Partitions, RunPartitions
+from pac_wrap.ranks.partitions import Partitions, PartitionTask, RunPartitions
 from pac_wrap.ranks.passes import ChunkReader, Passes, RunPass
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.search import Bounds, Rank
 
 
 class _Counted(Protocol):
@@ -56,6 +58,13 @@ class Asked(Protocol[T_co]):
 
     def certify(self, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> T_co:
         """Return what two classes get."""
+
+
+class Sample(NamedTuple):
+    """One partition of several of much the same size: `run` gives a task to it alone."""
+
+    run: RunPartitions
+    parts: int
 
 
 def calibrate_chunks(
@@ -110,12 +119,12 @@ def certify_chunks(chunks: Callable[[], Iterable[tuple[ArrayLike, ArrayLike]]], 
     return certificate
 
 
-def calibrate_parts(run: RunPartitions, request: Asked[T]) -> T:
+def calibrate_parts(run: RunPartitions, request: Asked[T], sample: Sample | None = None) -> T:
     """Return the certificate of data that some engine holds in partitions: `run(task)` is one pass over it.
 
     It calls the task on every partition, wherever that lives, and returns the sum of what comes back, in
     any order. The certificate is that of `calibrate_labelled`, byte for byte; only the upside-down warning
-    rests on another AUC, `Survey.largest_auc`.
+    rests on another AUC, `Survey.largest_auc`. With a sample, one pass usually suffices.
 
     >>> parts = [[([0.1, 0.9], [0, 1])], [], [([0.2], [0]), ([0.3], [0])]]
     >>> def run(task):
@@ -123,16 +132,25 @@ def calibrate_parts(run: RunPartitions, request: Asked[T]) -> T:
     >>> calibrate_parts(run, Request()).normal.n
     3
     """
-    return calibrate_passes(Partitions(run, request.anomaly_label), request)
+    passes = Partitions(run, request.anomaly_label)
+    return calibrate_passes(passes, request, () if sample is None else _guessed(request, sample))
 
 
-def calibrate_passes(run: RunPass, request: Asked[T]) -> T:
+def _guessed(request: Asked[T], sample: Sample) -> Bounds:
+    """Return between which scores the sample puts the ranks that will be asked for."""
+    guess = Guess(partial(request.certify, score_type="float64"), sample.parts)
+    answer = sample.run(PartitionTask(guess, request.anomaly_label))
+    # what is wrong with it is said when all partitions are read
+    return answer.value[0] if answer.value is not None and answer.missing is None else ()
+
+
+def calibrate_passes(run: RunPass, request: Asked[T], guessed: Bounds = ()) -> T:
     """Return the certificate of data whose classes and NaN somebody else has seen to.
 
     `run(task)` calls `task(normal, anomalous)` with the float64 scores of every part and adds up what comes
-    back. A task with `bounds` needs no scores beyond them.
+    back. A task with `bounds` needs no scores beyond them. What lies between guessed bounds is found at once.
     """
-    passes = Passes(run)
+    passes = GuessedPasses(run, guessed) if guessed else Passes(run)
     certificate = _certify(request, passes)
     if all(passes.survey.sizes):
         warn_if_upside_down(passes.survey.largest_auc, *passes.survey.sizes)

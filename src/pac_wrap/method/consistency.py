@@ -48,9 +48,9 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
         yield f"the regime is {regime.value}, not {certificate.regime.value}"
 
 
-def digest_problems(name: str, n: int, digest: str) -> Iterator[str]:
-    """Yield that a text is no digest of n scores of a class."""
-    if not re.fullmatch(r"[0-9a-f]{16}", digest):
+def digest_problems(name: str, n: int, digest: str | None) -> Iterator[str]:
+    """Yield that a text is no digest of n scores of a class; None where none was taken."""
+    if digest is not None and not re.fullmatch(r"[0-9a-f]{16}", digest):
         yield f"{quoted(digest)} is not a digest of {name} scores: 16 hexadecimal digits"
     if not n and digest != _NO_SCORES:
         yield f"the digest of no {name} scores is {_NO_SCORES}, not {digest}"

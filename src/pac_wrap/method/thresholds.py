@@ -45,8 +45,9 @@ class Evidence:
     ----------
     n : int
         How many points there were.
-    digest : str
-        A digest of their scores, in any order; `verify` compares it.
+    digest : str or None
+        A digest of their scores, in any order; `verify` compares it. None where the scores stayed in a
+        database that cannot compute it.
     budget : Budget or None
         The error budget; None where nothing is promised.
     crossing : int or None
@@ -61,7 +62,7 @@ class Evidence:
     """
 
     n: int
-    digest: str
+    digest: str | None
     budget: Budget | None
     crossing: int | None
 

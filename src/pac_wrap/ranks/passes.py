@@ -3,6 +3,7 @@
 `Passes` asks, a `RunPass` answers: here `ChunkReader`, which reads chunks from a Python iteration.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil, inf, nextafter
@@ -23,14 +24,13 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import order_key
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.auc import spaced_positions
+from pac_wrap.ranks.auc import Pair, Spaced
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import Ranked, count_below
 from pac_wrap.ranks.search import BOTH, CHANGED, Rank, RankSearch, ScoreAtRank, Survey, survey
 
 # called with the normal and the anomalous scores of one piece of the data; what it returns can be added up
 PassTask = Callable[[Scores, Scores], Any]
-Pair = tuple[Scores, Scores]
 
 # chunks are put together up to this many scores, so that many small ones cost no more than a few large ones
 _BATCH: Final = 1 << 17
@@ -59,24 +59,18 @@ class CountBelow:
         return np.array([below, [normal.size, anomalous.size]], dtype=np.int64)
 
 
-class Passes:
-    """Both classes of some data, known through passes over it; the first is made at once."""
+class Known(ABC):
+    """Both classes of some data, of which ranks and counts are found out as they are asked for, and kept."""
 
-    def __init__(self, run: RunPass) -> None:
-        self._run = run
-        self.survey: Survey = run(survey)
+    def __init__(self, sizes: tuple[int, int], digests: tuple[str, str]) -> None:
+        self.sizes, self.digests = sizes, digests
         self._found: dict[Rank, ScoreAtRank] = {}
         self._counted: dict[int, tuple[int, int]] = {}
 
     @property
     def classes(self) -> tuple[Ranked, Ranked]:
-        """The normal and the anomalous scores; what is asked of them and not known yet costs a pass."""
-        return _RankedInPasses(self, 0), _RankedInPasses(self, 1)
-
-    @property
-    def score_type(self) -> ScoreType:
-        """The type of the scores."""
-        return self._run.score_type
+        """The normal and the anomalous scores; what is asked of them and not known yet is found out."""
+        return _RankedClass(self, 0), _RankedClass(self, 1)
 
     def score(self, rank: Rank) -> float:
         """Return the score at a rank."""
@@ -87,44 +81,76 @@ class Passes:
     def count_below(self, label: int, threshold: float) -> int:
         """Return how many scores of a class are less than the threshold."""
         wanted = order_key(threshold)
+        if threshold == -inf:
+            return 0
         for found in self._found.values():
             if wanted == order_key(found.score):
                 return found.below[label]
             if wanted == order_key(nextafter(found.score, inf)):
                 return found.below[label] + found.equal[label]
         if wanted not in self._counted:
-            below, sizes = self._run(CountBelow(threshold)).tolist()
-            if tuple(sizes) != self.survey.sizes:
-                raise InputError(CHANGED)
-            self._counted[wanted] = (below[0], below[1])
+            self._counted[wanted] = self.count(threshold)
         return self._counted[wanted][label]
 
     def find(self, ranks: Iterable[Rank]) -> None:
-        """Find the scores at some ranks, together in as few passes as one would take."""
-        search = RankSearch.begin(self.survey, (rank for rank in ranks if rank not in self._found))
+        """Find the scores at some ranks, together if that is cheaper than one by one."""
+        self._found |= self.search([rank for rank in ranks if rank not in self._found])
+
+    @abstractmethod
+    def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
+        """Return what is found at ranks that are not known yet."""
+
+    @abstractmethod
+    def count(self, threshold: float) -> tuple[int, int]:
+        """Return how many scores of each class are less than the threshold."""
+
+
+class Passes(Known):
+    """Both classes of some data, known through passes over it; the first is made at once."""
+
+    def __init__(self, run: RunPass, first: Survey | None = None) -> None:
+        self._run = run
+        self.survey: Survey = run(survey) if first is None else first
+        super().__init__(self.survey.sizes, self.survey.digests)
+
+    @property
+    def score_type(self) -> ScoreType:
+        """The type of the scores."""
+        return self._run.score_type
+
+    def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
+        """Return what is found at some ranks, together in as few passes as one would take."""
+        search = RankSearch.begin(self.survey, ranks)
         while not search.done:
             search = search.advance(self._run(search))
-        self._found |= search.found
+        return search.found
+
+    def count(self, threshold: float) -> tuple[int, int]:
+        """Return how many scores of each class are less than the threshold, in one pass."""
+        below, sizes = self._run(CountBelow(threshold)).tolist()
+        if tuple(sizes) != self.sizes:
+            raise InputError(CHANGED)
+        return below[0], below[1]
 
 
-class _RankedInPasses(Ranked):
+class _RankedClass(Ranked):
     """The scores of one class of the data."""
 
-    def __init__(self, passes: Passes, label: int) -> None:
-        self.size, self.digest = passes.survey.sizes[label], passes.survey.digests[label]
-        self._passes, self._label = passes, label
+    def __init__(self, known: Known, label: int) -> None:
+        self.size, self.digest = known.sizes[label], known.digests[label]
+        self._known, self._label = known, label
 
     def kth_smallest(self, k: int) -> float:
         """Return the k-th smallest score, counting from 1."""
-        return self._passes.score(Rank(self._label, k))
+        return self._known.score(Rank(self._label, k))
 
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
-        return self._passes.count_below(self._label, threshold)
+        return self._known.count_below(self._label, threshold)
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
         """Find the scores at some ranks of both classes, together in as few passes as one would take."""
-        self._passes.find(ranks)
+        self._known.find(ranks)
 
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
         """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""
@@ -132,7 +158,7 @@ class _RankedInPasses(Ranked):
         beyond = self.size + other.size
         if high < inf:
             beyond = sum(one.count_below(nextafter(high, inf)) for one in (self, other))
-        return self._passes.score(Rank(BOTH, below + max(1, ceil(share * (beyond - below)))))
+        return self._known.score(Rank(BOTH, below + max(1, ceil(share * (beyond - below)))))
 
 
 class Classes(NamedTuple):
@@ -186,7 +212,7 @@ class ChunkReader:
         self._chunks, self._anomaly_label = chunks, anomaly_label
         self._normal_label: Any = None
         self._last: Iterator[Any] | None = None
-        self._spaced: _Spaced | None = None
+        self._spaced: Spaced | None = None
         self._score_type: ScoreType | None = None
         self.passes = 0
 
@@ -204,7 +230,7 @@ class ChunkReader:
             if self._spaced is not None:
                 self._spaced.pick(pair)
         if isinstance(total, Survey):
-            self._spaced = _Spaced(total.sizes)
+            self._spaced = Spaced(total.sizes)
         return total
 
     def sample(self) -> Pair:
@@ -254,36 +280,6 @@ class ChunkReader:
                 self._normal_label = normal_label
             check_normal_labels(where, self._normal_label, normal_label, self._anomaly_label)
         return normal, anomalous
-
-
-class _Spaced:
-    """Picks evenly spaced scores of both classes while they go by in order."""
-
-    def __init__(self, sizes: tuple[int, int]) -> None:
-        self._positions = [spaced_positions(size) for size in sizes]
-        self._seen = [0, 0]
-        self._picked: tuple[list[Scores], list[Scores]] = ([np.empty(0)], [np.empty(0)])
-
-    @property
-    def whole(self) -> bool:
-        """Whether all scores have gone by."""
-        return all(
-            not positions.size or seen > positions[-1]
-            for seen, positions in zip(self._seen, self._positions, strict=True)
-        )
-
-    @property
-    def pair(self) -> Pair:
-        """The picked scores of both classes."""
-        return np.concatenate(self._picked[0]), np.concatenate(self._picked[1])
-
-    def pick(self, pair: Pair) -> None:
-        """Pick from the next scores of both classes, unless everything has gone by before."""
-        for label, scores in enumerate(pair):
-            positions, seen = self._positions[label], self._seen[label]
-            first, last = np.searchsorted(positions, [seen, seen + scores.size])
-            self._picked[label].append(scores[positions[first:last] - seen])
-            self._seen[label] = seen + scores.size
 
 
 def _concatenated(pairs: list[Pair]) -> Pair:

@@ -15,11 +15,11 @@ MODULUS: Final = 1 << 64
 # sign, exponent and four more bits: sixteen ranges between a number and its double
 BITS: Final = 16
 # xxhash64 of eight bytes: its primes, and what it starts with for seed 42
-_FIRST: Final = np.uint64(0x9E3779B185EBCA87)
-_SECOND: Final = np.uint64(0xC2B2AE3D27D4EB4F)
-_THIRD: Final = np.uint64(0x165667B19E3779F9)
-_FOURTH: Final = np.uint64(0x85EBCA77C2B2AE63)
-_START: Final = np.uint64(42 + 0x27D4EB2F165667C5 + 8)
+FIRST: Final = 0x9E3779B185EBCA87
+SECOND: Final = 0xC2B2AE3D27D4EB4F
+THIRD: Final = 0x165667B19E3779F9
+FOURTH: Final = 0x85EBCA77C2B2AE63
+START: Final = 42 + 0x27D4EB2F165667C5 + 8
 
 
 class Inside(NamedTuple):
@@ -142,17 +142,17 @@ class _Mixer:
 
     def add_bits(self, bits: Bits) -> None:
         """Add bits, which are overwritten."""
-        bits *= _SECOND
+        bits *= np.uint64(SECOND)
         self._turn(bits, 31)
-        bits *= _FIRST
-        bits ^= _START
+        bits *= np.uint64(FIRST)
+        bits ^= np.uint64(START)
         self._turn(bits, 27)
-        bits *= _FIRST
-        bits += _FOURTH
+        bits *= np.uint64(FIRST)
+        bits += np.uint64(FOURTH)
         self._fold(bits, 33)
-        bits *= _SECOND
+        bits *= np.uint64(SECOND)
         self._fold(bits, 29)
-        bits *= _THIRD
+        bits *= np.uint64(THIRD)
         self._fold(bits, 32)
         self.total = (self.total + int(bits.sum())) % MODULUS
 

@@ -8,7 +8,7 @@ A search is small, can be pickled, and is called with each piece of the data whe
 returns adds up in any order. Four passes suffice for 16 ranks, whatever the scores; two or three are usual.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final, NamedTuple
@@ -282,11 +282,17 @@ class RankSearch:
         for rank, place in self.wanted:
             one = self.ranges[place]
             first = [int(np.searchsorted(ordered, np.uint64(one.top << self.width))) for ordered in keys]
-            key = every[rank.label][rank.of(first) + rank.k - 1 - rank.of(one.below)]
-            left, right = (
-                [int(np.searchsorted(ordered, key, side)) for ordered in keys] for side in ("left", "right")
-            )
-            below = tuple(one.below[label] + left[label] - first[label] for label in (0, 1))
-            equal = tuple(right[label] - left[label] for label in (0, 1))
-            found[rank] = ScoreAtRank(from_order_key(int(key)), (below[0], below[1]), (equal[0], equal[1]))
+            found[rank] = score_among(every, rank, first, one.below)
         return RankSearch(0, (), (), found)
+
+
+def score_among(every: list[Bits], rank: Rank, first: Sequence[int], below: Sequence[int]) -> ScoreAtRank:
+    """Return what is at a rank, given sorted keys, of each class and of both, from which on they count.
+
+    `first` says for each class which key that is, and `below` how many scores lie below it.
+    """
+    key = every[rank.label][rank.of(first) + rank.k - 1 - rank.of(below)]
+    left, right = ([int(np.searchsorted(one, key, side)) for one in every[:2]] for side in ("left", "right"))
+    under = tuple(below[label] + left[label] - first[label] for label in (0, 1))
+    equal = tuple(right[label] - left[label] for label in (0, 1))
+    return ScoreAtRank(from_order_key(int(key)), (under[0], under[1]), (equal[0], equal[1]))

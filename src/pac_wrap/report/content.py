@@ -28,6 +28,7 @@ from pac_wrap.report.words import EvidenceRow, evidence_rows, explanations
 from pac_wrap.version import __version__
 
 _TABLES: Final = 10
+_NOT_TAKEN: Final = "not taken: the database could not compute it"
 _HEADER: Final = {"format": "pac-wrap report", "schema": 1}
 
 BREAKS: Final = (
@@ -193,8 +194,8 @@ def _versions(certificate: Certificate) -> tuple[tuple[str, str], ...]:
 
 def _digests(certificate: Certificate) -> tuple[tuple[str, str], ...]:
     return (
-        ("Normal scores", certificate.normal.digest),
-        ("Anomalous scores", certificate.anomalous.digest),
+        ("Normal scores", certificate.normal.digest or _NOT_TAKEN),
+        ("Anomalous scores", certificate.anomalous.digest or _NOT_TAKEN),
         ("Certificate (its checksum)", str(json.loads(certificate.to_json())["checksum"])),
     )
 

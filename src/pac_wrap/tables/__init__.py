@@ -1,1 +1,1 @@
-"""Files of scores through DuckDB: find, read, calibrate, decide, and the rule as SQL."""
+"""Files of scores through DuckDB, and tables that stay in their database: find, read, calibrate, decide."""

@@ -141,10 +141,11 @@ def not_a_number(score: str, value: object, row: int) -> InputError:
     return InputError(f"column {quoted(score)} must hold numbers, got {shown} in row {row:,}; fix that row")
 
 
-def missing_scores(score: str, count: int, rows: int, first: int) -> InputError:
+def missing_scores(score: str, count: int, rows: int, first: int | None = None) -> InputError:
     """Return the refusal of scores that are empty or NaN, when all rows have been seen."""
+    where = "" if first is None else f", the first in row {first:,}"
     return InputError(
-        f"{_missing(score)}, got {count:,} of {rows:,}, the first in row {first:,};"
+        f"{_missing(score)}, got {count:,} of {rows:,}{where};"
         " drop those rows or make the detector score them"
     )
 

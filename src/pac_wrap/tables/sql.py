@@ -10,8 +10,14 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Thresholds
 
-Dialect = Literal["duckdb", "postgres", "spark"]
-DIALECTS: Final = ("duckdb", "postgres", "spark")
+Dialect = Literal["duckdb", "postgres", "spark", "ansi"]
+DIALECTS: Final = ("duckdb", "postgres", "spark", "ansi")
+DOUBLE: Final[dict[Dialect, str]] = {
+    "duckdb": "DOUBLE",
+    "postgres": "DOUBLE PRECISION",
+    "spark": "DOUBLE",
+    "ansi": "DOUBLE PRECISION",
+}
 # DuckDB also takes 1_000, +-5 and nan(7) for numbers
 _STRANGE: Final = ("_", "+-", "(")
 
@@ -27,13 +33,15 @@ def quote_name(name: str, dialect: Dialect = "duckdb") -> str:
     return mark + name.replace(mark, 2 * mark) + mark
 
 
-def quote_text(text: str) -> str:
-    """Return a text as an SQL literal.
+def quote_text(text: str, dialect: Dialect = "duckdb") -> str:
+    """Return a text as an SQL literal for a dialect.
 
     >>> print(quote_text("it's"))
     'it''s'
     """
     _require_unicode(text)
+    if dialect == "spark":  # where two quotes in a row end one text and begin another
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -94,9 +102,21 @@ def without_case_sql(text: str, dialect: Dialect = "duckdb") -> str:
     return f"CASE WHEN {size}({text}) = length({text}) THEN lower({text}) ELSE {text} END"
 
 
-def one_of(text: str, values: Sequence[str]) -> str:
+def one_of(text: str, values: Sequence[str], dialect: Dialect = "duckdb") -> str:
     """Return the condition that a text is one of some values."""
-    return f"{text} IN ({', '.join(map(quote_text, values))})"
+    return f"{text} IN ({', '.join(quote_text(value, dialect) for value in values)})"
+
+
+def nan_sql(score: str, dialect: Dialect) -> str:
+    """Return the condition that a double is NaN."""
+    return {
+        # DuckDB's isnan trusts the statistics of a Parquet file, which leave NaN out; texts tell
+        "duckdb": f"CAST({score} AS VARCHAR) IN ('nan', '-nan')",
+        "postgres": f"{score} = CAST('NaN' AS {DOUBLE[dialect]})",
+        "spark": f"isnan({score})",
+        # some hold it equal to itself and greater than all numbers
+        "ansi": f"({score} <> {score} OR ({score} > 0 AND -{score} > 0))",
+    }[dialect]
 
 
 def verdict_sql(rule: Rule, column: str, dialect: Dialect = "duckdb") -> str:
@@ -145,14 +165,8 @@ def _case(
 ) -> str:
     check_choice("dialect", dialect, DIALECTS)
     name = quote_name(column, dialect)
-    double = "DOUBLE PRECISION" if dialect == "postgres" else "DOUBLE"
+    double = DOUBLE[dialect]
     score = f"CAST({name} AS {double})"
-    nan = {
-        # DuckDB's isnan trusts the statistics of a Parquet file, which leave NaN out; texts tell
-        "duckdb": f"CAST({score} AS VARCHAR) IN ('nan', '-nan')",
-        "postgres": f"{score} = CAST('NaN' AS {double})",
-        "spark": f"isnan({score})",
-    }[dialect]
-    lines = [f"WHEN {name} IS NULL OR {nan} THEN {missing}"]
+    lines = [f"WHEN {name} IS NULL OR {nan_sql(score, dialect)} THEN {missing}"]
     lines += [f"WHEN {score} {sign} {quote_number(value, double)} THEN {then}" for sign, value, then in cases]
     return "\n".join(["CASE", *(f"  {line}" for line in lines), f"  ELSE {otherwise}", "END"])
