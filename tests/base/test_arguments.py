@@ -93,7 +93,7 @@ def test_a_choice_passes() -> None:
     check_choice("relax_delta", np.False_, (True, False))
     check_choice("growth", np.str_("double"), ("linear", "double"))
     check_choice("growth", "double", ("linear", "double"))
-    check_choice("correction", None, ("share", None))
+    check_choice("correction", None, ("exact", None))
     check_choice("relax_delta", False, (True, False))
 
 

@@ -158,8 +158,8 @@ def test_algorithm_1_names_its_level_and_what_was_promised_instead() -> None:
     assert text["asked"].startswith("FPR <= 0.05 (")
     assert text["promised"].startswith(f"FPR <= {ceiling:.4g} (confidence 0.95), FNR <= {ceiling:.4g} (")
     assert text["rule"] == f"anomaly from {certificate.rule.anomaly_from!r} on, normal below"
-    reached = f"algorithm1: level {level + 1} reached of 10 fixed beforehand; delta "
-    assert text["overlap"] == f"{reached}shared equally among them, so the confidence survives the choice"
+    reached = f"algorithm1: level {level + 1} reached of 10 fixed beforehand;"
+    assert text["overlap"] == f"{reached} the choice is covered by delta"
     uncorrected = calibrate(NORMAL, NEAR, overlap=Algorithm1(correction=None))
     assert lines(uncorrected)["overlap"].endswith("so the confidence is not guaranteed")
 
@@ -251,7 +251,7 @@ OVERLAPS = st.one_of(
         growth=st.sampled_from(["linear", "double"]),
         raised=st.sampled_from(["both", "fpr", "fnr"]),
         relax_delta=st.booleans(),
-        correction=st.sampled_from(["share", None]),
+        correction=st.sampled_from(["exact", None]),
         position=st.floats(0.0, 1.0),
     ),
 )

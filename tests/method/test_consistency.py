@@ -87,7 +87,7 @@ FROM: dict[str, Certificate] = {
 
 
 ALGORITHM_1 = json.loads(FROM["relaxed"].to_json())["overlap"]
-BUDGET_OF_THE_FIRST = asdict(Budget.of(2000, 0.05, 0.005))
+BUDGET_OF_THE_FIRST = asdict(Budget.of(2000, 0.05, 0.03102))
 FIRST_LEVEL = asdict(Guarantee())
 AT_INF = {"normal_below": "inf", "anomaly_from": "inf"}
 AT_ZERO = {"normal_below": 0.0, "anomaly_from": 0.0}

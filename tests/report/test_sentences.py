@@ -80,7 +80,7 @@ def said(name: str) -> str:
             "relaxed",
             "false alarms went from 5 % to 25 %; the ceiling of missed anomalies went from 5 % to 25 %",
         ),
-        ("relaxed", "delta is shared equally among these promises"),
+        ("relaxed", "It was tried at a delta of"),
         ("less_confident", "the confidence on false alarms went from 95 % to 90.5 %"),
         ("less_confident", "promises with rising deltas of both sides"),
         ("uncorrected", "Delta was not corrected for the choice"),

@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from scipy.stats import beta, binom
 
 from pac_wrap import Algorithm1, Certificate, Guarantee
+from pac_wrap.method.strategies.ladder import fixed_level
 from statistical.claims import assert_at_most, assert_power, assert_rate
 from statistical.populations import Values, normal_scores
 from statistical.trials import Classes, budget, repeat, tail
+from support.ladder import fixed_failures
 from support.slow import slow_but
+from support.strategies import calibrate_quietly
 
 Growth = Literal["linear", "double"]
 Ceilings = Literal["both", "fpr", "fnr"]
@@ -99,29 +102,51 @@ def test_holding_one_side_is_exact_on_both(held: str) -> None:
 
 
 @pytest.mark.parametrize(("position", "loose"), [(0.0, "fpr"), (1.0, "fnr"), (0.5, "neither")])
-def test_relaxing_what_is_separated_uses_exactly_its_share_of_delta(position: float, loose: str) -> None:
+def test_relaxing_what_is_separated_uses_exactly_its_part_of_delta(position: float, loose: str) -> None:
     trials, n = 4_000, 100
-    levels = len(Algorithm1(step=0.4).levels(TENTH))
+    ceilings = tuple(level.max_fpr or 0.0 for level in Algorithm1(step=0.4).levels(TENTH))
     tau, max_fpr, max_fnr, _, _, level = repeat(
         SEPARATED, (n, n), TENTH, trials, certified, seed=6, overlap=Algorithm1(step=0.4, position=position)
     )
-    assert levels == 3
+    assert ceilings == (0.1, 0.5, 0.9)
     assert not level.any()
-    k = budget(n, 0.1, 0.1 / levels)
+    k = budget(n, 0.1, fixed_level(n, ceilings, 0.1))
     assert k is not None
-    share = tail(k, n, 0.1)
-    assert_power(trials, share, tail(k + 1, n, 0.1))
-    assert_power(trials, share, tail(k - 1, n, 0.1))
+    part = tail(k, n, 0.1)
+    assert_power(trials, part, tail(k + 1, n, 0.1))
+    assert_power(trials, part, tail(k - 1, n, 0.1))
     # tau sits on the threshold of one side, and far beyond that of the other
     for side, found in zip(("fpr", "fnr"), broken(SEPARATED, tau, max_fpr, max_fnr), strict=True):
-        assert_rate(int(found.sum()), trials, share if side == loose else 0.0)
+        assert_rate(int(found.sum()), trials, part if side == loose else 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", ["fpr", "fnr"])
+def test_the_worst_case_of_fixed_levels_is_attained(side: str) -> None:
+    """The other class has a single score: the failure is that of a constant c, and no caution is left."""
+    n, trials, strategy = 865, 2_000, Algorithm1(step=0.05, position=0.0 if side == "fpr" else 1.0)
+    ceilings = np.array([level.max_fpr for level in strategy.levels(Guarantee())])
+    level = fixed_level(n, tuple(ceilings), 0.05)
+    exact = fixed_failures(n, ceilings, level, ceilings)
+    c, expected = float(ceilings[exact.argmax()]), float(exact.max())
+    assert expected == pytest.approx(0.0448, abs=1e-4)
+    random, broken = np.random.default_rng(0), 0
+    for _ in range(trials):
+        scores = random.random(n)
+        classes = (scores, np.full(500, 1.0 - c)) if side == "fpr" else (np.full(500, c), scores)
+        found = calibrate_quietly(*classes, overlap=strategy)
+        if found.certified is not None:
+            tau = found.rule.anomaly_from
+            broken += (1.0 - tau if side == "fpr" else tau) > getattr(found.certified, f"max_{side}")
+    assert_rate(broken, trials, expected)
+    assert_power(trials, expected, 2 * expected)
 
 
 @pytest.mark.parametrize("relax_delta", [False, True], ids=["ceiling", "delta"])
 # the side that is raised comes closest to its ceiling where tau sits on its threshold
 @pytest.mark.parametrize(("ceilings", "position"), [("both", 0.5), ("fpr", 0.0), ("fnr", 1.0)])
 @pytest.mark.parametrize("growth", slow_but(1, ["linear", "double"]))
-def test_relaxing_with_a_shared_delta_keeps_the_promise(
+def test_relaxing_keeps_the_promise(
     growth: Growth, ceilings: Ceilings, relax_delta: bool, position: float
 ) -> None:
     trials = 1_200

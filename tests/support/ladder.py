@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from scipy.special import xlog1py
 from scipy.stats import beta, binom
 
+from support.strategies import exact_budget
+
 Floats = NDArray[np.float64]
 
 
@@ -36,6 +38,20 @@ def failures(n: int, first: int, ceilings: Floats, places: Floats) -> Floats:
         share = np.clip((ceilings[0] - places) / (1.0 - places), 0.0, 1.0)
         late = binom.cdf(first - i, n - i, share)
         total += binom.pmf(i, n, places) * np.where(ceilings[0] < places, 1.0, late)
+    return total
+
+
+def fixed_failures(n: int, ceilings: Floats, level: float, places: Floats) -> Floats:
+    """Return at each c how likely the first level whose budget covers the count below c fails: eq. (15)."""
+    total, before = np.zeros(places.size), -1
+    for ceiling in ceilings:
+        budget = exact_budget(n, float(ceiling), level)
+        if budget is None:
+            continue
+        share = np.clip((ceiling - places) / (1.0 - places), 0.0, 1.0)
+        for h in range(before + 1, budget + 1):
+            total += binom.pmf(h, n, places) * binom.cdf(budget - h, n - h, share)
+        before = budget
     return total
 
 

@@ -75,7 +75,7 @@ TEXTS: list[Any] = [
     "vacuous",
 ]
 TEXTS += [
-    "share",
+    "exact",
     "double",
     "fpr",
     "0" * 16,

@@ -59,7 +59,7 @@ def _calls(random: np.random.Generator) -> dict[str, Call]:
     scores, labels = np.concatenate([normal, anomalous]), np.repeat([0, 1], [80, 70])
     asked = Guarantee(0.1, 0.1)
     options: dict[str, Any] = {
-        "step": 0.1, "growth": "linear", "raised": "both", "relax_delta": False, "correction": "share",
+        "step": 0.1, "growth": "linear", "raised": "both", "relax_delta": False, "correction": "exact",
         "position": 0.5,
     }  # fmt: skip
     single = {"overlap": "algorithm1"}

@@ -107,7 +107,7 @@ def warnings_of(report: Report) -> Iterator[str]:
     if not certificate.overlap.proved and certificate.certified is not None:
         yield (
             "The confidence is not guaranteed: the promise was chosen on the points that certify it, and"
-            ' delta was not shared among the levels. Use correction="share", or hold one ceiling.'
+            ' delta was not corrected for that. Use correction="exact", or hold one ceiling.'
         )
     for rate in error_rates(certificate, report.metrics):
         if rate.exceeded and rate.measured is not None:

@@ -13,6 +13,7 @@ from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.interface import Claim, Outcome
+from pac_wrap.method.strategies.ladder import fixed_level
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.search import Rank
 from support.strategies import LARGEST, Floats, calibrate_quietly, guarantee, refusal, scores
@@ -26,7 +27,7 @@ raising = st.builds(
     growth=st.sampled_from(["linear", "double"]),
     raised=st.sampled_from(["both", "fpr", "fnr"]),
     relax_delta=st.booleans(),
-    correction=st.sampled_from(["share", None]),
+    correction=st.sampled_from(["exact", None]),
     position=st.floats(0.0, 1.0),
 )
 tied = st.lists(st.integers(0, 9), min_size=1, max_size=40).map(lambda x: np.array(x, dtype=np.float64))
@@ -114,16 +115,30 @@ def test_levels_start_at_what_is_asked_and_rise_below_1(guarantee: Guarantee, st
         assert last + (strategy.step if strategy.growth == "linear" else last) >= 1 - 1e-9
 
 
+def tried_at(
+    strategy: Algorithm1, levels: list[Guarantee], sizes: tuple[int, int]
+) -> list[tuple[float, float, float, float]]:
+    """Return the ceilings and deltas at which levels are tried, those of the FPR first."""
+
+    def side(name: str, n: int) -> list[tuple[float, float]]:
+        ceilings = [float(getattr(level, f"max_{name}")) for level in levels]
+        deltas = [float(getattr(level, f"delta_{name}")) for level in levels]
+        if strategy.correction is not None and name in raised_sides(strategy):
+            local = fixed_level(n, tuple(dict.fromkeys(ceilings)), deltas[0])
+            deltas = [delta / len(levels) if strategy.relax_delta else local for delta in deltas]
+        return list(zip(ceilings, deltas, strict=True))
+
+    return [(*fpr, *fnr) for fpr, fnr in zip(side("fpr", sizes[0]), side("fnr", sizes[1]), strict=True)]
+
+
 def first_separated(
-    normal: Floats, anomalous: Floats, levels: list[Guarantee], shares: dict[str, int]
+    normal: Floats, anomalous: Floats, tried: list[tuple[float, float, float, float]]
 ) -> tuple[int, float, float] | None:
     """Search the levels one by one, with thresholds read off the sorted scores."""
     high, low = sorted(normal, reverse=True), sorted(anomalous)
-    for number, level in enumerate(levels):
-        assert level.max_fpr is not None
-        assert level.max_fnr is not None
-        fp = error_budget(len(high), level.max_fpr, level.delta_fpr / shares["fpr"])
-        fn = error_budget(len(low), level.max_fnr, level.delta_fnr / shares["fnr"])
+    for number, terms in enumerate(tried):
+        fp = error_budget(len(high), *terms[:2])
+        fn = error_budget(len(low), *terms[2:])
         if fp is not None and fn is not None and high[fp] < low[fn]:
             return number, nextafter(high[fp], inf), low[fn]
     return None
@@ -136,8 +151,8 @@ def test_levels_without_a_budget_are_left_out_and_no_others(
     every, kept = strategy.levels(guarantee), strategy.levels(guarantee, (n, m))
 
     def feasible(first: int) -> bool:
-        """Whether level `first` has budgets when it shares delta with the levels above it only."""
-        count = len(every) - first if strategy.correction == "share" else 1
+        """Whether level `first` has budgets with its whole delta, or its part where the deltas are raised."""
+        count = len(every) - first if strategy.correction and strategy.relax_delta else 1
         shares = {side: count if side in raised_sides(strategy) else 1 for side in SIDES}
         level = every[first]
         assert level.max_fpr is not None
@@ -156,19 +171,20 @@ def test_the_first_level_that_separates_is_chosen(
     normal: Floats, anomalous: Floats, guarantee: Guarantee, strategy: Algorithm1
 ) -> None:
     levels = strategy.levels(guarantee, (len(normal), len(anomalous)))
-    shared = len(levels) if strategy.correction == "share" else 1
-    shares = {side: shared if side in raised_sides(strategy) else 1 for side in SIDES}
-    expected = first_separated(normal, anomalous, levels, shares)
+    terms = tried_at(strategy, levels, (len(normal), len(anomalous)))
+    expected = first_separated(normal, anomalous, terms)
     outcome = strategy.decide(guarantee, normal, anomalous)
     level_reached, count = reached(strategy, guarantee, outcome, normal, anomalous)
     assert count == len(levels)
     assert outcome.fpr is not None
     assert outcome.fnr is not None
     tried = levels[-1] if expected is None else levels[expected[0]]
-    assert (outcome.fpr.rate, outcome.fnr.rate) == (tried.max_fpr, tried.max_fnr)
+    found = outcome.fpr.rate, outcome.fpr.delta, outcome.fnr.rate, outcome.fnr.delta
+    assert found == terms[-1 if expected is None else expected[0]]
     # only the raised sides pay for the choice
-    assert outcome.fpr.delta == tried.delta_fpr / shares["fpr"]
-    assert outcome.fnr.delta == tried.delta_fnr / shares["fnr"]
+    for side, delta in (("fpr", outcome.fpr.delta), ("fnr", outcome.fnr.delta)):
+        if strategy.correction is None or side not in raised_sides(strategy):
+            assert delta == getattr(tried, f"delta_{side}")
     if expected is None:
         assert (outcome.certified, outcome.rule, level_reached) == (None, NOTHING, None)
     else:
@@ -182,9 +198,9 @@ def test_the_first_level_that_separates_is_chosen(
 
 
 @pytest.mark.parametrize("raised", ["both", "fpr", "fnr"])
-@pytest.mark.parametrize("correction", ["share", None])
+@pytest.mark.parametrize("correction", ["exact", None])
 def test_certified_delta_after_raising_ceilings_is_what_was_asked(
-    raised: Literal["both", "fpr", "fnr"], correction: Literal["share"] | None
+    raised: Literal["both", "fpr", "fnr"], correction: Literal["exact"] | None
 ) -> None:
     outcome, level = decided(Algorithm1(raised=raised, step=0.05, correction=correction), *overlapping())
     assert outcome.certified is not None
@@ -195,13 +211,13 @@ def test_certified_delta_after_raising_ceilings_is_what_was_asked(
     assert (outcome.certified.max_fnr == 0.05) == (raised == "fpr")
 
 
-def test_sharing_delta_costs_levels_against_the_papers_version() -> None:
+def test_a_theorem_costs_levels_against_the_papers_version() -> None:
     normal, anomalous = overlapping(60)
-    _, paper = decided(Algorithm1(step=0.05, correction=None), normal, anomalous)
-    _, shared = decided(Algorithm1(step=0.05), normal, anomalous)
+    _, paper = decided(Algorithm1(step=0.01, correction=None), normal, anomalous)
+    _, proved = decided(Algorithm1(step=0.01), normal, anomalous)
     assert paper is not None
-    assert shared is not None
-    assert shared > paper
+    assert proved is not None
+    assert proved > paper
 
 
 def nearly_separated() -> tuple[Floats, Floats]:
@@ -302,7 +318,7 @@ def test_where_nothing_can_be_certified_everything_is_abstained(normal: Floats, 
         ({"growth": "triple"}, ("growth must be one of 'linear', 'double'", "'triple'")),
         ({"raised": "none"}, ("raised must be one of 'both', 'fpr', 'fnr'", "'none'")),
         ({"relax_delta": 1}, ("relax_delta must be one of True, False", "1")),
-        ({"correction": "none"}, ("correction must be one of 'share', None", "'none'")),
+        ({"correction": "none"}, ("correction must be one of 'exact', None", "'none'")),
         ({"step": 0.0}, ("step must lie strictly between 0 and 1", "0.0")),
         ({"step": 1}, ("step must lie strictly between 0 and 1", "1")),
         ({"step": None}, ("step must lie strictly between 0 and 1", "None")),
@@ -347,8 +363,10 @@ def test_the_level_that_was_reached_is_told_by_its_budgets() -> None:
     assert level is not None
     levels = Algorithm1().levels(FIVE, claim.sizes)
     assert count == len(levels)
-    for number, other in enumerate(levels):
-        fpr, fnr = (Budget.of(400, one.ceiling, one.delta / count) for one in other.promises)
+    for number, (other, terms) in enumerate(
+        zip(levels, tried_at(Algorithm1(), levels, claim.sizes), strict=True)
+    ):
+        fpr, fnr = Budget.of(400, *terms[:2]), Budget.of(400, *terms[2:])
         found = replace(claim.found, fpr=fpr, fnr=fnr, certified=other)
         assert Algorithm1()._reached(replace(claim, found=found)) == (number, count)
         # nothing is certified of another level than that of the budgets
@@ -360,7 +378,8 @@ def test_no_level_reached_leaves_the_budgets_of_the_last() -> None:
     claim = calibrate_quietly(np.arange(300.0) + 1000.0, np.arange(300.0), overlap="algorithm1").claim
     assert list(Algorithm1().problems(claim)) == []
     levels = Algorithm1().levels(FIVE, claim.sizes)
-    fpr, fnr = (Budget.of(300, one.ceiling, one.delta / len(levels)) for one in levels[0].promises)
+    terms = tried_at(Algorithm1(), levels, claim.sizes)[0]
+    fpr, fnr = Budget.of(300, *terms[:2]), Budget.of(300, *terms[2:])
     first = replace(claim, found=replace(claim.found, fpr=fpr, fnr=fnr))
     assert "where no level is reached, the budgets are those of the last" in Algorithm1().problems(first)
     reached = replace(claim, found=replace(claim.found, certified=levels[-1]))
@@ -373,13 +392,15 @@ def test_what_algorithm_1_says_of_itself() -> None:
     assert Algorithm1().keeps == ()
     assert Algorithm1().proved
     assert not Algorithm1(correction=None).proved
-    assert "shares delta" in str(Algorithm1().needs_more_labels)
+    assert "only part of delta" in str(Algorithm1().needs_more_labels)
     assert Algorithm1().tried(FIVE, (2000, 2000)) == 10
-    assert Algorithm1().tried(FIVE, (2000, 30)) == 8
+    assert Algorithm1().tried(FIVE, (2000, 30)) == 9
     claim = calibrate_quietly(*overlapping(), overlap="algorithm1").claim
     first, second = Algorithm1().explanation(claim)
     assert "10 promises with rising ceilings of both sides were fixed beforehand" in first
-    assert "delta is shared equally" in second
+    assert second.startswith(
+        "It was tried at a delta of 0.03195 for the FPR and 0.03195 for the FNR, so that"
+    )
     paper = Algorithm1(correction=None, raised="fnr", relax_delta=True)
     claim = calibrate_quietly(*nearly_separated(), overlap=paper).claim
     first, second = paper.explanation(claim)
@@ -394,11 +415,9 @@ def test_every_level_names_its_ranks() -> None:
     levels = Algorithm1().levels(FIVE, (300, 200))
     found = list(Algorithm1().ranks(FIVE, (300, 200)))
     assert len(found) == 2 * len(levels)
-    for level, (fpr, fnr) in zip(levels, zip(found[::2], found[1::2], strict=True), strict=True):
-        budgets = [
-            Budget.of(n, promise.ceiling, promise.delta / len(levels)).errors
-            for promise, n in zip(level.promises, (300, 200), strict=True)
-        ]
+    tried = tried_at(Algorithm1(), levels, (300, 200))
+    for terms, (fpr, fnr) in zip(tried, zip(found[::2], found[1::2], strict=True), strict=True):
+        budgets = Budget.of(300, *terms[:2]).errors, Budget.of(200, *terms[2:]).errors
         assert budgets[0] is not None
         assert budgets[1] is not None
         assert (fpr, fnr) == (Rank(0, 300 - budgets[0]), Rank(1, budgets[1] + 1))

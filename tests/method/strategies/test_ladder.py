@@ -7,8 +7,8 @@ from scipy.special import betainccinv, betaincinv
 from scipy.stats import binom
 
 from pac_wrap.method.strategies import ladder as module
-from pac_wrap.method.strategies.ladder import Ladder, failure, local_level
-from support.ladder import failures, rungs, worst_failure
+from pac_wrap.method.strategies.ladder import Ladder, failure, fixed_failure, fixed_level, local_level
+from support.ladder import failures, fixed_failures, rungs, worst_failure
 from support.strategies import exact_budget
 
 CASES = [
@@ -31,13 +31,8 @@ def test_the_failure_is_the_supremum_of_the_sum_over_all_counts(
 ) -> None:
     level = local_level(n, asked, delta, top)
     ours, theirs = failure(n, asked, level, top), worst_failure(n, asked, level, top, between=40)
-    # the ends of the intervals are in the grid: what the code looks at, the grid looks at as well
-    assert theirs <= ours * (1.0 + 1e-9)
-    ladder = Ladder(n, asked, level, top)
-    ends = [ladder.ceiling(errors) for errors in range(ladder.first, ladder.last + 1)]
-    beyond_the_mode = all(end * (n - 1) >= ladder.first + i for i, end in enumerate(ends))
-    if beyond_the_mode:
-        assert ours == pytest.approx(theirs, rel=1e-6)
+    # the ceilings, which the code looks at, are in the grid; so are forty places between any two
+    assert ours == pytest.approx(theirs, rel=1e-6)
 
 
 @pytest.mark.parametrize(("n", "asked", "delta", "top"), CASES)
@@ -190,3 +185,65 @@ def test_extreme_requests_have_a_level_too(asked: float, delta: float) -> None:
     level = local_level(500, asked, delta, top)
     assert 0.0 < level <= delta
     assert failure(500, asked, level, top) <= delta
+
+
+def steps(step: float, start: float = 0.05) -> tuple[float, ...]:
+    return tuple(round(start + step * times, 12) for times in range(1000) if start + step * times < 0.9999)
+
+
+FIXED = [steps(0.1), steps(0.05), steps(0.3), steps(0.01, 0.3), (0.05, 0.1, 0.2, 0.4, 0.8), (0.2, 0.2001)]
+
+
+@pytest.mark.parametrize(("n", "tenths", "twentieths"), [(170, 0.03682, 0.03718), (865, 0.03133, 0.03166)])
+def test_the_reference_levels_of_fixed_ceilings(n: int, tenths: float, twentieths: float) -> None:
+    assert [fixed_level(n, steps(step), 0.05) for step in (0.1, 0.05)] == [tenths, twentieths]
+
+
+@pytest.mark.parametrize("ceilings", FIXED, ids=lambda ceilings: f"{len(ceilings)}-{ceilings[0]}")
+@pytest.mark.parametrize("delta", [0.01, 0.05, 0.4])
+@pytest.mark.parametrize("n", [3, 20, 59, 170])
+def test_the_failure_of_fixed_ceilings_is_the_supremum_over_all_places(
+    n: int, delta: float, ceilings: tuple[float, ...]
+) -> None:
+    level = fixed_level(n, ceilings, delta)
+    assert delta / len(ceilings) <= level <= delta
+    ends = np.array([0.0, *ceilings, 1.0])
+    inner = ends[:-1, np.newaxis] + np.diff(ends)[:, np.newaxis] * np.linspace(0.0, 1.0, 12)[1:-1]
+    for at in (level, 0.7 * delta):
+        found = fixed_failure(n, ceilings, at)
+        at_ceilings = fixed_failures(n, np.array(ceilings), at, np.array(ceilings)).max()
+        between = fixed_failures(n, np.array(ceilings), at, inner.ravel()).max()
+        assert between <= at_ceilings * (1.0 + 1e-9)
+        # what is left of the sum is bounded by one part in ten thousand of the level
+        assert at_ceilings <= found <= at_ceilings + 1.1e-4 * at
+    assert fixed_failure(n, ceilings, level) <= delta
+
+
+@pytest.mark.parametrize(("each", "excess"), [(8, 1.1), (32, 1.01)])
+@pytest.mark.parametrize("step", [0.3, 0.1, 0.02])
+def test_terms_between_those_computed_are_bounded_from_above(
+    monkeypatch: pytest.MonkeyPatch, step: float, each: int, excess: float
+) -> None:
+    exact = fixed_failure(2000, steps(step), 0.03)
+    monkeypatch.setattr(module, "_SUMMED", each * len(steps(step)))
+    found = fixed_failure(2000, steps(step), 0.03)
+    assert exact * (1.0 - 1e-9) <= found <= exact * excess
+
+
+def test_where_sums_take_too_long_each_ceiling_has_an_equal_share() -> None:
+    many = steps(0.003)
+    assert len(many) > 250
+    assert fixed_level(500, many, 0.05) == 0.05 / len(many)
+    assert fixed_level(10**8 + 1, steps(0.1), 0.05) == 0.05 / 10
+    # the bound has an error of its own, beside which such a delta is nothing
+    assert fixed_level(500, steps(0.1), 1e-11) == 1e-11 / 10
+    assert fixed_level(500, (0.05,), 0.123456789) == 0.123456789
+    assert fixed_level(0, steps(0.1), 0.05) == 0.05
+
+
+@pytest.mark.parametrize("n", [100_000, 100_000_000])
+def test_fixed_ceilings_take_less_than_half_a_second(n: int) -> None:
+    fixed_level.cache_clear()
+    started = time.process_time()
+    assert 0.027 < fixed_level(n, steps(0.1), 0.05) < 0.03
+    assert time.process_time() - started < 0.5

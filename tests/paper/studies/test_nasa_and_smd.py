@@ -18,7 +18,7 @@ from pac_wrap.paper.data.registry import ENTRIES
 from pac_wrap.paper.data.store import VARIABLE, cache_folder, locate
 from pac_wrap.paper.studies.printed import COLUMNS, NASA, SMD
 from pac_wrap.paper.studies.series_runs import SeriesRun, rate_rows, wrap_series
-from pac_wrap.paper.studies.study import Study
+from pac_wrap.paper.studies.study import Spread, Study
 from pac_wrap.series import Points, dependence, random_split, window_points
 from pac_wrap.series.splits import SeriesSplit
 from statistical.claims import assert_rate
@@ -97,7 +97,7 @@ def test_rates_have_the_printed_columns_and_a_row_for_each_split(
     titles = ["S-1"] if name == "nasa" else list(printed)
     assert list(dict.fromkeys(row["series"] for row in rows)) == titles
     assert {tuple(row) for row in rows} == {
-        ("series", "source", *COLUMNS, "eps, delta shared", "nothing kept")
+        ("series", "source", *COLUMNS, "eps, proved", "eps, raise", "nothing kept")
     }
     for title in titles:
         sources = [row["source"] for row in rows if row["series"] == title]
@@ -159,7 +159,11 @@ def test_means_and_ceilings_are_those_of_the_seeds(watched: dict[str, Watched], 
             assert isinstance(seed[column], Rate)
             assert row[column].mean == pytest.approx(seed[column].value, abs=1e-11)
             assert row[column].low == row[column].high == seed[column].value
-        assert row["eps"].mean == seed["eps"] <= seed["eps, delta shared"]
+        assert row["eps"].mean == seed["eps"] <= seed["eps, proved"]
+        for column in ("eps, proved", "eps, raise"):
+            kept = seed[column] < 1.0
+            assert row[column] == (Spread.over([seed[column]]) if kept else None)
+            assert EPS <= seed[column] <= 1.0
         assert round(10 * seed["eps"], 9) in range(1, 11)
 
 

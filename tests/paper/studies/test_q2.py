@@ -170,7 +170,7 @@ def test_a_held_fnr_is_exactly_its_ceiling_and_the_fpr_a_clopper_pearson_bound(w
         assert one.wrapped.singles["hold_fnr"].max_fpr == pytest.approx(bound, rel=1e-9)
 
 
-def test_relaxed_ceilings_lie_on_their_grid_and_sharing_delta_never_tightens_them(watched: Watched) -> None:
+def test_relaxed_ceilings_lie_on_their_grid_and_proving_never_tightens_them(watched: Watched) -> None:
     for one in watched.wrappings:
         singles = one.wrapped.singles
         assert list(singles) == list(STRATEGIES)
@@ -190,7 +190,7 @@ def test_the_summaries_are_those_of_the_splits(watched: Watched) -> None:
         if row["source"] == "printed":
             continue
         mine = [one for one in splits if (one["data"], one["detector"]) == (row["data"], "DevNet")]
-        sources = {"Algorithm 1": "relax, as printed", "delta shared": "relax", "raise": "raise"}
+        sources = {"Algorithm 1": "relax, as printed", "proved": "relax", "raise": "raise"}
         single = sources[row["source"]]
         for rate in ("FNR", "FPR"):
             for name in RATES:

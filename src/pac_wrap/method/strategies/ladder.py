@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainccinv, betaincinv, gammaln
+from scipy.special import betaincc, betainccinv, betaincinv, gammaln
 
-from pac_wrap.method.binomial import cdf
+from pac_wrap.method.binomial import cdf, error_budget
 from pac_wrap.method.bounds import upper_bound
 from pac_wrap.method.promise import Budget
 
@@ -19,6 +19,7 @@ Rungs = NDArray[np.float64]
 Bound = Callable[[Rungs], Any]
 
 _DIGITS: Final = 8
+_FIXED_DIGITS: Final = 4
 # what rounding may add to the failure, relative: doubles are good to 1e-11 here
 _ROUNDING: Final = 1e-9
 # the largest failure lies among the first rungs or the last, so the level is sought there, certified on all
@@ -30,6 +31,16 @@ _NEGLIGIBLE: Final = 1e-14
 # from so many rungs on ceilings are interpolated, to the last digits of a double
 _MANY: Final = 1 << 12
 _NODES: Final = 28
+# of ceilings that are fixed: beyond so many points, or so many of them, the sums take too long
+_MOST_POINTS: Final = 10**8
+_MOST_CEILINGS: Final = 250
+# terms that are computed of all sums together
+_SUMMED: Final = 1 << 11
+_FLAT: Final = 1e-12
+# what rounding may add to their failure: tails are good to 1e-11 here, and few are added
+_MARGIN: Final = 1e-10
+_REST: Final = 1e-4
+_ROUNDING_PER_POINT: Final = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +102,22 @@ def local_level(n: int, asked: float, delta: float, highest: float) -> float:
     >>> [round(local_level(n, 0.05, 0.05, 0.5), 4) for n in (170, 865, 2000)]
     [0.0328, 0.0409, 0.0439]
     """
-    exponent = floor(log10(delta)) + 1 - _DIGITS
+    found = _largest(delta, _DIGITS, lambda level: failure(n, asked, level, highest, _ENDS))
+    # once is the rule; the failure is not monotone in the level, as the first rung jumps
+    while not failure(n, asked, found, highest) <= delta:
+        found = _largest(0.999 * found, _DIGITS, lambda level: 0.0)
+    return found
+
+
+def _largest(delta: float, digits: int, failure: Callable[[float], float]) -> float:
+    """Return a level of so many digits, up to delta, whose failure is at most delta, by bisection; or 0."""
+    exponent = floor(log10(delta)) + 1 - digits
 
     def level(mantissa: int) -> float:
         return float(f"{mantissa}e{exponent}")
 
-    most = bisect_left(range(10**_DIGITS + 1), True, key=lambda one: level(one) > delta) - 1
-    found = bisect_left(
-        range(1, most + 1), True, key=lambda one: not failure(n, asked, level(one), highest, _ENDS) <= delta
-    )
-    # once is the rule; the failure is not monotone in the level, as the first rung jumps
-    while not failure(n, asked, level(found), highest) <= delta:
-        found -= ceil(found / 1000)
-    return level(found)
+    most = bisect_left(range(10**digits + 1), True, key=lambda one: level(one) > delta) - 1
+    return level(bisect_left(range(1, most + 1), True, key=lambda one: not failure(level(one)) <= delta))
 
 
 def failure(n: int, asked: float, level: float, highest: float, rungs: int | None = None) -> float:
@@ -152,6 +166,104 @@ def _failure_at(ladder: Ladder, start: int, stop: int) -> float:
             return float(found.max())
     # terms beyond those were left out
     return float(found.max()) if start + errors.size > last else inf
+
+
+@lru_cache(maxsize=64)
+def fixed_level(n: int, ceilings: tuple[float, ...], delta: float) -> float:
+    """Return the level at which the one chosen among fixed ceilings fails with a chance of at most delta.
+
+    It is the largest of four digits that bisection finds, eq. (15), or the equal share of delta.
+
+    >>> tenths = tuple(round(0.05 + 0.1 * number, 12) for number in range(10))
+    >>> [fixed_level(n, tenths, 0.05) for n in (170, 865)]
+    [0.03682, 0.03133]
+    """
+    share = delta / len(ceilings)
+    if n > _MOST_POINTS or not 1 < len(ceilings) <= _MOST_CEILINGS or delta < _MARGIN:
+        return share
+    return max(share, _largest(delta, _FIXED_DIGITS, lambda level: fixed_failure(n, ceilings, level)))
+
+
+def fixed_failure(n: int, ceilings: tuple[float, ...], level: float) -> float:
+    """Return an upper bound of the largest chance that the one chosen among fixed ceilings fails: eq. (15).
+
+    Where not too many counts matter it is that chance, up to a margin for rounding.
+    """
+    rates, errors = _distinct(n, ceilings, level)
+    if not errors.size:
+        return 0.0
+    found, rest = _cdf(errors, n, rates), 0.0
+    widest = np.maximum.accumulate(np.diff(errors)[::-1])[::-1]
+    for distance in range(1, errors.size):
+        size = errors.size - distance
+        found[:size] += _reached(n, rates, errors, distance)
+        # further still: few points between the two ceilings, and many below the first
+        few = _cdf(widest[distance:] - 1.0, n, rates[distance + 1 :] - rates[: size - 1])
+        many = 1.0 - _cdf(errors[distance:-1], n, rates[: size - 1])
+        rest = float(np.minimum(few, many).max(initial=0.0))
+        if rest < _REST * level:
+            break
+    return (float(found.max()) + rest) * (1.0 + _ROUNDING + _ROUNDING_PER_POINT * n) + _MARGIN
+
+
+def _distinct(n: int, ceilings: tuple[float, ...], level: float) -> tuple[Rungs, Rungs]:
+    """Return the ceilings that can be chosen, the lowest of each budget, and their budgets."""
+    lowest: dict[int, float] = {}
+    for ceiling in ceilings:
+        errors = error_budget(n, ceiling, level)
+        if errors is not None:
+            lowest.setdefault(errors, ceiling)
+    return np.array([*lowest.values()], dtype=np.float64), np.array([*lowest], dtype=np.float64)
+
+
+def _reached(n: int, rates: Rungs, errors: Rungs, distance: int) -> Rungs:
+    """Return an upper bound of G in eq. (15) for every pair of ceilings so far apart.
+
+    The terms are log-concave in the count below the first ceiling. Where they are many, some are computed,
+    and those between two of them lie below the tangents of both.
+    """
+    low, high, before, most = (
+        rates[:-distance],
+        rates[distance:],
+        errors[distance - 1 : -1],
+        errors[distance:],
+    )
+    between = (high - low) / (1.0 - low)
+    mean = (n - before) * between
+    # beyond these counts terms hardly matter: too many points between the two ceilings, or below the first
+    crowded = (most - before - mean + 9.0 * np.sqrt(mean)) / (1.0 - between) + 1.0
+    unlikely = n * low + 9.0 * np.sqrt(n * low) + 9.0 - before
+    length = np.clip(np.floor(np.minimum(crowded, unlikely)), 1.0, most - before) - 1.0
+    parts = int(min(length.max(), _SUMMED // low.size)) or 1
+    counts = before + 1.0 + np.floor(np.arange(parts + 1)[:, None] * length / parts)
+    chances = _cdf(most - counts, n - counts, between)
+    terms = chances * np.exp(
+        gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1)
+        + counts * np.log(low) + (n - counts) * np.log1p(-low)
+    )  # fmt: skip
+    with np.errstate(all="ignore"):  # far out, terms may vanish; then the left tangent stands alone
+        earlier = _cdf(most - counts + 1.0, n - counts + 1.0, between)
+        slopes = np.log(chances / earlier * (n - counts + 1.0) / counts * low / (1.0 - low))
+        steps = np.diff(counts, axis=0)
+        half = np.ceil(steps / 2.0)
+        left = terms[:-1] * _geometric(slopes[:-1], half)
+        right = terms[1:] * np.exp(-slopes[1:]) * _geometric(-slopes[1:], steps - half)
+        inner = np.fmin(left + right, terms[:-1] * _geometric(slopes[:-1], steps))
+        last = terms[-1] * _geometric(slopes[-1], most - counts[-1] + 1.0)
+    return np.asarray(
+        np.where(terms[:-1] > 0.0, inner, 0.0).sum(axis=0) + np.where(terms[-1] > 0.0, last, 0.0)
+    )
+
+
+def _geometric(slopes: Rungs, terms: Rungs) -> Rungs:
+    """Return 1 + x + x^2 + ..., so many terms, for x = exp(slope)."""
+    flat = np.abs(slopes) < _FLAT
+    return np.where(flat, terms * np.exp(_FLAT * terms), np.expm1(terms * slopes) / np.expm1(slopes))
+
+
+def _cdf(errors: Rungs, n: Any, rates: Rungs) -> Rungs:
+    """Return F(errors; n, rate) for many, errors being below n."""
+    return np.asarray(betaincc(errors + 1.0, n - errors, rates))
 
 
 def _ceilings(start: int, stop: int, n: int, level: float) -> Rungs:

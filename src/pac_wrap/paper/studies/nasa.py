@@ -132,15 +132,17 @@ def _setting(seeds: int, quick: bool) -> tuple[str, ...]:
         "An LSTM forecaster (Hundman et al. 2018: telemetry and commands in, absolute error smoothed) is"
         " trained on the training part of a channel. Every step of the test part is a point, except the"
         f" detector's warm-up; about {SHARE:.0%} of them calibrate. Ceilings and deltas {LEVEL}, Algorithm 1"
-        f" in steps of .1; seeds for network and split: {seeds}. Cells give the mean and the range over the"
-        " seeds.",
+        f" in steps of .1, as printed (*eps*) and where it is a theorem (*eps, proved*), and overlap raise up"
+        f" to .9 (*eps, raise*); seeds for network and split: {seeds}. Cells give the mean and the range over"
+        " the seeds.",
         f"*Random split*: the paper's. *Blocks*: time is cut into blocks of {BLOCK} steps, and test points"
         f" closer than {GAP} steps to a calibration point are left out. The detector looks back further than"
         " that, and a channel has one to three anomalies, so blocks still share some of both: no division of"
         " such a series makes its points independent. What the points are worth is the effective sample size"
         " of their errors at the thresholds, where there are errors; it is too large where few errors are"
         " allowed, because few errors show little. Where no level below 1 can be kept, every point is left"
-        " undecided; such seeds are counted (nothing kept) and are not in the means of *th*.",
+        " undecided; such seeds of the printed algorithm are counted (nothing kept) and are not in the means"
+        " of *th*. The mean of each *eps* is over the seeds in which it exists.",
         "The publishers scaled the telemetry by the range of its test part."
         + (" Quick run." if quick else ""),
     )

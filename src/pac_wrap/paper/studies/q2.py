@@ -14,8 +14,8 @@ from pac_wrap.paper.studies.printed import COLUMNS, Q2, as_meant
 from pac_wrap.paper.studies.scored import (
     LEVEL,
     PRINTED,
+    PROVED,
     RAISED,
-    SHARED,
     STRATEGIES,
     Wrapped,
     training_rows,
@@ -85,7 +85,7 @@ def run(
                 "celeba",
                 "DevNet on celeba: calibration scores and thresholds",
                 shown.certificate,
-                shown.singles[SHARED].certificate,
+                shown.singles[PROVED].certificate,
                 shown.normal,
                 shown.anomalous,
             ),
@@ -116,9 +116,9 @@ def _setting(seeds: int, quick: bool) -> tuple[str, ...]:
         " brackets, the range over the splits.",
         "*or*: the threshold of greatest F1 on the calibration part. *tt*: two thresholds with ceilings and"
         f" deltas {LEVEL}. *th*: one threshold by Algorithm 1 in steps of .1, once as printed and once with"
-        " delta shared among the levels, which makes it a theorem (docs/theory.md, Theorem 5). ERR is the"
+        " levels tried at a smaller delta, which makes it a theorem (docs/theory.md, Theorem 5). ERR is the"
         " share of all test points that are wrong with *th*, *eps* the ceiling that it reaches (as printed)"
-        " or certifies (delta shared). The line *raise* has one threshold by overlap raise instead, which"
+        " or certifies (proved). The line *raise* has one threshold by overlap raise instead, which"
         " keeps nearly all of delta (docs/theory.md, section 9)."
         " *ambiguity* is the share of points that two thresholds leave undecided.",
         "Gradient boosting (scikit-learn's, default settings) is trained on all labels of the training part,"
@@ -139,7 +139,7 @@ def _groups(runs: list[Wrapped], key: Callable[[Wrapped], Any]) -> Iterator[tupl
 def _rates(devnet: list[Wrapped]) -> Iterator[Row]:
     for data, runs in _groups(devnet, lambda one: one.data):
         yield {"data": data, "source": "printed", **as_meant(Q2[data]), "ambiguity": None}
-        for title, source in ((PRINTED, "Algorithm 1"), (SHARED, "delta shared"), (RAISED, "raise")):
+        for title, source in ((PRINTED, "Algorithm 1"), (PROVED, "proved"), (RAISED, "raise")):
             row: Row = {"data": data, "source": source}
             row |= {"FNR_or": _spread(runs, lambda one: one.original.fnr.value)}
             row |= {"FPR_or": _spread(runs, lambda one: one.original.fpr.value)}
@@ -193,7 +193,7 @@ def _kept(runs: list[Wrapped]) -> Iterator[Row]:
             "AUC": _spread(group, lambda one: one.auc),
             "FPR_tt above": sum(above(one.two, "fpr") for one in group),
             "FNR_tt above": sum(above(one.two, "fnr") for one in group),
-            "th significantly above": sum(one.singles[SHARED].broken for one in group),
+            "th significantly above": sum(one.singles[PROVED].broken for one in group),
             "raise significantly above": sum(one.singles[RAISED].broken for one in group),
             "hold_fnr significantly above": sum(one.singles["hold_fnr"].broken for one in group),
             "hold_fpr significantly above": sum(one.singles["hold_fpr"].broken for one in group),
@@ -220,16 +220,16 @@ def _findings(devnet: list[Wrapped], runs: list[Wrapped]) -> Iterator[str]:
         eps = {title: [one.singles[title].max_fpr for one in group] for title in STRATEGIES}
         target = dict(zip(COLUMNS, Q2[data], strict=True))["eps"]
         reached = sum(value <= target for value in eps[PRINTED])
-        shared = sum(value <= target for value in eps[SHARED])
+        proved = sum(value <= target for value in eps[PROVED])
         yield (
             f"{data}: the printed relaxed ceiling of {target:g} is reached in {reached} of {len(group)}"
-            f" splits by Algorithm 1 as printed, and in {shared} with delta shared among the levels."
+            f" splits by Algorithm 1 as printed, and in {proved} where it is a theorem."
         )
         raised = Spread.over(eps[RAISED])
         yield (
             f"{data}: raising as little as can be proved certifies {raised.mean:.3f} on average"
-            f" ({raised.low:.3f} to {raised.high:.3f}), where Algorithm 1 with delta shared certifies"
-            f" {Spread.over(eps[SHARED]).mean:.3f}."
+            f" ({raised.low:.3f} to {raised.high:.3f}), where Algorithm 1 certifies"
+            f" {Spread.over(eps[PROVED]).mean:.3f}."
         )
     count = sum(one.two.fpr.value > LEVEL for one in runs) + sum(one.two.fnr.value > LEVEL for one in runs)
     yield (

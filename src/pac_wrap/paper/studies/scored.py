@@ -40,11 +40,11 @@ DETECTORS: Final = ("isolation forest", "LOF")
 LEVEL: Final = 0.05
 ASKED: Final = Guarantee(LEVEL, LEVEL)
 PRINTED: Final = "relax, as printed"
-SHARED: Final = "relax"
+PROVED: Final = "relax"
 RAISED: Final = "raise"
 STRATEGIES: Final[dict[str, Overlap]] = {
     PRINTED: Algorithm1(correction=None),
-    SHARED: Algorithm1(),
+    PROVED: Algorithm1(),
     "relax, step .01": Algorithm1(step=0.01),
     RAISED: Raise(),
     "hold_fnr": Hold("fnr"),
@@ -187,6 +187,11 @@ class Single:
         """The certified ceiling of the FNR; 1 where nothing is certified."""
         certified = self.certificate.certified
         return 1.0 if certified is None or certified.max_fnr is None else certified.max_fnr
+
+    @property
+    def eps(self) -> float:
+        """The ceiling that both rates keep; 1 where nothing is certified."""
+        return max(self.max_fpr, self.max_fnr)
 
     @property
     def broken(self) -> bool:

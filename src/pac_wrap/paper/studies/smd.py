@@ -154,8 +154,9 @@ def _setting(count: int, seeds: int, quick: bool) -> tuple[str, ...]:
         " comparable across machines by the mean and the spread of its logarithm on the training part. A"
         " point is a window: the first 15 or 30 of every 60, 120 or 240 steps, with the largest score of its"
         f" steps, anomalous if any step is. {SHARE:.0%} of the windows calibrate. Ceilings and deltas"
-        f" {LEVEL}, Algorithm 1 in steps of .1, {seeds} seeds. Cells give the mean and the range over the"
-        " seeds.",
+        f" {LEVEL}, Algorithm 1 in steps of .1, as printed (*eps*) and where it is a theorem (*eps, proved*),"
+        f" and overlap raise up to .9 (*eps, raise*); {seeds} seeds. Cells give the mean and the range over"
+        " the seeds.",
         f"The copy of the data has the series of {len(smd_machines())} of 28 machines; the missing ones are"
         f" {absent}. The paper had all of them, so its sizes differ.",
         f"*Blocks*: {BLOCK:,} steps (a day), and a gap of {GAP} steps between calibration and test. Spacing"
