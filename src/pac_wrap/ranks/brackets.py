@@ -140,29 +140,36 @@ class Bracketed(Generic[T]):
             else:
                 return answer
 
-    def _open(self, asked: _Asked) -> dict[tuple[int, int], None]:
-        """Return the classes and origins of the cells that must be looked into, in the order of asking."""
+    def _open(self, asked: _Asked) -> list[_Chosen]:
+        """Return the cells that must be looked into, in the order of asking."""
         found: dict[tuple[int, int], None] = {}
         near = []
         for rank in asked.ranks:
             low, high = bounds(self._pair, rank)
-            if low < high:
+            if rank.label != BOTH and low < high:
                 near.append((low, high))
-                for label in (0, 1) if rank.label == BOTH else (rank.label,):
-                    found |= {(label, origin): None for origin in self._pair[label].open_within(low, high)}
+                found |= self._within(rank.label, low, high)
         for label, key in asked.below:
-            spread = self._pair[label]
-            found |= {(label, origin): None for origin in spread.open_around(key)}
+            found |= {(label, origin): None for origin in self._pair[label].open_around(key)}
             # a threshold that was guessed: it will turn out to lie somewhere in the range of its rank
             for low, high in near:
                 if low <= key <= high + 1:
-                    found |= {(label, origin): None for origin in spread.open_within(low, high)}
-        return found
-
-    def _narrow(self, wanted: Iterable[tuple[int, int]]) -> None:
-        """Look into some of the cells that are wanted: list their scores, or count those of smaller cells."""
+                    found |= self._within(label, low, high)
         ranges = [spread.ranges for spread in self._pair]
-        cells = [(label, origin, ranges[label][origin]) for label, origin in wanted]
+        # a rank among all scores is counted from thresholds, and may still move by what is open there
+        slack = sum(ranges[label][origin].scores for label, origin in found)
+        for rank in asked.ranks:
+            if rank.label == BOTH:
+                first, last = max(1, rank.k - slack), min(rank.k + slack, sum(self.sizes))
+                low, high = bounds(self._pair, Rank(BOTH, first))[0], bounds(self._pair, Rank(BOTH, last))[1]
+                found |= self._within(0, low, high) | self._within(1, low, high)
+        return [(label, origin, ranges[label][origin]) for label, origin in found]
+
+    def _within(self, label: int, low: int, high: int) -> dict[tuple[int, int], None]:
+        return {(label, origin): None for origin in self._pair[label].open_within(low, high)}
+
+    def _narrow(self, cells: list[_Chosen]) -> None:
+        """Look into some of the cells that are wanted: list their scores, or count those of smaller cells."""
         large = sorted((cell for cell in cells if cell[2].scores > _FEW), key=lambda cell: -cell[2].scores)
         number = (large or cells)[0][1] >> 32
         same = [cell for cell in large or cells if cell[1] >> 32 == number]
