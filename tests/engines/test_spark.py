@@ -146,7 +146,7 @@ def test_rows_stay_in_spark_and_little_reaches_the_driver(
         fetched.clear()
         found = spark.calibrate(frame(session, score=scores, label=labels).repartition(20))
         assert found.to_json() == calibrate_labelled(scores, labels).to_json()
-        assert len(fetched) == 3
+        assert len(fetched) <= 3
         for df, _ in fetched:
             assert "Python" not in df._jdf.queryExecution().toString()
         sizes.append(sum(rows.nbytes for _, rows in fetched))

@@ -71,6 +71,11 @@ def test_csv_files_of_any_name_and_dialect(session: Any, tmp_path: Path) -> None
         assert said == f"{rule}, such as {hidden[0]}; rename it"
 
 
+def test_a_label_may_have_any_characters(session: Any, tmp_path: Path) -> None:
+    files = [csv(tmp_path / "s.csv", names=["o\\k", "it's\\n"])]
+    assert certificate(files, anomaly_label="It's\\n") == WHOLE
+
+
 def test_a_label_may_be_named(session: Any, tmp_path: Path) -> None:
     files = [csv(tmp_path / "s.csv", names=["ok", "Fault"])]
     assert certificate(files, anomaly_label="FAULT") == WHOLE

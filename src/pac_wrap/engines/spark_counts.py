@@ -110,7 +110,7 @@ class SparkCounts:
     def _class(self) -> str:
         """The expression for the class of a row, or what is wrong with its label."""
         cases = [
-            f"WHEN label = {_literal(label, self._kind)} THEN {int(mark)}"
+            f"WHEN label = {literal(label, self._kind)} THEN {int(mark)}"
             for label, mark in self._labels.items()
         ]
         return f"CASE WHEN label IS NULL THEN {_NO_LABEL} {' '.join(cases)} ELSE {_STRANGE_LABEL} END"
@@ -190,7 +190,7 @@ def _usual(anomaly_label: object, kind: str) -> Sequence[Any]:
     )
 
 
-def _literal(label: Any, kind: str) -> str:
+def literal(label: Any, kind: str) -> str:
     """Return a label as an expression of its column's type; the bytes of a text need no escapes."""
     if isinstance(label, str):
         return f"CAST(X'{label.encode().hex()}' AS STRING)"
