@@ -198,8 +198,11 @@ def test_a_session_of_its_own_is_quiet_and_leaves_nothing_behind(tmp_path: Path)
     file = csv(tmp_path / "scores.csv")
     for folder in ("here", "temporary"):
         (tmp_path / folder).mkdir()
-    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
-    environment.pop("PYSPARK_PYTHON", None)
+    environment = {
+        **os.environ,
+        "TMPDIR": str(tmp_path / "temporary"),
+        "PYSPARK_PYTHON": "/there/is/no/python",
+    }
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, file],
         cwd=tmp_path / "here",
@@ -242,8 +245,6 @@ def builder(monkeypatch: pytest.MonkeyPatch) -> Builder:
     made = Builder()
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
     monkeypatch.setattr(SparkSession, "builder", made)
-    # set here, so that it is put back afterwards
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     return made
 
 

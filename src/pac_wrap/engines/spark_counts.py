@@ -11,15 +11,17 @@ import numpy as np
 from pac_wrap.base.arguments import ScoreType, as_anomaly_mask
 from pac_wrap.engines.frames import import_package
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.spread import Cells, Grid, Sample, Some
+from pac_wrap.ranks.spread import Cells, Grid, Piece, Sample, Some
 from pac_wrap.tables.sql import between, quote_number
 
 # rows in the sample
 _POINTS: Final = 1 << 14
 # what stands in place of a cell
 _NO_LABEL, _STRANGE_LABEL, _NO_SCORE = -3, -2, -1
-# a hash in three parts, each small enough to be added up 2^41 times without an overflow
-_BITS: Final = (22, 21, 21)
+# a hash in parts, small enough to be added up without an overflow: 2^31 times, or 2^41 times
+_BITS: Final = (32, 32), (22, 21, 21)
+# pieces of a grid that are spelled out; more would be too long for Java's compiler
+_SPELLED: Final = 8
 
 
 class SparkCounts:
@@ -31,17 +33,22 @@ class SparkCounts:
         self._kind = dict(pairs.dtypes)["label"]
         # labels that are known, and whether each marks an anomaly
         self._labels: dict[Any, bool] = {}
+        # about how many rows there are
+        self._rows = 0
         self._learn(_usual(anomaly_label, self._kind))
 
     def sample(self) -> Sample:
         """Return the scores of the rows that draw the smallest numbers.
 
-        In each partition a row that comes late must draw a small number to be looked at, so that few are
-        sorted; none that is among the smallest of all is lost.
+        A row that comes late must draw a small one to be looked at, so that few are sorted: its place counts
+        from the start of its partition, and more in later partitions. Where those are the largest by far,
+        the sample is a worse one.
         """
-        number = "monotonically_increasing_id() & 8589934591"
-        drawn = self._pairs.selectExpr("score", "label", "rand(0) AS drawn", f"1 + ({number}) AS row")
-        smallest = drawn.where(f"drawn * row < {_POINTS}").orderBy("drawn").limit(_POINTS)
+        place = "monotonically_increasing_id()"
+        drawn = self._pairs.selectExpr("score", "label", "rand(0) AS drawn", f"{place} AS place")
+        late = "drawn * (1 + (place & 8589934591))"
+        near = drawn.where(f"{late} * {late} * (1 + shiftright(place, 33)) < {_POINTS**2}")
+        smallest = near.orderBy("drawn").limit(_POINTS)
         rows = fetched(smallest.select("score", "label", "drawn"))
         labels = rows.column("label").combine_chunks().dictionary_encode()
         self._learn(label for label in labels.dictionary.to_pylist() if label is not None)
@@ -52,14 +59,16 @@ class SparkCounts:
         mark = marks[places]
         # as many draws as rows are below the greatest of them, so that says how many there are in all
         part = float(rows.column("drawn").to_numpy().max()) if rows.num_rows == _POINTS else 1.0
+        self._rows = int(rows.num_rows / part)
         return Sample((scores[known & ~mark], scores[known & mark]), part)
 
     def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
         """Return the cells that have scores, and the sums of hashes of both classes; refuse what is wrong."""
-        shifts = np.cumsum((0, *_BITS)).tolist()
+        widths = _BITS[self._rows >= 1 << 30]
+        shifts = [sum(widths[:place]) for place in range(len(widths))]
         sums = [
             f"sum(shiftrightunsigned(hash, {shift}) & {(1 << bits) - 1}) AS hash_{shift}"
-            for shift, bits in zip(shifts, _BITS, strict=False)
+            for shift, bits in zip(shifts, widths, strict=True)
         ]
         while True:
             rows = self._counted(self._numbered(grid).selectExpr("*", "xxhash64(score) AS hash"), sums)
@@ -79,7 +88,7 @@ class SparkCounts:
                 " detector score them"
             )
         hashes = [0, 0]
-        for shift in shifts[:-1]:
+        for shift in shifts:
             for number, part in zip(numbers.tolist(), rows.column(f"hash_{shift}").to_pylist(), strict=True):
                 hashes[number & 1] += part << shift
         return _cells(rows), (hashes[0], hashes[1])
@@ -145,38 +154,47 @@ def _cells(rows: Any) -> Cells:
     return Cells(numbers & 1, numbers >> 1, counts, least, greatest)
 
 
+def _pieces(grid: Grid) -> tuple[list[Piece], bool]:
+    """Return the pieces of a grid, that below the first knot included, and whether they are spelled out."""
+    pieces = [Piece(0.0, 0.0, 0, 1), *grid.pieces]
+    return pieces, sum(piece.cells > 1 for piece in pieces) <= _SPELLED
+
+
 def _piece(grid: Grid) -> str:
-    """Return the expression for the number of knots that are not above a score, found by halving."""
-
-    def halved(first: int, last: int) -> str:
-        if first == last:
-            return str(first)
-        middle = (first + last) // 2
-        knot = quote_number(grid.knots[middle])
-        return f"IF(score < {knot}, {halved(first, middle)}, {halved(middle + 1, last)})"
-
-    return halved(0, len(grid.knots))
+    """Return the expression for the number of a score's piece, which `_number` may need."""
+    pieces, spelled = _pieces(grid)
+    return "0" if spelled else _halved(grid.knots, [str(place) for place in range(len(pieces))])
 
 
 def _number(grid: Grid) -> str:
-    """Return the expression for twice the number of a score's cell, plus its class; `piece` must be known.
-
-    The arrays are constants to Spark; spelled out for each piece, the expression would be too long to be
-    compiled.
-    """
-    pieces = [*grid.pieces]
-    if not pieces:
-        return "class"
-    lows = _array(quote_number(low) for low in (0.0, *(piece.low for piece in pieces)))
-    scales = _array(quote_number(scale) for scale in (0.0, *(piece.scale for piece in pieces)))
-    firsts = _array(str(2 * first) for first in (0, *(piece.first for piece in pieces)))
-    lasts = _array(str(last) for last in (0, *(piece.cells - 1 for piece in pieces)))
-    step = f"least(floor((score - {lows}) * {scales}), {lasts})"
-    return f"({firsts} + class + IF({scales} = 0, 0, 2 * CAST({step} AS INT)))"
+    """Return the expression for twice the number of a score's cell, plus its class."""
+    pieces, spelled = _pieces(grid)
+    if spelled:
+        return f"(class + 2 * {_halved(grid.knots, [_cell(*map(_exact, piece)) for piece in pieces])})"
+    # the arrays are constants to Spark
+    columns = (f"array({', '.join(map(_exact, column))})[piece]" for column in zip(*pieces, strict=True))
+    return f"(class + 2 * {_cell(*columns)})"
 
 
-def _array(items: Iterable[str]) -> str:
-    return f"array({', '.join(items)})[piece]"
+def _cell(low: str, scale: str, first: str, cells: str) -> str:
+    """Return the expression for the number of a cell: that of `Piece`."""
+    if cells == "1":
+        return first
+    step = f"CAST(least(floor((score - {low}) * {scale}), {cells} - 1) AS INT)"
+    return f"({first} + IF({cells} = 1, 0, {step}))"
+
+
+def _halved(knots: Sequence[float], leaves: Sequence[str]) -> str:
+    """Return the expression that picks a leaf by the number of knots that are not above a score."""
+    if not knots:
+        return leaves[0]
+    middle = len(knots) // 2
+    below, above = _halved(knots[:middle], leaves), _halved(knots[middle + 1 :], leaves[middle + 1 :])
+    return f"IF(score < {quote_number(knots[middle])}, {below}, {above})"
+
+
+def _exact(number: float) -> str:
+    return quote_number(number) if isinstance(number, float) else str(number)
 
 
 def _usual(anomaly_label: object, kind: str) -> Sequence[Any]:

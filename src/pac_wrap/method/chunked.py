@@ -163,11 +163,12 @@ def calibrate_counted(counter: Counter, request: Asked[T]) -> T:
     """Return the certificate of data that an engine counts where it is; what is wrong there is refused.
 
     The certificate is that of `calibrate_labelled`, byte for byte; only the upside-down warning rests on
-    another AUC, `Bracketed.largest_auc`.
+    another AUC, that of the sample, and is as sure as so many points allow.
     """
     found = Bracketed(counter, lambda low, high: request.certify(low, high, counter.score_type))
-    if all(found.sizes):
-        warn_if_upside_down(found.largest_auc, *found.sizes)
+    drawn = found.sample.classes
+    if all(scores.size for scores in drawn):
+        warn_if_upside_down(auc(*drawn), *(scores.size for scores in drawn))
     return found.answer
 
 

@@ -33,12 +33,11 @@ from pac_wrap.ranks.spread import (
 )
 
 T = TypeVar("T")
-# standard deviations of a sample's rank on both sides; a miss only costs another round
-_MARGIN: Final = 4.0
-# edges of cells that are placed one by one: an engine compares each score with six of them
+# standard deviations of a sample's rank on both sides; a miss, once in 400 times, only costs another round
+_MARGIN: Final = 3.0
+# edges of cells that are placed one by one; an engine compares each score with six of them, by halving
 _KNOTS: Final = 48
-# evenly spaced edges of each class, which tell scores that are upside down
-_SPACED: Final = 8
+_GIVEN: Final = 4
 # cells between the edges, in all
 _CELLS: Final = 1 << 12
 _MOST_CELLS: Final = 1 << 17
@@ -92,14 +91,14 @@ class _Rehearsed(Ranked):
 
 
 class Bracketed(Generic[T]):
-    """What somebody makes of both classes of data that an engine counts: `answer` is exact.
+    """What somebody makes of both classes of data that an engine counts; `answer` is exact for any `sample`.
 
     `ask` is called with the classes until all that it asked for is known, first with guesses.
     """
 
     def __init__(self, counter: Counter, ask: Callable[[Ranked, Ranked], T]) -> None:
         self._counter = counter
-        sample = counter.sample()
+        self.sample = sample = counter.sample()
         guess = [Spread.estimated(scores, sample.part) for scores in sample.classes]
         asked = _Asked()
         # a guess may break a rule that the scores keep
@@ -111,18 +110,6 @@ class Bracketed(Generic[T]):
         self.sizes = self._pair[0].size, self._pair[1].size
         self._digests = as_digest(hash_sums[0]), as_digest(hash_sums[1])
         self.answer = self._settled(ask)
-
-    @property
-    def largest_auc(self) -> float:
-        """The largest AUC that goes with what is known; both classes must have scores.
-
-        See `Survey.largest_auc`: the AUC itself is no larger.
-        """
-        normal, anomalous = self._pair
-        up_to = np.concatenate([[0], normal.up_to])
-        ends = [np.searchsorted(normal.low, anomalous.high, side) for side in ("left", "right")]
-        outscored = (up_to[ends[0]] + up_to[ends[1]]) / 2.0
-        return float(anomalous.counts @ outscored / (float(normal.size) * anomalous.size))
 
     def _settled(self, ask: Callable[[Ranked, Ranked], T]) -> T:
         while True:
@@ -218,17 +205,14 @@ def _grid_around(pair: Pair, asked: _Asked, sample: Sample) -> Grid:
     ends = [end for low, high in brackets for end in (low, high + 1)]
     if len(ends) > _KNOTS:
         ends = [ends[place] for place in np.linspace(0, len(ends) - 1, _KNOTS).astype(int)]
-    knots = [*ends, *(key for _, key in list(asked.below)[:_SPACED])]
-    for spread in pair:
-        if spread.size:
-            ranks = {max(1, spread.size * step // _SPACED) for step in range(1, _SPACED)}
-            knots += [spread.guess(rank) for rank in ranks]
+    # a threshold that was given is asked for as it is
+    given = [key for _, key in asked.below if not any(low <= key <= high + 1 for low, high in brackets)]
     cells = min(max(_CELLS, 64 * len(asked.ranks)), _MOST_CELLS)
 
     def fine(low: int, high: int) -> bool:
-        return any(first <= low and high <= last + 1 for first, last in brackets)
+        return any(low <= last and first < high for first, last in brackets)
 
-    return Grid.of(knots, fine, cells)
+    return Grid.of([*ends, *given[:_GIVEN]], fine, cells)
 
 
 def _bracket(pair: Pair, rank: Rank, sample: Sample) -> tuple[int, int]:

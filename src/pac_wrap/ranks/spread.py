@@ -63,15 +63,18 @@ class Grid(NamedTuple):
     def of(cls, keys: Iterable[int], fine: Callable[[int, int], bool], cells: int) -> "Grid":
         """Return the grid with knots at some keys; the pieces that must be fine share so many cells.
 
-        One is all there can be where doubles are too close, or too far apart.
+        The others have one each, as have those whose ends are too close, or too far apart.
         """
         ordered = sorted({key for key in keys if LEAST < key <= GREATEST})
         knots = tuple(map(from_order_key, ordered))
         chosen = [fine(*pair) for pair in pairwise(ordered)]
         each = max(1, cells // max(1, sum(chosen)))
-        # a width of zero: two numbers that the processor takes for zero
-        fits = [0.0 < high - low < inf and each / (high - low) < inf for low, high in pairwise(knots)]
-        return cls(knots, tuple(each if all(both) else 1 for both in zip(chosen, fits, strict=True)))
+        found = []
+        for (low, high), one in zip(pairwise(knots), chosen, strict=True):
+            # a width of zero: two numbers that the processor takes for zero
+            fits = 0.0 < high - low < inf and each / (high - low) < inf
+            found.append(each if one and fits else 1)
+        return cls(knots, tuple(found))
 
 
 class Cells(NamedTuple):
