@@ -49,7 +49,7 @@ def beside(
     about: str,
     scale: Scale,
     adapter: ModuleType,
-    prepare: Callable[[list[str]], tuple[Action, Action, Action]],
+    prepare: Callable[[list[str]], tuple[Action, ...]],
     partitions: int,
     *,
     aim: Aim = AIM,
@@ -57,18 +57,20 @@ def beside(
 ) -> Result:
     """Return timings of a calibration beside the engine's aggregate, and what came to the driver.
 
-    `prepare` takes Parquet files and returns the calibration, the aggregate, and a pass that only counts.
+    `prepare` takes Parquet files and returns the calibration, the aggregate, and a pass of Python that only
+    counts, where rows go through Python.
     """
     comparisons: list[Comparison] = []
     measures: list[Measure] = []
     for size in sizes_of(scale):
         with labelled_files(size, "parquet", partitions) as paths:
-            certify, aggregate, count = prepare(paths)
+            certify, aggregate, *counts = prepare(paths)
             methods: dict[str, tuple[Role, Action]] = {
                 f"`{name}.calibrate`": ("ours", certify),
                 "the engine's aggregate": ("limit", aggregate),
-                "a pass of Python that counts": ("peer", count),
             }
+            for count in counts:
+                methods["a pass of Python that counts"] = "peer", count
             comparisons.append(compare("parquet", size, methods, scale, aim=aim))
             with answers(adapter, receives) as sent:
                 certify()
