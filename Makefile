@@ -96,7 +96,7 @@ $(VENV)/.deep: | $(VENV)/.dev
 	touch $@
 
 $(VENV)/.engines: $(INSTALL) | $(VENV)/.dev
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[spark,bench]"
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[connect,bench]"
 	touch $@
 
 $(BIN)/pip:

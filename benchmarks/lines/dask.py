@@ -26,7 +26,7 @@ def measure(scale: Scale) -> Result:
     frames: Any = import_module("dask.dataframe")
     adapter: Any = import_module("pac_wrap.engines.dask")
 
-    def prepare(paths: list[str]) -> tuple[Action, Action, Action]:
+    def prepare(paths: list[str]) -> tuple[Action, ...]:
         frame = frames.read_parquet(paths)
         return (
             partial(adapter.calibrate, frame, score="s", label="y"),

@@ -27,17 +27,20 @@ def sizes_of(scale: Scale) -> tuple[int, ...]:
 
 
 @contextmanager
-def answers(adapter: ModuleType) -> Iterator[list[int]]:
-    """Yield the list to which the bytes of every answer that reaches the driver are added."""
+def answers(adapter: ModuleType, function: str) -> Iterator[list[int]]:
+    """Yield the list to which the bytes of every answer that reaches the driver are added.
+
+    `function` is that of the adapter's through which all answers come.
+    """
     sizes: list[int] = []
-    run: Callable[..., Any] = adapter.sum_over_partitions
+    run: Callable[..., Any] = getattr(adapter, function)
 
     def watched(*arguments: Any) -> Any:
         part = run(*arguments)
         sizes.append(len(pickle.dumps(part)))
         return part
 
-    with patch.object(adapter, "sum_over_partitions", watched):
+    with patch.object(adapter, function, watched):
         yield sizes
 
 
@@ -46,25 +49,30 @@ def beside(
     about: str,
     scale: Scale,
     adapter: ModuleType,
-    prepare: Callable[[list[str]], tuple[Action, Action, Action]],
+    prepare: Callable[[list[str]], tuple[Action, ...]],
     partitions: int,
+    *,
+    aim: Aim = AIM,
+    receives: str = "sum_over_partitions",
 ) -> Result:
     """Return timings of a calibration beside the engine's aggregate, and what came to the driver.
 
-    `prepare` takes Parquet files and returns the calibration, the aggregate, and a pass that only counts.
+    `prepare` takes Parquet files and returns the calibration, the aggregate, and a pass of Python that only
+    counts, where rows go through Python.
     """
     comparisons: list[Comparison] = []
     measures: list[Measure] = []
     for size in sizes_of(scale):
         with labelled_files(size, "parquet", partitions) as paths:
-            certify, aggregate, count = prepare(paths)
+            certify, aggregate, *counts = prepare(paths)
             methods: dict[str, tuple[Role, Action]] = {
                 f"`{name}.calibrate`": ("ours", certify),
                 "the engine's aggregate": ("limit", aggregate),
-                "a pass of Python that counts": ("peer", count),
             }
-            comparisons.append(compare("parquet", size, methods, scale, aim=AIM))
-            with answers(adapter) as sent:
+            for count in counts:
+                methods["a pass of Python that counts"] = "peer", count
+            comparisons.append(compare("parquet", size, methods, scale, aim=aim))
+            with answers(adapter, receives) as sent:
                 certify()
         measures.append(Measure(f"{size:,} rows", "passes", len(sent), ""))
         measures.append(Measure(f"{size:,} rows", "largest answer to the driver", max(sent) / MB, "MB", SENT))

@@ -2,32 +2,22 @@
 
 import os
 import shutil
-import sys
-from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from typing import Any
-from unittest.mock import patch
 
 from benchmarks.lines.engines import beside
 from benchmarks.peers import missing
-from benchmarks.record import Result, SkipError
+from benchmarks.record import Aim, Result, SkipError
 from benchmarks.timing import Action, Scale
 
 PARTITIONS = 16
+AIM = Aim("<=", 5.0)
 ABOUT = """\
 Spark in local mode with all processors, its session already started, on {partitions} Parquet files. The
 limit is Spark's own aggregate over the same frame: `max(s + 0)` and `sum(y + 0)`, which reads both columns
-once and never leaves the JVM. Ours hands rows to Python workers through Arrow; beside it stands one pass
-that hands all rows to Python, which only counts them. An answer is what one pass sends to the driver, as
-pickled bytes."""
-
-
-def counted(batches: Iterator[Any]) -> Iterator[Any]:
-    """Yield the number of rows of one partition, having received them all."""
-    pyarrow: Any = import_module("pyarrow")
-    rows = sum(batch.num_rows for batch in batches)
-    yield pyarrow.RecordBatch.from_arrays([pyarrow.array([rows])], names=["rows"])
+once and never leaves the JVM; nor do the rows of ours, but for those that are sent to the driver. An answer
+is what one job sends there, as pickled bytes."""
 
 
 def measure(scale: Scale) -> Result:
@@ -38,6 +28,7 @@ def measure(scale: Scale) -> Result:
         raise SkipError("there is no Java")
     sql: Any = import_module("pyspark.sql")
     adapter: Any = import_module("pac_wrap.engines.spark")
+    counts: Any = import_module("pac_wrap.engines.spark_counts")
     builder = sql.SparkSession.builder.master("local[*]").appName("pac-wrap benchmarks")
     settings = {
         "spark.ui.enabled": "false",
@@ -50,19 +41,18 @@ def measure(scale: Scale) -> Result:
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with patch.dict(os.environ, {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}):
-        session = builder.getOrCreate()
+    session = builder.getOrCreate()
 
-        def prepare(paths: list[str]) -> tuple[Action, Action, Action]:
-            frame = session.read.parquet(*paths)
-            return (
-                partial(adapter.calibrate, frame, score="s", label="y"),
-                lambda: frame.selectExpr("max(s + 0)", "sum(y + 0)").collect(),
-                lambda: frame.mapInArrow(counted, "rows long").collect(),
-            )
+    def prepare(paths: list[str]) -> tuple[Action, ...]:
+        frame = session.read.parquet(*paths)
+        return (
+            partial(adapter.calibrate, frame, score="s", label="y"),
+            lambda: frame.selectExpr("max(s + 0)", "sum(y + 0)").collect(),
+        )
 
-        partitions = scale.pick(2, PARTITIONS, PARTITIONS)
-        try:
-            return beside("spark", ABOUT.format(partitions=partitions), scale, adapter, prepare, partitions)
-        finally:
-            session.stop()
+    partitions = scale.pick(2, PARTITIONS, PARTITIONS)
+    about = ABOUT.format(partitions=partitions)
+    try:
+        return beside("spark", about, scale, counts, prepare, partitions, aim=AIM, receives="fetched")
+    finally:
+        session.stop()

@@ -20,10 +20,8 @@ from pac_wrap import (
     UpsideDownWarning,
     anomaly_scores,
 )
-from pac_wrap.engines import spark
+from pac_wrap.engines import spark, spark_counts
 from pac_wrap.method.calibrate import calibrate_labelled
-from pac_wrap.ranks.partitions import PartitionAnswer, PartitionTask
-from pac_wrap.ranks.search import survey
 from pac_wrap.tables.sql import quote_name
 from support import sparksession
 from support.datafolder import needs
@@ -123,25 +121,113 @@ def test_decimals_are_the_nearest_doubles(session: Any, labelled: Any) -> None:
     assert spark.calibrate(df) == calibrate_labelled(cents / 100, labelled[1])
 
 
-def test_the_driver_receives_one_row_whatever_the_rows_and_partitions(
-    session: Any, labelled: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    received: list[list[bytes]] = []
-    collect = type(frame(session, score=[0.0])).collect
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Note every frame that reaches the driver, with its rows."""
+    noted: list[Any] = []
+    fetch = spark_counts.fetched
 
-    def noted(self: Any) -> Any:
-        rows = collect(self)
-        received.append([row.answer for row in rows])
+    def watched(df: Any) -> Any:
+        rows = fetch(df)
+        noted.append((df, rows))
         return rows
 
-    monkeypatch.setattr(type(frame(session, score=[0.0])), "collect", noted)
-    for times, partitions in ((1, 2), (30, 20)):
+    monkeypatch.setattr(spark_counts, "fetched", watched)
+    return noted
+
+
+def test_rows_stay_in_spark_and_little_reaches_the_driver(
+    session: Any, labelled: Any, fetched: list[Any]
+) -> None:
+    sizes = []
+    for times in (20, 80):
         scores, labels = (np.tile(column, times) for column in labelled)
-        df = frame(session, score=scores, label=labels).selectExpr("score", "label").repartition(partitions)
-        spark.sum_over_partitions(df, PartitionTask(survey, 1))
-    small, large = received
-    assert len(small) == len(large) == 1
-    assert len(large[0]) < 2 * len(small[0]) < 50_000
+        scores = scores + np.random.default_rng(times).normal(0, 0.01, scores.size)
+        fetched.clear()
+        found = spark.calibrate(frame(session, score=scores, label=labels).repartition(20))
+        assert found.to_json() == calibrate_labelled(scores, labels).to_json()
+        assert len(fetched) <= 3
+        for df, _ in fetched:
+            assert "Python" not in df._jdf.queryExecution().toString()
+        sizes.append(sum(rows.nbytes for _, rows in fetched))
+    assert sizes[1] < 1.5 * sizes[0] < 2**21
+
+
+@pytest.mark.parametrize("share", [0.3, 0.97])
+def test_a_score_that_most_rows_share_is_not_listed(session: Any, share: float, fetched: list[Any]) -> None:
+    df = session.range(0, 400_000, 1, 4).selectExpr(
+        f"IF(rand(1) < {share}, 0.5D, rand(2) + 0.2D * (id % 2)) AS score", "id % 2 AS label"
+    )
+    rows = df.toArrow()
+    whole = calibrate_labelled(rows.column("score").to_numpy(), rows.column("label").to_numpy())
+    fetched.clear()
+    assert spark.calibrate(df).to_json() == whole.to_json()
+    assert sum(rows.num_rows for _, rows in fetched) < 40_000
+
+
+def test_a_rare_class_that_no_sample_shows(session: Any) -> None:
+    df = session.range(0, 300_000, 1, 4).selectExpr(
+        "id * 1.0D AS score", "IF(id % 100000 = 7, 'rare', 'usual') AS text", "id % 100000 = 7 AS label"
+    )
+    scores = np.arange(300_000.0)
+    labels = scores % 100_000 == 7
+    whole = calibrate_labelled(scores, labels).to_json()
+    assert spark.calibrate(df).to_json() == whole
+    # the labels of anomalies, or of normal points, are found out late
+    assert spark.calibrate(df, label="text", anomaly_label="rare").to_json() == whole
+    turned = calibrate_labelled(-scores, ~labels).to_json()
+    df = df.selectExpr("-score AS score", "NOT label AS label", "text")
+    assert spark.calibrate(df, label="text", anomaly_label="usual").to_json() == turned
+
+
+def test_a_frame_that_changes_between_two_jobs_is_refused(session: Any) -> None:
+    from pyspark.sql.functions import expr
+
+    df = session.range(0, 200_000, 1, 4).withColumn("label", expr("id % 2"))
+    changing = df.withColumn("score", expr("abs(hash(id, current_timestamp())) + label"))
+    assert "scores changed between two passes" in refusal(lambda: spark.calibrate(changing))
+
+
+def generated(seed: int) -> tuple[Any, Any]:
+    """Return scores and labels with ties, atoms, infinities and tiny numbers; a class may be empty."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.choice([1, 2, 7, 60, 700]))
+    scores = rng.choice(
+        [
+            rng.normal(size=size),
+            rng.normal(size=size).round(1),
+            rng.choice(TIED, size),
+            rng.standard_cauchy(size) * 10.0 ** rng.integers(-310, 300),
+        ]
+    )
+    return scores, (rng.random(size) < rng.choice([0.0, 0.1, 0.5, 1.0])).astype(np.int64)
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.filterwarnings("ignore::pac_wrap.errors.UpsideDownWarning")
+def test_generated_scores_with_and_without_ansi_mode(session: Any, ansi: str) -> None:
+    before = session.conf.get("spark.sql.ansi.enabled")
+    session.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        for seed in range(12):
+            scores, labels = generated(seed)
+            options = [*RULES.values()][seed % len(RULES)]
+            df = frame(session, score=scores, label=labels)
+            whole = calibrate_labelled(scores, labels, **options)
+            assert spark.calibrate(df, **options).to_json() == whole.to_json(), seed
+    finally:
+        session.conf.set("spark.sql.ansi.enabled", before)
+
+
+@pytest.mark.parametrize("few", [4, 200])
+def test_rounds_of_every_kind(session: Any, labelled: Any, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_counts, "_POINTS", 100)
+    monkeypatch.setattr("pac_wrap.ranks.brackets._FEW", few)
+    monkeypatch.setattr("pac_wrap.ranks.brackets._CELLS", 12)
+    df = frame(session, 3, score=labelled[0], label=labelled[1]).cache()
+    for overlap in ("abstain", "raise"):
+        whole = calibrate_labelled(*labelled, overlap=overlap)
+        assert spark.calibrate(df, overlap=overlap).to_json() == whole.to_json()
 
 
 def test_no_rows_at_all(session: Any) -> None:
@@ -149,22 +235,42 @@ def test_no_rows_at_all(session: Any) -> None:
     assert "both empty" in refusal(lambda: spark.calibrate(empty))
     nothing = session.createDataFrame([], "score double, label int")
     assert "both empty" in refusal(lambda: spark.calibrate(nothing))
-    part = spark.sum_over_partitions(nothing, PartitionTask(survey, 1))
-    assert isinstance(part, PartitionAnswer)
-    assert part.value.sizes == (0, 0)
 
 
-def test_missing_scores_and_labels_are_counted_and_the_partition_is_named(session: Any) -> None:
+def test_missing_scores_and_labels_are_counted(session: Any) -> None:
     ids = np.arange(400)
     scores: list[float | None] = [float(i) for i in ids]
     scores[310], scores[320], scores[330] = None, nan, None
     df = frame(session, 4, id=ids, score=scores, label=ids % 2)
     message = refusal(lambda: spark.calibrate(df))
-    assert message.startswith("scores must not be empty or NaN, got 3 of ")
-    assert " in partition 3; drop those rows" in message
+    assert message.startswith("scores must not be empty or NaN, got 3 of 400; drop those rows or make")
     df = df.selectExpr("id * 1.0D AS score", "IF(id < 5 OR id > 398, NULL, label) AS label")
     message = refusal(lambda: spark.calibrate(df))
-    assert message.startswith("labels of partition 0 must not be missing, got 5 of ")
+    assert message == "labels must not be missing, got 6 of 400; drop those rows"
+    none = df.selectExpr("CAST(NULL AS DOUBLE) AS score", "CAST(NULL AS INT) AS label")
+    assert "labels must not be missing, got 400 of 400" in refusal(lambda: spark.calibrate(none))
+
+
+@pytest.mark.parametrize("anomaly_label", ['it\'s \\b "q" \u00e9\n', "", "%"])
+def test_labels_may_be_any_text(session: Any, labelled: Any, anomaly_label: str) -> None:
+    names = np.array(["\\n", anomaly_label], dtype=object)[labelled[1]]
+    df = frame(session, score=labelled[0], label=names)
+    certificate = spark.calibrate(df, anomaly_label=anomaly_label)
+    assert certificate == calibrate_labelled(labelled[0], names, anomaly_label=anomaly_label)
+
+
+@pytest.mark.parametrize("kind", ["TINYINT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(9, 3)", "BOOLEAN"])
+def test_labels_may_be_numbers_of_any_type(session: Any, labelled: Any, kind: str) -> None:
+    df = frame(session, score=labelled[0], y=labelled[1]).selectExpr("score", f"CAST(y AS {kind}) AS label")
+    whole = calibrate_labelled(*labelled)
+    assert spark.calibrate(df) == whole
+    assert spark.calibrate(df, anomaly_label=True) == whole
+    if kind not in ("TINYINT", "BOOLEAN"):
+        turned = df.selectExpr("score", f"CAST(IF(label = 1, 5, 300) AS {kind}) AS label")
+        assert spark.calibrate(turned, anomaly_label=5) == whole
+        three = turned.selectExpr("score", f"CAST(IF(score > 1, 7, label) AS {kind}) AS label")
+        said = refusal(lambda: spark.calibrate(three, anomaly_label=5))
+        assert said.startswith("labels must be 5 (anomalous) or one other value (normal), got ")
 
 
 def test_wrong_columns_are_refused_in_one_sentence(session: Any) -> None:
@@ -180,7 +286,7 @@ def test_wrong_columns_are_refused_in_one_sentence(session: Any) -> None:
         ),
         (lambda: spark.calibrate(df, label="list"), "column 'list' must hold labels: numbers, booleans or"),
         (lambda: spark.calibrate(df, label="score"), "column 'score' cannot be both the score and the label"),
-        (lambda: spark.calibrate(df, label="text"), "labels of partition 0 must be 0 (normal) or 1 (anom"),
+        (lambda: spark.calibrate(df, label="text"), "labels must be 0 (normal) or 1 (anomalous), got '"),
         (lambda: spark.calibrate({}), "df must be a DataFrame of Spark, got builtins dict"),
         (
             lambda: spark.calibrate(pandas.DataFrame()),
@@ -334,25 +440,12 @@ def test_a_worker_killed_in_the_middle_of_a_job_changes_nothing(
     assert sorted(os.listdir(folder)) == ["1", "2"]
 
 
-def test_workers_without_pac_wrap_are_one_sentence(
-    session: Any, labelled: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_spark_itself_refuses_is_not_ours(session: Any) -> None:
     from pyspark.errors import PySparkException
 
-    df = frame(session, score=labelled[0], label=labelled[1])
-
-    def failing(message: str) -> None:
-        def collect(self: Any) -> Any:
-            raise PySparkException(message)
-
-        monkeypatch.setattr(type(df), "collect", collect)
-
-    failing("ModuleNotFoundError: No module named 'pac_wrap'")
-    with pytest.raises(MissingExtraError, match="workers cannot import pac_wrap; install it where they run"):
-        spark.calibrate(df)
-    failing("the cluster is gone")
-    with pytest.raises(PySparkException, match="the cluster is gone"):
-        spark.calibrate(df)
+    df = session.range(10).selectExpr("assert_true(id < 5) AS nothing", "id AS score", "id % 2 AS label")
+    with pytest.raises(PySparkException, match="is not true"):
+        spark.calibrate(df.where("nothing IS NULL"))
 
 
 def test_without_pyspark_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

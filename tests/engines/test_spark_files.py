@@ -71,6 +71,11 @@ def test_csv_files_of_any_name_and_dialect(session: Any, tmp_path: Path) -> None
         assert said == f"{rule}, such as {hidden[0]}; rename it"
 
 
+def test_a_label_may_have_any_characters(session: Any, tmp_path: Path) -> None:
+    files = [csv(tmp_path / "s.csv", names=["o\\k", "it's\\n"])]
+    assert certificate(files, anomaly_label="It's\\n") == WHOLE
+
+
 def test_a_label_may_be_named(session: Any, tmp_path: Path) -> None:
     files = [csv(tmp_path / "s.csv", names=["ok", "Fault"])]
     assert certificate(files, anomaly_label="FAULT") == WHOLE
@@ -193,8 +198,11 @@ def test_a_session_of_its_own_is_quiet_and_leaves_nothing_behind(tmp_path: Path)
     file = csv(tmp_path / "scores.csv")
     for folder in ("here", "temporary"):
         (tmp_path / folder).mkdir()
-    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
-    environment.pop("PYSPARK_PYTHON", None)
+    environment = {
+        **os.environ,
+        "TMPDIR": str(tmp_path / "temporary"),
+        "PYSPARK_PYTHON": "/there/is/no/python",
+    }
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, file],
         cwd=tmp_path / "here",
@@ -237,8 +245,6 @@ def builder(monkeypatch: pytest.MonkeyPatch) -> Builder:
     made = Builder()
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
     monkeypatch.setattr(SparkSession, "builder", made)
-    # set here, so that it is put back afterwards
-    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     return made
 
 

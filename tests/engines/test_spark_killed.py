@@ -1,11 +1,13 @@
-"""A small cluster of real executors on this machine: killing one changes nothing."""
+"""A small cluster on this machine, of a master and two workers: killing one in mid-pass changes nothing."""
 
 import os
-import shutil
+import signal
+import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack
 from pathlib import Path
-from time import sleep
+from subprocess import Popen
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -16,75 +18,96 @@ from pac_wrap.method.calibrate import calibrate_labelled
 from support import sparksession
 
 pytestmark = [sparksession.quiet, pytest.mark.slow]
+PARTITIONS, SIZE = 12, 60_000
+# slow enough to be caught at work, without any Python: some rows wait a little
+WAITING = "IF(id % 200 = 7, reflect('java.lang.Thread', 'sleep', CAST(20 AS BIGINT)), 'null') AS waited"
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with sparksession.session("local-cluster[2, 1, 1024]", tmp_path_factory.mktemp("spark")) as started:
-        name = started.sparkContext.applicationId
-        yield started
-    # such a cluster logs beside Spark's own files, whatever its settings
-    from pyspark.find_spark_home import _find_spark_home
+class Cluster:
+    """A session on a master, its two workers, and their executors."""
 
-    logs = Path(_find_spark_home()) / "work"
-    shutil.rmtree(logs / name, ignore_errors=True)
-    with suppress(OSError):
-        logs.rmdir()
+    def __init__(self, session: Any, workers: list[Popen[bytes]]) -> None:
+        self.session, self.workers = session, workers
 
+    @property
+    def lost(self) -> list[str]:
+        """The executors that Spark has given up."""
+        known = self.session.sparkContext._jsc.sc().statusStore().executorList(False)
+        return [each.id() for each in map(known.apply, range(known.size())) if not each.isActive()]
 
-def lost_executors(session: Any) -> list[str]:
-    """Return the executors that Spark has given up, once there is one; it hears of a death a little later."""
-    store = session.sparkContext._jsc.sc().statusStore()
-    for _ in range(600):
-        known = store.executorList(False)  # not only those that are alive
-        lost = [each.id() for each in map(known.apply, range(known.size())) if not each.isActive()]
-        if lost:
-            return lost
-        sleep(0.1)
-    return []
+    @property
+    def executors(self) -> int:
+        """How many executors there are, without the driver."""
+        return int(self.session.sparkContext._jsc.sc().statusStore().executorList(True).size()) - 1
 
-
-def alive(pid: int) -> bool:
-    """Return whether there is such a process; one that is dead and not yet buried is not alive."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as status:
-            return status.read().rpartition(b")")[2].split()[0] != b"Z"
-    except FileNotFoundError:
-        return False
+    @property
+    def jobs_and_tasks(self) -> tuple[int, int]:
+        """How many jobs there were, the last included, and how many tasks are running."""
+        tracker = self.session.sparkContext.statusTracker()
+        jobs = sorted(tracker.getJobIdsForGroup(None))
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return len(jobs), sum(stage.numActiveTasks for stage in stages if stage)
 
 
-def test_an_executor_killed_in_the_middle_of_a_job_changes_nothing(cluster: Any, tmp_path: Path) -> None:
-    import pyarrow as pa
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    with ExitStack() as stack:
+        port = sparksession.free_port()
+        master = f"spark://127.0.0.1:{port}"
+        place = ["--host", "127.0.0.1", "--webui-port", "0"]
+        deploy = "org.apache.spark.deploy"
+        arguments = [f"{deploy}.master.Master", *place, "--port", str(port)]
+        server = stack.enter_context(sparksession.started(tmp_path, "master", *arguments))
+        sparksession.wait_for_port(port, server)
+        workers = []
+        for number in range(2):
+            folder = ["--work-dir", str(tmp_path / f"work{number}"), "--cores", "1", "--memory", "1g"]
+            program = [f"{deploy}.worker.Worker", *place, *folder, master]
+            workers.append(stack.enter_context(sparksession.started(tmp_path, f"worker{number}", *program)))
+        session = stack.enter_context(sparksession.session(master, tmp_path))
+        found = Cluster(session, workers)
+        until(lambda: found.executors == 2, "both workers have an executor")
+        yield found
 
-    rng = np.random.default_rng(3)
-    labels = (rng.random(5000) < 0.3).astype(np.int64)
-    scores = rng.normal(size=5000) + 2.5 * labels
-    df = cluster.createDataFrame(pa.table({"score": scores, "label": labels})).repartition(6, "score")
-    mark = str(tmp_path / "killed")
 
-    def deadly(batches: Iterator[Any]) -> Iterator[Any]:
-        import signal
+def until(ready: Any, what: str) -> None:
+    """Wait up to a minute for something to become true."""
+    deadline = time.monotonic() + 60
+    while not ready():
+        assert time.monotonic() < deadline, f"it never came to pass that {what}"
+        time.sleep(0.05)
 
-        from pyspark import TaskContext
 
-        task = TaskContext.get()
-        with open(f"{mark}.{task.partitionId()}", "a") as note:
-            note.write(f"{task.stageId()} ")
-        yield from batches
-        if task.partitionId() == 4 and not os.path.exists(mark):
-            # the worker's parent is the daemon that forks them, and its parent the executor
-            with open(f"/proc/{os.getppid()}/stat", "rb") as daemon:
-                executor = int(daemon.read().rpartition(b")")[2].split()[1])
-            with open(f"/proc/{executor}/comm") as name, open(mark, "x") as note:
-                note.write(f"{executor} {name.read()}")
-            os.kill(executor, signal.SIGKILL)
+def test_a_worker_killed_in_mid_pass_changes_nothing(cluster: Cluster) -> None:
+    df = cluster.session.range(0, SIZE, 1, PARTITIONS).selectExpr(
+        "CAST(pmod(id * 7919, 10007) AS DOUBLE) / 4096 + IF(id % 9 = 0, 2, 0) AS score",
+        "CAST(id % 9 = 0 AS INT) AS label",
+        WAITING,
+    )
+    df = df.where("waited = 'null'").select("score", "label")
+    found: list[Any] = []
+    pass_over = Thread(target=lambda: found.append(spark.calibrate(df)), daemon=True)
+    pass_over.start()
+    # the first job draws a sample, the second counts
+    until(lambda: cluster.jobs_and_tasks >= (2, 2), "the second job keeps both workers busy")
+    assert not cluster.lost
+    # the worker and its executor, as when a machine loses its power
+    victim = cluster.workers[1]
+    for pid in [*children(victim.pid), victim.pid]:
+        os.kill(pid, signal.SIGKILL)
+    pass_over.join(120)
+    assert not pass_over.is_alive()
+    assert victim.wait(10) == -signal.SIGKILL
+    until(lambda: len(cluster.lost) == 1, "Spark has given up one executor")
+    ids = np.arange(SIZE)
+    scores = ids * 7919 % 10007 / 4096 + np.where(ids % 9 == 0, 2, 0)
+    assert found[0].to_json() == calibrate_labelled(scores, (ids % 9 == 0).astype(int)).to_json()
 
-    found = spark.calibrate(df.mapInArrow(deadly, df.schema))
-    assert found.to_json() == calibrate_labelled(scores, labels).to_json()
-    pid, name = Path(mark).read_text().split()
-    assert name == "java"
-    # it died: the process is gone, Spark has lost one executor, and the task was tried again in its stage
-    assert not alive(int(pid))
-    assert len(lost_executors(cluster)) == 1
-    stages = Path(f"{mark}.4").read_text().split()
-    assert stages.count(stages[0]) >= 2
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started."""
+    return [
+        int(child)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]

@@ -45,7 +45,7 @@ PLACE: Final = {name: place for place, names in enumerate(ORDER) for name in nam
 ADDRESS: Final = "__init__"
 # what the numbers of the house may not exceed; docs/decisions/0012-layout.md says why
 AIMS: Final = {
-    "Python files": 165,
+    "Python files": 167,
     "files at the root": 5,
     "files in the largest folder": 15,
     "lines of the longest file": 300,

@@ -2,7 +2,10 @@
 
 import os
 import shutil
+import socket
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,3 +50,56 @@ def session(master: str, folder: Path) -> Iterator[Any]:
             yield started
         finally:
             started.stop()
+
+
+@contextmanager
+def started(folder: Path, name: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield the process of one of Spark's own programs, which is killed afterwards, if nobody did before.
+
+    `name` is that of its log; the program is run by Spark's own script, which becomes the Java process.
+    """
+    require()
+    from pyspark.find_spark_home import _find_spark_home
+
+    home = _find_spark_home()
+    environment = {
+        **os.environ,
+        "SPARK_HOME": home,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
+        # where a row went through Python after all, this would be found out
+        "PYSPARK_PYTHON": "/there/is/no/python",
+    }
+    with open(folder / f"{name}.log", "wb") as log:
+        process = subprocess.Popen(
+            [f"{home}/bin/spark-class", *arguments],
+            stdout=log,
+            stderr=log,
+            cwd=folder,
+            env=environment,
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(60)
+
+
+def wait_for_port(port: int, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
+    """Wait until a server on this machine can be reached; fail if its process ends before."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with socket.socket() as client:
+            if client.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        assert process.poll() is None, "the server ended"
+        assert time.monotonic() < deadline, "the server does not answer"
+        time.sleep(0.1)
+
+
+def free_port() -> int:
+    """Return the number of a port that nobody uses now."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        number: int = server.getsockname()[1]
+        return number

@@ -1,10 +1,10 @@
 """Spark: calibrate, decide and score DataFrames; the statistics live in `ranks` and `method`.
 
-pac_wrap must be installed where the Python workers run. Only DataFrames are used, no RDDs.
+Only DataFrames are used, no RDDs, so that Spark Connect will do. Only `score` needs Python workers, and
+pac_wrap where they run.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, Final
 
 from pac_wrap.base.arguments import ScoreType
@@ -17,17 +17,16 @@ from pac_wrap.engines.frames import (
     scorer,
     warn_if_undecidable,
 )
-from pac_wrap.engines.spark_worker import ANSWER, added, answer, scored, unpack
-from pac_wrap.errors import InputError, MissingExtraError
+from pac_wrap.engines.spark_counts import SparkCounts
+from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
-from pac_wrap.method.chunked import Asked, T, calibrate_parts
+from pac_wrap.method.chunked import Asked, T, calibrate_counted
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.ranks.partitions import PartitionAnswer, PartitionTask
 from pac_wrap.tables.columns import refuse_added, require_two
-from pac_wrap.tables.sql import between, prediction_set_sql, quote_name, verdict_sql
+from pac_wrap.tables.sql import prediction_set_sql, quote_name, verdict_sql
 
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 SCORES: Final = (*_NUMBERS, "boolean")
@@ -45,7 +44,7 @@ def calibrate(
 ) -> Certificate:
     """Return the certificate that `calibrate_labelled` gives for these two columns, byte for byte.
 
-    Each of two to four passes computes the frame again; `df.cache()` avoids that where it is expensive.
+    Each of three jobs or more computes the frame again; `df.cache()` avoids that where it is expensive.
     """
     return certified(df, Request.of(guarantee, overlap, anomaly_label), score=score, label=label)
 
@@ -67,10 +66,11 @@ def certified(df: Any, request: Asked[T], *, score: str, label: str) -> T:
     """Return what a request gets from two columns."""
     require_two(score, label)
     check_frame(df, {score: SCORES, label: LABELS})
-    # mapInArrow trips over names with dots
-    number = quote_name(score, "spark") if type_of(df, score) == "float32" else _double(score)
-    pairs = df.selectExpr(f"{number} AS score", f"{quote_name(label, 'spark')} AS label")
-    return calibrate_parts(partial(sum_over_partitions, pairs), request)
+    name = quote_name(label, "spark")
+    # without a collation, which would take other texts for the same label
+    mark = name if _base(dict(df.dtypes)[label]) in SCORES else f"CAST({name} AS STRING)"
+    pairs = df.selectExpr(f"{_double(score)} AS score", f"{mark} AS label")
+    return calibrate_counted(SparkCounts(pairs, type_of(df, score), request.anomaly_label), request)
 
 
 def decide(df: Any, certificate: Certificate, *, score: str = "score") -> Any:
@@ -104,36 +104,11 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
     scores, named = scorer(detector), knows_names(detector)
 
     def batches(frames: Iterator[pd.DataFrame]) -> Iterator[pd.Series]:  # type: ignore[name-defined]  # pd is imported late
-        yield from scored(scores, named, frames)
+        for frame in frames:
+            yield pd.Series(scores(frame if named else frame.to_numpy()) if len(frame) else [], dtype=float)
 
     rows = functions.struct(*(functions.expr(_double(name)).alias(name) for name in features))
     return df.withColumn(score, functions.pandas_udf(batches, "double")(rows))
-
-
-def sum_over_partitions(pairs: Any, task: PartitionTask) -> PartitionAnswer:
-    """Return the sum of the task's answers over all partitions; it is made on the workers, in a tree.
-
-    The driver receives one row, however many rows and partitions there are.
-    """
-
-    def answers(batches: Iterator[Any]) -> Iterator[Any]:
-        from pyspark import TaskContext
-
-        yield from answer(task, TaskContext.get().partitionId(), batches)
-
-    if task.bounds is not None:  # Spark drops the others before any Python sees them
-        pairs = pairs.where(between("score", task.bounds))
-    sums = pairs.mapInArrow(answers, ANSWER).repartition("number").mapInArrow(added, ANSWER)
-    try:
-        rows = sums.repartition(1).mapInArrow(added, ANSWER).collect()
-    except import_package("pyspark.errors", "spark").PySparkException as error:
-        if "No module named 'pac_wrap'" in str(error):
-            raise MissingExtraError(
-                "Spark's Python workers cannot import pac_wrap; install it where they run, or set"
-                " PYSPARK_PYTHON to a Python that has it before the session starts"
-            ) from error
-        raise
-    return unpack(rows[0].answer) if rows else task(0, [])
 
 
 def check_frame(df: Any, columns: dict[str, tuple[str, ...]]) -> None:

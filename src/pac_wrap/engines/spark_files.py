@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,10 +14,11 @@ from pac_wrap.base.files import scratch_folder
 from pac_wrap.engines.files import Layout, Reader, inspect
 from pac_wrap.engines.frames import import_package
 from pac_wrap.engines.spark import LABELS, SCORES, certified, check_frame, type_of
+from pac_wrap.engines.spark_counts import literal
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.chunked import Asked, T
 from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, anomaly_marks, no_rows
-from pac_wrap.tables.sql import quote_name, quote_text, without_case_sql
+from pac_wrap.tables.sql import quote_name, without_case_sql
 
 # all cores, and a task that fails is tried again
 _THIS_MACHINE: Final = "local[*, 4]"
@@ -67,7 +67,7 @@ def calibrate_files(
             frame = frame.persist()
         try:
             marks = anomaly_marks(_counted(frame, files, score), label, request.label_text)
-            listed = ", ".join(map(quote_text, marks))
+            listed = ", ".join(literal(mark, "string") for mark in marks)
             certificate = certified(
                 frame.selectExpr("score", f"label IN ({listed}) AS label"),
                 request.with_usual_labels(),
@@ -109,8 +109,6 @@ def _started(builder: Any, master: str, scratch: str) -> Any:
             "spark.local.dir": scratch,
             "spark.ui.enabled": "false",
         }
-        # without it Spark's workers run the first python3 on the path, which need not have pac_wrap
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for name, value in settings.items():
         builder = builder.config(name, value)
     remedy = "install one, for example Debian's openjdk-17-jre-headless, and set JAVA_HOME"

@@ -11,11 +11,13 @@ from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.auc import auc, warn_if_upside_down
+from pac_wrap.ranks.brackets import Bracketed
 from pac_wrap.ranks.guess import Guess, GuessedPasses
 from pac_wrap.ranks.memory import Ranked
 from pac_wrap.ranks.partitions import Partitions, PartitionTask, RunPartitions
 from pac_wrap.ranks.passes import ChunkReader, Passes, RunPass
 from pac_wrap.ranks.search import Bounds, Rank
+from pac_wrap.ranks.spread import Counter
 
 
 class _Counted(Protocol):
@@ -155,6 +157,19 @@ def calibrate_passes(run: RunPass, request: Asked[T], guessed: Bounds = ()) -> T
     if all(passes.survey.sizes):
         warn_if_upside_down(passes.survey.largest_auc, *passes.survey.sizes)
     return certificate
+
+
+def calibrate_counted(counter: Counter, request: Asked[T]) -> T:
+    """Return the certificate of data that an engine counts where it is; what is wrong there is refused.
+
+    The certificate is that of `calibrate_labelled`, byte for byte; only the upside-down warning rests on
+    another AUC, that of the sample, and is as sure as so many points allow.
+    """
+    found = Bracketed(counter, lambda low, high: request.certify(low, high, counter.score_type))
+    drawn = found.sample.classes
+    if all(scores.size for scores in drawn):
+        warn_if_upside_down(auc(*drawn), *(scores.size for scores in drawn))
+    return found.answer
 
 
 def _certify(request: Asked[T], passes: Passes) -> T:

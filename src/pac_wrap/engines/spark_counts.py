@@ -1,0 +1,215 @@
+"""Labelled scores in a Spark DataFrame, counted by Spark's own expressions: no row goes through Python.
+
+Only operations that Spark Connect has too, and no setting that ANSI mode would change.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from pac_wrap.base.arguments import ScoreType, as_anomaly_mask
+from pac_wrap.engines.frames import import_package
+from pac_wrap.errors import InputError
+from pac_wrap.ranks.spread import Cells, Grid, Piece, Sample, Some
+from pac_wrap.tables.sql import between, quote_number
+
+# rows in the sample
+_POINTS: Final = 1 << 14
+# what stands in place of a cell
+_NO_LABEL, _STRANGE_LABEL, _NO_SCORE = -3, -2, -1
+# a hash in parts, small enough to be added up without an overflow: 2^31 times, or 2^41 times
+_BITS: Final = (32, 32), (22, 21, 21)
+# pieces of a grid that are spelled out; more would be too long for Java's compiler
+_SPELLED: Final = 8
+
+
+class SparkCounts:
+    """The columns `score` (double) and `label` of a frame, counted where they are."""
+
+    def __init__(self, pairs: Any, score_type: ScoreType, anomaly_label: object) -> None:
+        self.score_type, self._anomaly_label = score_type, anomaly_label
+        self._pairs = pairs
+        self._kind = dict(pairs.dtypes)["label"]
+        # labels that are known, and whether each marks an anomaly
+        self._labels: dict[Any, bool] = {}
+        # about how many rows there are
+        self._rows = 0
+        self._learn(_usual(anomaly_label, self._kind))
+
+    def sample(self) -> Sample:
+        """Return the scores of the rows that draw the smallest numbers.
+
+        A row that comes late must draw a small one to be looked at, so that few are sorted: its place counts
+        from the start of its partition, and more in later partitions. Where those are the largest by far,
+        the sample is a worse one.
+        """
+        place = "monotonically_increasing_id()"
+        drawn = self._pairs.selectExpr("score", "label", "rand(0) AS drawn", f"{place} AS place")
+        late = "drawn * (1 + (place & 8589934591))"
+        near = drawn.where(f"{late} * {late} * (1 + shiftright(place, 33)) < {_POINTS**2}")
+        smallest = near.orderBy("drawn").limit(_POINTS)
+        rows = fetched(smallest.select("score", "label", "drawn"))
+        labels = rows.column("label").combine_chunks().dictionary_encode()
+        self._learn(label for label in labels.dictionary.to_pylist() if label is not None)
+        marks = np.array([self._labels[label] for label in labels.dictionary.to_pylist()] or [False])
+        places = labels.indices.fill_null(0).to_numpy()
+        scores = rows.column("score").to_numpy()
+        known = ~np.isnan(scores) & labels.is_valid().to_numpy(zero_copy_only=False)
+        mark = marks[places]
+        # as many draws as rows are below the greatest of them, so that says how many there are in all
+        part = float(rows.column("drawn").to_numpy().max()) if rows.num_rows == _POINTS else 1.0
+        self._rows = int(rows.num_rows / part)
+        return Sample((scores[known & ~mark], scores[known & mark]), part)
+
+    def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
+        """Return the cells that have scores, and the sums of hashes of both classes; refuse what is wrong."""
+        widths = _BITS[self._rows >= 1 << 30]
+        shifts = [sum(widths[:place]) for place in range(len(widths))]
+        sums = [
+            f"sum(shiftrightunsigned(hash, {shift}) & {(1 << bits) - 1}) AS hash_{shift}"
+            for shift, bits in zip(shifts, widths, strict=True)
+        ]
+        while True:
+            rows = self._counted(self._numbered(grid).selectExpr("*", "xxhash64(score) AS hash"), sums)
+            numbers, counts = (rows.column(name).to_numpy() for name in ("number", "scores"))
+            wrong = dict(zip(numbers[numbers < 0].tolist(), counts[numbers < 0].tolist(), strict=True))
+            total = int(counts.sum())
+            if gaps := wrong.get(_NO_LABEL):
+                raise InputError(f"labels must not be missing, got {gaps:,} of {total:,}; drop those rows")
+            if _STRANGE_LABEL not in wrong:
+                break
+            # the sample had none of these
+            strangers = self._pairs.where(f"{self._class} = {_STRANGE_LABEL}").select("label").limit(1)
+            self._learn(fetched(strangers).column("label").to_pylist())
+        if gaps := wrong.get(_NO_SCORE):
+            raise InputError(
+                f"scores must not be empty or NaN, got {gaps:,} of {total:,}; drop those rows or make the"
+                " detector score them"
+            )
+        hashes = [0, 0]
+        for shift in shifts:
+            for number, part in zip(numbers.tolist(), rows.column(f"hash_{shift}").to_pylist(), strict=True):
+                hashes[number & 1] += part << shift
+        return _cells(rows), (hashes[0], hashes[1])
+
+    def count(self, grid: Grid, within: Some) -> Cells:
+        """Return the cells that have scores, of those that lie within some of another grid."""
+        inside = self._inside(within).selectExpr("score", "class", f"{_piece(grid)} AS piece")
+        return _cells(self._counted(inside.selectExpr("score", f"{_number(grid)} AS number"), []))
+
+    def gather(self, within: Some) -> Cells:
+        """Return all different scores within some cells, each as a cell of its own."""
+        rows = fetched(self._inside(within).select("class", "score"))
+        labels, scores = (rows.column(name).to_numpy() for name in ("class", "score"))
+        pairs = [np.unique(scores[labels == label], return_counts=True) for label in (0, 1)]
+        values, counts = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+        labels = np.repeat([0, 1], [pair[0].size for pair in pairs])
+        return Cells(labels, np.zeros_like(labels), counts, values, values)
+
+    def _learn(self, labels: Iterable[Any]) -> None:
+        """Add labels to those that are known, or refuse them."""
+        known = [*dict.fromkeys([*self._labels, *labels])]
+        values = np.empty(len(known), dtype=object)
+        values[:] = known
+        marks = as_anomaly_mask(values, self._anomaly_label).tolist()
+        self._labels = dict(zip(known, marks, strict=True))
+
+    @property
+    def _class(self) -> str:
+        """The expression for the class of a row, or what is wrong with its label."""
+        cases = [
+            f"WHEN label = {literal(label, self._kind)} THEN {int(mark)}"
+            for label, mark in self._labels.items()
+        ]
+        return f"CASE WHEN label IS NULL THEN {_NO_LABEL} {' '.join(cases)} ELSE {_STRANGE_LABEL} END"
+
+    def _numbered(self, grid: Grid) -> Any:
+        """Return the scores, each with the number of its class and cell."""
+        rows = self._pairs.selectExpr("score", f"{self._class} AS class", f"{_piece(grid)} AS piece")
+        missing = f"score IS NULL OR isnan(score) THEN {_NO_SCORE}"
+        case = f"CASE WHEN class < 0 THEN class WHEN {missing} ELSE {_number(grid)} END"
+        return rows.selectExpr("score", f"{case} AS number")
+
+    def _inside(self, within: Some) -> Any:
+        near = self._pairs.where(between("score", within.bounds))
+        rows = near.selectExpr("score", f"{self._class} AS class", f"{_piece(within.grid)} AS piece")
+        numbers = ", ".join(str(2 * cell + label) for label, cell in within.cells)
+        return rows.where(f"{_number(within.grid)} IN ({numbers})").select("score", "class")
+
+    def _counted(self, numbered: Any, sums: Sequence[str]) -> Any:
+        functions = import_package("pyspark.sql.functions", "spark")
+        wanted = ["count(*) AS scores", "min(score) AS least", "max(score) AS greatest", *sums]
+        return fetched(numbered.groupBy("number").agg(*map(functions.expr, wanted)))
+
+
+def fetched(frame: Any) -> Any:
+    """Return a small frame as an Arrow table: all that ever reaches the driver."""
+    return frame.toArrow()
+
+
+def _cells(rows: Any) -> Cells:
+    numbers = rows.column("number").to_numpy().astype(np.int64)
+    counts, least, greatest = (rows.column(name).to_numpy() for name in ("scores", "least", "greatest"))
+    return Cells(numbers & 1, numbers >> 1, counts, least, greatest)
+
+
+def _pieces(grid: Grid) -> tuple[list[Piece], bool]:
+    """Return the pieces of a grid, that below the first knot included, and whether they are spelled out."""
+    pieces = [Piece(0.0, 0.0, 0, 1), *grid.pieces]
+    return pieces, sum(piece.cells > 1 for piece in pieces) <= _SPELLED
+
+
+def _piece(grid: Grid) -> str:
+    """Return the expression for the number of a score's piece, which `_number` may need."""
+    pieces, spelled = _pieces(grid)
+    return "0" if spelled else _halved(grid.knots, [str(place) for place in range(len(pieces))])
+
+
+def _number(grid: Grid) -> str:
+    """Return the expression for twice the number of a score's cell, plus its class."""
+    pieces, spelled = _pieces(grid)
+    if spelled:
+        return f"(class + 2 * {_halved(grid.knots, [_cell(*map(_exact, piece)) for piece in pieces])})"
+    # the arrays are constants to Spark
+    columns = (f"array({', '.join(map(_exact, column))})[piece]" for column in zip(*pieces, strict=True))
+    return f"(class + 2 * {_cell(*columns)})"
+
+
+def _cell(low: str, scale: str, first: str, cells: str) -> str:
+    """Return the expression for the number of a cell: that of `Piece`."""
+    if cells == "1":
+        return first
+    step = f"CAST(least(floor((score - {low}) * {scale}), {cells} - 1) AS INT)"
+    return f"({first} + IF({cells} = 1, 0, {step}))"
+
+
+def _halved(knots: Sequence[float], leaves: Sequence[str]) -> str:
+    """Return the expression that picks a leaf by the number of knots that are not above a score."""
+    if not knots:
+        return leaves[0]
+    middle = len(knots) // 2
+    below, above = _halved(knots[:middle], leaves), _halved(knots[middle + 1 :], leaves[middle + 1 :])
+    return f"IF(score < {quote_number(knots[middle])}, {below}, {above})"
+
+
+def _exact(number: float) -> str:
+    return quote_number(number) if isinstance(number, float) else str(number)
+
+
+def _usual(anomaly_label: object, kind: str) -> Sequence[Any]:
+    """Return the labels that a column of this type will have, so that none is strange for being rare."""
+    if kind == "string":
+        return [anomaly_label] if isinstance(anomaly_label, str) else []
+    if type(anomaly_label) is not int or anomaly_label not in (1, -1):
+        return []
+    return (
+        [False, True] if kind == "boolean" and anomaly_label == 1 else [int(anomaly_label < 0), anomaly_label]
+    )
+
+
+def literal(label: Any, kind: str) -> str:
+    """Return a label as an expression of its column's type; the bytes of a text need no escapes."""
+    if isinstance(label, str):
+        return f"CAST(X'{label.encode().hex()}' AS STRING)"
+    return f"CAST('{label}' AS {kind})"

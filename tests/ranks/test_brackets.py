@@ -1,0 +1,242 @@
+"""Data that an engine counts: whatever the scores, the sample and the cells, answers are those of memory."""
+
+import warnings
+from math import ceil, inf, nan
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pac_wrap import Guarantee, certify_curve
+from pac_wrap.base.arguments import ScoreType
+from pac_wrap.errors import UpsideDownWarning
+from pac_wrap.method.calibrate import Request, calibrate
+from pac_wrap.method.chunked import calibrate_counted
+from pac_wrap.method.curves.certify import CurveRequest
+from pac_wrap.method.strategies.looks import Looks
+from pac_wrap.ranks import brackets
+from pac_wrap.ranks.kernels import kernels
+from pac_wrap.ranks.spread import Cells, Grid, Sample, Some
+from support.strategies import Floats, calibrate_quietly, every_rule, guarantee, refusal, scores
+
+
+class InMemory:
+    """Counts arrays as an engine would, and how often it was asked."""
+
+    def __init__(self, normal: Any, anomalous: Any, step: int = 1) -> None:
+        self.pair = np.asarray(normal, dtype=float), np.asarray(anomalous, dtype=float)
+        self.step, self.score_type, self.rounds = step, "float64", 0
+        self.listed = 0
+
+    score_type: ScoreType
+
+    def sample(self) -> Sample:
+        return Sample((self.pair[0][:: self.step], self.pair[1][:: self.step]), 1.0 / self.step)
+
+    def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
+        self.rounds += 1
+        cells = self.cells([(label, one) for label, one in enumerate(self.pair)], grid)
+        return cells, (kernels().mix(self.pair[0]), kernels().mix(self.pair[1]))
+
+    def count(self, grid: Grid, within: Some) -> Cells:
+        self.rounds += 1
+        return self.cells(self.inside(within), grid)
+
+    def gather(self, within: Some) -> Cells:
+        self.rounds += 1
+        rows = [
+            (label, 0, count, value, value)
+            for label, one in self.inside(within)
+            for value, count in zip(*np.unique(one, return_counts=True), strict=True)
+        ]
+        self.listed = max(self.listed, sum(row[2] for row in rows))
+        return as_cells(rows)
+
+    def inside(self, within: Some) -> list[tuple[int, Floats]]:
+        found = []
+        for label, one in enumerate(self.pair):
+            bounded = np.zeros(one.size, dtype=bool)
+            for low, high in within.bounds:
+                bounded |= (one >= low) & (one <= high)
+            wanted = [cell for of, cell in within.cells if of == label]
+            found.append((label, one[np.isin(numbers(within.grid, one), wanted) & bounded]))
+        return found
+
+    def cells(self, pair: list[tuple[int, Floats]], grid: Grid) -> Cells:
+        rows = []
+        for label, one in pair:
+            place = numbers(grid, one)
+            for cell in np.unique(place).tolist():
+                inside = one[place == cell]
+                rows.append((label, cell, inside.size, inside.min(), inside.max()))
+        return as_cells(rows)
+
+
+def as_cells(rows: list[Any]) -> Cells:
+    columns: list[Any] = [*zip(*rows, strict=True)] or [[]] * 5
+    whole = [np.array(column, dtype=np.int64) for column in columns[:3]]
+    return Cells(whole[0], whole[1], whole[2], *(np.array(column, dtype=float) for column in columns[3:]))
+
+
+def numbers(grid: Grid, values: Floats) -> Any:
+    found = np.zeros(values.size, dtype=np.int64)
+    pieces = [*grid.pieces]
+    for piece, high in zip(pieces, [*grid.knots[1:], nan], strict=False):
+        here = (values >= piece.low) & ~(values >= high)
+        found[here] = piece.first
+        if piece.scale:
+            steps = np.floor((values[here] - piece.low) * piece.scale)
+            found[here] += np.minimum(steps, piece.cells - 1).astype(np.int64)
+    return found
+
+
+def test_numbers_of_cells_rise_with_the_scores() -> None:
+    grid = Grid((-1.0, 0.0, 0.3, inf), (7, 1, 1))
+    assert [piece.first for piece in grid.pieces] == [1, 8, 9, 10]
+    values = np.sort(np.concatenate([np.random.default_rng(0).normal(0, 1, 999), [-inf, inf, 0.3]]))
+    found = numbers(grid, values)
+    assert (np.diff(found) >= 0).all()
+    assert (found[0], found[-1]) == (0, 10)
+
+
+def test_knots_at_the_ends_of_the_doubles() -> None:
+    from pac_wrap.base.floats import order_key
+
+    ends = [-inf, -1.7976931348623157e308, 0.0, 5e-324, 1.7976931348623157e308, inf]
+    grid = Grid.of(map(order_key, ends), lambda low, high: True, 4000)
+    assert grid.knots == tuple(ends[1:])
+    # too close or too far apart for more than one cell
+    assert grid.cells == (1000, 1, 1000, 1)
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a few scores be many, so that every kind of round is needed."""
+    for name, value in {"_FEW": 5, "_CELLS": 12, "_KNOTS": 8, "_LISTED": 2, "_RANGES": 2}.items():
+        monkeypatch.setattr(brackets, name, value)
+
+
+@every_rule
+@pytest.mark.parametrize("step", [1, 3, 40])
+def test_every_rule_is_the_one_of_memory(options: dict[str, Any], step: int) -> None:
+    rng = np.random.default_rng(step)
+    normal, anomalous = rng.normal(0, 1, 3000).round(3), rng.normal(2.5, 1, 700)
+    data = InMemory(normal, anomalous, step)
+    request = Request.of(options.get("guarantee"), options.get("overlap"))
+    assert calibrate_counted(data, request).to_json() == calibrate(normal, anomalous, **options).to_json()
+
+
+@every_rule
+def test_every_rule_with_hardly_any_room(options: dict[str, Any], small: None) -> None:
+    rng = np.random.default_rng(8)
+    normal, anomalous = rng.normal(0, 1, 900).round(2), rng.normal(2.5, 1, 300).round(1)
+    data = InMemory(normal, anomalous, 7)
+    request = Request.of(options.get("guarantee"), options.get("overlap"))
+    assert calibrate_counted(data, request).to_json() == calibrate(normal, anomalous, **options).to_json()
+
+
+@settings(deadline=None)
+@given(scores(), scores(), guarantee, st.sampled_from([1, 2, 5]), st.booleans())
+def test_any_scores(normal: Floats, anomalous: Floats, asked: Guarantee, step: int, tight: bool) -> None:
+    if not normal.size + anomalous.size:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        if tight:
+            for name, value in {"_FEW": 2, "_CELLS": 8, "_KNOTS": 4, "_LISTED": 1, "_RANGES": 1}.items():
+                patch.setattr(brackets, name, value)
+        patch.setattr("pac_wrap.method.chunked.warn_if_upside_down", lambda *_: None)
+        for overlap in ("abstain", "abstain_always", "raise", "hold_fnr", "algorithm1", Looks(5, 20)):
+            expected = calibrate_quietly(normal, anomalous, asked, overlap=overlap).to_json()
+            found = calibrate_counted(InMemory(normal, anomalous, step), Request.of(asked, overlap))
+            assert found.to_json() == expected
+
+
+@pytest.mark.parametrize("step", [1, 10])
+def test_curves_with_hundreds_of_ranks(step: int) -> None:
+    rng = np.random.default_rng(step)
+    normal, anomalous = rng.normal(0, 1, 9000).round(3), rng.standard_cauchy(2000)
+    data = InMemory(normal, anomalous, step)
+    found = calibrate_counted(data, CurveRequest())
+    assert found.to_json() == certify_curve(normal, anomalous).to_json()
+
+
+def test_three_rounds_do_and_few_scores_are_listed() -> None:
+    rng = np.random.default_rng(1)
+    data = InMemory(rng.normal(0, 1, 400_000), rng.normal(4, 1, 40_000), 30)
+    calibrate_counted(data, Request())
+    assert data.rounds == 2  # and the sample
+    assert data.listed < 1000
+
+
+@pytest.mark.parametrize("share", [0.2, 0.95, 1.0])
+def test_a_score_that_most_points_share_is_never_listed(share: float) -> None:
+    rng = np.random.default_rng(1)
+    normal, anomalous = rng.normal(0, 1, 100_000), rng.normal(2, 1, 50_000)
+    normal[: ceil(share * 100_000)] = anomalous[: ceil(share * 50_000)] = 1.5
+    data = InMemory(rng.permutation(normal), rng.permutation(anomalous), 100)
+    assert calibrate_counted(data, Request()).to_json() == calibrate(*data.pair).to_json()
+    assert data.listed < 1000
+
+
+@pytest.mark.filterwarnings("ignore::pac_wrap.errors.UpsideDownWarning")
+def test_a_sample_that_misleads_costs_rounds_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(brackets, "_FEW", 1000)
+    rng = np.random.default_rng(1)
+    data = InMemory(rng.normal(0, 1, 100_000), rng.normal(4, 1, 40_000))
+    for classes in (
+        (data.pair[1][:500], data.pair[0][:50]),
+        (np.full(500, 1e300), np.full(3, -1e300)),
+        (np.empty(0), np.empty(0)),
+        (np.array([-inf, inf]), np.array([0.0])),
+    ):
+        data.rounds = 0
+        monkeypatch.setattr(data, "sample", lambda classes=classes: Sample(classes, 0.005))
+        assert calibrate_counted(data, Request()).to_json() == calibrate(*data.pair).to_json()
+        assert data.rounds <= 7
+
+
+@pytest.mark.parametrize("change", ["more", "other", "fewer"])
+def test_scores_that_change_between_two_rounds_are_refused(
+    change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brackets, "_CELLS", 12)
+    rng = np.random.default_rng(1)
+
+    class Changing(InMemory):
+        def gather(self, within: Some) -> Cells:
+            normal, anomalous = self.pair
+            if change == "other":
+                normal = normal + 0.5
+            self.pair = {
+                "more": (np.append(normal, normal), anomalous),
+                "other": (normal, anomalous),
+                "fewer": (normal[::2], anomalous),
+            }[change]
+            return super().gather(within)
+
+    data = Changing(rng.normal(0, 1, 60_000), rng.normal(2, 1, 60_000), 50)
+    assert "scores changed between two passes" in refusal(lambda: calibrate_counted(data, Request()))
+
+
+@pytest.mark.parametrize("shift", [-2.0, 0.0, 2.0])
+def test_upside_down_scores_are_told_by_the_sample(shift: float) -> None:
+    rng = np.random.default_rng(5)
+    data = InMemory(rng.normal(0, 1, 5000), rng.normal(shift, 1, 3000), 20)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        calibrate_counted(data, Request())
+    assert [one.category for one in caught] == [UpsideDownWarning] * (shift < 0)
+
+
+def test_a_threshold_that_is_given_is_counted_at_once() -> None:
+    rng = np.random.default_rng(5)
+    data = InMemory(rng.normal(0, 1, 50_000), rng.normal(2, 1, 30_000), 20)
+    found = brackets.Bracketed(data, lambda one, other: (one.count_below(1.25), other.count_below(1.25)))
+    assert found.answer == tuple(int((scores < 1.25).sum()) for scores in data.pair)
+    assert data.rounds == 1
+
+
+def test_no_scores_at_all_are_refused() -> None:
+    assert "both empty" in refusal(lambda: calibrate_counted(InMemory([], []), Request()))
