@@ -22,6 +22,8 @@ T = TypeVar("T")
 _SUBNORMAL: Final = 5e-324
 _TYPES: Final[dict[str, Any]] = {"float64": ctypes.c_double, "float32": ctypes.c_float}
 _PER_TYPE: Final = "codes", "bracket", "count", "mix"
+# what the vectors that a function was compiled for are called, the narrowest first; not every processor has all
+_VECTORS: Final = "any", "avx2", "avx512"
 # every kind of number that a comparison or a hash may get wrong, with ties; 1e-45 is subnormal in float32
 _BELOW: Final = -inf, -1.7e308, -1.5, -1.0, -1.0, -0.1, -1e-45, -1e-310, -_SUBNORMAL, -0.0
 _CYCLE: Final = (*_BELOW, 0.0, _SUBNORMAL, 1e-310, 1e-45, 0.1, 0.5, 0.5, 1.0, 3.0, 1.7e308, inf, inf)
@@ -97,20 +99,24 @@ def _load(library: Path, size: int) -> Functions:
             f"{library.name} makes the processor flush subnormal numbers; it was built for fast math"
         )
     try:
-        functions = _declared(compiled)
+        here = _VECTORS[: 1 + compiled.vectors()]
+        kinds = [_declared(compiled, vectors) for vectors in here]
     except AttributeError as error:
         raise OSError(f"{library.name} lacks a function: {error}") from None
-    for wrong in _wrong(functions, size):
-        raise OSError(f"{library.name} fails its test: {wrong} gives a different result from Python")
-    return functions
+    # the narrower ones are for other processors, so they are tested only at build
+    for functions in kinds if size == _THOROUGH else kinds[-1:]:
+        for wrong in _wrong(functions, size):
+            raise OSError(f"{library.name} fails its test: {wrong} gives a different result from Python")
+    return kinds[-1]
 
 
-def _declared(compiled: ctypes.CDLL) -> Functions:
+def _declared(compiled: ctypes.CDLL, vectors: str) -> Functions:
     pointer, size, code = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int8
-    signatures: dict[str, tuple[Any, ...]] = {
+    alike: dict[str, tuple[Any, ...]] = {
         "count_leading": (ctypes.c_uint64, pointer, size, pointer),
         "divide": (None, pointer, pointer, size, pointer, pointer),
     }
+    signatures = dict(alike)
     for kind, score in _TYPES.items():
         signatures |= {
             f"codes_{kind}": (ctypes.c_int, pointer, size, score, score, code, code, code, pointer),
@@ -120,7 +126,7 @@ def _declared(compiled: ctypes.CDLL) -> Functions:
         }
     functions = {}
     for name, (result, *arguments) in signatures.items():
-        functions[name] = getattr(compiled, name)
+        functions[name] = getattr(compiled, name if name in alike else f"{name}_{vectors}")
         functions[name].restype, functions[name].argtypes = result, arguments
     return functions
 

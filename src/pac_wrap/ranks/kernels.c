@@ -1,14 +1,35 @@
 /* The passes over scores that everything else waits for; plain.py says the same in NumPy. */
 
+/* The two headers that need no C library: what is made of this file needs nothing else at run time. */
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
-/* One build for every x86 processor, where GCC and glibc can: the loader picks the widest vectors that it has. */
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
-#define PASS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+/* A pass that gains by vectors is compiled for every width that a processor may have; `vectors` says which is the
+   widest here, and compiled.py takes it. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+
+#define PASS(RETURN, NAME, ...)                                                                         \
+    RETURN NAME##_any __VA_ARGS__                                                                       \
+    __attribute__((target("avx2"))) RETURN NAME##_avx2 __VA_ARGS__                                      \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))) RETURN NAME##_avx512 __VA_ARGS__
+
+int vectors(void)
+{
+    const unsigned avx2 = 1u << 5, avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;
+    unsigned eax, ebx, ecx, edx, saved, unused;
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & 1u << 27))
+        return 0;
+    /* of use only if the system saves them, too */
+    __asm__("xgetbv" : "=a"(saved), "=d"(unused) : "c"(0));
+    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || !(ebx & avx2) || (saved & 0x06) != 0x06)
+        return 0;
+    return (ebx & avx512) == avx512 && (saved & 0xe6) == 0xe6 ? 2 : 1;
+}
 #else
-#define PASS
+#define PASS(RETURN, NAME, ...) RETURN NAME##_any __VA_ARGS__
+
+int vectors(void) { return 0; }
 #endif
 
 /* Scores at a time: they stay in the first-level cache while several loops look at them. */
@@ -16,8 +37,7 @@
 
 static inline uint64_t bits_of(double score)
 {
-    uint64_t bits;
-    memcpy(&bits, &score, sizeof bits);
+    uint64_t bits = ((union { double score; uint64_t bits; }){score}).bits;
     /* -0.0 compares equal to 0.0, and gets its bits; a sum would flush subnormal numbers where the processor does */
     return bits == (uint64_t)1 << 63 ? 0 : bits;
 }
@@ -39,8 +59,8 @@ static inline uint64_t mixed(uint64_t bits)
 
 /* The code of each score, and whether none is NaN. LANE is as wide as a score, so that both fill the same vectors. */
 #define CODES(NAME, SCORE, LANE)                                                                        \
-    PASS int NAME(const SCORE *restrict scores, size_t n, SCORE low, SCORE high, int8_t below,          \
-                  int8_t between, int8_t above, int8_t *restrict codes)                                 \
+    PASS(int, NAME, (const SCORE *restrict scores, size_t n, SCORE low, SCORE high, int8_t below,       \
+                     int8_t between, int8_t above, int8_t *restrict codes)                              \
     {                                                                                                   \
         LANE first = below, second = between, third = above, nan = 0;                                   \
         for (size_t i = 0; i < n; i++) {                                                                \
@@ -50,7 +70,7 @@ static inline uint64_t mixed(uint64_t bits)
             nan |= score != score;                                                                      \
         }                                                                                               \
         return nan == 0;                                                                                \
-    }
+    })
 
 CODES(codes_float64, double, int64_t)
 CODES(codes_float32, float, int32_t)
@@ -58,12 +78,12 @@ CODES(codes_float32, float, int32_t)
 /* How many scores lie below and above, the sum for the digest, and the others themselves, NaN among them;
    `inside` has room for n. */
 #define BRACKET(NAME, SCORE)                                                                            \
-    PASS size_t NAME(const SCORE *restrict scores, size_t n, SCORE low, SCORE high,                     \
-                     SCORE *restrict inside, uint64_t *restrict sums)                                   \
+    PASS(size_t, NAME, (const SCORE *restrict scores, size_t n, SCORE low, SCORE high,                  \
+                        SCORE *restrict inside, uint64_t *restrict sums)                                \
     {                                                                                                   \
         uint64_t below = 0, above = 0, sum = 0;                                                         \
         size_t found = 0;                                                                               \
-        uint8_t hits[BLOCK] = {0};                                                                      \
+        union { uint8_t hits[BLOCK]; uint64_t eights[BLOCK / 8 + 1]; } in;                              \
         for (size_t start = 0; start < n; start += BLOCK) {                                             \
             const SCORE *block = scores + start;                                                        \
             size_t size = n - start < BLOCK ? n - start : BLOCK;                                        \
@@ -72,13 +92,13 @@ CODES(codes_float32, float, int32_t)
                 above += block[i] > high;                                                               \
                 sum += mixed(bits_of(block[i]));                                                        \
             }                                                                                           \
+            in.eights[size / 8] = 0; /* the last eight may be fewer */                                  \
             for (size_t i = 0; i < size; i++)                                                           \
-                hits[i] = !(block[i] < low) & !(block[i] > high);                                       \
+                in.hits[i] = !(block[i] < low) & !(block[i] > high);                                    \
             for (size_t i = 0; i < size; i += 8) {                                                      \
-                uint64_t eight;                                                                         \
-                memcpy(&eight, hits + i, sizeof eight);                                                 \
+                uint64_t eight = in.eights[i / 8];                                                      \
                 for (size_t j = i; eight && j < i + 8 && j < size; j++)                                 \
-                    if (hits[j])                                                                        \
+                    if (in.hits[j])                                                                     \
                         inside[found++] = block[j];                                                     \
             }                                                                                           \
         }                                                                                               \
@@ -86,14 +106,14 @@ CODES(codes_float32, float, int32_t)
         sums[1] += above;                                                                               \
         sums[2] += sum;                                                                                 \
         return found;                                                                                   \
-    }
+    })
 
 BRACKET(bracket_float64, double)
 BRACKET(bracket_float32, float)
 
 /* How many scores are less than a bound. */
 #define COUNT(NAME, SCORE)                                                                              \
-    PASS size_t NAME(const SCORE *restrict scores, size_t n, SCORE bound)                               \
+    PASS(size_t, NAME, (const SCORE *restrict scores, size_t n, SCORE bound)                            \
     {                                                                                                   \
         size_t count = 0;                                                                               \
         for (size_t start = 0; start < n; start += BLOCK) {                                             \
@@ -104,26 +124,26 @@ BRACKET(bracket_float32, float)
             count += found;                                                                             \
         }                                                                                               \
         return count;                                                                                   \
-    }
+    })
 
 COUNT(count_float64, double)
 COUNT(count_float32, float)
 
 /* The sum for the digest. */
 #define MIX(NAME, SCORE)                                                                                \
-    PASS uint64_t NAME(const SCORE *restrict scores, size_t n)                                          \
+    PASS(uint64_t, NAME, (const SCORE *restrict scores, size_t n)                                       \
     {                                                                                                   \
         uint64_t sum = 0;                                                                               \
         for (size_t i = 0; i < n; i++)                                                                  \
             sum += mixed(bits_of(scores[i]));                                                           \
         return sum;                                                                                     \
-    }
+    })
 
 MIX(mix_float64, double)
 MIX(mix_float32, float)
 
 /* Adds each score to the counter of its 16 leading bits; returns the sum for the digest. */
-PASS uint64_t count_leading(const double *restrict scores, size_t n, int64_t *restrict counts)
+uint64_t count_leading(const double *restrict scores, size_t n, int64_t *restrict counts)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < n; i++) {
