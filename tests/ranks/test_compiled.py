@@ -233,6 +233,15 @@ def test_the_build_ships_no_library_that_errs_or_crashes(folder: Path, slip: str
     assert list(folder.glob("*.so*")) == []
 
 
+def test_the_build_tests_the_vectors_of_other_processors_too(folder: Path) -> None:
+    source = folder / SOURCE.name
+    slip = '__attribute__((optimize("finite-math-only"))) RETURN NAME##_any'
+    source.write_text(source.read_text().replace("RETURN NAME##_any", slip))
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        build_library(folder)
+    assert "fails its test: codes_float64 gives a different result" in caught.value.stderr
+
+
 @pytest.mark.slow
 def test_a_compiler_that_has_the_last_word_is_found_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
