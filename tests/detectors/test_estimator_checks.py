@@ -20,9 +20,7 @@ WRAPPED = [
 ]
 
 
-# the checks use a few rows of noise, many of them empty: rows repeat, labels say nothing about scores, and
-# before scikit-learn 1.7 they are 1 and 2
-@pytest.mark.filterwarnings("ignore::pac_wrap.errors.LabelWarning")
+# the checks use a few rows of noise, many of them empty: rows repeat, and labels say nothing about scores
 @pytest.mark.filterwarnings("ignore::pac_wrap.errors.OverlapWarning")
 @pytest.mark.filterwarnings("ignore::pac_wrap.errors.UpsideDownWarning")
 @parametrize_with_checks(WRAPPED)  # type: ignore[untyped-decorator]  # untyped library
