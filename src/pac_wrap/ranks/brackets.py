@@ -8,7 +8,7 @@ rehearsal: whoever will ask is let loose on what is known so far, and what it as
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import pairwise
-from math import ceil, inf, nextafter, sqrt
+from math import ceil, sqrt
 from typing import Final, Generic, TypeVar
 
 import numpy as np
@@ -80,11 +80,7 @@ class _Rehearsed(Ranked):
 
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
         """Return about the ceil(share m)-th smallest, or the first, of the m of both in [low, high]."""
-        below = self.count_below(low) + other.count_below(low)
-        beyond = self.size + other.size
-        if high < inf:
-            beyond = sum(one.count_below(nextafter(high, inf)) for one in (self, other))
-        rank = Rank(BOTH, below + max(1, ceil(share * (beyond - below))))
+        rank = self.rank_between(other, low, high, share)
         self._asked.ranks[rank] = None
         first, last = bounds(self._pair, rank)
         return from_order_key((first + last) // 2)

@@ -25,7 +25,7 @@ from pac_wrap.base.floats import (
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import as_digest, digest, kernels, together
 from pac_wrap.ranks.plain import Inside
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.search import BOTH, Rank
 
 T = TypeVar("T")
 # up to this many scores np.partition alone is faster
@@ -60,6 +60,14 @@ class Ranked(ABC):
 
         `other` is the other class, from the same source.
         """
+
+    def rank_between(self, other: "Ranked", low: float, high: float, share: float) -> Rank:
+        """Return which rank of both classes together that score has, from four counts."""
+        below = self.count_below(low) + other.count_below(low)
+        beyond = self.size + other.size
+        if high < inf:
+            beyond = sum(one.count_below(nextafter(high, inf)) for one in (self, other))
+        return Rank(BOTH, below + max(1, ceil(share * (beyond - below))))
 
 
 def kth_smallest(scores: Floats | Ranked, k: int) -> float:

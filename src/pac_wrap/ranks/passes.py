@@ -6,7 +6,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from math import ceil, inf, nextafter
+from math import inf, nextafter
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -27,7 +27,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.ranks.auc import Pair, Spaced
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import Ranked, count_below
-from pac_wrap.ranks.search import BOTH, CHANGED, Rank, RankSearch, ScoreAtRank, Survey, survey
+from pac_wrap.ranks.search import CHANGED, Rank, RankSearch, ScoreAtRank, Survey, survey
 
 # called with the normal and the anomalous scores of one piece of the data; what it returns can be added up
 PassTask = Callable[[Scores, Scores], Any]
@@ -154,11 +154,7 @@ class _RankedClass(Ranked):
 
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
         """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""
-        below = self.count_below(low) + other.count_below(low)
-        beyond = self.size + other.size
-        if high < inf:
-            beyond = sum(one.count_below(nextafter(high, inf)) for one in (self, other))
-        return self._known.score(Rank(BOTH, below + max(1, ceil(share * (beyond - below)))))
+        return self._known.score(self.rank_between(other, low, high, share))
 
 
 class Classes(NamedTuple):
