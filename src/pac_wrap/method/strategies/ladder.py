@@ -130,8 +130,7 @@ def failure(n: int, asked: float, level: float, highest: float, rungs: int | Non
     """
     ladder = Ladder(n, asked, level, highest)
     first, end = ladder.first, ladder.last + 1
-    # each block has the last rung of the one before
-    blocks = [(max(first, start - 1), min(start + _BLOCK, end)) for start in range(first, end, _BLOCK)]
+    blocks = [(start, min(start + _BLOCK, end)) for start in range(first, end, _BLOCK)]
     if rungs is not None and 2 * rungs < end - first:
         blocks = [(first, first + rungs), (end - rungs, end)]
     # what is no number stays none, and is at most no delta
@@ -153,10 +152,6 @@ def _failure_at(ladder: Ladder, start: int, stop: int) -> float:
         gammaln(n + 1) - gammaln(errors + 1) - gammaln(n - errors + 1) + (n - errors) * np.log1p(-ceilings)
     )
     logs = np.log(ceilings[: found.size])
-    # beyond the mode both parts are convex between two ceilings, so the ends suffice; else a term is added
-    inside = slice(1, found.size)
-    convex = (ceilings * (n - 1) >= errors)[: found.size - 1]
-    found[inside] += np.where(convex, 0.0, np.exp(weights[inside] + errors[inside] * logs[inside]))
     for distance in range(1, errors.size):
         size = min(found.size, errors.size - distance)
         far = slice(distance, distance + size)
