@@ -153,8 +153,8 @@ class TestBoxes:
             "one threshold": SINGLE.rule.anomaly_from,
         }
         assert SINGLE.certified is not None
-        assert SINGLE.certified.max_fpr == SINGLE.certified.max_fnr == 0.25
-        assert "one threshold: FPR ≤ 25 %, FNR ≤ 25 %" in texts(ax)
+        assert SINGLE.certified.max_fpr == SINGLE.certified.max_fnr == 0.15
+        assert "one threshold: FPR ≤ 15 %, FNR ≤ 15 %" in texts(ax)
 
     def test_boxes_span_the_quartiles(self) -> None:
         ax = plot_boxes(OVERLAPPING, SINGLE, NORMAL, ANOMALOUS)

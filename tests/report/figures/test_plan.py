@@ -32,8 +32,8 @@ class TestPlan:
         ax = plot_plan([0], certificate=SINGLE)
         for name, n in (("normal", 2000), ("anomalous", 300)):
             x, y = points(line(ax, f"_{name}"))
-            assert (x.tolist(), y.tolist()) == ([25.0], [n])
-        assert "★ normal: n = 2,000, ceiling 25 %" in texts(ax)
+            assert (x.tolist(), y.tolist()) == ([15.0], [n])
+        assert "★ normal: n = 2,000, ceiling 15 %" in texts(ax)
 
     def test_side_without_a_promise_or_without_labels_is_not_marked(self) -> None:
         for one_sided in (calibrate(NORMAL, ANOMALOUS, Guarantee(max_fnr=None)), calibrate(NORMAL, [])):

@@ -5,6 +5,7 @@ import pytest
 
 from pac_wrap import Certificate, Guarantee, calibrate, upper_bound
 from pac_wrap.base.arguments import Scores
+from pac_wrap.base.rounding import rounded_down
 from pac_wrap.report.figures import plot_rates, style
 from support.drawn import (
     ANOMALOUS,
@@ -67,9 +68,8 @@ class TestRates:
         budget = SINGLE.normal.budget
         assert budget is not None
         assert budget.delta < 0.05
-        assert (
-            legend(plot_rates(SINGLE, NORMAL, ANOMALOUS))[1] == f"bound at {100 * (1 - budget.delta):.4g} %"
-        )
+        shown = legend(plot_rates(SINGLE, NORMAL, ANOMALOUS))[1]
+        assert shown == f"bound at {rounded_down(1 - budget.delta, 100, 4)} %"
 
     def test_what_could_not_be_certified_is_called_asked(self) -> None:
         shown = legend(plot_rates(FAILED, NORMAL, ANOMALOUS))

@@ -67,7 +67,7 @@ class Workload:
     >>> from pac_wrap import calibrate
     >>> print(calibrate(range(1000), range(900, 1900)).workload(0.01))
     per 1,000 points at a prevalence of 0.01, on average and with confidence 0.8:
-    alarms     9.239 to 59.51
+    alarms     9.239 to 59.5
     right      9.239 to 10
     missed     0 to 0.5
     undecided  0 to 76.04
