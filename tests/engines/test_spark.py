@@ -181,7 +181,7 @@ def test_a_rare_class_that_no_sample_shows(session: Any) -> None:
 
 
 def test_a_frame_that_changes_between_two_jobs_is_refused(session: Any) -> None:
-    """Scores that are later each time leave the cells where they were counted; a job takes longer than that."""
+    """Scores that are later each time leave the cells in which they were counted before."""
     from pyspark.sql.functions import expr
 
     df = session.range(0, 20_000, 1, 4).withColumn("label", expr("id % 2"))
