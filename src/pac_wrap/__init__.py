@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.promise import Guarantee as Guarantee
     from pac_wrap.method.promise import Population as Population
     from pac_wrap.method.promise import Promise as Promise
+    from pac_wrap.method.provenance import Provenance as Provenance
     from pac_wrap.method.rule import Rule as Rule
     from pac_wrap.method.rule import Verdict as Verdict
     from pac_wrap.method.strategies.abstain import Abstain as Abstain
@@ -82,6 +83,7 @@ _HOME = {
     "method.chunked": "calibrate_chunks",
     "method.metrics": "Metrics Rate evaluate",
     "method.promise": "Budget Error Guarantee Population Promise",
+    "method.provenance": "Provenance",
     "method.strategies.given": "Given",
     "method.strategies.hold": "Hold",
     "method.strategies.interface": "Strategy",

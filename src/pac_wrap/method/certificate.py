@@ -14,6 +14,7 @@ from pac_wrap.base.files import write_whole
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.consistency import inconsistencies
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.provenance import Provenance, Traced
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling
 from pac_wrap.method.strategies.abstain import Abstain
@@ -35,7 +36,7 @@ _HEADER: Final = {"format": "pac-wrap certificate", "schema": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate(Worth):
+class Certificate(Worth, Traced):
     """A rule with the promise that it keeps, and what both rest on; made by `calibrate`, never by hand.
 
     Parameters
@@ -64,6 +65,8 @@ class Certificate(Worth):
         What the promise assumes.
     version : str
         The version of the package that made it.
+    provenance : Provenance, optional
+        Where the scores came from. It stands apart: `==` and `verify` do not look at it.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class Certificate(Worth):
     sampling: Sampling | None = field(default=None, metadata={"optional": True})
     assumptions: tuple[Assumption, ...] = OF_DRAWS
     version: str = __version__
+    provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
 
     @property
     def exclusions(self) -> Thresholds:
