@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pac_wrap.errors import InputError as InputError
     from pac_wrap.errors import LabelWarning as LabelWarning
     from pac_wrap.errors import MissingExtraError as MissingExtraError
+    from pac_wrap.errors import MissingScoreWarning as MissingScoreWarning
     from pac_wrap.errors import OutputError as OutputError
     from pac_wrap.errors import OverlapWarning as OverlapWarning
     from pac_wrap.errors import PACWrapError as PACWrapError
@@ -70,8 +71,8 @@ if TYPE_CHECKING:
 # Each name loads its module on first use, so that `import pac_wrap` stays as light as `import numpy`.
 _HOME = {
     "errors": "CertificateError DataError DependenceWarning DetectorError InputError LabelWarning"
-    " MissingExtraError OutputError OverlapWarning PACWrapError PACWrapWarning PrecisionWarning"
-    " UpsideDownWarning VacuousWarning",
+    " MissingExtraError MissingScoreWarning OutputError OverlapWarning PACWrapError PACWrapWarning"
+    " PrecisionWarning UpsideDownWarning VacuousWarning",
     "method.strategies.abstain": "Abstain",
     "method.strategies.algorithm1": "Algorithm1",
     "method.binomial": "error_budget exact_confidence",
