@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone, is_classifier, is_outlier_detector
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -106,6 +107,11 @@ def untrained(detector: Any, random: np.random.RandomState | None) -> Any:
     return copy
 
 
+def trainable(detector: Any) -> bool:
+    """Return whether a detector can be trained; a class is none, and what is frozen stays as it is."""
+    return hasattr(detector, "fit") and not isinstance(detector, (FrozenEstimator, type))
+
+
 def is_estimator(detector: Any) -> bool:
     """Return whether a detector speaks scikit-learn's protocol of tags and parameters."""
     return hasattr(detector, "__sklearn_tags__") and not isinstance(detector, type)
@@ -146,7 +152,7 @@ def _method(detector: Any, *names: str) -> Callable[[Any], Any]:
             return method
     remedy = (
         "fit LocalOutlierFactor with novelty=True"
-        if hasattr(detector, "novelty")
+        if hasattr(_core(detector), "novelty")
         else "pass a function that returns one score per row instead"
     )
     raise DetectorError(
