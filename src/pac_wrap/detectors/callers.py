@@ -72,7 +72,7 @@ def check_metric(undecided: int, of: int, anomaly_label: object) -> None:
     if not undecided and anomaly_label == 1:
         return
     scorers = (one.f_locals.get("self") for one in _callers() if one.f_code.co_name == "_score")
-    metric = next((one._score_func for one in scorers if hasattr(one, "_score_func")), None)
+    metric = next((found for one in scorers if (found := getattr(one, "_score_func", None))), None)
     if metric is None or not getattr(metric, "__module__", "").startswith("sklearn."):
         return
     if anomaly_label != 1:

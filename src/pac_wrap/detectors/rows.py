@@ -36,17 +36,23 @@ class TrainingRows:
 
     exact: NDArray[np.uint64]
     single: NDArray[np.uint64]
+    columns: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, X: Any) -> Self:
         """Return the digests of the rows of X."""
-        return cls(np.unique(row_digests(X)), np.unique(row_digests(X, single=True)))
+        columns = tuple(getattr(X, "columns", ()))
+        return cls(np.unique(row_digests(X)), np.unique(row_digests(X, single=True)), columns)
 
     def count_in(self, X: Any) -> int:
         """Return how many rows of X are training rows, the float32 copy of one, or what one is a copy of.
 
-        Rows that are merely close are not the same: float32 cannot tell seconds of one minute apart.
+        Rows that are merely close are not the same: float32 cannot tell seconds of one minute apart. Columns
+        in another order, or more of them, change no row.
         """
+        columns = tuple(getattr(X, "columns", ()))
+        if columns != self.columns and self.columns and set(self.columns) <= set(columns):
+            X = X[list(self.columns)]
         exact = row_digests(X)
         copies = np.isin(exact, self.single) | np.isin(row_digests(X, single=True), self.exact)
         return int(np.count_nonzero(np.isin(exact, self.exact) | copies))

@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from pac_wrap.base.arguments import Scores, as_scores, check_choice
+from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import DetectorError, InputError, PACWrapError
 
 Polarity = Literal["auto", "higher", "lower"]
@@ -227,5 +228,7 @@ def _is_a(detector: Any, package: str) -> bool:
 
 
 def detector_name(detector: Any) -> str:
-    """Return what a message calls a detector: the name of the function, or of the class."""
+    """Return what a message calls a detector: the name of the function, or of the class, or the text."""
+    if isinstance(detector, str):
+        return quoted(detector)
     return detector.__name__ if hasattr(detector, "__name__") else type(detector).__name__

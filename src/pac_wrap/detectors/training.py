@@ -26,13 +26,12 @@ _HALF: Final = 0.5
 _MOST: Final = 0.9  # of a class that has few rows, so that some of them train
 
 
-def check_share(value: Share) -> None:
+def check_share(value: Any) -> None:
     """Refuse a calibration_size that is neither a share nor "auto"."""
-    if value == "auto" and isinstance(value, str):
-        return
-    if isinstance(value, str):
+    if not isinstance(value, str):
+        check_rate("calibration_size", value)
+    elif value != "auto":
         raise InputError(f'calibration_size must be "auto" or a share such as 0.5, got {quoted(value)}')
-    check_rate("calibration_size", value)
 
 
 def calibrating(n: int, share: Share, promise: Promise | None) -> int:
@@ -76,7 +75,7 @@ def divide(
     subjects calibrates, for the rows of either class would else come from the wrong mixture of subjects; the
     anomalies of the others are then left out under `keep_anomalies`. Either part empty is refused.
     """
-    sizes = [np.count_nonzero(~anomalous), np.count_nonzero(anomalous)]
+    sizes = np.bincount(anomalous, minlength=2).tolist()
     wanted = [
         calibrating(n, share, one) for n, one in zip(sizes, (guarantee.fpr, guarantee.fnr), strict=True)
     ]
@@ -85,7 +84,7 @@ def divide(
     if subjects is None:
         parts = [_drawn(np.flatnonzero(anomalous == label), wanted[label], random) for label in (False, True)]
     else:
-        shares = [size / max(n, 1) for n, size in zip(sizes, wanted, strict=True)]
+        shares = [size / n if n else 0.0 for n, size in zip(sizes, wanted, strict=True)]
         parts = list(_drawn_subjects(anomalous, subjects, shares, random, keep_anomalies))
     train, held_out = (np.sort(np.concatenate(rows)) for rows in zip(*parts, strict=True))
     if keep_anomalies:
@@ -144,7 +143,7 @@ def as_subjects(subjects: ArrayLike, X: Any, rows: int) -> Indices:
     missing = [one is None or str(one) in ("nan", "NaT", "<NA>") for one in array.tolist()]
     if any(missing):
         raise InputError(
-            f"subjects must be known, but {sum(missing):,} are missing, the first in row"
+            f"subjects must be known, but {sum(missing):,} of {rows:,} are missing, the first in row"
             f" {missing.index(True):,}; give each of those rows a name of its own"
         )
     return np.unique(named, return_inverse=True)[1].astype(np.intp)
