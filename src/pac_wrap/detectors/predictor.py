@@ -10,6 +10,7 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import validate_data
 
 from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned
+from pac_wrap.detectors.callers import check_metric
 from pac_wrap.detectors.scores import Polarity, UnfittedError, anomaly_scores, is_estimator
 from pac_wrap.detectors.steadiness import Witness
 from pac_wrap.errors import InputError
@@ -48,7 +49,9 @@ class CertifiedPredictor(BaseEstimator):
             If the detector cannot score these rows, or has changed since it was calibrated.
         """
         scores = self.decision_function(X)
-        return self.certificate_.verdicts(scores)
+        verdicts = self.certificate_.verdicts(scores)
+        check_metric(int(np.count_nonzero(verdicts < 0)), verdicts.size, self.anomaly_label)
+        return verdicts
 
     def predict_set(self, X: Any) -> NDArray[np.bool_]:
         """Return the labels that are still possible for each row.
@@ -83,7 +86,8 @@ class CertifiedPredictor(BaseEstimator):
             raise UnfittedError(
                 "this PACWrap is not calibrated yet; call fit(X, y), or calibrate(X, y) on a fitted detector"
             )
-        self._check_features(X, reset=False)
+        self._check_features(X, self.detector_)
+        check_metric(0, 0, self.anomaly_label)
         score = partial(self._scores, self.detector_, missing=True)
         return score(X) if self._witness is None else self._witness.scores_of(X, self.detector_, score)
 
@@ -132,6 +136,12 @@ class CertifiedPredictor(BaseEstimator):
         return scores
 
     def _indexable(self, X: Any, y: ArrayLike) -> tuple[Any, ArrayLike]:
+        if X is None:
+            raise InputError("X must be a table of rows, got None")
+        if y is None:
+            raise InputError(
+                "PACWrap requires y to be passed, but the target y is None; labels are what it calibrates on"
+            )
         check_aligned("X", X, "y", y)
         try:
             X, y = indexable(X, y)
@@ -139,10 +149,17 @@ class CertifiedPredictor(BaseEstimator):
             raise InputError(f"X and y do not fit together: {error}") from error
         return X, y
 
-    def _check_features(self, X: Any, *, reset: bool) -> None:
-        """Keep, or compare with, the number and names of the features."""
+    def _check_features(self, X: Any, trained: Any = None) -> None:
+        """Keep the number and names of the features, or compare with those a trained detector has seen.
+
+        A detector that knows them compares them itself: it may take columns by name, in any order.
+        """
         if not is_estimator(self.detector) or len(getattr(X, "shape", (0, 0))) < 2:
             return  # what is not a table has no features; the detector itself judges it
+        reset = trained is None
+        known = "feature_names_in_" if hasattr(self, "feature_names_in_") else "n_features_in_"
+        if not reset and hasattr(trained, known):
+            return
         try:
             validate_data(self, X, skip_check_array=True, reset=reset)
         except ValueError as error:

@@ -8,10 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone, is_classifier, is_outlier_detector
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from pac_wrap.base.arguments import Scores, as_scores, check_choice
+from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import DetectorError, InputError, PACWrapError
 
 Polarity = Literal["auto", "higher", "lower"]
@@ -108,6 +110,11 @@ def untrained(detector: Any, random: np.random.RandomState | None) -> Any:
     return copy
 
 
+def trainable(detector: Any) -> bool:
+    """Return whether a detector can be trained; a class is none, and what is frozen stays as it is."""
+    return hasattr(detector, "fit") and not isinstance(detector, (FrozenEstimator, type))
+
+
 def is_estimator(detector: Any) -> bool:
     """Return whether a detector speaks scikit-learn's protocol of tags and parameters."""
     return hasattr(detector, "__sklearn_tags__") and not isinstance(detector, type)
@@ -148,7 +155,7 @@ def _method(detector: Any, *names: str) -> Callable[[Any], Any]:
             return method
     remedy = (
         "fit LocalOutlierFactor with novelty=True"
-        if hasattr(detector, "novelty")
+        if hasattr(_core(detector), "novelty")
         else "pass a function that returns one score per row instead"
     )
     raise DetectorError(
@@ -223,5 +230,7 @@ def _is_a(detector: Any, package: str) -> bool:
 
 
 def detector_name(detector: Any) -> str:
-    """Return what a message calls a detector: the name of the function, or of the class."""
+    """Return what a message calls a detector: the name of the function, or of the class, or the text."""
+    if isinstance(detector, str):
+        return quoted(detector)
     return detector.__name__ if hasattr(detector, "__name__") else type(detector).__name__
