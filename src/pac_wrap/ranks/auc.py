@@ -112,11 +112,11 @@ def warn_if_upside_down(area: float, *sizes: int) -> None:
             f"anomalies score lower than normal points (AUC {area:.3f}); if the scores are upside down,"
             ' negate them or pass polarity="lower"',
             UpsideDownWarning,
-            stacklevel=_frames_inside() + 1,
+            stacklevel=frames_inside() + 1,
         )
 
 
-def _frames_inside() -> int:
+def frames_inside() -> int:
     """Return how many calls deep this package is in, counted from the caller."""
     frame, depth = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").startswith("pac_wrap."):
