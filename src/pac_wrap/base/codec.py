@@ -55,7 +55,7 @@ def decode(kind: type[T], text: str | bytes, header: dict[str, Any]) -> T:
 def content_of(
     text: str | bytes, header: dict[str, Any], noun: str, most: int = MOST_BYTES, signs: Signs = MOST_SIGNS
 ) -> dict[str, Any]:
-    """Return what stands in a JSON text beside the header and the checksum, if it is whole and not endless."""
+    """Return what stands in a JSON text beside its header and checksum, if it is whole and not endless."""
     if not isinstance(text, (str, bytes)):
         raise CertificateError(
             f"a {noun} is read from a text, got {type(text).__name__}; read a file with"

@@ -104,7 +104,7 @@ class Block:
         return np.stack([alarms, np.where(rule[0] == inf, self.n[1], self.classes[1].below(low))])
 
     def areas(self) -> Numbers:
-        """Return how likely an anomaly outscores a normal point of its group; NaN where a class is missing."""
+        """Return how likely an anomaly outscores a normal point of its group; NaN if a class is missing."""
         normal = np.concatenate([[0], np.cumsum(~self.marks)])
         first = np.empty(self.keys.size, dtype=bool)
         first[:1] = True

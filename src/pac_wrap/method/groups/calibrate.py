@@ -216,7 +216,7 @@ def _pooled(request: Request, parts: list[tuple[Scores, Scores]], score_type: Sc
 
 
 def _warn_if_upside_down(areas: Numbers, n: Counts, groups: tuple[Group, ...]) -> None:
-    """Warn if anomalies score significantly lower than normal points in some group, at 1 % for all: eq. (25)."""
+    """Warn if anomalies score significantly lower than normal points in a group, at 1 % for all: eq. (25)."""
     area = np.where(np.isnan(areas), 0.5, areas)
     divergence = log(2.0) + xlogy(area, area) + xlogy(1.0 - area, 1.0 - area)
     strength = np.where(area < 0.5, np.minimum(n.min(axis=0), _POINTS) * divergence, 0.0)
@@ -224,8 +224,8 @@ def _warn_if_upside_down(areas: Numbers, n: Counts, groups: tuple[Group, ...]) -
     if found:
         worst = int(np.argmax(strength))
         warnings.warn(
-            f"anomalies score lower than normal points in {found:,} of {len(groups):,} groups, most clearly in"
-            f" {shown(groups[worst])} (AUC {area[worst]:.3f}); if the scores are upside down, negate them",
+            f"anomalies score lower than normal points in {found:,} of {len(groups):,} groups, most clearly"
+            f" in {shown(groups[worst])} (AUC {area[worst]:.3f}); if the scores are upside down, negate them",
             UpsideDownWarning,
             stacklevel=frames_inside() + 1,
         )

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from math import inf
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.base.arguments import ScoreType, as_array, check_aligned, check_same_length
 from pac_wrap.base.codec import plain, typed
 from pac_wrap.base.files import write_whole
-from pac_wrap.base.floats import order_keys, widened
+from pac_wrap.base.floats import widened
 from pac_wrap.base.rounding import shared_together
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.calibrate import Request
@@ -21,13 +22,12 @@ from pac_wrap.method.consistency import inconsistencies, version_problems
 from pac_wrap.method.groups.columns import Columns, Numbers
 from pac_wrap.method.groups.file import MOST_BYTES, problems, read, written
 from pac_wrap.method.groups.gaps import Gaps, gaps_of
+from pac_wrap.method.groups.listing import Certificates, Row, rows_of
 from pac_wrap.method.groups.rules import decided
 from pac_wrap.method.groups.values import Codes, Group, as_group, coded, places_of, text_of
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, Assumption
 from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.method.thresholds import Regime
 from pac_wrap.version import __version__
 
 # the last place of the table of rules: that of groups never seen
@@ -45,45 +45,6 @@ class Head:
     pool: Certificate | None = None
     assumptions: tuple[Assumption, ...] = OF_DRAWS
     version: str = __version__
-
-
-class Row(NamedTuple):
-    """What a listing says of a group: its numbers of labels, what they certify, and what it costs.
-
-    `errors` are calibration points that the rule misjudges and `undecided` those it leaves open, normal
-    first; `pooled` says that the promise is that of the pool, and not its own.
-    """
-
-    group: Group
-    n: tuple[int, int]
-    regime: Regime
-    certified: Guarantee | None
-    rule: Rule
-    errors: tuple[int, int]
-    undecided: tuple[int, int]
-    pooled: bool
-
-
-class Certificates(Mapping[Group, Certificate]):
-    """The certificate of each group by its value, the worst group first; made when it is asked for.
-
-    A group is known by its text: 7 and "7" are the same.
-    """
-
-    def __init__(self, owner: "GroupCertificate") -> None:
-        self._owner = owner
-
-    def __getitem__(self, group: Group) -> Certificate:
-        place = self._owner.place(group)
-        if place is None:
-            raise KeyError(group)
-        return self._owner.columns.at(place, self._owner.request, self._owner.score_type)
-
-    def __iter__(self) -> Iterator[Group]:
-        return (self._owner.groups[place] for place in self._owner.worst_first.tolist())
-
-    def __len__(self) -> int:
-        return len(self._owner.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,38 +95,25 @@ class GroupCertificate(Head):
 
     @property
     def certificates(self) -> Mapping[Group, Certificate]:
-        """The certificate of each group by its value, the worst group first: what `calibrate` gives for it."""
-        return Certificates(self)
+        """The certificate of each group by its value, the worst first: what `calibrate` gives for it."""
+        return Certificates(
+            self.groups,
+            self.columns,
+            self.place,
+            partial(self.columns.at, request=self.request, score_type=self.score_type),
+        )
 
     @property
     def pooled(self) -> NDArray[np.bool_]:
         """Which groups follow the rule of the pool, since they have too few labels for one of their own."""
-        return self.columns.vacuous if self.pool is not None else np.zeros(len(self.groups), dtype=bool)
+        if self.pool is None or self.pool.empty:
+            return np.zeros(len(self.groups), dtype=bool)
+        return self.columns.vacuous
 
     @property
     def empty(self) -> bool:
         """Whether some group is promised less than was asked for, by itself or as a part of the pool."""
-        pool = self.pool is None or self.pool.empty
-        return bool((self.columns.empty & ~(self.pooled & (not pool))).any())
-
-    @property
-    def worst_first(self) -> NDArray[np.intp]:
-        """The places of the groups, the worst first: nothing promised, then the most points left undecided."""
-        n = np.maximum(1, self.columns.n.sum(axis=0))
-        share = self.undecided.sum(axis=0) / n
-        # of groups alike, the larger is the worse, and then the first
-        return np.lexsort((np.arange(n.size), -n, -share, ~self.columns.empty))
-
-    @property
-    def undecided(self) -> NDArray[np.int64]:
-        """How many calibration points of each class the rule of each group leaves undecided."""
-        low, high = self.columns.rule
-        single = order_keys(low) == order_keys(high)
-        separated = order_keys(self.columns.thresholds[1]) >= order_keys(self.columns.thresholds[0])
-        between = np.where(separated, 0, self.columns.crossing - self.columns.errors)
-        # of two thresholds that are used though one would do, what lies between is not counted apart
-        left: NDArray[np.int64] = np.where(single, 0, np.maximum(0, between))
-        return left
+        return bool((self.columns.empty & ~self.pooled).any())
 
     def place(self, group: object) -> int | None:
         """Return the place of a group, None if it was never seen."""
@@ -196,7 +144,7 @@ class GroupCertificate(Head):
 
     @property
     def rules(self) -> Numbers:
-        """The two ends of the rule that each group's verdicts follow, and last those of a group never seen."""
+        """The two ends of each group's rule, and last those of a group that was never seen."""
         rule = self.columns.rule
         if self.pool is not None:
             own = np.array([[self.pool.rule.normal_below], [self.pool.rule.anomaly_from]])
@@ -238,19 +186,7 @@ class GroupCertificate(Head):
         -------
         iterator of Row
         """
-        undecided, pooled = self.undecided, self.pooled
-        for place in self.worst_first.tolist():
-            one = self.columns.at(place, self.request, self.score_type)
-            yield Row(
-                self.groups[place],
-                (one.normal.n, one.anomalous.n),
-                one.regime,
-                None if one.empty else one.certified,
-                one.rule,
-                (int(self.columns.errors[0, place]), int(self.columns.errors[1, place])),
-                (int(undecided[0, place]), int(undecided[1, place])),
-                bool(pooled[place]),
-            )
+        yield from rows_of(self.certificates, self.columns, self.groups, self.pooled)
 
     def gaps(self, delta: float = 0.05) -> "Gaps":
         """Return how far the error rates of any two groups can be apart, each with its own rule: eq. (58).

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from math import isnan
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,11 @@ NO_COUNT: Final = -1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """What the certificates of many groups say, a place for each group; where two rows, normal first.
+    """What the certificates of many groups say: a place for each group, and where rows, normal first.
 
     `n`, `digest`, `crossing` are those of the evidence, `errors` the calibration points that the rule
-    misjudges, `rate`, `delta` and `budget` those of the budgets, `thresholds` alarm_from and clear_below, `rule`
-    normal_below and anomaly_from, `ceilings` and `deltas` those certified. NaN or -1 stand for None.
+    misjudges, `rate`, `delta` and `budget` those of the budgets, `thresholds` alarm_from and clear_below,
+    `rule` normal_below and anomaly_from, `ceilings` and `deltas` those certified. NaN or -1 stand for None.
     """
 
     n: Counts
@@ -89,7 +89,7 @@ class Columns:
         )
 
     def same(self, other: "Columns") -> NDArray[np.bool_]:
-        """Return where two tables of as many groups agree; rates may differ in the last digit, as SciPy's."""
+        """Return where two tables of as many groups agree; rates, which are SciPy's, up to the last digits."""
         agree = np.ones(self.size, dtype=bool)
         for field in fields(self):
             one, two = np.atleast_2d(getattr(self, field.name), getattr(other, field.name))
@@ -142,7 +142,7 @@ def columns_of(certificates: Iterable[tuple[Certificate, tuple[int, int]]]) -> C
         *[np.float64] * 4,
         np.int64,
     )
-    made_of = [
+    made_of: list[Any] = [
         np.array(part, dtype=kind).T for part, kind in zip(zip(*rows, strict=True), kinds, strict=True)
     ]
     return Columns(*made_of[:-1], made_of[-1][0])

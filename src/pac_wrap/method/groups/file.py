@@ -1,4 +1,4 @@
-"""Columns of groups in a JSON file: what all groups share is written once; what contradicts itself is refused."""
+"""Columns of groups in a JSON file: what all share is written once, what contradicts itself is refused."""
 
 import json
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ _KINDS: Final[dict[str, Any]] = {
 
 
 def written(head: dict[str, Any], groups: tuple[Group, ...], columns: Columns) -> str:
-    """Return the text of a file: a line for each column, and a single value where all groups have the same."""
+    """Return the text of a file: a line for each column, with a single value where all groups have it."""
     body: dict[str, Any] = {"groups": list(groups)}
     for field in fields(columns):
         if field.name not in _DERIVED:
@@ -194,8 +194,8 @@ def _packed(row: Any, name: str) -> Any:
     elif row.dtype.kind == "f":
         if any(map(is_flushed, listed)):
             raise CertificateError(
-                f"{name} holds a subnormal number, which this process would write as 0, since it flushes them;"
-                " call torch.set_flush_denormal(False) before you save"
+                f"{name} holds a subnormal number, which this process would write as 0, since it flushes"
+                " them; call torch.set_flush_denormal(False) before you save"
             )
         listed = [_plain(one) for one in listed]
     elif (row < 0).any():

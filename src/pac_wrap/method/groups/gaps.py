@@ -39,8 +39,8 @@ class Gap:
 
     Examples
     --------
-    >>> print(Gap("FPR", 0.031, 0.05, ("a", "b"), ("a", "b"), (0.02, 0.0), (0.031, 0.025), 1))
-    FPR: certified fair within 0.031 for 2 groups (confidence 0.95); 'a' and 'b' may be that far apart; 1 left out
+    >>> print(Gap("FPR", 0.031, 0.05, ("a", "b"), ("a", "b"), (0.02, 0.0), (0.031, 0.025), 0))
+    FPR: certified fair within 0.031 for 2 groups (confidence 0.95); 'a' and 'b' may be that far apart
     """
 
     rate: str

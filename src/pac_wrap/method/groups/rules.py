@@ -17,7 +17,7 @@ _CHUNK: Final = 1 << 16
 
 
 def decided(rules: Numbers, scores: Scores, places: Codes) -> NDArray[np.int8]:
-    """Return the verdict on each score by the rule at its place: normal below one row, anomaly from the other.
+    """Return the verdict on each score by the rule at its place: normal below one row, anomaly from the next.
 
     On NaN every rule abstains.
 
