@@ -38,7 +38,7 @@ ORDER: Final = (
     "series",
     "report",
     "paper",
-    "validation baselines",
+    "validation baselines scoring",
     "cli",
 )
 PLACE: Final = {name: place for place, names in enumerate(ORDER) for name in names.split()}
@@ -68,6 +68,7 @@ EXCEPTIONS: Final = {
     ("method.shown", "report.subject"): "of which it is the subject",
     ("method.shown", "report.figures.distributions"): "and as a figure",
     ("method.curves.curve", "report.words"): "so does a curve",
+    ("method.groups.certificate", "report.groups"): "so does a certificate of groups",
     ("method.curves.curve", "report.figures.curve"): "a curve draws itself",
     ("detectors", "paper.detectors.lstm"): "a public address",
 }

@@ -4,6 +4,7 @@ import json
 import platform
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ import scipy
 from pac_wrap.base.foreign import visible
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Rate
+from pac_wrap.method.provenance import Provenance
 from pac_wrap.report.explorer import Explorer, explorer_of
 from pac_wrap.report.numbers import ceiling, percent
 from pac_wrap.report.practice import PER, Practice, practice_of
@@ -119,16 +121,21 @@ def content_of(report: Report) -> Content:
 
 
 def _title(report: Report) -> str:
-    column = report.source.score if report.source is not None else None
-    return f"Error rates of {visible(report.detector or column or 'an anomaly detector')}"
+    known = report.certificate.provenance or Provenance()
+    column = known.score if report.source is None else report.source.score
+    return f"Error rates of {visible(report.detector or known.detector or column or 'an anomaly detector')}"
 
 
 def _subtitle(report: Report) -> str:
     """Return the tables and the date, as far as they are known."""
-    tables = () if report.source is None else report.source.tables
+    known = report.certificate.provenance or Provenance()
+    tables = known.tables if report.source is None else report.source.tables
     names = [visible(table) for table in tables[:2]]
     if len(tables) > 2:
         names.append(f"{len(tables) - 2:,} more")
+    if known.date is not None:
+        day = datetime.strptime(known.date[:10], "%Y-%m-%d")
+        names.append(f"{day.day} {day:%B %Y}")
     return ", ".join(names)
 
 

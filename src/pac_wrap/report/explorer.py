@@ -3,7 +3,7 @@
 import json
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isinf
 from typing import Any, Final
 
@@ -76,6 +76,7 @@ def explorer_of(report: Report) -> Explorer | None:
     with warnings.catch_warnings(), np.errstate(over="ignore"):
         warnings.simplefilter("ignore", UpsideDownWarning)  # the report has its own words for it
         curve = certify_curve(normal.astype(kind, copy=False), anomalous.astype(kind, copy=False), *deltas)
+    curve = replace(curve, provenance=report.certificate.provenance)
     choices = tuple(_choices(curve))
     if not choices:
         return None
