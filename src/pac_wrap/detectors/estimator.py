@@ -268,6 +268,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             certificate = replace(certificate, assumptions=OF_SUBJECTS)
             warnings.warn(text, DependenceWarning, stacklevel=3)
         self.detector_, self.certificate_, self._witness = detector, certificate, witness
+        self._calibration_scores = scores[~anomalous], scores[anomalous]  # for `report`
         if certificate.empty:
             warnings.warn("; ".join(certificate.diagnosis), VacuousWarning, stacklevel=3)
         return self

@@ -15,6 +15,7 @@ from pac_wrap.method.curves.band import LEAST_DELTA, MOST_POINTS
 from pac_wrap.method.curves.certify import certify_curve
 from pac_wrap.method.curves.curve import Curve, Rates
 from pac_wrap.method.curves.side import CurveSide, best
+from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.report.numbers import ceiling, confidence, told_apart
 from pac_wrap.report.subject import Report
 from pac_wrap.report.window import Window
@@ -58,8 +59,8 @@ class Explorer:
 def explorer_of(report: Report) -> Explorer | None:
     """Return the curve of a report's scores; None where there are no scores, or nothing is bounded anywhere.
 
-    A curve is about independent draws, as many as were planned: windows of a series, and labels that were
-    looked at as they came, have none.
+    A curve is about independent draws, as many as were planned: windows of a series, several rows of a
+    patient, and labels that were looked at as they came, have none.
 
     >>> from pac_wrap import calibrate
     >>> scores = range(500), range(400, 900)
@@ -67,7 +68,7 @@ def explorer_of(report: Report) -> Explorer | None:
     Choice(name='both bounds alike', threshold='449.5', fpr='14.7 %', fnr='14.7 %')
     """
     normal, anomalous, asked = report.normal, report.anomalous, report.certificate.guarantee
-    kind, drawn = report.certificate.score_type, report.certificate.sampling is None
+    kind, drawn = report.certificate.score_type, report.certificate.assumptions == OF_DRAWS
     if normal is None or anomalous is None or not (drawn and report.certificate.overlap.fixed_sizes):
         return None
     if not 0 < max(normal.size, anomalous.size) <= MOST_POINTS:
