@@ -157,6 +157,8 @@ class CertifiedPredictor(BaseEstimator):
             raise UnfittedError("this PACWrap is not calibrated yet; call fit(X, y) before report")
         metrics = None
         if X is not None or y is not None:
+            if y is None:
+                raise InputError("the labels y of these rows are None; pass them, or no rows at all")
             X, y = self._indexable(X, y)
             anomalous, scores = as_class_mask(y, self.anomaly_label), self.decision_function(X)
             fresh = scores[~anomalous], scores[anomalous]

@@ -69,8 +69,10 @@ HTML file to get a PDF
         from pac_wrap.report.subject import Report
 
         check_suffix(path)
-        given: Any = (self, normal, anomalous)
-        write_report(Report(*given, metrics=metrics, detector=detector, prevalence=prevalence), path)
+        own: Any = self
+        low: Any = normal
+        high: Any = anomalous
+        write_report(Report(own, low, high, metrics=metrics, detector=detector, prevalence=prevalence), path)
 
     def plot(self, normal: ArrayLike, anomalous: ArrayLike, ax: "Axes | None" = None) -> "Axes":
         """Draw the scores of both classes with the thresholds; needs matplotlib.

@@ -57,7 +57,7 @@ class Explorer:
 
 
 def explorer_of(report: Report) -> Explorer | None:
-    """Return the curve of a report's scores; None where there are no scores, or nothing is bounded anywhere.
+    """Return the curve of a report's scores; None without scores, or with too few for any choice.
 
     A curve is about independent draws, as many as were planned: windows of a series, several rows of a
     patient, and labels that were looked at as they came, have none.

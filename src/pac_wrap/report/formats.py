@@ -17,7 +17,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.report.content import content_of, to_json
 from pac_wrap.report.explorer import Explorer, script_data
-from pac_wrap.report.pictures import Bands, Histogram, Line, bands, flags, histogram, undecided
+from pac_wrap.report.pictures import Bands, Histogram, Line, bands, flags, histograms, undecided
 from pac_wrap.report.sentences import promise, status
 from pac_wrap.report.steps import TOLERATED
 from pac_wrap.report.subject import Report
@@ -97,7 +97,7 @@ class Shown:
     scores: Histogram
     flags: tuple[Line, ...]
     undecided: tuple[str, str] | None
-    tails: Histogram | None
+    tails: Histogram
     bands: Bands | None
     data: str
     prevalence: str
@@ -110,11 +110,12 @@ def _shown(report: Report, explorer: Explorer | None) -> Shown | None:
     window = Window.around((normal, anomalous), [rule.normal_below, rule.anomaly_from])
     shares = report.shares or (_RARE, _RARE)
     prevalence = "-".join(f"{share:.4g}" for share in dict.fromkeys(shares))
+    scores, tails = histograms(window, normal, anomalous)
     return Shown(
-        scores=histogram(window, normal, anomalous),
+        scores=scores,
         flags=flags(window, rule),
         undecided=undecided(window, rule),
-        tails=None if explorer is None else histogram(window, normal, anomalous, log=True),
+        tails=tails,
         bands=None if explorer is None else bands(window, explorer.curve),
         data=""
         if explorer is None

@@ -54,15 +54,20 @@ class Bands:
     levels: tuple[Line, ...]
 
 
-def histogram(window: Window, normal: Scores, anomalous: Scores, *, log: bool = False) -> Histogram:
-    """Return the histograms of both classes in percent of each class, on a linear or a log scale.
+def histograms(window: Window, normal: Scores, anomalous: Scores) -> tuple[Histogram, Histogram]:
+    """Return the histograms of both classes in percent of each class, on a linear and on a log scale.
 
-    >>> one = histogram(Window(0.0, 10.0), np.arange(10.0), np.arange(5.0, 10.0))
+    >>> one, other = histograms(Window(0.0, 10.0), np.arange(10.0), np.arange(5.0, 10.0))
     >>> [tick.text for tick in one.ticks], [level.text for level in one.levels]
     (['2', '4', '6', '8'], ['5 %', '10 %', '15 %', '20 %'])
     """
-    edges = np.linspace(window.low, window.high, _BINS + 1)
-    shares = [np.histogram(scores, edges)[0] / max(1, scores.size) for scores in (normal, anomalous)]
+    ends = window.low, window.high
+    shares = [np.histogram(scores, _BINS, ends)[0] / max(1, scores.size) for scores in (normal, anomalous)]
+    around = _ticks(window), _beyond(window, normal, anomalous)
+    return _histogram(shares, *around, log=False), _histogram(shares, *around, log=True)
+
+
+def _histogram(shares: list[Rates], ticks: tuple[Line, ...], beyond: str, *, log: bool) -> Histogram:
     heights = np.concatenate(shares)
     top = max(float(heights.max()), 0.01)
     if log:
@@ -78,9 +83,7 @@ def histogram(window: Window, normal: Scores, anomalous: Scores, *, log: bool = 
             for level in (step * i for i in range(1, 9))
             if level <= top
         )
-    return Histogram(
-        _outline(drawn[0]), _outline(drawn[1]), _ticks(window), levels, _beyond(window, normal, anomalous)
-    )
+    return Histogram(_outline(drawn[0]), _outline(drawn[1]), ticks, levels, beyond)
 
 
 def bands(window: Window, curve: Curve) -> Bands:
