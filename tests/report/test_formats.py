@@ -121,7 +121,7 @@ def test_no_picture_is_shown_twice_nor_where_there_is_nothing_to_show() -> None:
         return [attributes["id"] for attributes in Page(to_html(given)).all("figure")]
 
     assert figures(report("relaxed")) == ["figure-scores", "figure-curve"]
-    few = Report(calibrate_quietly([], [0.5] * 2), [], [0.5] * 2)
+    few = Report(calibrate_quietly([], [0.5] * 2), np.empty(0), np.full(2, 0.5))
     assert figures(few) == ["figure-scores"]
     assert figures(Report(report("relaxed").certificate)) == []
     assert "<script" not in to_html(Report(report("relaxed").certificate))

@@ -5,7 +5,7 @@ are paths in a box of 1000 by 100, stretched to their place.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 from typing import Final
 
@@ -23,6 +23,7 @@ _BINS: Final = 50
 _STEPS: Final = 600
 _CHARACTERS: Final = 44  # of tick labels that fit beside each other on a phone
 _LEAST: Final = 1e-6
+_HALF: Final = 0.54  # a flag's text takes less of a narrow page than the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +106,24 @@ def flags(window: Window, rule: Rule) -> tuple[Line, ...]:
     """Return the thresholds of a rule that lie in a window, each with the text of its flag.
 
     >>> [flag.text for flag in flags(Window(0.0, 1.0), Rule(normal_below=0.3, anomaly_from=0.7))]
-    ['normal below 0.3', 'anomaly from 0.7']
+    ['anomaly from 0.7', 'normal below 0.3']
     """
-    named = [(rule.normal_below, "normal below", 0.4), (rule.anomaly_from, "anomaly from", 0.6)]
+    ends = {"normal below": rule.normal_below, "anomaly from": rule.anomaly_from}
     if rule.single:
-        named = [(rule.anomaly_from, "anomaly from", 0.5)]
-    # texts point away from each other, and none is crossed by a line that begins above it
-    found = [
-        Line(
-            place(window, x),
-            f"{text} {number(x, window.span)}",
-            "start" if _share(window, x) < side else "end",
-        )
-        for x, text, side in named
-        if x in window
-    ]
-    return tuple(found[::-1] if all(line.anchor == "end" for line in found) else found)
+        del ends["normal below"]
+    texts = {f"{name} {number(x, window.span)}": _share(window, x) for name, x in ends.items() if x in window}
+    found = [Line(f"{100.0 * share:.3f}", text, _anchor(share)) for text, share in texts.items()]
+    if len(found) < 2:
+        return tuple(found)
+    # the line of the first runs down beside the text of the second
+    (low, high), (left, right) = texts.values(), found
+    if high <= _HALF:
+        return left, replace(right, anchor="start")
+    return right, replace(left, anchor="end") if low >= 1.0 - _HALF else left
+
+
+def _anchor(share: float) -> str:
+    return "start" if share < 0.3 else "end" if share > 0.7 else "middle"
 
 
 def undecided(window: Window, rule: Rule) -> tuple[str, str] | None:
