@@ -38,7 +38,8 @@ class CertifiedPredictor(BaseEstimator):
         Returns
         -------
         ndarray of int8
-            1 (anomaly), 0 (normal) or -1 (abstains) for each row.
+            1 (anomaly), 0 (normal) or -1 (abstains) for each row. A row that the detector scores with NaN
+            is abstained on, with a `MissingScoreWarning`.
 
         Raises
         ------
@@ -79,7 +80,7 @@ class CertifiedPredictor(BaseEstimator):
         Returns
         -------
         ndarray of float
-            One score per row.
+            One score per row, NaN where the detector gives none.
         """
         if not hasattr(self, "certificate_"):
             raise UnfittedError(
@@ -87,7 +88,7 @@ class CertifiedPredictor(BaseEstimator):
             )
         self._check_features(X, self.detector_)
         check_metric(0, 0, self.anomaly_label)
-        score = partial(self._scores, self.detector_)
+        score = partial(self._scores, self.detector_, missing=True)
         return score(X) if self._witness is None else self._witness.scores_of(X, self.detector_, score)
 
     def score_samples(self, X: Any) -> Scores:
@@ -123,10 +124,10 @@ class CertifiedPredictor(BaseEstimator):
         X, y = self._indexable(X, y)
         return float(np.mean(self.predict(X) == as_class_mask(y, self.anomaly_label)))
 
-    def _scores(self, detector: Any, X: Any) -> Scores:
+    def _scores(self, detector: Any, X: Any, *, missing: bool = False) -> Scores:
         # a detector trained here was given the labels 0 and 1, whatever the caller's are
         label = 1 if hasattr(self, "_training_rows") else self.anomaly_label
-        scores = anomaly_scores(detector, X, self.polarity, anomaly_label=label)
+        scores = anomaly_scores(detector, X, self.polarity, anomaly_label=label, missing=missing)
         rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if scores.size != rows:
             raise InputError(

@@ -25,7 +25,7 @@ class UnfittedError(PACWrapError, NotFittedError):
 
 
 def anomaly_scores(
-    detector: Any, X: Any, polarity: Polarity = "auto", *, anomaly_label: object = 1
+    detector: Any, X: Any, polarity: Polarity = "auto", *, anomaly_label: object = 1, missing: bool = False
 ) -> Scores:
     """Return one score per row of X, higher for what is more anomalous.
 
@@ -41,6 +41,8 @@ def anomaly_scores(
         Whether anomalies score higher or lower; it must be said for any other object.
     anomaly_label : object
         The class of anomalies, for a classifier.
+    missing : bool
+        Whether a score may be missing: NaN is then returned, else refused.
 
     Returns
     -------
@@ -82,7 +84,7 @@ def anomaly_scores(
             f"the detector {detector_name(detector)} scores only the rows it was trained on: {error};"
             " use one that scores new rows"
         ) from error
-    scores = as_scores(values, f"the scores of {detector_name(detector)}")
+    scores = as_scores(values, f"the scores of {detector_name(detector)}", missing=missing)
     if polarity != "auto":
         flip = polarity == "lower"
     return -scores if flip else scores
