@@ -40,6 +40,12 @@ if TYPE_CHECKING:
     from pac_wrap.method.curves.certify import certify_curve_chunks as certify_curve_chunks
     from pac_wrap.method.curves.certify import verify_curve as verify_curve
     from pac_wrap.method.curves.curve import Curve as Curve
+    from pac_wrap.method.groups.calibrate import calibrate_groups as calibrate_groups
+    from pac_wrap.method.groups.certificate import GroupCertificate as GroupCertificate
+    from pac_wrap.method.groups.curves import certify_curve_groups as certify_curve_groups
+    from pac_wrap.method.groups.gaps import Gap as Gap
+    from pac_wrap.method.groups.gaps import Gaps as Gaps
+    from pac_wrap.method.groups.verify import verify_groups as verify_groups
     from pac_wrap.method.labels.until import LabelUntil as LabelUntil
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
@@ -86,6 +92,11 @@ _HOME = {
     "method.curves.certify": "certify_curve certify_curve_chunks verify_curve",
     "method.curves.curve": "Curve",
     "method.chunked": "calibrate_chunks",
+    "method.groups.calibrate": "calibrate_groups",
+    "method.groups.certificate": "GroupCertificate",
+    "method.groups.curves": "certify_curve_groups",
+    "method.groups.gaps": "Gap Gaps",
+    "method.groups.verify": "verify_groups",
     "method.metrics": "Metrics Rate evaluate",
     "method.promise": "Budget Error Guarantee Population Promise",
     "method.provenance": "Provenance",
