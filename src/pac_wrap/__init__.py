@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from pac_wrap.method.groups.gaps import Gap as Gap
     from pac_wrap.method.groups.gaps import Gaps as Gaps
     from pac_wrap.method.groups.verify import verify_groups as verify_groups
+    from pac_wrap.method.labels.plan import Plan as Plan
+    from pac_wrap.method.labels.plan import plan as plan
     from pac_wrap.method.labels.until import LabelUntil as LabelUntil
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
@@ -105,6 +107,7 @@ _HOME = {
     "method.strategies.interface": "Strategy",
     "method.strategies.looks": "Looks",
     "method.strategies.raising": "Raise",
+    "method.labels.plan": "Plan plan",
     "method.labels.until": "LabelUntil",
     "method.rule": "Rule Verdict",
     "method.thresholds": "Evidence Regime Thresholds",

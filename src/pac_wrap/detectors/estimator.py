@@ -273,6 +273,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             detector=lineage(detector), trained=rows, lowest=scores.min(), highest=scores.max()
         )
         self.detector_, self.certificate_, self._witness = detector, certificate, witness
+        self._calibration_scores = scores[~anomalous], scores[anomalous]  # for `report`
         if certificate.empty:
             warnings.warn("; ".join(certificate.diagnosis), VacuousWarning, stacklevel=3)
         return self
