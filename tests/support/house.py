@@ -38,7 +38,7 @@ ORDER: Final = (
     "series",
     "report",
     "paper",
-    "validation baselines",
+    "validation baselines scoring",
     "cli",
 )
 PLACE: Final = {name: place for place, names in enumerate(ORDER) for name in names.split()}

@@ -29,6 +29,7 @@ MOST_BYTES: Final = 1_000_000
 Signs = dict[str, int]
 MOST_SIGNS: Final[Signs] = {"[": 100, "{": 100, ",": 10_000}
 _MOST_DIGITS: Final = 50
+_REMEDIES: Final = {"monitor": "go back to an older copy, or start again with a new file"}
 
 
 def encode(value: Any, header: dict[str, Any]) -> str:
@@ -46,8 +47,9 @@ def encode(value: Any, header: dict[str, Any]) -> str:
 
 def decode(kind: type[T], text: str | bytes, header: dict[str, Any]) -> T:
     """Return the value that `encode` wrote, or raise a CertificateError that says what is wrong."""
-    # a certificate, or a curve
-    noun = "curve" if str(header.get("format")).endswith("curve") else "certificate"
+    # a certificate, a curve or a monitor
+    last = str(header.get("format")).rpartition(" ")[2]
+    noun = last if last in ("curve", "monitor") else "certificate"
     value: T = typed(kind, content_of(text, header, noun), noun)
     return value
 
@@ -81,9 +83,19 @@ def content_of(
             _refuse_header(noun, name, content.get(name), value)
     if expected != written:
         raise CertificateError(
-            f"the {noun} was changed after it was written (its checksum differs); calibrate again"
+            f"the {noun} was changed after it was written (its checksum differs);"
+            f" {_REMEDIES.get(noun, 'calibrate again')}"
         )
     return {name: value for name, value in content.items() if name not in header}
+
+
+def checksum_of(text: str) -> str:
+    """Return the checksum that `encode` put at the end of a text.
+
+    >>> checksum_of('{"checksum": "ab"}')
+    'ab'
+    """
+    return str(json.loads(text)["checksum"])
 
 
 def flat(value: Any) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """Labelled scores in, certificate out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, overload
 
 from numpy.typing import ArrayLike
 
@@ -18,25 +18,23 @@ from pac_wrap.base.arguments import (
     type_of,
 )
 from pac_wrap.base.floats import Floats
-from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.promise import as_guarantee as as_guarantee
 from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.method.strategies.algorithm1 import Algorithm1
-from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.raising import Raise
+from pac_wrap.method.strategies.words import WORDS as WORDS
+from pac_wrap.method.strategies.words import as_strategy as as_strategy
 from pac_wrap.method.thresholds import Evidence, crossings, find_regime
 from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.kernels import kernels, together
 from pac_wrap.ranks.memory import Ranked, RankedInMemory, unchecked
 from pac_wrap.ranks.search import Rank
 
-# the words that stand for a strategy with its usual options
-WORDS: Final[dict[str, Overlap]] = {
-    strategy.word: strategy
-    for strategy in (Abstain(), Abstain(always=True), Raise(), Hold("fnr"), Hold("fpr"), Algorithm1())
-}
+if TYPE_CHECKING:
+    from pac_wrap.method.kinds.certificate import KindCertificate
+
+Kinds = Mapping[str, ArrayLike]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,50 +144,58 @@ class Request:
         return cls(as_guarantee(asked), strategy, anomaly_label)
 
 
-def as_guarantee(given: Guarantee | None) -> Guarantee:
-    """Return what was asked for: the usual promises for None, and nothing but a `Guarantee` else."""
-    asked = Guarantee() if given is None else given
-    if not isinstance(asked, Guarantee):
-        raise InputError(f"guarantee must be a Guarantee, got {quoted(asked)}; write Guarantee(max_fpr=0.05)")
-    return asked
-
-
-def as_strategy(overlap: str | Overlap) -> Overlap:
-    """Return the strategy that a word stands for, or the strategy itself."""
-    found = WORDS.get(overlap) if isinstance(overlap, str) else overlap
-    if not isinstance(found, Overlap):
-        raise InputError(
-            f"overlap must be one of {', '.join(map(repr, WORDS))}, or a strategy such as"
-            f" Algorithm1(step=0.05); got {quoted(overlap)}"
-        )
-    return found
-
-
+@overload
 def calibrate(
     normal: ArrayLike,
     anomalous: ArrayLike,
     guarantee: Guarantee | Request | None = None,
     *,
     overlap: str | Overlap | None = None,
-) -> Certificate:
+) -> Certificate: ...
+@overload
+def calibrate(
+    normal: Kinds,
+    anomalous: ArrayLike | Kinds,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+) -> "KindCertificate": ...
+@overload
+def calibrate(
+    normal: ArrayLike,
+    anomalous: Kinds,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+) -> "KindCertificate": ...
+def calibrate(
+    normal: ArrayLike | Kinds,
+    anomalous: ArrayLike | Kinds,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+) -> "Certificate | KindCertificate":
     """Return the certificate for the scores of labelled normal and labelled anomalous points.
 
     Too few labels never raise: the certificate is vacuous and says so.
 
     Parameters
     ----------
-    normal, anomalous : array-like of float
-        The scores of each class, higher for what is more anomalous; infinities are scores too.
+    normal, anomalous : array-like of float, or mapping of kinds to such
+        The scores of each class, higher for what is more anomalous; infinities are scores too. By kind, as in
+        `{"card stolen": scores, "account takeover": scores}`, the ceilings hold for every kind.
     guarantee : Guarantee or Request, optional
-        What to promise; by default both rates at most 0.05, each with delta 0.05.
+        What to promise; by default both rates at most 0.05, each with delta 0.05. A plain number is the
+        ceiling of every kind, and each kind has its own delta.
     overlap : str or Strategy, optional
         What is done where the classes overlap: "abstain" (the default), "abstain_always", "raise",
-        "hold_fnr", "hold_fpr", "algorithm1", or a strategy with options.
+        "hold_fnr", "hold_fpr", "algorithm1", or a strategy with options. Kinds take the abstaining and
+        holding ones.
 
     Returns
     -------
-    Certificate
-        The rule, what it promises, and what that rests on.
+    Certificate or KindCertificate
+        The rule, what it promises, and what that rests on; the latter for scores by kind.
 
     Raises
     ------
@@ -212,6 +218,10 @@ def calibrate(
     >>> certificate.verdicts([-1.0, 1.9, 5.0])
     array([0, 0, 1], dtype=int8)
     """
+    if isinstance(normal, Mapping) or isinstance(anomalous, Mapping):
+        from pac_wrap.method.kinds.calibrate import calibrate_kinds
+
+        return calibrate_kinds(normal, anomalous, guarantee, overlap)
     given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
     low, high = unchecked(given[0], "normal"), unchecked(given[1], "anomalous")
     return _calibrate(Request.of(guarantee, overlap), low, high, type_of(*given))

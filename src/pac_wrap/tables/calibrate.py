@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from contextlib import closing
+from copy import copy
 from os import PathLike, fspath
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ class LabelledScores:
         label: str,
         anomaly_label: str | None,
         score_type: ScoreType | None = None,
+        kind: str | None = None,
     ) -> None:
         require_two(score, label)
         table.require_numbers(score)
@@ -52,18 +54,23 @@ class LabelledScores:
         self.score_type: ScoreType = score_type or table.score_type(score)
         self._rounds = is_narrower(self.score_type, table.score_type(score))
         self._number, self._mark, self._relation = table.score_sql(score), self._mark_sql(), "source"
+        self._kind, self._rows = "NULL", "true"
+        if kind is not None:
+            require_column(kind, table.columns)
+            self._kind = f"nullif(CAST({quote_name(kind)} AS VARCHAR), '')"
         if table.reader != "read_parquet":
-            columns = f"{self._number} AS score, {self._mark} AS mark"
+            columns = f"{self._number} AS score, {self._mark} AS mark, {self._kind} AS kind"
             rows = table.rows(f"CREATE TABLE labelled AS SELECT {columns} FROM source")
             table.expect(rows[0][0])
-            self._number, self._mark, self._relation = "score", "mark", "labelled"
+            self._number, self._mark, self._kind, self._relation = "score", "mark", "kind", "labelled"
+        self._ends: tuple[float, float] | None = None
 
     def __call__(self, task: PassTask) -> Any:
         """Return the sum of what the task returns for all batches."""
         wanted = between(self._number, self._bounds(task)) if isinstance(task, RankSearch) else "true"
         # NaN marks a missing score, and 2 a wrong label, so that there are no NULLs to look for
         columns = f"coalesce({self._number}, CAST('NaN' AS DOUBLE)), {self._mark}"
-        query = f"SELECT {columns} FROM {self._relation} WHERE {wanted}"
+        query = f"SELECT {columns} FROM {self._relation} WHERE ({wanted}) AND ({self._rows})"
         total, sound = None, True
         with closing(self._table.batches(query)) as batches:
             for scores, marks in gathered(batches, _BATCH):
@@ -72,6 +79,8 @@ class LabelledScores:
                     break
                 if self._rounds:  # here, since a cast in SQL refuses what overflows
                     scores = rounded(scores, self.score_type)
+                if scores.size and not isinstance(task, RankSearch):  # which sees some of them
+                    self._see(float(scores.min()), float(scores.max()))
                 part = task(*kernels().divide(scores, marks.view(bool)))
                 total = part if total is None else total + part
         if not sound:
@@ -79,6 +88,35 @@ class LabelledScores:
         if total is None and not isinstance(task, RankSearch):
             raise no_rows(self._table.names)
         return task(np.empty(0), np.empty(0)) if total is None else total
+
+    def _see(self, low: float, high: float) -> None:
+        """Note the least and the greatest score."""
+        ends = (low, high) if self._ends is None else self._ends
+        self._ends = min(low, ends[0]), max(high, ends[1])
+
+    def signed(self, certificate: T) -> T:
+        """Return a certificate of these scores with where they came from."""
+        low, high = (None, None) if self._ends is None else self._ends
+        return certificate.with_provenance(
+            score=self._score, tables=tuple(self._table.names), engine="duckdb", lowest=low, highest=high
+        )
+
+    def kinds(self) -> list[tuple[int, str | None, int]]:
+        """Return the mark of a class, a kind and its number of rows, for every kind; NULL is no kind."""
+        counted = (
+            f"SELECT {self._mark}, {self._kind}, count(*) FROM {self._relation} GROUP BY 1, 2 ORDER BY 1, 2"
+        )
+        return [(int(mark), kind, int(count)) for mark, kind, count in self._table.rows(counted)]
+
+    def of_kinds(self, normal: str | None, anomalous: str | None) -> "LabelledScores":
+        """Return the points of a kind of each class; None is the whole class."""
+        chosen = [
+            f"{self._mark} = {mark} AND {'true' if kind is None else f'{self._kind} = {quote_text(kind)}'}"
+            for mark, kind in ((0, normal), (1, anomalous))
+        ]
+        one = copy(self)
+        one._rows = f"({chosen[0]}) OR ({chosen[1]}) OR {self._mark} > 1"
+        return one
 
     def by_class(self) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
         """Return all normal and all anomalous scores, of their own type and in no certain order."""
@@ -193,4 +231,4 @@ def calibrate_table(
     certificate = calibrate_passes(labelled, request)
     if request.label_text is not None and not certificate.anomalous.n:
         labelled.check_labels()
-    return certificate
+    return labelled.signed(certificate)

@@ -22,6 +22,7 @@ from pac_wrap.base.arguments import (
     type_of,
 )
 from pac_wrap.base.floats import from_order_keys
+from pac_wrap.base.missing import frames_inside
 from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
@@ -31,7 +32,6 @@ from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined
 from pac_wrap.method.groups.values import Coded, Group, coded, shown
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.ranks.auc import frames_inside
 from pac_wrap.ranks.memory import RankedInMemory
 
 # up to there the binomial bound holds for points of several groups: eq. (56)

@@ -89,7 +89,7 @@ class Columns:
         )
 
     def same(self, other: "Columns") -> NDArray[np.bool_]:
-        """Return where two tables of as many groups agree; rates, which are SciPy's, nearly."""
+        """Return where two tables of as many groups agree; rates, which are SciPy's, to the last digits."""
         agree = np.ones(self.size, dtype=bool)
         for field in fields(self):
             one, two = np.atleast_2d(getattr(self, field.name), getattr(other, field.name))
