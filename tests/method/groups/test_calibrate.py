@@ -113,21 +113,26 @@ def test_groups_with_too_few_labels_are_pooled_under_another_name() -> None:
     groups = np.append(np.repeat("large", 800), np.repeat(["s1", "s2", "s3", "s4"], 50))
     scores = rng.normal(6 * labels, 1)
     alone = calibrate_groups(scores, labels, groups)
-    assert alone.certificates["s1"].regime == "vacuous" and alone.empty
+    assert alone.certificates["s1"].regime == "vacuous"
+    assert alone.empty
     assert (alone.verdicts([9.0, -9.0], ["s1", "s1"]) == -1).all()
     pooled = calibrate_groups(scores, labels, groups, pool=True)
     small = groups != "large"
     assert pooled.pool == calibrate(scores[small & (labels == 0)], scores[small & (labels == 1)])
-    assert pooled.pool is not None and not pooled.empty
+    assert pooled.pool is not None
+    assert not pooled.empty
     # its own certificate stays empty: the promise of the pool is not its own
     assert pooled.certificates["s1"] == alone.certificates["s1"]
     assert pooled.certificates["large"] == alone.certificates["large"]
     assert pooled.verdicts([9.0, -9.0], ["s1", "s4"]).tolist() == [1, 0]
     assert (pooled.verdicts(scores[small], groups[small]) == pooled.pool.verdicts(scores[small])).all()
-    assert "not its own" in str(pooled) and "mixture" in str(pooled)
+    assert "not its own" in str(pooled)
+    assert "mixture" in str(pooled)
     # a pool that is too small as well changes nothing
     few = calibrate_groups(scores[750:860], labels[750:860], groups[750:860], pool=True)
-    assert few.empty and not few.pooled.any() and "too few even together" in str(few)
+    assert few.empty
+    assert not few.pooled.any()
+    assert "too few even together" in str(few)
 
 
 def test_a_group_never_seen_is_left_undecided() -> None:
@@ -144,7 +149,8 @@ def test_a_million_groups_of_one_row_each() -> None:
     count = 10**6
     labels = np.arange(count) % 2
     found = calibrate_groups(np.arange(count, dtype=float), labels, np.arange(count), together=True)
-    assert len(found.certificates) == count and found.columns.vacuous.all()
+    assert len(found.certificates) == count
+    assert found.columns.vacuous.all()
     one = calibrate([4.0], [], found.request)
     assert found.certificates[4] == one
     assert (found.verdicts([0.5], [10**6 - 1]) == -1).all()

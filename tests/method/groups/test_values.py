@@ -25,11 +25,12 @@ PLAIN = st.one_of(
 
 @given(st.lists(PLAIN, max_size=30))
 def test_rows_get_the_number_of_their_own_value(values: list[object]) -> None:
-    try:
-        found = coded(np.array(values, dtype=object))
-    except InputError as error:
-        assert "written alike" in str(error)
+    groups = list(map(as_group, values))
+    if len({text_of(one) for one in groups}) < len({(type(one), one) for one in groups}):
+        with pytest.raises(InputError, match="written alike"):
+            coded(np.array(values, dtype=object))
         return
+    found = coded(np.array(values, dtype=object))
     assert [text_of(found.values[code]) for code in found.codes] == [text_of(as_group(one)) for one in values]
     assert len(set(map(text_of, found.values))) == len(found.values)
 
@@ -97,4 +98,5 @@ def test_what_is_no_group_is_refused(column: object, words: str) -> None:
 
 def test_a_hostile_name_is_shown_harmlessly() -> None:
     assert shown("\x1b[31m\u202e") == "'\\x1b[31m\\u202e'"
-    assert shown(None) == "none" and shown(True) == "True"
+    assert shown(None) == "none"
+    assert shown(True) == "True"

@@ -123,10 +123,7 @@ def _suspicious(columns: Columns, request: Request, overlap: Abstain, kind: Scor
     if asked.fpr is None or asked.fnr is None:
         only = alarm if asked.fnr is None else np.minimum(clear, LARGEST)
         return wrong | (columns.crossing != NO_COUNT).any(axis=0) | _rule_differs(only, only, low, high, kind)
-    keys = (
-        order_keys(np.nan_to_num(alarm, nan=0.0, posinf=inf, neginf=-inf)),
-        order_keys(np.nan_to_num(clear, nan=0.0, posinf=inf, neginf=-inf)),
-    )
+    keys = [order_keys(np.nan_to_num(one, posinf=inf, neginf=-inf)) for one in (alarm, clear)]
     separated = (alarm < inf) & (keys[1] >= keys[0])
     wrong |= (columns.crossing < 0).any(axis=0) | (columns.crossing > n).any(axis=0)
     wrong |= (clear == -inf) & (columns.crossing[0] != n[0])
@@ -150,6 +147,8 @@ def _suspicious(columns: Columns, request: Request, overlap: Abstain, kind: Scor
 def _rule_differs(low: Any, high: Any, found_low: Any, found_high: Any, kind: ScoreType) -> Any:
     """Return where a rule is not that of two ends, before scores are rounded."""
     if kind != "float64":
+        # what is missing here is wrong anyway
+        low, high = (np.nan_to_num(one, posinf=inf, neginf=-inf) for one in (low, high))
         single = low == high
         high = np.array([one if one == inf else rounding_edge(one, kind) for one in high.tolist()])
         low = np.where(single, high, [rounding_edge(one, kind) for one in low.tolist()])
