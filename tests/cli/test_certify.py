@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, Hold, Raise, calibrate
+from pac_wrap.method.provenance import Provenance
 from pac_wrap.tables.calibrate import LabelledScores
 from support.shell import GOLDEN, command, invoke, parquet, refused, succeeded, write
 
@@ -68,6 +69,28 @@ def test_every_option_reaches_the_certificate(name: str, tmp_path: Path) -> None
     assert Certificate.load(saved) == expected
     assert (done.out, done.err) == (f"{expected}\n", "")
     assert done.code == (1 if expected.empty else 0)
+
+
+@pytest.mark.parametrize("options", [[], ["--report", "report.json"]])
+def test_the_file_remembers_where_the_scores_came_from(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1801396800")
+    table = write(tmp_path / "scores.csv", (GOLDEN / "scores.csv").read_text())
+    columns = ["--score", "score", "--label", "label"]
+    succeeded("calibrate", table.name, *columns, *options, "-o", "c.json")
+    found = Certificate.load("c.json").provenance
+    assert found == Provenance(
+        score="score",
+        tables=("scores.csv",),
+        date="2027-01-31T12:00:00Z",
+        engine="duckdb",
+        lowest=TABLE[:, 0].min(),
+        highest=TABLE[:, 0].max(),
+    )
+    assert succeeded("show", "c.json").splitlines()[-1].endswith(str(found))
+    assert str(found) in succeeded("show", "c.json", "--format", "markdown").replace("\\", "")
 
 
 @pytest.mark.parametrize("name", ONLY_IN_PYTHON)
@@ -244,6 +267,7 @@ def test_a_report_leaves_the_certificate_as_it_is_and_reads_the_scores_once(
         return call(self, task)
 
     monkeypatch.setattr(LabelledScores, "__call__", count)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     texts = []
     for more in ([], ["--report", tmp_path / "report.md"]):
         passes.clear()
@@ -263,7 +287,7 @@ def test_without_matplotlib_the_certificate_is_written_and_a_sentence_says_what_
     certificate, report = tmp_path / "certificate.json", tmp_path / "report.html"
     done = invoke("calibrate", *LABELLED, "-o", certificate, "--report", report)
     assert done.code == 2
-    assert done.out == f"{Certificate.load(certificate)}\n"
+    assert done.out == f"{Certificate.load(certificate).bare}\n"
     assert done.err == (
         "pac-wrap: an HTML report needs matplotlib, which is not installed:"
         ' pip install "pac-wrap-ad[plot]", or write a .md or .json report\n'

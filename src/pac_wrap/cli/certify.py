@@ -116,6 +116,7 @@ def calibrate(
     from pac_wrap.base.files import whole_file, write_text
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.calibrate import calibrate as calibrate_scores
+    from pac_wrap.method.provenance import now
     from pac_wrap.report.formats import check_suffix, render_report
     from pac_wrap.report.subject import Origin, Report
     from pac_wrap.tables.calibrate import LabelledScores, calibrate_table
@@ -156,13 +157,15 @@ def calibrate(
                 open_found(found, [score], label, passes=True, delimiter=separator, progress=progress)
             )
         if report is not None:  # which needs the scores themselves, so the files are read once for both
-            classes = LabelledScores(table, score, label, request.label_text).by_class()
+            labelled = LabelledScores(table, score, label, request.label_text)
+            classes = labelled.by_class()
         if engine == "duckdb":
             certificate = (
                 calibrate_table(table, request, score=score, label=label)
                 if report is None
-                else calibrate_scores(*classes, request)
+                else labelled.signed(calibrate_scores(*classes, request))
             )
+    certificate = certificate.with_provenance(tables=tuple(tables), date=now())
     texts = {} if output is None else {output: certificate.to_json()}
     missing: MissingExtraError | None = None
     if report is not None:
@@ -175,7 +178,7 @@ def calibrate(
     with ExitStack() as files:  # all of them, or none
         for path, text in texts.items():
             write_text(files.enter_context(whole_file(path)), text)
-    typer.echo(str(certificate))
+    typer.echo(str(certificate.bare))  # whoever made it knows where it comes from
     if missing is not None:
         raise missing
     if certificate.empty:

@@ -154,7 +154,7 @@ def _differences(found: Certificate | Part, expected: Certificate | Part, where:
         value, other = theirs.get(name, "absent"), ours.get(name, "absent")
         if value is None and name.endswith(".digest"):
             continue
-        if value == other or name.split(".")[0] in ("assumptions", "sampling", "version"):
+        if value == other or name.split(".")[0] in ("assumptions", "sampling", "version", "provenance"):
             continue
         # rates and confidences come from SciPy and may differ in the last digit; thresholds may not
         rounded = isinstance(value, float) and isinstance(other, float) and isclose(value, other)

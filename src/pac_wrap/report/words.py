@@ -45,7 +45,8 @@ def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
     if chosen or certificate.overlap.single:
         lines += [("overlap", certificate.overlap.summary(certificate.claim))]
     texts = map(str, certificate.assumptions)
-    return lines + [("" if i else "assumes", text) for i, text in enumerate(texts)]
+    lines += [("" if i else "assumes", text) for i, text in enumerate(texts)]
+    return lines + list(_made(certificate))
 
 
 def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
@@ -186,7 +187,16 @@ def lines_of_curve(curve: Curve) -> list[tuple[str, str]]:
     lines += [("holds", f"at every threshold at once, however it is chosen; both rates jointly {joint}")]
     lines += [("", TOGETHER)]
     texts = map(str, OF_DRAWS)
-    return lines + [("" if i else "assumes", text) for i, text in enumerate(texts)]
+    lines += [("" if i else "assumes", text) for i, text in enumerate(texts)]
+    return lines + list(_made(curve))
+
+
+def _made(certified: Certificate | Curve) -> Iterator[tuple[str, str]]:
+    """Yield where a certificate or a curve comes from, if that is known."""
+    known = certified.provenance
+    if known is not None:
+        when = "" if known.date is None else f"{known.date}, "
+        yield "made", f"{when}pac-wrap {certified.version}{': ' * bool(str(known))}{known}"
 
 
 def _chosen(curve: Curve, rate: float) -> str:

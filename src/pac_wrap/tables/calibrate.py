@@ -63,6 +63,7 @@ class LabelledScores:
             rows = table.rows(f"CREATE TABLE labelled AS SELECT {columns} FROM source")
             table.expect(rows[0][0])
             self._number, self._mark, self._kind, self._relation = "score", "mark", "kind", "labelled"
+        self._ends: tuple[float, float] | None = None
 
     def __call__(self, task: PassTask) -> Any:
         """Return the sum of what the task returns for all batches."""
@@ -78,6 +79,8 @@ class LabelledScores:
                     break
                 if self._rounds:  # here, since a cast in SQL refuses what overflows
                     scores = rounded(scores, self.score_type)
+                if scores.size and not isinstance(task, RankSearch):  # which sees some of them
+                    self._see(float(scores.min()), float(scores.max()))
                 part = task(*kernels().divide(scores, marks.view(bool)))
                 total = part if total is None else total + part
         if not sound:
@@ -85,6 +88,18 @@ class LabelledScores:
         if total is None and not isinstance(task, RankSearch):
             raise no_rows(self._table.names)
         return task(np.empty(0), np.empty(0)) if total is None else total
+
+    def _see(self, low: float, high: float) -> None:
+        """Note the least and the greatest score."""
+        ends = (low, high) if self._ends is None else self._ends
+        self._ends = min(low, ends[0]), max(high, ends[1])
+
+    def signed(self, certificate: T) -> T:
+        """Return a certificate of these scores with where they came from."""
+        low, high = (None, None) if self._ends is None else self._ends
+        return certificate.with_provenance(
+            score=self._score, tables=tuple(self._table.names), engine="duckdb", lowest=low, highest=high
+        )
 
     def kinds(self) -> list[tuple[int, str | None, int]]:
         """Return the mark of a class, a kind and its number of rows, for every kind; NULL is no kind."""
@@ -216,4 +231,4 @@ def calibrate_table(
     certificate = calibrate_passes(labelled, request)
     if request.label_text is not None and not certificate.anomalous.n:
         labelled.check_labels()
-    return certificate
+    return labelled.signed(certificate)
