@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pac_wrap.method.bounds import lower_bound as lower_bound
     from pac_wrap.method.bounds import min_samples as min_samples
     from pac_wrap.method.bounds import upper_bound as upper_bound
-    from pac_wrap.method.calibrate import Request as Request
     from pac_wrap.method.calibrate import calibrate as calibrate
     from pac_wrap.method.calibrate import calibrate_labelled as calibrate_labelled
     from pac_wrap.method.certificate import Certificate as Certificate
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.promise import Population as Population
     from pac_wrap.method.promise import Promise as Promise
     from pac_wrap.method.provenance import Provenance as Provenance
+    from pac_wrap.method.request import Request as Request
     from pac_wrap.method.rule import Rule as Rule
     from pac_wrap.method.rule import Verdict as Verdict
     from pac_wrap.method.strategies.abstain import Abstain as Abstain
@@ -87,7 +87,8 @@ _HOME = {
     "method.strategies.algorithm1": "Algorithm1",
     "method.binomial": "error_budget exact_confidence",
     "method.bounds": "achievable_rate interval lower_bound min_samples upper_bound",
-    "method.calibrate": "Request calibrate calibrate_labelled",
+    "method.calibrate": "calibrate calibrate_labelled",
+    "method.request": "Request",
     "method.certificate": "Certificate",
     "method.curves.certify": "certify_curve certify_curve_chunks verify_curve",
     "method.curves.curve": "Curve",
