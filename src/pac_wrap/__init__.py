@@ -45,6 +45,12 @@ if TYPE_CHECKING:
     from pac_wrap.method.groups.gaps import Gap as Gap
     from pac_wrap.method.groups.gaps import Gaps as Gaps
     from pac_wrap.method.groups.verify import verify_groups as verify_groups
+    from pac_wrap.method.kinds.calibrate_classes import calibrate_classes as calibrate_classes
+    from pac_wrap.method.kinds.calibrate_classes import verify_classes as verify_classes
+    from pac_wrap.method.kinds.certificate import KindCertificate as KindCertificate
+    from pac_wrap.method.kinds.classes import ClassCertificate as ClassCertificate
+    from pac_wrap.method.kinds.part import Measured as Measured
+    from pac_wrap.method.kinds.part import Part as Part
     from pac_wrap.method.labels.until import LabelUntil as LabelUntil
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
@@ -106,6 +112,10 @@ _HOME = {
     "method.strategies.interface": "Strategy",
     "method.strategies.looks": "Looks",
     "method.strategies.raising": "Raise",
+    "method.kinds.calibrate_classes": "calibrate_classes verify_classes",
+    "method.kinds.certificate": "KindCertificate",
+    "method.kinds.classes": "ClassCertificate",
+    "method.kinds.part": "Measured Part",
     "method.labels.until": "LabelUntil",
     "method.rule": "Rule Verdict",
     "method.thresholds": "Evidence Regime Thresholds",
