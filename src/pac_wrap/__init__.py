@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pac_wrap.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from pac_wrap.detectors.classifier import PACClassifier as PACClassifier
     from pac_wrap.detectors.estimator import PACWrap as PACWrap
     from pac_wrap.detectors.scores import UnfittedError as UnfittedError
     from pac_wrap.detectors.scores import anomaly_scores as anomaly_scores
@@ -125,6 +126,7 @@ _HOME = {
     "method.watch.state": "Alarm",
     "method.watch.wealth": "confidence_sequence",
     "method.worth.alarms": "Bounds Workload",
+    "detectors.classifier": "PACClassifier",
     "detectors.estimator": "PACWrap",
     "detectors.scores": "UnfittedError anomaly_scores",
     "streams.verdict_stream": "VerdictStream",

@@ -234,3 +234,19 @@ def detector_name(detector: Any) -> str:
     if isinstance(detector, str):
         return quoted(detector)
     return detector.__name__ if hasattr(detector, "__name__") else type(detector).__name__
+
+
+def class_scores(classifier: Any, X: Any) -> Scores:
+    """Return a column of scores for each class; of two classes with one score, its negative and itself."""
+    for name in ("decision_function", "predict_proba"):
+        if not hasattr(classifier, name):
+            continue
+        scores = np.asarray(getattr(classifier, name)(X))
+        if scores.ndim == 1 and len(classifier.classes_) == 2:
+            scores = np.column_stack([-scores, scores])
+        if scores.ndim == 2 and scores.shape[1] == len(classifier.classes_):
+            return scores
+    raise DetectorError(
+        f"{detector_name(classifier)} has neither a decision_function nor predict_proba with a column for"
+        " each class; wrap a classifier that has, or call calibrate_classes with your own scores"
+    )
