@@ -16,6 +16,7 @@ from pac_wrap.base.arguments import Scores, as_array, check_aligned, check_rate
 from pac_wrap.detectors.rows import TrainingRows, take_rows, warn_of_training_rows
 from pac_wrap.detectors.scores import UnfittedError, class_scores, is_estimator, untrained
 from pac_wrap.detectors.steadiness import check_batches, check_tolerance
+from pac_wrap.detectors.training import divide_classes
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.kinds.calibrate_classes import calibrate_classes
 
@@ -114,14 +115,15 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         if isinstance(self.classifier, FrozenEstimator):
             return self._calibrate(self.classifier, X, y, None)
         random = check_random_state(self.random_state)
-        train, held_out = _divided(y, check_rate("calibration_size", self.calibration_size), random)
+        parts = divide_classes(y, check_rate("calibration_size", self.calibration_size), random)
         classifier = untrained(self.classifier, None if self.random_state is None else random)
-        rows = take_rows(X, train)
+        rows = take_rows(X, parts.train)
         try:
-            classifier.fit(rows, y[train])
+            classifier.fit(rows, y[parts.train])
         except ValueError as error:
             raise InputError(f"the classifier cannot be trained on these rows: {error}") from error
-        return self._calibrate(classifier, take_rows(X, held_out), y[held_out], TrainingRows.of(rows))
+        left = parts.calibrate
+        return self._calibrate(classifier, take_rows(X, left), y[left], TrainingRows.of(rows))
 
     def calibrate(self, X: Any, y: ArrayLike) -> Self:
         """Keep the trained classifier and certify it on labelled rows it has not been trained on.
@@ -284,22 +286,3 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
             texts = "; ".join(f"class {part.name}: {part.words}" for part in lacking)
             warnings.warn(texts, VacuousWarning, stacklevel=3)
         return self
-
-
-def _divided(
-    y: NDArray[Any], share: float, random: np.random.RandomState
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows to train on and those to calibrate on, `share` of each class."""
-    places = np.unique(y, return_inverse=True)[1]
-    train, held_out = [], []
-    for place in range(places.max(initial=-1) + 1):
-        rows = random.permutation(np.flatnonzero(places == place))
-        size = round(share * rows.size)
-        held_out.append(rows[:size])
-        train.append(rows[size:])
-    if not sum(map(len, train)) or not sum(map(len, held_out)):
-        raise InputError(
-            f"fit needs rows to train on and rows to calibrate on, got n_samples = {y.size}; add rows or"
-            " change calibration_size"
-        )
-    return np.sort(np.concatenate(train)), np.sort(np.concatenate(held_out))
