@@ -54,8 +54,9 @@ def calibrate_classes(
     """Return the certificate of more than two classes, each with its own ceiling.
 
     Without `severities` a row keeps every class whose score is not too low for it, and the rate at which a
-    class is ruled out on its own points is at most its ceiling: Theorem 18. With them every row is given one
-    class, and the rate at which a class is taken for a milder one is at most its ceiling: Theorem 19.
+    class is ruled out on its own points is at most its ceiling: eq. (63). Two classes with the scores -s and
+    s have the thresholds of `calibrate`: eq. (65). With `severities` every row is given one class, and the
+    rate at which a class is taken for a milder one is at most its ceiling: eqs. (66) to (68).
 
     Parameters
     ----------

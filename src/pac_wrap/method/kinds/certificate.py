@@ -35,7 +35,8 @@ class KindCertificate:
     """A rule whose ceilings hold for every kind of points; made by `calibrate` from scores by kind.
 
     Each kind has its own threshold, from its own points. The rule is that of the two kinds that bind: the
-    normal one with the greatest, the anomalous one with the least. eqs. (60) and (61).
+    normal one with the greatest, the anomalous one with the least: eq. (60). Any mixture of kinds then keeps
+    the largest of their ceilings: eq. (61).
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class KindCertificate:
 
     @property
     def thresholds(self) -> Thresholds:
-        """The greatest `alarm_from` and the least `clear_below` of all kinds: eqs. (60) and (61)."""
+        """The greatest `alarm_from` and the least `clear_below` of all kinds: eq. (60)."""
         return self.binding.thresholds
 
     @property

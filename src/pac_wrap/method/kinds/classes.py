@@ -34,7 +34,7 @@ class ClassCertificate:
     """Which classes a row of scores leaves possible, with a ceiling for each; made by `calibrate_classes`.
 
     A class is ruled out where its score lies below its threshold: eq. (63). With `severities`, every row is
-    given one class, and the ceilings are for taking a class for a milder one: eq. (66).
+    given one class, and the ceilings are for taking a class for a milder one: eqs. (66) to (67).
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class ClassCertificate:
         return any(part.vacuous for part in self.parts)
 
     def label_sets(self, class_scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
-        """Return which classes each row leaves possible: eqs. (63) and (67).
+        """Return which classes each row leaves possible: eq. (63), or what eq. (67) leaves.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class ClassCertificate:
         return left
 
     def verdicts(self, class_scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int64]:
-        """Return the column of the class that each row is given.
+        """Return the column of the class that each row is given: eq. (64), or eq. (67).
 
         Parameters
         ----------
