@@ -170,7 +170,7 @@ class Bets:
         rest = -log(placed.starts + 1.0)
         if self.ceiling is None:
             return np.asarray(np.maximum(most, rest) + log(2.0))
-        # the errors of a group first, and then the best rate: eq. (86)
+        # the errors of a group first, and then the best rate: eq. (85)
         errors = before[:, 1] + inside[:, 1]
         labels = before.sum(axis=-1) + inside[:, 1]
         share = errors / np.maximum(labels, 1)

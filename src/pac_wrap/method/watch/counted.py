@@ -211,7 +211,7 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
 
 
 def _undecided(certificate: Certificate, alpha: float) -> list[Watch]:
-    """Return the watch of undecided points, where there can be any and their share has a bound: eq. (87)."""
+    """Return the watch of undecided points, where there can be any and their share has a bound: eq. (88)."""
     if certificate.rule.single:
         return []
     try:
