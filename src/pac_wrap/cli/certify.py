@@ -1,6 +1,7 @@
 """pac-wrap demo, calibrate and compare: the way to a certificate."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -202,7 +203,8 @@ def _calibrate_kinds(
     output: Path | None,
 ) -> None:
     """Certify thresholds whose ceilings hold for every kind, as a column names them."""
-    from pac_wrap.method.calibrate import as_strategy
+    from pac_wrap.method.provenance import now
+    from pac_wrap.method.request import as_strategy
     from pac_wrap.tables.kinds import calibrate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
@@ -217,6 +219,10 @@ def _calibrate_kinds(
     ):
         strategy = as_strategy(overlap.replace("-", "_"))
         certificate = calibrate_kinds_table(table, asked, strategy, columns, anomaly_label)
+    noted = certificate.binding.with_provenance(
+        score=score, tables=tuple(tables), engine="duckdb", date=now()
+    )
+    certificate = replace(certificate, binding=noted)
     if output is not None:
         certificate.save(output)
     typer.echo(str(certificate))
