@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pac_wrap.cli.in_time import Every, HoldOut, Seed, Series, Time, calibrate_in_time, check_in_time
 from pac_wrap.cli.options import (
     NOT_CERTIFIED,
     AnomalyLabel,
@@ -86,6 +87,11 @@ def calibrate(
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     kind: Kind = None,
+    time: Time = None,
+    series: Series = None,
+    every: Every = None,
+    hold_out: HoldOut = None,
+    seed: Seed = None,
     delimiter: Delimiter = None,
     overlap: OverlapWord = "abstain",
     output: Annotated[
@@ -134,6 +140,7 @@ def calibrate(
     from pac_wrap.tables.text_format import check_delimiter
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
+    check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine)
     if kind is not None:
         if engine != "duckdb" or report is not None:
             raise InputError(
@@ -143,6 +150,19 @@ def calibrate(
         _calibrate_kinds(tables, asked, overlap, (score, label, kind), anomaly_label, delimiter, output)
         return
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
+    if time is not None:
+        calibrate_in_time(
+            tables,
+            request,
+            (score, label, time, series),
+            delimiter=delimiter,
+            output=output,
+            report=report,
+            every=every,
+            hold_out=hold_out,
+            seed=seed,
+        )
+        return
     if master is not None and engine == "duckdb":
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
     if report is not None:
