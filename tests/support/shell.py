@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,14 @@ class Done:
     code: int
     out: str
     err: str
+    told: str = ""
+
+
+def _done(code: int, out: str, err: str) -> Done:
+    """Return how a command ended, with what it said it had done apart from its notes and errors."""
+    lines = err.splitlines(keepends=True)
+    told = [line for line in lines if re.match("[0-9,]+ rows: ", line)]
+    return Done(code, out, "".join(line for line in lines if line not in told), "".join(told))
 
 
 def invoke(*arguments: object, stdin: bytes | None = None) -> Done:
@@ -37,7 +46,7 @@ def invoke(*arguments: object, stdin: bytes | None = None) -> Done:
     result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin, env=_SCREEN)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    return Done(result.exit_code, result.stdout, result.stderr)
+    return _done(result.exit_code, result.stdout, result.stderr)
 
 
 def command(*arguments: object, stdin: bytes | None = None, cwd: Path | None = None) -> Done:
@@ -46,7 +55,7 @@ def command(*arguments: object, stdin: bytes | None = None, cwd: Path | None = N
     done = subprocess.run(
         words, input=stdin, capture_output=True, timeout=60, cwd=cwd, env=os.environ | _SCREEN, check=False
     )
-    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return _done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def succeeded(*arguments: object, stdin: bytes | None = None) -> str:

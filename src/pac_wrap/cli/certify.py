@@ -13,17 +13,19 @@ from pac_wrap.cli.options import (
     Delimiter,
     DeltaFnr,
     DeltaFpr,
+    Form,
     Label,
     MaxFnr,
     MaxFpr,
     OverlapWord,
+    Quiet,
     Score,
     Tables,
     guarantee_of,
     keep_apart,
     on_cluster,
 )
-from pac_wrap.cli.process import progress_bar
+from pac_wrap.cli.process import progress_bar, tell
 from pac_wrap.errors import InputError, MissingExtraError
 
 
@@ -96,6 +98,7 @@ def calibrate(
             " address of Dask's scheduler; by default this machine."
         ),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Certify thresholds from a table of scores and labels, which may be larger than memory.
 
@@ -161,6 +164,9 @@ def calibrate(
     with ExitStack() as files:  # all of them, or none
         for path, text in texts.items():
             write_text(files.enter_context(whole_file(path)), text)
+    if not quiet and texts:
+        counts = {"normal": certificate.normal.n, "anomalous": certificate.anomalous.n}
+        tell(sum(counts.values()), counts, *texts)
     typer.echo(str(certificate.bare))  # whoever made it knows where it comes from
     if missing is not None:
         raise missing
@@ -181,6 +187,7 @@ def compare(
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
+    form: Form = "text",
 ) -> None:
     """Compare several detectors by what they certify at every threshold, all at once: delta is shared.
 
@@ -189,6 +196,7 @@ def compare(
     from rich.console import Console
 
     from pac_wrap.method.comparison import compare_scores
+    from pac_wrap.report.records import as_json, comparison
     from pac_wrap.report.terminal import show_comparison
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
@@ -200,4 +208,8 @@ def compare(
         open_table(tables, score, label, delimiter=separator, progress=progress) as table,
     ):
         columns = {name: table.labelled(name, label, anomaly_label) for name in score}
-    Console().print(show_comparison(compare_scores(columns, guarantee), guarantee))
+    found = compare_scores(columns, guarantee)
+    if form == "json":
+        typer.echo(as_json(comparison(found, guarantee)), nl=False)
+    else:
+        Console().print(show_comparison(found, guarantee))

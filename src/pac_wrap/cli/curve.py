@@ -12,6 +12,7 @@ from pac_wrap.cli.options import (
     Delimiter,
     DeltaFnr,
     DeltaFpr,
+    Form,
     Label,
     Score,
     Tables,
@@ -46,6 +47,7 @@ def curve(
         Literal["duckdb", "spark", "dask"], typer.Option(help="What reads the tables; all give the same.")
     ] = "duckdb",
     master: Annotated[str | None, typer.Option(help="A cluster for --engine; else this machine.")] = None,
+    form: Form = "text",
 ) -> None:
     """Bound both error rates at every threshold at once, so that one may be chosen after looking.
 
@@ -58,6 +60,7 @@ def curve(
     from pac_wrap.base.files import whole_file, write_text
     from pac_wrap.method.curves.certify import CurveRequest
     from pac_wrap.method.provenance import now
+    from pac_wrap.report.records import as_json
 
     if sum(one is not None for one in (max_fpr, max_fnr, at)) > 1:
         raise InputError("--max-fpr, --max-fnr and --at each choose a threshold; give one of them")
@@ -102,7 +105,11 @@ def curve(
                 write_text(file, to_svg(drawn, alt="the certified trade-off of both error rates"))
             else:
                 drawn.savefig(file, format=figure.suffix[1:])
-    typer.echo(reason or str((found if chosen is None else chosen).bare))
+    shown = found if chosen is None else chosen
+    if form == "json":
+        typer.echo(as_json({"kept": False, "reason": reason}) if reason else shown.to_json(), nl=False)
+    else:
+        typer.echo(reason or str(shown.bare))
     if reason:
         raise typer.Exit(NOT_CERTIFIED)
 

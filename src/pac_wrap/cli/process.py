@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, BinaryIO, Final, NoReturn, TextIO
 
 from pac_wrap.base.foreign import message
-from pac_wrap.errors import OutputError, PACWrapError
+from pac_wrap.errors import OutputError, PACWrapError, VacuousWarning
 
 BAD_INPUT: Final = 2
 BROKEN: Final = 70
@@ -128,6 +128,8 @@ def run(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _note(warning: Warning | str, *_: Any) -> None:
+    if isinstance(warning, VacuousWarning):  # which the command's own output says
+        return
     # how to flip the scores in Python is of no use in a shell
     text = str(warning).split(' or pass polarity="lower"')[0]
     say(f"note: {text}")
@@ -180,6 +182,15 @@ def say(sentence: str) -> None:
     """Write a sentence to standard error, if anybody can hear it."""
     with suppress(OSError):
         sys.stderr.write(f"pac-wrap: {message(sentence)}\n")
+        sys.stderr.flush()
+
+
+def tell(rows: int, counts: dict[str, int], *files: object) -> None:
+    """Write to standard error what was done: so many rows, how many of which kind, and into which files."""
+    listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    written = ", ".join(str(file) for file in files if file is not None)
+    with suppress(OSError):
+        sys.stderr.write(message(f"{rows:,} rows: {listed}{' -> ' * bool(written)}{written}") + "\n")
         sys.stderr.flush()
 
 

@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, cast
 
 import typer
 
-from pac_wrap.cli.options import AnomalyLabel, CertificateFile, Delimiter, Label, Score, Tables, keep_apart
-from pac_wrap.cli.process import progress_bar, standard_output
-from pac_wrap.errors import UpsideDownWarning
+from pac_wrap.cli.options import (
+    AnomalyLabel,
+    CertificateFile,
+    Delimiter,
+    Form,
+    Label,
+    Quiet,
+    Score,
+    Tables,
+    keep_apart,
+)
+from pac_wrap.cli.process import progress_bar, standard_output, tell
+from pac_wrap.errors import PACWrapWarning
 
 if TYPE_CHECKING:
     from pac_wrap.method.certificate import Certificate
@@ -129,6 +139,8 @@ def evaluate(
     label: Label,
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
+    form: Form = "text",
+    quiet: Quiet = False,
 ) -> None:
     """Measure the error rates on labelled points that were not used to calibrate.
 
@@ -142,7 +154,9 @@ def evaluate(
 
     from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.metrics import exceeded
+    from pac_wrap.report.records import as_json, evaluation
     from pac_wrap.report.terminal import show_evaluation
+    from pac_wrap.tables.calibrate import are_calibration
     from pac_wrap.tables.decide import evaluate_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
@@ -154,7 +168,15 @@ def evaluate(
         open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
     ):
         metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
-    Console().print(show_evaluation(loaded, metrics))
+        same = metrics.sizes == (loaded.normal.n, loaded.anomalous.n) and are_calibration(
+            table, loaded, score=score, label=label, anomaly_label=anomaly_label
+        )
+    if not quiet:
+        tell(sum(metrics.sizes), metrics.verdicts)
+    if form == "json":
+        typer.echo(as_json(evaluation(loaded, metrics, same)), nl=False)
+    else:
+        Console().print(show_evaluation(loaded, metrics, same))
     if exceeded(metrics, loaded.certified):
         raise typer.Exit(FAILED)
 
@@ -166,6 +188,7 @@ def verify(
     label: Label,
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
+    form: Form = "text",
 ) -> None:
     """Recompute a certificate or a curve from the scores it was made from; exit code 1 if it differs.
 
@@ -179,6 +202,8 @@ def verify(
     from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.verify import verify_against
+    from pac_wrap.report.records import as_json
+    from pac_wrap.report.records import verification as record
     from pac_wrap.tables.calibrate import calibrate_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
@@ -191,7 +216,7 @@ def verify(
         open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("ignore", UpsideDownWarning)
+        warnings.simplefilter("ignore", PACWrapWarning)
         read = partial(calibrate_table, table, score=score, label=label, score_type=loaded.score_type)
         if isinstance(loaded, Curve):
             deltas = loaded.normal.delta, loaded.anomalous.delta
@@ -199,7 +224,10 @@ def verify(
         else:
             again = read(Request(loaded.guarantee, loaded.overlap, mark))
             verification = verify_against(loaded, again)
-    typer.echo(str(verification))
+    if form == "json":
+        typer.echo(as_json(record(verification)), nl=False)
+    else:
+        typer.echo(str(verification))
     if not verification:
         raise typer.Exit(FAILED)
 

@@ -1,6 +1,5 @@
 """PACWrap: a detector trained and calibrated the scikit-learn way; no statistics inside."""
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -23,7 +22,7 @@ from pac_wrap.detectors.rows import (
 )
 from pac_wrap.detectors.scores import Polarity, is_estimator, takes_labels, untrained
 from pac_wrap.detectors.steadiness import check_batches, check_tolerance
-from pac_wrap.errors import InputError, VacuousWarning
+from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request, calibrate
 from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import Guarantee
@@ -240,8 +239,6 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
         certificate = calibrate(scores[~anomalous], scores[anomalous], self._request())
         self.detector_, self.certificate_, self._witness = detector, certificate, witness
-        if certificate.empty:
-            warnings.warn("; ".join(certificate.diagnosis), VacuousWarning, stacklevel=3)
         return self
 
 

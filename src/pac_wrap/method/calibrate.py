@@ -1,10 +1,11 @@
 """Labelled scores in, certificate out."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -19,7 +20,7 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import Floats
 from pac_wrap.base.foreign import quoted
-from pac_wrap.errors import InputError
+from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.abstain import Abstain
@@ -32,6 +33,7 @@ from pac_wrap.ranks.kernels import kernels, together
 from pac_wrap.ranks.memory import Ranked, RankedInMemory, unchecked
 from pac_wrap.ranks.search import Rank
 
+T = TypeVar("T")
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {
     strategy.word: strategy
@@ -200,6 +202,8 @@ def calibrate(
     -----
     UpsideDownWarning
         If anomalies score significantly lower than normal points.
+    VacuousWarning
+        If something that was asked for is not promised.
 
     Examples
     --------
@@ -277,4 +281,11 @@ def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreTyp
     ranked = together(classes, min(low.size, high.size))
     if low.size and high.size:
         warn_if_upside_down(rough_auc(low, high), low.size, high.size)
-    return request.certify(ranked[0], ranked[1], score_type)
+    return warned(request.certify(ranked[0], ranked[1], score_type))
+
+
+def warned(certificate: T) -> T:
+    """Return what was certified; if that is less than was asked for, a warning says so, here alone."""
+    if isinstance(certificate, Certificate) and certificate.empty:
+        warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=4)
+    return certificate

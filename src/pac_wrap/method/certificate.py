@@ -269,6 +269,13 @@ class Certificate(Worth, Traced):
             return cls.from_json(file.read(MOST_BYTES + 1))
 
     @property
+    def shortfall(self) -> str | None:
+        """What was asked for and is not promised, and what it would take; None if all of it is promised."""
+        from pac_wrap.report.words import shortfall_of
+
+        return shortfall_of(self) if self.empty else None
+
+    @property
     def diagnosis(self) -> tuple[str, ...]:
         """Sentences that say why the thresholds lie as they do, and which labels are missing."""
         from pac_wrap.report.words import diagnosis_of

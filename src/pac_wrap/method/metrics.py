@@ -76,6 +76,18 @@ class Metrics:
     abstained_normal: Rate
     abstained_anomalous: Rate
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many normal and how many anomalous points there were."""
+        return self.fpr.n, self.fnr.n
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """How many points got each verdict."""
+        caught = self.fnr.n - self.fnr.count - self.abstained_anomalous.count
+        alarms, undecided = self.fpr.count + caught, self.ambiguity.count
+        return {"normal": sum(self.sizes) - alarms - undecided, "alarms": alarms, "undecided": undecided}
+
     def __str__(self) -> str:
         return "\n".join(
             f"{field.name.replace('_', ' '):<20} {getattr(self, field.name)}" for field in fields(self)

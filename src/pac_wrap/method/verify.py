@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pac_wrap.base.arguments import Scores, ScoreType, as_array, as_scores, type_of
 from pac_wrap.base.codec import flat
 from pac_wrap.base.foreign import quoted
-from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.method.calibrate import Request, calibrate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.ranks.precision import is_narrower, rounded
@@ -91,7 +91,7 @@ def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) ->
             f"certificate must be a Certificate, got {quoted(certificate)}; load a file with Certificate.load"
         )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UpsideDownWarning)
+        warnings.simplefilter("ignore", PACWrapWarning)
         again = calibrate(
             as_made(certificate.score_type, normal, "normal"),
             as_made(certificate.score_type, anomalous, "anomalous"),
