@@ -35,6 +35,7 @@ SURFACE = [
     "Looks",
     "Metrics",
     "MissingExtraError",
+    "MissingScoreWarning",
     "OutputError",
     "OverlapWarning",
     "PACWrap",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pac_wrap.errors import InputError as InputError
     from pac_wrap.errors import LabelWarning as LabelWarning
     from pac_wrap.errors import MissingExtraError as MissingExtraError
+    from pac_wrap.errors import MissingScoreWarning as MissingScoreWarning
     from pac_wrap.errors import OutputError as OutputError
     from pac_wrap.errors import OverlapWarning as OverlapWarning
     from pac_wrap.errors import PACWrapError as PACWrapError
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
     from pac_wrap.method.curves.certify import certify_curve_chunks as certify_curve_chunks
     from pac_wrap.method.curves.certify import verify_curve as verify_curve
     from pac_wrap.method.curves.curve import Curve as Curve
+    from pac_wrap.method.groups.calibrate import calibrate_groups as calibrate_groups
+    from pac_wrap.method.groups.certificate import GroupCertificate as GroupCertificate
+    from pac_wrap.method.groups.curves import certify_curve_groups as certify_curve_groups
+    from pac_wrap.method.groups.gaps import Gap as Gap
+    from pac_wrap.method.groups.gaps import Gaps as Gaps
+    from pac_wrap.method.groups.verify import verify_groups as verify_groups
     from pac_wrap.method.labels.until import LabelUntil as LabelUntil
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
@@ -63,6 +70,10 @@ if TYPE_CHECKING:
     from pac_wrap.method.thresholds import Thresholds as Thresholds
     from pac_wrap.method.verify import Verification as Verification
     from pac_wrap.method.verify import verify as verify
+    from pac_wrap.method.watch.counted import Watch as Watch
+    from pac_wrap.method.watch.monitor import Monitor as Monitor
+    from pac_wrap.method.watch.state import Alarm as Alarm
+    from pac_wrap.method.watch.wealth import confidence_sequence as confidence_sequence
     from pac_wrap.method.worth.alarms import Bounds as Bounds
     from pac_wrap.method.worth.alarms import Workload as Workload
     from pac_wrap.streams.verdict_stream import VerdictStream as VerdictStream
@@ -70,8 +81,8 @@ if TYPE_CHECKING:
 # Each name loads its module on first use, so that `import pac_wrap` stays as light as `import numpy`.
 _HOME = {
     "errors": "CertificateError DataError DependenceWarning DetectorError InputError LabelWarning"
-    " MissingExtraError OutputError OverlapWarning PACWrapError PACWrapWarning PrecisionWarning"
-    " UpsideDownWarning VacuousWarning",
+    " MissingExtraError MissingScoreWarning OutputError OverlapWarning PACWrapError PACWrapWarning"
+    " PrecisionWarning UpsideDownWarning VacuousWarning",
     "method.strategies.abstain": "Abstain",
     "method.strategies.algorithm1": "Algorithm1",
     "method.binomial": "error_budget exact_confidence",
@@ -81,6 +92,11 @@ _HOME = {
     "method.curves.certify": "certify_curve certify_curve_chunks verify_curve",
     "method.curves.curve": "Curve",
     "method.chunked": "calibrate_chunks",
+    "method.groups.calibrate": "calibrate_groups",
+    "method.groups.certificate": "GroupCertificate",
+    "method.groups.curves": "certify_curve_groups",
+    "method.groups.gaps": "Gap Gaps",
+    "method.groups.verify": "verify_groups",
     "method.metrics": "Metrics Rate evaluate",
     "method.promise": "Budget Error Guarantee Population Promise",
     "method.provenance": "Provenance",
@@ -93,6 +109,10 @@ _HOME = {
     "method.rule": "Rule Verdict",
     "method.thresholds": "Evidence Regime Thresholds",
     "method.verify": "Verification verify",
+    "method.watch.counted": "Watch",
+    "method.watch.monitor": "Monitor",
+    "method.watch.state": "Alarm",
+    "method.watch.wealth": "confidence_sequence",
     "method.worth.alarms": "Bounds Workload",
     "detectors.estimator": "PACWrap",
     "detectors.scores": "UnfittedError anomaly_scores",

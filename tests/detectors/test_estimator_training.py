@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pac_wrap import InputError, OverlapWarning, PACWrap
-from pac_wrap.detectors.estimator import TrainOn
 from pac_wrap.detectors.rows import row_digests
+from pac_wrap.detectors.training import TrainOn
 
 RNG = np.random.default_rng(0)
 X = np.r_[RNG.normal(0, 1, (400, 3)), RNG.normal(3, 1, (100, 3))]
@@ -73,7 +73,7 @@ def labels_of(rows: Any) -> list[int]:
 def test_each_way_of_training_shows_the_detector_its_rows_and_no_more(
     detector: Any, train_on: TrainOn, trained: tuple[int, int], sees_labels: bool
 ) -> None:
-    wrap = PACWrap(detector, train_on=train_on, random_state=0).fit(X, Y)
+    wrap = PACWrap(detector, train_on=train_on, calibration_size=0.5, random_state=0).fit(X, Y)
     labels = labels_of(wrap.detector_.X_)
     assert (labels.count(0), labels.count(1)) == trained
     if sees_labels:

@@ -38,7 +38,7 @@ ORDER: Final = (
     "series",
     "report",
     "paper",
-    "validation baselines",
+    "validation baselines scoring",
     "cli",
 )
 PLACE: Final = {name: place for place, names in enumerate(ORDER) for name in names.split()}
@@ -65,6 +65,7 @@ EXCEPTIONS: Final = {
     ("method.consistency", "method.certificate"): "only its type",
     ("method.certificate", "report.words"): "a certificate shows itself in the report's words",
     ("method.curves.curve", "report.words"): "so does a curve",
+    ("method.groups.certificate", "report.groups"): "so does a certificate of groups",
     ("method.curves.curve", "report.figures.curve"): "a curve draws itself",
     ("detectors", "paper.detectors.lstm"): "a public address",
 }

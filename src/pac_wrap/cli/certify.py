@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,9 +14,12 @@ from pac_wrap.cli.options import (
     DeltaFnr,
     DeltaFpr,
     Form,
+    Kind,
     Label,
     MaxFnr,
+    MaxFnrs,
     MaxFpr,
+    MaxFprs,
     OverlapWord,
     Quiet,
     Score,
@@ -27,6 +30,9 @@ from pac_wrap.cli.options import (
 )
 from pac_wrap.cli.process import progress_bar, tell
 from pac_wrap.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from pac_wrap.method.promise import Guarantee
 
 
 def demo(
@@ -73,12 +79,13 @@ def calibrate(
     tables: Tables,
     score: Score,
     label: Label,
-    max_fpr: MaxFpr = "0.05",
-    max_fnr: MaxFnr = "0.05",
+    max_fpr: MaxFprs = None,
+    max_fnr: MaxFnrs = None,
     delta_fpr: DeltaFpr = None,
     delta_fnr: DeltaFnr = None,
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
+    kind: Kind = None,
     delimiter: Delimiter = None,
     overlap: OverlapWord = "abstain",
     output: Annotated[
@@ -105,6 +112,8 @@ def calibrate(
     Exit code 0 if something is certified, 1 if there are too few labels or no threshold is possible.
 
     Example: [bold]pac-wrap calibrate scores.csv --score score --label label -o certificate.json[/bold]
+
+    By kind: [bold]... --kind type --max-fnr "card stolen=0.02" --max-fnr "account takeover=0.1"[/bold]
     """
     from pac_wrap.base.arguments import as_scores
     from pac_wrap.base.files import whole_file, write_text
@@ -119,6 +128,14 @@ def calibrate(
     from pac_wrap.tables.text_format import check_delimiter
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
+    if kind is not None:
+        if engine != "duckdb" or report is not None:
+            raise InputError(
+                "--kind goes with neither another --engine nor --report; leave them out, and show the"
+                " certificate with pac-wrap show"
+            )
+        _calibrate_kinds(tables, asked, overlap, (score, label, kind), anomaly_label, delimiter, output)
+        return
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
     if master is not None and engine == "duckdb":
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
@@ -170,6 +187,38 @@ def calibrate(
     typer.echo(str(certificate.bare))  # whoever made it knows where it comes from
     if missing is not None:
         raise missing
+    if certificate.empty:
+        raise typer.Exit(NOT_CERTIFIED)
+
+
+def _calibrate_kinds(
+    tables: list[str],
+    asked: "Guarantee",
+    overlap: str,
+    columns: tuple[str, str, str],
+    anomaly_label: str | None,
+    delimiter: str | None,
+    output: Path | None,
+) -> None:
+    """Certify thresholds whose ceilings hold for every kind, as a column names them."""
+    from pac_wrap.method.calibrate import as_strategy
+    from pac_wrap.tables.kinds import calibrate_kinds_table
+    from pac_wrap.tables.table import open_table
+    from pac_wrap.tables.text_format import check_delimiter
+
+    keep_apart(tables, output)
+    score, label, kind = columns
+    with (
+        progress_bar("reading") as progress,
+        open_table(
+            tables, [score, kind], label, passes=True, delimiter=check_delimiter(delimiter), progress=progress
+        ) as table,
+    ):
+        strategy = as_strategy(overlap.replace("-", "_"))
+        certificate = calibrate_kinds_table(table, asked, strategy, columns, anomaly_label)
+    if output is not None:
+        certificate.save(output)
+    typer.echo(str(certificate))
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
 

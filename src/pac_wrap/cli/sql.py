@@ -105,10 +105,10 @@ def sql(
 def _print_rule(
     certificate: Path, score: str, dialect: Literal["duckdb", "postgres", "spark", "ansi"]
 ) -> None:
-    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.cli.certificates import deciding
     from pac_wrap.tables.sql import verdict_sql
 
-    typer.echo(verdict_sql(Certificate.load(certificate).rule, score, dialect))
+    typer.echo(verdict_sql(deciding(certificate).rule, score, dialect))
 
 
 def _comment(line: str) -> None:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, cast
 
 import typer
 
+from pac_wrap.cli.certificates import any_of, columns_of, deciding
 from pac_wrap.cli.options import (
     AnomalyLabel,
     CertificateFile,
     Delimiter,
     Form,
+    Kind,
     Label,
     Quiet,
     Score,
@@ -23,11 +25,8 @@ from pac_wrap.errors import PACWrapWarning
 
 if TYPE_CHECKING:
     from pac_wrap.method.certificate import Certificate
-    from pac_wrap.method.curves.curve import Curve
 
 FAILED = 1
-# the format stands in the first line of a file
-_START = 200
 
 
 def decide(
@@ -53,11 +52,10 @@ def decide(
 
     Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
     """
-    from pac_wrap.method.certificate import Certificate
     from pac_wrap.streams.decide import decide_lines, is_streamed, read_start
     from pac_wrap.tables.text_format import check_delimiter, standard_input
 
-    loaded = Certificate.load(certificate)
+    loaded = deciding(certificate)
     separator = check_delimiter(delimiter)
     if output is not None:
         keep_apart([*tables, certificate], output)
@@ -138,6 +136,7 @@ def evaluate(
     score: Score,
     label: Label,
     anomaly_label: AnomalyLabel = None,
+    kind: Kind = None,
     delimiter: Delimiter = None,
     form: Form = "text",
     quiet: Quiet = False,
@@ -153,20 +152,32 @@ def evaluate(
     from rich.console import Console
 
     from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.metrics import exceeded
+    from pac_wrap.report.kinds import show_measured
     from pac_wrap.report.records import as_json, evaluation
     from pac_wrap.report.terminal import show_evaluation
     from pac_wrap.tables.calibrate import are_calibration
     from pac_wrap.tables.decide import evaluate_table
+    from pac_wrap.tables.kinds import evaluate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
-    loaded = Certificate.load(certificate)
+    loaded = any_of(certificate)
     separator = check_delimiter(delimiter)
+    if not isinstance(loaded, KindCertificate):
+        loaded = Certificate.load(certificate)
+    wanted = columns_of(loaded, score, kind)
     with (
         progress_bar("reading") as progress,
-        open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
+        open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
     ):
+        if isinstance(loaded, KindCertificate):
+            measured = evaluate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
+            Console().print(show_measured(measured))
+            if any(one.exceeded for one in measured):
+                raise typer.Exit(FAILED)
+            return
         metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
         same = metrics.sizes == (loaded.normal.n, loaded.anomalous.n) and are_calibration(
             table, loaded, score=score, label=label, anomaly_label=anomaly_label
@@ -187,6 +198,7 @@ def verify(
     score: Score,
     label: Label,
     anomaly_label: AnomalyLabel = None,
+    kind: Kind = None,
     delimiter: Delimiter = None,
     form: Form = "text",
 ) -> None:
@@ -201,24 +213,30 @@ def verify(
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
     from pac_wrap.method.curves.curve import Curve
-    from pac_wrap.method.verify import verify_against
+    from pac_wrap.method.kinds.certificate import KindCertificate
+    from pac_wrap.method.verify import verify_against, verify_kinds_against
     from pac_wrap.report.records import as_json
     from pac_wrap.report.records import verification as record
     from pac_wrap.tables.calibrate import calibrate_table
+    from pac_wrap.tables.kinds import recalibrate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
-    loaded = _certificate_or_curve(certificate)
+    loaded = any_of(certificate)
     separator = check_delimiter(delimiter)
     mark = 1 if anomaly_label is None else anomaly_label
+    wanted = columns_of(loaded, score, kind)
     with (
         progress_bar("reading") as progress,
-        open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
+        open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", PACWrapWarning)
         read = partial(calibrate_table, table, score=score, label=label, score_type=loaded.score_type)
-        if isinstance(loaded, Curve):
+        if isinstance(loaded, KindCertificate):
+            again_by_kind = recalibrate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
+            verification = verify_kinds_against(loaded, again_by_kind)
+        elif isinstance(loaded, Curve):
             deltas = loaded.normal.delta, loaded.anomalous.delta
             verification = verify_curve_against(loaded, read(CurveRequest(*deltas, mark)))
         else:
@@ -246,26 +264,20 @@ def show(
     """
     from pac_wrap.base.foreign import escape_markdown
     from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.kinds.certificate import KindCertificate
+    from pac_wrap.report.kinds import lines_of_kinds
     from pac_wrap.report.words import lines_of, lines_of_curve
 
-    loaded = _certificate_or_curve(certificate)
+    loaded = any_of(certificate)
     if form == "json":
         typer.echo(loaded.to_json(), nl=False)
     elif form == "markdown":
         curve = isinstance(loaded, Curve)
-        lines = lines_of_curve(loaded) if isinstance(loaded, Curve) else lines_of(loaded)
+        if isinstance(loaded, KindCertificate):
+            lines = lines_of_kinds(loaded)
+        else:
+            lines = lines_of_curve(loaded) if isinstance(loaded, Curve) else lines_of(loaded)
         rows = (f"| {name} | {escape_markdown(text)} |" for name, text in lines)
         typer.echo("\n".join([f"| {'curve' if curve else 'certificate'} | |", "|---|---|", *rows]))
     else:
         typer.echo(str(loaded))
-
-
-def _certificate_or_curve(path: Path) -> "Certificate | Curve":
-    """Return what a file holds; what is neither is refused as a certificate."""
-    from pac_wrap.base.codec import MOST_BYTES
-    from pac_wrap.method.certificate import Certificate
-    from pac_wrap.method.curves.curve import FORMAT, Curve
-
-    with path.open("rb") as file:
-        text = file.read(MOST_BYTES + 1)
-    return Curve.from_json(text) if FORMAT.encode() in text[:_START] else Certificate.from_json(text)

@@ -8,10 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone, is_classifier, is_outlier_detector
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from pac_wrap.base.arguments import Scores, as_scores, check_choice
+from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import DetectorError, InputError, PACWrapError
 
 Polarity = Literal["auto", "higher", "lower"]
@@ -23,7 +25,7 @@ class UnfittedError(PACWrapError, NotFittedError):
 
 
 def anomaly_scores(
-    detector: Any, X: Any, polarity: Polarity = "auto", *, anomaly_label: object = 1
+    detector: Any, X: Any, polarity: Polarity = "auto", *, anomaly_label: object = 1, missing: bool = False
 ) -> Scores:
     """Return one score per row of X, higher for what is more anomalous.
 
@@ -39,6 +41,8 @@ def anomaly_scores(
         Whether anomalies score higher or lower; it must be said for any other object.
     anomaly_label : object
         The class of anomalies, for a classifier.
+    missing : bool
+        Whether a score may be missing: NaN is then returned, else refused.
 
     Returns
     -------
@@ -80,7 +84,7 @@ def anomaly_scores(
             f"the detector {detector_name(detector)} scores only the rows it was trained on: {error};"
             " use one that scores new rows"
         ) from error
-    scores = as_scores(values, f"the scores of {detector_name(detector)}")
+    scores = as_scores(values, f"the scores of {detector_name(detector)}", missing=missing)
     if polarity != "auto":
         flip = polarity == "lower"
     return -scores if flip else scores
@@ -104,6 +108,11 @@ def untrained(detector: Any, random: np.random.RandomState | None) -> Any:
             if value is None and name.split("__")[-1] == "random_state":
                 copy.set_params(**{name: random.randint(np.iinfo(np.int32).max)})
     return copy
+
+
+def trainable(detector: Any) -> bool:
+    """Return whether a detector can be trained; a class is none, and what is frozen stays as it is."""
+    return hasattr(detector, "fit") and not isinstance(detector, (FrozenEstimator, type))
 
 
 def is_estimator(detector: Any) -> bool:
@@ -146,7 +155,7 @@ def _method(detector: Any, *names: str) -> Callable[[Any], Any]:
             return method
     remedy = (
         "fit LocalOutlierFactor with novelty=True"
-        if hasattr(detector, "novelty")
+        if hasattr(_core(detector), "novelty")
         else "pass a function that returns one score per row instead"
     )
     raise DetectorError(
@@ -221,5 +230,7 @@ def _is_a(detector: Any, package: str) -> bool:
 
 
 def detector_name(detector: Any) -> str:
-    """Return what a message calls a detector: the name of the function, or of the class."""
+    """Return what a message calls a detector: the name of the function, or of the class, or the text."""
+    if isinstance(detector, str):
+        return quoted(detector)
     return detector.__name__ if hasattr(detector, "__name__") else type(detector).__name__

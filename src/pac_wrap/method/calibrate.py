@@ -1,11 +1,11 @@
 """Labelled scores in, certificate out."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from numpy.typing import ArrayLike
 
@@ -19,26 +19,25 @@ from pac_wrap.base.arguments import (
     type_of,
 )
 from pac_wrap.base.floats import Floats
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.missing import frames_inside
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.promise import as_guarantee as as_guarantee
 from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.method.strategies.algorithm1 import Algorithm1
-from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.raising import Raise
+from pac_wrap.method.strategies.words import WORDS as WORDS
+from pac_wrap.method.strategies.words import as_strategy as as_strategy
 from pac_wrap.method.thresholds import Evidence, crossings, find_regime
 from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.kernels import kernels, together
 from pac_wrap.ranks.memory import Ranked, RankedInMemory, unchecked
 from pac_wrap.ranks.search import Rank
 
+if TYPE_CHECKING:
+    from pac_wrap.method.kinds.certificate import KindCertificate
+
+Kinds = Mapping[str, ArrayLike]
 T = TypeVar("T")
-# the words that stand for a strategy with its usual options
-WORDS: Final[dict[str, Overlap]] = {
-    strategy.word: strategy
-    for strategy in (Abstain(), Abstain(always=True), Raise(), Hold("fnr"), Hold("fpr"), Algorithm1())
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,50 +147,58 @@ class Request:
         return cls(as_guarantee(asked), strategy, anomaly_label)
 
 
-def as_guarantee(given: Guarantee | None) -> Guarantee:
-    """Return what was asked for: the usual promises for None, and nothing but a `Guarantee` else."""
-    asked = Guarantee() if given is None else given
-    if not isinstance(asked, Guarantee):
-        raise InputError(f"guarantee must be a Guarantee, got {quoted(asked)}; write Guarantee(max_fpr=0.05)")
-    return asked
-
-
-def as_strategy(overlap: str | Overlap) -> Overlap:
-    """Return the strategy that a word stands for, or the strategy itself."""
-    found = WORDS.get(overlap) if isinstance(overlap, str) else overlap
-    if not isinstance(found, Overlap):
-        raise InputError(
-            f"overlap must be one of {', '.join(map(repr, WORDS))}, or a strategy such as"
-            f" Algorithm1(step=0.05); got {quoted(overlap)}"
-        )
-    return found
-
-
+@overload
 def calibrate(
     normal: ArrayLike,
     anomalous: ArrayLike,
     guarantee: Guarantee | Request | None = None,
     *,
     overlap: str | Overlap | None = None,
-) -> Certificate:
+) -> Certificate: ...
+@overload
+def calibrate(
+    normal: Kinds,
+    anomalous: ArrayLike | Kinds,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+) -> "KindCertificate": ...
+@overload
+def calibrate(
+    normal: ArrayLike,
+    anomalous: Kinds,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+) -> "KindCertificate": ...
+def calibrate(
+    normal: ArrayLike | Kinds,
+    anomalous: ArrayLike | Kinds,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+) -> "Certificate | KindCertificate":
     """Return the certificate for the scores of labelled normal and labelled anomalous points.
 
     Too few labels never raise: the certificate is vacuous and says so.
 
     Parameters
     ----------
-    normal, anomalous : array-like of float
-        The scores of each class, higher for what is more anomalous; infinities are scores too.
+    normal, anomalous : array-like of float, or mapping of kinds to such
+        The scores of each class, higher for what is more anomalous; infinities are scores too. By kind, as in
+        `{"card stolen": scores, "account takeover": scores}`, the ceilings hold for every kind.
     guarantee : Guarantee or Request, optional
-        What to promise; by default both rates at most 0.05, each with delta 0.05.
+        What to promise; by default both rates at most 0.05, each with delta 0.05. A plain number is the
+        ceiling of every kind, and each kind has its own delta.
     overlap : str or Strategy, optional
         What is done where the classes overlap: "abstain" (the default), "abstain_always", "raise",
-        "hold_fnr", "hold_fpr", "algorithm1", or a strategy with options.
+        "hold_fnr", "hold_fpr", "algorithm1", or a strategy with options. Kinds take the abstaining and
+        holding ones.
 
     Returns
     -------
-    Certificate
-        The rule, what it promises, and what that rests on.
+    Certificate or KindCertificate
+        The rule, what it promises, and what that rests on; the latter for scores by kind.
 
     Raises
     ------
@@ -216,6 +223,10 @@ def calibrate(
     >>> certificate.verdicts([-1.0, 1.9, 5.0])
     array([0, 0, 1], dtype=int8)
     """
+    if isinstance(normal, Mapping) or isinstance(anomalous, Mapping):
+        from pac_wrap.method.kinds.calibrate import calibrate_kinds
+
+        return calibrate_kinds(normal, anomalous, guarantee, overlap)
     given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
     low, high = unchecked(given[0], "normal"), unchecked(given[1], "anomalous")
     return _calibrate(Request.of(guarantee, overlap), low, high, type_of(*given))
@@ -263,17 +274,15 @@ def calibrate_labelled(
     request = Request.of(guarantee, overlap, anomaly_label)
     given = as_array(scores, "scores")
     values, mask = as_scores(given), as_anomaly_mask(labels, request.anomaly_label)
-    if values.size != mask.size:
-        raise InputError(
-            f"scores and labels must have the same length, got {values.size:,} and {mask.size:,}"
-        )
+    if (n := values.size) != (m := mask.size):
+        raise InputError(f"scores and labels must have the same length, got {n:,} and {m:,}")
     return _calibrate(request, *kernels().divide(values, mask), type_of(given))
 
 
 def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreType) -> Certificate:
     # the first ranks that are asked for are bracketed in the pass that is made anyway
-    ranks = islice(request.ranks((low.size, high.size)), 2)
-    wanted = {0: low.size, 1: 1} | {rank.label: rank.k for rank in ranks}
+    first = islice(request.ranks((low.size, high.size)), 2)
+    wanted = {0: low.size, 1: 1} | {rank.label: rank.k for rank in first}
     classes = (
         partial(RankedInMemory, low, "normal", wanted[0]),
         partial(RankedInMemory, high, "anomalous", wanted[1]),
@@ -287,5 +296,5 @@ def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreTyp
 def warned(certificate: T) -> T:
     """Return what was certified; if that is less than was asked for, a warning says so, here alone."""
     if isinstance(certificate, Certificate) and certificate.empty:
-        warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=4)
+        warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=frames_inside() + 1)
     return certificate

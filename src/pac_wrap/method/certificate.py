@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.base.arguments import ScoreType
 from pac_wrap.base.codec import MOST_BYTES, decode, encode
 from pac_wrap.base.files import write_whole
+from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.consistency import inconsistencies
 from pac_wrap.method.promise import Guarantee
@@ -162,35 +163,40 @@ class Certificate(Worth, Traced):
             self.score_type,
         )
 
-    def verdicts(self, scores: ArrayLike) -> NDArray[np.int8]:
+    def verdicts(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int8]:
         """Return the verdict on each score, following the rule.
 
         Parameters
         ----------
         scores : array-like of float
-            One score per point; infinities are scores too, NaN is refused.
+            One score per point; infinities are scores too, and NaN is a missing one.
+        on_missing : "abstain" or "stop"
+            Whether points without a score are abstained on, with a `MissingScoreWarning` that counts them, or
+            refused.
 
         Returns
         -------
         ndarray of int8
             1 (anomaly), 0 (normal) or -1 (abstain) for each score.
         """
-        return self.rule.verdicts(scores)
+        return self.rule.verdicts(scores, on_missing)
 
-    def prediction_sets(self, scores: ArrayLike) -> NDArray[np.bool_]:
+    def prediction_sets(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
         """Return which labels each score leaves possible: eq. (11).
 
         Parameters
         ----------
         scores : array-like of float
-            One score per point.
+            One score per point; NaN is a missing one.
+        on_missing : "abstain" or "stop"
+            Whether points without a score keep both labels, with a `MissingScoreWarning`, or are refused.
 
         Returns
         -------
         ndarray of bool, shape (n, 2)
             Is label 0, is label 1 still possible?
         """
-        return self.exclusions.prediction_sets(scores)
+        return self.exclusions.prediction_sets(scores, on_missing)
 
     def ambiguity(self, scores: ArrayLike) -> float:
         """Return the share of scores that the rule abstains on: eq. (14).
@@ -198,7 +204,7 @@ class Certificate(Worth, Traced):
         Parameters
         ----------
         scores : array-like of float
-            One score per point, and one point at least.
+            One score per point, and one point at least; a missing one is abstained on.
 
         Returns
         -------

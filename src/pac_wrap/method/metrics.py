@@ -161,7 +161,7 @@ def evaluate(
     check_rate("confidence", confidence)
     check_aligned("verdicts", verdicts, "labels", labels)
     mask = as_anomaly_mask(labels, anomaly_label)
-    given = _as_verdicts(verdicts)
+    given = as_verdicts(verdicts)
     if given.size != mask.size:
         raise InputError(
             f"verdicts and labels must have the same length, got {given.size:,} and {mask.size:,}"
@@ -235,7 +235,8 @@ def upper_bounds(errors: ArrayLike, n: int, delta: float) -> NDArray[np.float64]
     return np.where(counts < n, bounds, 1.0)
 
 
-def _as_verdicts(verdicts: ArrayLike) -> NDArray[np.int8]:
+def as_verdicts(verdicts: ArrayLike) -> NDArray[np.int8]:
+    """Return verdicts as int8; what is none of 1, 0 and -1 is refused."""
     array = as_array(verdicts, "verdicts")
     if array.dtype.names:
         raise InputError("verdicts must be a list of 1, 0 and -1 (abstained), got rows of several fields")

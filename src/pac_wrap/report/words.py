@@ -14,6 +14,7 @@ from pac_wrap.method.bounds import achievable_rate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.promise import Budget
+from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.method.strategies.given import TOGETHER
 from pac_wrap.method.thresholds import Evidence, Regime
@@ -32,7 +33,7 @@ def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
     lines = [
         ("asked", str(certificate.guarantee)),
         ("promised", _promised(certificate)),
-        ("rule", _rule(certificate)),
+        ("rule", rule_words(certificate.rule)),
     ]
     if certificate.score_type != "float64":
         lines += [("", f"which decides as if every score were rounded to {certificate.score_type} first")]
@@ -152,9 +153,10 @@ def _promised(certificate: Certificate) -> str:
     return f"{', '.join(texts)}{joint if both else ''}"
 
 
-def _rule(certificate: Certificate) -> str:
-    low, high = certificate.rule.normal_below, certificate.rule.anomaly_from
-    if certificate.rule.single:
+def rule_words(rule: Rule) -> str:
+    """Return what a rule does, in words."""
+    low, high = rule.normal_below, rule.anomaly_from
+    if rule.single:
         return "never an alarm" if high == inf else f"anomaly from {high!r} on, normal below"
     alarm = "never an alarm" if high == inf else f"anomaly from {high!r} on"
     clear = "never cleared" if low == -inf else f"normal below {low!r}"

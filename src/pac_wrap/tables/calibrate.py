@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from contextlib import closing
+from copy import copy
 from os import PathLike, fspath
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ class LabelledScores:
         label: str,
         anomaly_label: str | None,
         score_type: ScoreType | None = None,
+        kind: str | None = None,
     ) -> None:
         require_two(score, label)
         table.require_numbers(score)
@@ -52,11 +54,15 @@ class LabelledScores:
         self.score_type: ScoreType = score_type or table.score_type(score)
         self._rounds = is_narrower(self.score_type, table.score_type(score))
         self._number, self._mark, self._relation = table.score_sql(score), self._mark_sql(), "source"
+        self._kind, self._rows = "NULL", "true"
+        if kind is not None:
+            require_column(kind, table.columns)
+            self._kind = f"nullif(CAST({quote_name(kind)} AS VARCHAR), '')"
         if table.reader != "read_parquet":
-            columns = f"{self._number} AS score, {self._mark} AS mark"
+            columns = f"{self._number} AS score, {self._mark} AS mark, {self._kind} AS kind"
             rows = table.rows(f"CREATE OR REPLACE TABLE labelled AS SELECT {columns} FROM source")
             table.expect(rows[0][0])
-            self._number, self._mark, self._relation = "score", "mark", "labelled"
+            self._number, self._mark, self._kind, self._relation = "score", "mark", "kind", "labelled"
         self._ends: tuple[float, float] | None = None
 
     def __call__(self, task: PassTask) -> Any:
@@ -64,7 +70,7 @@ class LabelledScores:
         wanted = between(self._number, self._bounds(task)) if isinstance(task, RankSearch) else "true"
         # NaN marks a missing score, and 2 a wrong label, so that there are no NULLs to look for
         columns = f"coalesce({self._number}, CAST('NaN' AS DOUBLE)), {self._mark}"
-        query = f"SELECT {columns} FROM {self._relation} WHERE {wanted}"
+        query = f"SELECT {columns} FROM {self._relation} WHERE ({wanted}) AND ({self._rows})"
         total, sound = None, True
         with closing(self._table.batches(query)) as batches:
             for scores, marks in gathered(batches, _BATCH):
@@ -94,6 +100,23 @@ class LabelledScores:
         return certificate.with_provenance(
             score=self._score, tables=tuple(self._table.names), engine="duckdb", lowest=low, highest=high
         )
+
+    def kinds(self) -> list[tuple[int, str | None, int]]:
+        """Return the mark of a class, a kind and its number of rows, for every kind; NULL is no kind."""
+        counted = (
+            f"SELECT {self._mark}, {self._kind}, count(*) FROM {self._relation} GROUP BY 1, 2 ORDER BY 1, 2"
+        )
+        return [(int(mark), kind, int(count)) for mark, kind, count in self._table.rows(counted)]
+
+    def of_kinds(self, normal: str | None, anomalous: str | None) -> "LabelledScores":
+        """Return the points of a kind of each class; None is the whole class."""
+        chosen = [
+            f"{self._mark} = {mark} AND {'true' if kind is None else f'{self._kind} = {quote_text(kind)}'}"
+            for mark, kind in ((0, normal), (1, anomalous))
+        ]
+        one = copy(self)
+        one._rows = f"({chosen[0]}) OR ({chosen[1]}) OR {self._mark} > 1"
+        return one
 
     def by_class(self) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
         """Return all normal and all anomalous scores, of their own type and in no certain order."""

@@ -39,8 +39,8 @@ def evaluate_table(
 ) -> Metrics:
     """Return how a certificate does on two columns of an open table."""
     labelled = LabelledScores(table, score, label, anomaly_label)
-    _refuse_undecidable(table, certificate, score)
-    counts: Tally = labelled(partial(_tally, certificate))
+    refuse_undecidable(table, certificate, score)
+    counts: Tally = labelled(partial(tally_of, certificate))
     if anomaly_label is not None and not counts[1].any():
         labelled.check_labels()
     return metrics_of(counts)
@@ -49,7 +49,7 @@ def evaluate_table(
 def count_table(table: Table, certificate: Certificate, score: str) -> Counted:
     """Return how many rows of an open table are declared anomalies and normal."""
     rows = table.check_scores(score)
-    _refuse_undecidable(table, certificate, score)
+    refuse_undecidable(table, certificate, score)
     verdicts = f"SELECT {verdict_sql(certificate.rule, score)} AS verdict FROM {table.everything}"
     counts = ", ".join(f"count(*) FILTER (verdict = {one})" for one in (Verdict.ANOMALY, Verdict.NORMAL))
     alarms, clears = table.rows(f"SELECT {counts} FROM ({verdicts})")[0]
@@ -62,7 +62,7 @@ def decide_table(table: Table, certificate: Certificate, score: str, target: Pat
     `options` are those of COPY. An OSError says why the file cannot be written.
     """
     rows = table.check_scores(score)
-    _refuse_undecidable(table, certificate, score)
+    refuse_undecidable(table, certificate, score)
     rule = certificate.rule
     added = {
         "verdict": verdict_sql(rule, score),
@@ -127,7 +127,7 @@ def _json(number: str) -> str:
     return f"CASE WHEN {finite} THEN to_json({number}) ELSE to_json({words}) END"
 
 
-def _refuse_undecidable(table: Table, certificate: Certificate, score: str) -> None:
+def refuse_undecidable(table: Table, certificate: Certificate, score: str) -> None:
     """Refuse scores that have lost the digits on which their verdicts depend."""
     kind = table.score_type(score)
     if not (values := certificate.undecidable(kind)):
@@ -143,6 +143,7 @@ def _refuse_undecidable(table: Table, certificate: Certificate, score: str) -> N
         )
 
 
-def _tally(certificate: Certificate, normal: Scores, anomalous: Scores) -> Tally:
+def tally_of(certificate: Certificate, normal: Scores, anomalous: Scores) -> Tally:
+    """Return how often each verdict falls on either class."""
     anomalies = np.repeat([False, True], [normal.size, anomalous.size])
     return tally(certificate.verdicts(np.concatenate([normal, anomalous])), anomalies)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import as_array, check_rate
+from pac_wrap.base.arguments import check_rate
 from pac_wrap.errors import InputError
 from pac_wrap.method.bounds import lower_bound, upper_bound
 from pac_wrap.method.promise import Guarantee
@@ -74,12 +74,9 @@ def count_verdicts(rule: Rule, scores: ArrayLike) -> Counted:
     >>> count_verdicts(Rule(0.3, 0.7), [0.1, 0.5, 0.8, 0.9, float("nan")])
     Counted(alarms=2, clears=1, points=5)
     """
-    values = as_array(scores, "scores")
-    if values.dtype.kind == "f":
-        values = values[~np.isnan(values)]
-    verdicts = rule.verdicts(values)
+    verdicts, _ = rule.decided(scores)
     alarms, clears = (int(np.count_nonzero(verdicts == one)) for one in (Verdict.ANOMALY, Verdict.NORMAL))
-    return Counted(alarms, clears, int(np.size(scores)))
+    return Counted(alarms, clears, verdicts.size)
 
 
 def kept_by(one: Certified) -> Guarantee:
