@@ -21,6 +21,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 CERTIFICATE = GOLDEN / "certificate.json"
 SCRIPT = Path(sys.executable).with_name("pac-wrap")
 _PREFIX = "pac-wrap: "
+_DONE = re.compile(f"{_PREFIX}([0-9,]+ rows?: |written as CSV, since)")
 _SCREEN = {"COLUMNS": "80"}
 
 
@@ -31,14 +32,6 @@ class Done:
     code: int
     out: str
     err: str
-    told: str = ""
-
-
-def _done(code: int, out: str, err: str) -> Done:
-    """Return how a command ended, with what it said it had done apart from its notes and errors."""
-    lines = err.splitlines(keepends=True)
-    told = [line for line in lines if re.match("[0-9,]+ rows: ", line)]
-    return Done(code, out, "".join(line for line in lines if line not in told), "".join(told))
 
 
 def invoke(*arguments: object, stdin: bytes | None = None) -> Done:
@@ -46,7 +39,7 @@ def invoke(*arguments: object, stdin: bytes | None = None) -> Done:
     result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin, env=_SCREEN)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
-    return _done(result.exit_code, result.stdout, result.stderr)
+    return Done(result.exit_code, result.stdout, result.stderr)
 
 
 def command(*arguments: object, stdin: bytes | None = None, cwd: Path | None = None) -> Done:
@@ -55,13 +48,14 @@ def command(*arguments: object, stdin: bytes | None = None, cwd: Path | None = N
     done = subprocess.run(
         words, input=stdin, capture_output=True, timeout=60, cwd=cwd, env=os.environ | _SCREEN, check=False
     )
-    return _done(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def succeeded(*arguments: object, stdin: bytes | None = None) -> str:
-    """Return the standard output of a command that must end well and without a note."""
+    """Return the standard output of a command that must end well and say nothing but what it did."""
     done = invoke(*arguments, stdin=stdin)
-    assert (done.code, done.err) == (0, ""), done
+    notes = [line for line in done.err.splitlines() if not _DONE.match(line)]
+    assert (done.code, notes) == (0, []), done
     return done.out
 
 

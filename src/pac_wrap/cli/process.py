@@ -185,15 +185,6 @@ def say(sentence: str) -> None:
         sys.stderr.flush()
 
 
-def tell(rows: int, counts: dict[str, int], *files: object) -> None:
-    """Write to standard error what was done: so many rows, how many of which kind, and into which files."""
-    listed = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-    written = ", ".join(str(file) for file in files if file is not None)
-    with suppress(OSError):
-        sys.stderr.write(message(f"{rows:,} rows: {listed}{' -> ' * bool(written)}{written}") + "\n")
-        sys.stderr.flush()
-
-
 def _sentence(error: BaseException) -> str:
     if isinstance(error, UnicodeEncodeError):
         return f"a name or text is not UTF-8: {ascii(error.object)[1:201]}; rename it"

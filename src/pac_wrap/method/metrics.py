@@ -14,6 +14,7 @@ from pac_wrap.method.binomial import sf_at_most
 from pac_wrap.method.bounds import interval
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Verdict
+from pac_wrap.method.worth.shares import Counted
 
 Tally = NDArray[np.int64]
 _SIGNIFICANT: Final = 0.05
@@ -82,11 +83,11 @@ class Metrics:
         return self.fpr.n, self.fnr.n
 
     @property
-    def verdicts(self) -> dict[str, int]:
+    def verdicts(self) -> Counted:
         """How many points got each verdict."""
         caught = self.fnr.n - self.fnr.count - self.abstained_anomalous.count
-        alarms, undecided = self.fpr.count + caught, self.ambiguity.count
-        return {"normal": sum(self.sizes) - alarms - undecided, "alarms": alarms, "undecided": undecided}
+        cleared = self.fpr.n - self.fpr.count - self.abstained_normal.count
+        return Counted(self.fpr.count + caught, cleared + self.fnr.count, sum(self.sizes))
 
     def __str__(self) -> str:
         return "\n".join(

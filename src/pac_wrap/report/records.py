@@ -15,14 +15,13 @@ from pac_wrap.method.binomial import cdf
 from pac_wrap.method.bounds import achievable_rate, min_samples
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.comparison import Contender
-from pac_wrap.method.labels.plan import Pilot, needed, stopping
+from pac_wrap.method.labels.plan import TOLERATED, Pilot, needed, stopping
 from pac_wrap.method.metrics import Metrics, Rate
 from pac_wrap.method.promise import Budget, Guarantee, Promise
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.verify import Verification
 from pac_wrap.report.planner import CEILINGS, CHANCES, POWER, SHARES
 from pac_wrap.report.subject import error_rates
-from pac_wrap.report.terminal import TOLERATED
 
 Record = dict[str, Any]
 

@@ -13,15 +13,15 @@ from rich.text import Text
 
 from pac_wrap.base.foreign import visible
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
-from pac_wrap.method.bounds import achievable_rate, min_samples
+from pac_wrap.method.bounds import achievable_rate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.comparison import Contender
 from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.labels.plan import TOLERATED, plan
 from pac_wrap.method.metrics import Metrics, exceeded
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.report.subject import error_rates
 
-TOLERATED = (0, 1, 2, 5, 10)
 _PROVES_NOTHING = (
     "This proves nothing: these are the very scores that the certificate was made from. Measure on labelled"
     " points that were not used to calibrate."
@@ -39,20 +39,15 @@ def show_plan(guarantee: Guarantee) -> RenderableType:
     """Return the labels of each class that a promise needs, for a few numbers of tolerated errors."""
     table = Table(title="labels needed", title_justify="left")
     table.add_column("errors tolerated\namong them", justify="right")
-    promised = []
-    for name, kind, rate, delta in (
-        ("FPR", "normal", guarantee.max_fpr, guarantee.delta_fpr),
-        ("FNR", "anomalous", guarantee.max_fnr, guarantee.delta_fnr),
-    ):
-        if rate is not None:
-            promised.append((rate, delta))
-            table.add_column(
-                f"{kind} labels for\n{name} <= {rounded_up(rate)}, delta = {rounded_up(delta)}",
-                justify="right",
-            )
-    for errors in TOLERATED:
-        needed = [min_samples(rate, delta, errors) for rate, delta in promised]
-        table.add_row(str(errors), *(f"{count:,}" for count in needed))
+    needed = plan(guarantee).needed
+    for promise in guarantee.promises:
+        table.add_column(
+            f"{promise.of.label} labels for\n{promise.name} <= {rounded_up(promise.ceiling)},"
+            f" delta = {rounded_up(promise.delta)}",
+            justify="right",
+        )
+    for place, errors in enumerate(TOLERATED):
+        table.add_row(str(errors), *(f"{one.labels[place]:,}" for one in needed))
     return table
 
 

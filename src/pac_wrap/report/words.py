@@ -48,7 +48,7 @@ def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
         lines += [("overlap", certificate.overlap.summary(certificate.claim))]
     texts = map(str, certificate.assumptions)
     lines += [("" if i else "assumes", text) for i, text in enumerate(texts)]
-    return lines + list(_made(certificate))
+    return lines + list(made_lines(certificate))
 
 
 def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
@@ -66,8 +66,10 @@ def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
     return (*sentences, *_beyond(certificate))
 
 
-def shortfall_of(certificate: Certificate) -> str:
-    """Return in one sentence what was asked for and is not promised, and what it would take."""
+def shortfall_of(certificate: Certificate) -> str | None:
+    """Return what was asked for and is not promised, and what it would take, in one sentence or None."""
+    if not certificate.empty:
+        return None
     if certificate.certified is None:
         return f"nothing is promised: {certificate.overlap.unreached}; every point is left undecided"
     lacking = [rate for rate in error_rates(certificate) if rate.asked is not None and not rate.kept]
@@ -215,10 +217,10 @@ def lines_of_curve(curve: Curve) -> list[tuple[str, str]]:
     lines += [("", TOGETHER)]
     texts = map(str, OF_DRAWS)
     lines += [("" if i else "assumes", text) for i, text in enumerate(texts)]
-    return lines + list(_made(curve))
+    return lines + list(made_lines(curve))
 
 
-def _made(certified: Certificate | Curve) -> Iterator[tuple[str, str]]:
+def made_lines(certified: Certificate | Curve) -> Iterator[tuple[str, str]]:
     """Yield where a certificate or a curve comes from, if that is known."""
     known = certified.provenance
     if known is not None:
