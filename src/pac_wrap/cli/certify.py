@@ -250,27 +250,35 @@ def compare(
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
+    key: Annotated[
+        str | None,
+        typer.Option(help="Each table has other scores of the same rows: the column that tells rows apart."),
+    ] = None,
     form: Form = "text",
 ) -> None:
     """Compare several detectors by what they certify at every threshold, all at once: delta is shared.
 
-    Example: [bold]pac-wrap compare scores.csv --score forest --score lof --label label[/bold]
+    Examples: [bold]pac-wrap compare scores.csv --score forest --score lof --label label[/bold],
+    [bold]pac-wrap compare forest.csv lof.parquet --key id --score forest --score lof --label label[/bold]
     """
     from rich.console import Console
 
     from pac_wrap.method.comparison import compare_scores
     from pac_wrap.report.records import as_json, comparison
     from pac_wrap.report.terminal import show_comparison
+    from pac_wrap.tables.joined import joined
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
     guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     separator = check_delimiter(delimiter)
-    with (
-        progress_bar("reading") as progress,
-        open_table(tables, score, label, delimiter=separator, progress=progress) as table,
-    ):
-        columns = {name: table.labelled(name, label, anomaly_label) for name in score}
+    with progress_bar("reading") as progress:
+        if key is not None:
+            options = {"anomaly_label": anomaly_label, "delimiter": separator}
+            columns = joined(tables, score, label, key, progress=progress, **options)
+        else:
+            with open_table(tables, score, label, delimiter=separator, progress=progress) as table:
+                columns = {name: table.labelled(name, label, anomaly_label) for name in score}
     found = compare_scores(columns, guarantee)
     if form == "json":
         typer.echo(as_json(comparison(found, guarantee)), nl=False)

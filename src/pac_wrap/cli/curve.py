@@ -19,7 +19,7 @@ from pac_wrap.cli.options import (
     keep_apart,
     on_cluster,
 )
-from pac_wrap.cli.process import progress_bar
+from pac_wrap.cli.process import in_options, progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def curve(
         except InputError as error:
             if not 0.0 < ceiling < 1.0:
                 raise
-            reason = str(error)
+            reason = in_options(str(error))
     with ExitStack() as files:  # all of them, or none
         if output is not None:
             write_text(files.enter_context(whole_file(output)), found.to_json())
