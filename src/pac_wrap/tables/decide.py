@@ -71,8 +71,19 @@ def decide_table(table: Table, certificate: Certificate, score: str, target: Pat
     copy_with(table, score, added, target, options, rows)
 
 
-def copy_with(table: Table, score: str, added: dict[str, str], target: Path, options: str, rows: int) -> None:
-    """Write all columns and the added expressions to a file; any other number of rows is an error."""
+def copy_with(
+    table: Table,
+    score: str,
+    added: dict[str, str],
+    target: Path,
+    options: str,
+    rows: int,
+    joined: str = "",
+) -> None:
+    """Write all columns and the added expressions to a file; any other number of rows is an error.
+
+    `joined` may join each row with what the expressions need.
+    """
     refuse_added(table.columns, added)
     extra = ", ".join(f"{expression} AS {quote_name(name)}" for name, expression in added.items())
     # here the score alone is written otherwise, and finding the types of all columns takes long
@@ -80,7 +91,7 @@ def copy_with(table: Table, score: str, added: dict[str, str], target: Path, opt
     columns = _written(table.types if alike else table.all_types(), score, options)
     # without a temporary file beside the target, which others could see and which has other permissions
     query = (
-        f"COPY (SELECT {columns}, {extra} FROM {table.everything})"
+        f"COPY (SELECT written.{columns}, {extra} FROM {table.everything} AS written {joined})"
         f" TO {quote_text(str(target))} ({options}, USE_TMP_FILE false)"
     )
     try:
