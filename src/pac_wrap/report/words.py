@@ -46,7 +46,7 @@ def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
         lines += [("overlap", certificate.overlap.summary(certificate.claim))]
     texts = map(str, certificate.assumptions)
     lines += [("" if i else "assumes", text) for i, text in enumerate(texts)]
-    return lines + list(_made(certificate))
+    return lines + list(made_lines(certificate))
 
 
 def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
@@ -188,10 +188,10 @@ def lines_of_curve(curve: Curve) -> list[tuple[str, str]]:
     lines += [("", TOGETHER)]
     texts = map(str, OF_DRAWS)
     lines += [("" if i else "assumes", text) for i, text in enumerate(texts)]
-    return lines + list(_made(curve))
+    return lines + list(made_lines(curve))
 
 
-def _made(certified: Certificate | Curve) -> Iterator[tuple[str, str]]:
+def made_lines(certified: Certificate | Curve) -> Iterator[tuple[str, str]]:
     """Yield where a certificate or a curve comes from, if that is known."""
     known = certified.provenance
     if known is not None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores, ScoreType
 from pac_wrap.base.floats import order_keys
 from pac_wrap.base.foreign import quoted
+from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
 from pac_wrap.method.groups.block import Block
 from pac_wrap.method.groups.calibrate import GroupRequest
@@ -28,9 +29,9 @@ from pac_wrap.method.provenance import Engine
 from pac_wrap.ranks.precision import is_narrower, rounded
 from pac_wrap.tables.arrow_stream import gathered
 from pac_wrap.tables.calibrate import LabelledScores
-from pac_wrap.tables.columns import no_rows, require_column
-from pac_wrap.tables.decide import copy_with
-from pac_wrap.tables.sql import quote_name
+from pac_wrap.tables.columns import no_rows, refuse_added, require_column
+from pac_wrap.tables.decide import ADDED, copy_with
+from pac_wrap.tables.sql import Compared, quote_name
 from pac_wrap.tables.table import Table
 
 _BATCH: Final = 1 << 20
@@ -190,16 +191,24 @@ def evaluate_groups_table(
 
 
 def decide_groups_table(
-    table: Table, certificate: GroupCertificate, columns: tuple[str, str], target: Path, options: str
-) -> int:
-    """Write all columns of a table, with the verdict and prediction set of every row, and count the unseen.
+    table: Table,
+    certificate: GroupCertificate,
+    columns: tuple[str, str],
+    target: Path,
+    options: str,
+    on_missing: OnMissing = "abstain",
+) -> tuple[int, int]:
+    """Write all columns of a table, and the verdict and prediction set of every row, to a file.
 
-    Returns how many rows belong to a group that was never seen.
+    Returns how many scores are missing, and how many rows belong to a group that was never seen.
     """
-    score, _ = columns
-    rows = table.check_scores(score)
+    score, value = columns[0], group_sql(table, columns)
+    refuse_added(table.columns, ADDED)
     refuse_narrower(table, certificate, score)
-    found = Numbered(table, group_sql(table, columns), "source", ", count(*) AS rows")
+    rows, missing = table.check_scores(score, on_missing)
+    if table.reader == "read_csv":
+        table.look_at_all_cells()
+    found = Numbered(table, value, "source", ", count(*) AS rows")
     places = places_in(certificate, found.groups)
     ends = dict(zip(_ENDS, (*certificate.rules, *certificate.exclusions), strict=True))
     table.register(
@@ -208,33 +217,22 @@ def decide_groups_table(
     table.rows(
         f"CREATE TABLE ruled AS SELECT value AS {_OWN}, rules.* FROM numbered JOIN rules USING (number)"
     )
-    value = group_sql(table, columns)
-    added = {
-        "verdict": _verdict_sql(table.score_sql(score)),
-        "prediction_set": _set_sql(table.score_sql(score)),
-    }
     joined = f"LEFT JOIN ruled ON {value} IS NOT DISTINCT FROM ruled.{_OWN}"
-    copy_with(table, score, added, target, options, rows, joined)
-    unseen = places == NEVER
-    return sum(int(row[2]) for row, never in zip(found.rows, unseen.tolist(), strict=True) if never)
+    copy_with(table, score, _answers, target, options, rows, joined)
+    counts = np.array([row[2] for row in found.rows])
+    return missing, int(counts[places == NEVER].sum())
 
 
-def _verdict_sql(score: str) -> str:
-    low, high = map(quote_name, _ENDS[:2])
-    return (
-        f"CASE WHEN {score} IS NULL OR isnan({score}) THEN -1 WHEN {low} = {_INF} OR {score} < {low} THEN 0"
-        f" WHEN {high} < {_INF} AND {score} >= {high} THEN 1 ELSE -1 END"
-    )
-
-
-def _set_sql(score: str) -> str:
-    alarm, clear = map(quote_name, _ENDS[2:])
-    missing = f"{score} IS NULL OR isnan({score})"
+def _answers(compared: Compared) -> str:
+    low, high, alarm, clear = map(quote_name, _ENDS)
+    missing, score = compared.missing, compared.score
     normal = f"({missing} OR isnan({alarm}) OR {alarm} = {_INF} OR {score} < {alarm})"
     anomalous = f"({missing} OR isnan({clear}) OR {score} >= {clear})"
     return (
-        f"CASE WHEN {normal} AND {anomalous} THEN '{{0,1}}' WHEN {normal} THEN '{{0}}'"
-        f" WHEN {anomalous} THEN '{{1}}' ELSE '{{}}' END"
+        f"CASE WHEN {missing} THEN -1 WHEN {low} = {_INF} OR {score} < {low} THEN 0"
+        f" WHEN {high} < {_INF} AND {score} >= {high} THEN 1 ELSE -1 END AS verdict,"
+        f" CASE WHEN {normal} AND {anomalous} THEN '{{0,1}}' WHEN {normal} THEN '{{0}}'"
+        f" WHEN {anomalous} THEN '{{1}}' ELSE '{{}}' END AS prediction_set"
     )
 
 

@@ -12,11 +12,11 @@ from pac_wrap.base.arguments import as_array, as_scores, type_of
 from pac_wrap.base.foreign import listed, quoted
 from pac_wrap.base.rounding import equal_share
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import Request, as_strategy, calibrate
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate, Kinds
 from pac_wrap.method.kinds.part import Part, farthest
 from pac_wrap.method.promise import Guarantee, as_guarantee, check_kind
+from pac_wrap.method.request import Request, as_strategy, certify_classes
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.thresholds import LARGEST, Evidence
@@ -181,7 +181,7 @@ def _pairs(low: dict[str | None, NDArray[Any]], high: dict[str | None, NDArray[A
         low, high = ({name: as_scores(one) for name, one in side.items()} for side in (low, high))
 
     def pair(one: str | None, other: str | None, wanted: Request) -> Certificate:
-        return calibrate(_whole(low, one), _whole(high, other), wanted)
+        return certify_classes(wanted, _whole(low, one), _whole(high, other))
 
     return pair
 
