@@ -146,16 +146,16 @@ class Numbered:
             raise InputError("two groups of the column are written alike; give it one type")
 
 
-def group_sql(table: Table, columns: tuple[str, ...]) -> str:
+def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | None = None) -> str:
     """Return the expression for the group of a row, NULL where it is missing; the last column holds it."""
     group = columns[-1]
     require_column(group, table.columns)
     if group in columns[:-1]:
         raise InputError(f"column {quoted(group)} cannot be the group as well; name another column")
-    name = quote_name(group)
-    if table.types[group] in ("FLOAT", "DOUBLE"):
+    name, kind = quote_name(group), (types or table.types)[group]
+    if kind in ("FLOAT", "DOUBLE"):
         return f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
-    return name
+    return f"{name} ->> '$'" if kind == "JSON" else name
 
 
 def calibrate_groups_table(
@@ -202,13 +202,14 @@ def decide_groups_table(
 
     Returns how many scores are missing, and how many rows belong to a group that was never seen.
     """
-    score, value = columns[0], group_sql(table, columns)
+    score = columns[0]
     refuse_added(table.columns, ADDED)
     refuse_narrower(table, certificate, score)
     rows, missing = table.check_scores(score, on_missing)
     if table.reader == "read_csv":
         table.look_at_all_cells()
-    found = Numbered(table, value, "source", ", count(*) AS rows")
+    value = group_sql(table, columns, table.all_types())
+    found = Numbered(table, value, table.everything, ", count(*) AS rows")
     places = places_in(certificate, found.groups)
     ends = dict(zip(_ENDS, (*certificate.rules, *certificate.exclusions), strict=True))
     table.register(
