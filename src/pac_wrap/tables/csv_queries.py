@@ -94,11 +94,13 @@ def typed_query(
     connection: duckdb.DuckDBPyConnection,
     texts: str,
     quoted: dict[str, str],
-    scores: Sequence[str],
+    wanted: Sequence[str],
     source: str | None,
     sample: int | None = None,
 ) -> str:
-    """Return what holds all columns with types: scores are doubles, others numbers if each cell is one.
+    """Return what holds all columns with types: numbers, where each cell is one.
+
+    The first wanted column is that of scores, which are doubles; other wanted ones stay texts.
 
     With a sample, those of the first rows decide, and the query fails with MISFIT at a later cell that is
     spelled otherwise: to look at every cell beforehand would take as long as to copy them. A score that is no
@@ -107,14 +109,14 @@ def typed_query(
     looked_at = texts if sample is None else f"SELECT * FROM ({texts}) LIMIT {sample}"
     kinds = dict.fromkeys(quoted, "VARCHAR")
     for kind, spelling in reversed(_KINDS.items()):
-        left = [name for name in quoted if name not in scores]
+        left = [name for name in quoted if name not in wanted]
         for start in range(0, len(left), _TOGETHER):
             some = left[start : start + _TOGETHER]
             tests = ", ".join(f"bool_and(regexp_full_match({quoted[name]}, '{spelling}'))" for name in some)
             (found,) = connection.execute(f"SELECT {tests} FROM ({looked_at})").fetchall()
             kinds |= {name: kind for name, fits in zip(some, found, strict=True) if fits}
     shown = [
-        f"{_cast(quoted[name], kind, name in scores, sample)} AS {quoted[name]}"
+        f"{_cast(quoted[name], kind, name in wanted[:1], sample)} AS {quoted[name]}"
         for name, kind in kinds.items()
     ]
     shown += [] if source is None else [quote_name(source)]

@@ -177,6 +177,10 @@ class Table:
         """Return the rows that a query gives."""
         return self._fetch(query, duckdb.DuckDBPyConnection.fetchall)
 
+    def register(self, name: str, columns: dict[str, NDArray[Any]]) -> None:
+        """Make columns a table of the database, under this name."""
+        self._connection.register(name, columns)
+
     def batches(self, query: str) -> Generator[tuple[Scores, NDArray[np.uint8]]]:
         """Yield what a query for two columns gives, as `pac_wrap.tables.arrow_stream` does."""
         with self._refusing(), watched(self._connection, self._progress):
