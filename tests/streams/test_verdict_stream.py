@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import Certificate, InputError, Rule, Thresholds, VerdictStream, calibrate
+from pac_wrap import Certificate, InputError, MissingScoreWarning, Rule, Thresholds, VerdictStream, calibrate
 from support.strategies import Floats, every_rule, refusal, scores, scores_of_any_type
 
 RULE = Rule(normal_below=0.3, anomaly_from=0.7)
@@ -92,9 +92,6 @@ def test_a_stream_without_batches_or_with_empty_ones_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("bad", "what", "place"),
     [
-        ([0.1, 0.2, np.nan], "batch 2 must not contain NaN, got 1 of 3", 5),
-        (np.array([np.nan, 1], dtype=np.float32), "batch 2 must not contain NaN, got 1 of 2", 3),
-        ([True, np.nan], "batch 2 must not contain NaN", 4),
         ([0.1, "x"], "batch 2 must be real numbers", 4),
         ([10**400], "batch 2 must be real numbers", 3),
         ([0.1, None], "batch 2 must be real numbers", 4),
@@ -116,6 +113,36 @@ def test_a_bad_batch_is_named_with_its_place_and_the_stream_goes_on(bad: Any, wh
     assert (stream.rows, stream.normal, stream.anomalous, stream.abstained) == (3, 1, 1, 1)
     assert next(stream).tolist() == [0]
     assert stream.rows == 4
+
+
+def test_missing_scores_are_abstained_on_counted_and_said_once() -> None:
+    stream = VerdictStream(RULE, [[0.1], [0.9, np.nan, 0.5], np.array([np.nan], dtype=np.float32), [0.9]])
+    assert next(stream).tolist() == [0]
+    assert repr(stream) == "VerdictStream(rows=1, normal=1, anomalous=0, abstained=0)"
+    with pytest.warns(
+        MissingScoreWarning, match="batch 1 has .* first at position 2 of the stream"
+    ) as warned:
+        assert [found.tolist() for found in stream] == [[1, -1, -1], [-1], [1]]
+    assert len(warned) == 1
+    assert repr(stream) == "VerdictStream(rows=6, normal=1, anomalous=2, abstained=3, missing=2)"
+
+
+@pytest.mark.parametrize(
+    ("bad", "what", "place"),
+    [
+        ([0.1, 0.2, np.nan], "batch 1 must not contain NaN, got 1 of 3", 4),
+        (np.array([np.nan, 1], dtype=np.float32), "batch 1 must not contain NaN, got 1 of 2", 2),
+        ([True, np.nan], "batch 1 must not contain NaN", 3),
+    ],
+)
+def test_a_stream_may_stop_at_missing_scores(bad: Any, what: str, place: int) -> None:
+    stream = VerdictStream(RULE, [[0.1, 0.5], bad, [0.2]], on_missing="stop")
+    next(stream)
+    sentence = refusal(lambda: next(stream))
+    assert sentence.startswith(what)
+    assert sentence.endswith(f"(position {place} of the stream)")
+    assert next(stream).tolist() == [0]
+    assert "on_missing must be one of" in refusal(lambda: VerdictStream(RULE, [], "drop"))  # type: ignore[arg-type]
 
 
 def test_what_the_batches_raise_passes_through() -> None:

@@ -57,6 +57,7 @@ def curve(
     """
     from pac_wrap.base.files import whole_file, write_text
     from pac_wrap.method.curves.certify import CurveRequest
+    from pac_wrap.method.provenance import now
 
     if sum(one is not None for one in (max_fpr, max_fnr, at)) > 1:
         raise InputError("--max-fpr, --max-fnr and --at each choose a threshold; give one of them")
@@ -73,6 +74,7 @@ def curve(
         1 if anomaly_label is None else anomaly_label,
     )
     found = _read(tables, request, score, label, delimiter, engine, master)
+    found = found.with_provenance(tables=tuple(tables), date=now())
     chosen, ceiling, reason = None, max_fnr if max_fpr is None else max_fpr, ""
     if at is not None:
         chosen = found.at(at)
@@ -100,7 +102,7 @@ def curve(
                 write_text(file, to_svg(drawn, alt="the certified trade-off of both error rates"))
             else:
                 drawn.savefig(file, format=figure.suffix[1:])
-    typer.echo(reason or str(found if chosen is None else chosen))
+    typer.echo(reason or str((found if chosen is None else chosen).bare))
     if reason:
         raise typer.Exit(NOT_CERTIFIED)
 

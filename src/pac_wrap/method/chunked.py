@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -26,7 +26,7 @@ class _Counted(Protocol):
 
 
 class Certified(Protocol):
-    """What is certified from labelled scores: it knows how many there were of each class."""
+    """What is certified from labelled scores: it knows how many there were of each class, and whence."""
 
     @property
     def normal(self) -> _Counted:
@@ -35,6 +35,9 @@ class Certified(Protocol):
     @property
     def anomalous(self) -> _Counted:
         """What the anomalous scores contributed."""
+
+    def with_provenance(self, **facts: Any) -> Self:
+        """Return the same with more known of where it comes from."""
 
 
 T_co = TypeVar("T_co", bound=Certified, covariant=True)

@@ -1,4 +1,4 @@
-"""How calibration points were taken from a time series, for the certificate to carry."""
+"""What a promise assumes, and how calibration points were taken from a time series."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -22,6 +22,7 @@ class Assumption(Enum):
     NO_SHIFT = 3
     MIXING = 4
     STATIONARY = 5
+    SUBJECTS = 6
 
     def __str__(self) -> str:
         return _SENTENCES[self]
@@ -40,8 +41,13 @@ _SENTENCES: Final = {
     Assumption.STATIONARY: (
         "within each class, the series is stationary: calibration and future windows have one distribution"
     ),
+    Assumption.SUBJECTS: (
+        "several calibration points are of one subject and depend on each other: the promise is conditional"
+        " on points of one subject being as good as independent draws from the distribution of their class"
+    ),
 }
 OF_DRAWS: Final = (Assumption.INDEPENDENT, Assumption.HELD_OUT, Assumption.NO_SHIFT)
+OF_SUBJECTS: Final = (Assumption.SUBJECTS, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SERIES: Final = (Assumption.MIXING, Assumption.STATIONARY, Assumption.HELD_OUT)
 
 

@@ -12,6 +12,7 @@ from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.method.strategies.given import TOGETHER
 from pac_wrap.method.thresholds import Evidence, Regime
@@ -30,7 +31,7 @@ def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
     lines = [
         ("asked", str(certificate.guarantee)),
         ("promised", _promised(certificate)),
-        ("rule", _rule(certificate)),
+        ("rule", rule_words(certificate.rule)),
     ]
     if certificate.score_type != "float64":
         lines += [("", f"which decides as if every score were rounded to {certificate.score_type} first")]
@@ -44,7 +45,8 @@ def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
     if chosen or certificate.overlap.single:
         lines += [("overlap", certificate.overlap.summary(certificate.claim))]
     texts = map(str, certificate.assumptions)
-    return lines + [("" if i else "assumes", text) for i, text in enumerate(texts)]
+    lines += [("" if i else "assumes", text) for i, text in enumerate(texts)]
+    return lines + list(made_lines(certificate))
 
 
 def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
@@ -124,9 +126,10 @@ def _promised(certificate: Certificate) -> str:
     return f"{', '.join(map(str, promises))}{joint if len(promises) == 2 else ''}"
 
 
-def _rule(certificate: Certificate) -> str:
-    low, high = certificate.rule.normal_below, certificate.rule.anomaly_from
-    if certificate.rule.single:
+def rule_words(rule: Rule) -> str:
+    """Return what a rule does, in words."""
+    low, high = rule.normal_below, rule.anomaly_from
+    if rule.single:
         return "never an alarm" if high == inf else f"anomaly from {high!r} on, normal below"
     alarm = "never an alarm" if high == inf else f"anomaly from {high!r} on"
     clear = "never cleared" if low == -inf else f"normal below {low!r}"
@@ -184,7 +187,16 @@ def lines_of_curve(curve: Curve) -> list[tuple[str, str]]:
     lines += [("holds", f"at every threshold at once, however it is chosen; both rates jointly {joint}")]
     lines += [("", TOGETHER)]
     texts = map(str, OF_DRAWS)
-    return lines + [("" if i else "assumes", text) for i, text in enumerate(texts)]
+    lines += [("" if i else "assumes", text) for i, text in enumerate(texts)]
+    return lines + list(made_lines(curve))
+
+
+def made_lines(certified: Certificate | Curve) -> Iterator[tuple[str, str]]:
+    """Yield where a certificate or a curve comes from, if that is known."""
+    known = certified.provenance
+    if known is not None:
+        when = "" if known.date is None else f"{known.date}, "
+        yield "made", f"{when}pac-wrap {certified.version}{': ' * bool(str(known))}{known}"
 
 
 def _chosen(curve: Curve, rate: float) -> str:

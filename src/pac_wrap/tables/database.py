@@ -123,7 +123,7 @@ def certify(ask: Ask, request: Request, source: Source) -> Certificate:
     certificate = remote.prove(request.certify(*remote.classes, remote.score_type))
     if all(remote.sizes):
         warn_if_upside_down(remote.largest_auc, *remote.sizes)
-    return certificate
+    return certificate.with_provenance(score=source.score, tables=(source.table,), engine="sql")
 
 
 class Remote(Known):
