@@ -83,10 +83,16 @@ def decide(
     Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
     """
     from pac_wrap.method.certificate import Certificate
+    from pac_wrap.streams.answers import ADDED
     from pac_wrap.streams.decide import is_streamed, read_start
+    from pac_wrap.tables.columns import refuse_added
     from pac_wrap.tables.text_format import check_delimiter, standard_input
 
     loaded, separator = Certificate.load(certificate), check_delimiter(delimiter)
+    if source_column is not None:
+        refuse_added(ADDED, [source_column])
+        if not source_column:
+            raise InputError("--source-column must be the name of a column, got an empty one")
     job = _Job(loaded, score, output, form, separator, on_missing, source_column, quiet)
     if output is not None:
         keep_apart([*tables, certificate], output)
