@@ -118,5 +118,6 @@ def write(path: Path, text: str | bytes) -> Path:
 def parquet(path: Path, query: str) -> Path:
     """Write what a query gives as Parquet and return its path."""
     with duckdb.connect() as connection:
-        connection.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
+        name = str(path).replace("'", "''")
+        connection.execute(f"COPY ({query}) TO '{name}' (FORMAT parquet)")
     return path

@@ -87,10 +87,16 @@ def decide(
     Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
     """
     from pac_wrap.method.provenance import Doubt
+    from pac_wrap.streams.answers import ADDED
     from pac_wrap.streams.decide import is_streamed, read_start
+    from pac_wrap.tables.columns import refuse_added
     from pac_wrap.tables.text_format import check_delimiter, standard_input
 
     loaded, separator = deciding(certificate), check_delimiter(delimiter)
+    if source_column is not None:
+        refuse_added(ADDED, [source_column])
+        if not source_column:
+            raise InputError("--source-column must be the name of a column, got an empty one")
     doubt = Doubt(loaded.provenance, score)
     job = _Job(loaded, score, output, form, separator, on_missing, source_column, quiet, doubt)
     if output is not None:
