@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from pac_wrap.method.kinds.classes import ClassCertificate as ClassCertificate
     from pac_wrap.method.kinds.part import Measured as Measured
     from pac_wrap.method.kinds.part import Part as Part
+    from pac_wrap.method.labels.plan import Plan as Plan
+    from pac_wrap.method.labels.plan import plan as plan
     from pac_wrap.method.labels.until import LabelUntil as LabelUntil
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
@@ -77,9 +79,9 @@ if TYPE_CHECKING:
     from pac_wrap.method.thresholds import Thresholds as Thresholds
     from pac_wrap.method.verify import Verification as Verification
     from pac_wrap.method.verify import verify as verify
+    from pac_wrap.method.watch.alarm import Alarm as Alarm
     from pac_wrap.method.watch.counted import Watch as Watch
     from pac_wrap.method.watch.monitor import Monitor as Monitor
-    from pac_wrap.method.watch.state import Alarm as Alarm
     from pac_wrap.method.watch.wealth import confidence_sequence as confidence_sequence
     from pac_wrap.method.worth.alarms import Bounds as Bounds
     from pac_wrap.method.worth.alarms import Workload as Workload
@@ -113,6 +115,7 @@ _HOME = {
     "method.strategies.interface": "Strategy",
     "method.strategies.looks": "Looks",
     "method.strategies.raising": "Raise",
+    "method.labels.plan": "Plan plan",
     "method.kinds.calibrate_classes": "calibrate_classes verify_classes",
     "method.kinds.certificate": "KindCertificate",
     "method.kinds.classes": "ClassCertificate",
@@ -121,9 +124,9 @@ _HOME = {
     "method.rule": "Rule Verdict",
     "method.thresholds": "Evidence Regime Thresholds",
     "method.verify": "Verification verify",
+    "method.watch.alarm": "Alarm",
     "method.watch.counted": "Watch",
     "method.watch.monitor": "Monitor",
-    "method.watch.state": "Alarm",
     "method.watch.wealth": "confidence_sequence",
     "method.worth.alarms": "Bounds Workload",
     "detectors.classifier": "PACClassifier",

@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from pac_wrap.streams.answers import Asked
 from pac_wrap.streams.decide import decide_lines
 from pac_wrap.tables.decide import copy_with
 from pac_wrap.tables.find import found_files
@@ -163,7 +164,7 @@ def test_another_number_of_rows_is_never_written(tmp_path: Path) -> None:
         open_found(found, ["score"], whole=True, output=tmp_path / "out.csv") as table,
     ):
         target = tmp_path / "out.csv"
-        said = refusal(lambda: copy_with(table, "score", {"v": "1"}, target, "FORMAT csv", 9))
+        said = refusal(lambda: copy_with(table, "score", lambda _: "1 AS v", target, "FORMAT csv", 9))
     assert "has 9 rows, but 10 were read" in said
 
 
@@ -189,7 +190,7 @@ def test_a_stream_that_loses_a_row_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 
     usual: Any = vars(lines)["CsvLines"]
     monkeypatch.setattr(lines, "CsvLines", lambda *arguments: _Lossy(usual(*arguments)))
-    said = refusal(lambda: decide_lines(RULE, io.BytesIO(), b"s\n1\n2\n", io.BytesIO(), "s", "csv"))
+    said = refusal(lambda: decide_lines(RULE, io.BytesIO(), b"s\n1\n2\n", io.BytesIO(), Asked("s", True)))
     assert "has 3 rows, but 2 were read" in said
 
 

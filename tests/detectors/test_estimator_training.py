@@ -50,6 +50,10 @@ class Classifying(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # unty
         return np.asarray(X).sum(axis=1)
 
 
+def row_sums(rows: Any) -> Any:
+    return np.asarray(rows).sum(axis=1)
+
+
 def labels_of(rows: Any) -> list[int]:
     """Return the labels of rows taken from X, in order."""
     known = dict(zip(row_digests(X).tolist(), Y.tolist(), strict=True))
@@ -225,3 +229,39 @@ def test_too_few_rows_to_train_and_calibrate_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=missing):
         PACWrap(detector, random_state=0).fit(X[rows], Y[rows])
+
+
+@pytest.mark.parametrize(
+    ("detector", "name", "trained"),
+    [
+        (IsolationForest(n_estimators=5), "IsolationForest", (200, 0)),
+        (LogisticRegression(), "LogisticRegression", (200, 41)),
+        (make_pipeline(StandardScaler(), LogisticRegression()), "Pipeline of LogisticRegression", (200, 41)),
+        (FrozenEstimator(LogisticRegression().fit(X, Y)), "FrozenEstimator of LogisticRegression", None),
+        (row_sums, "row_sums", None),
+    ],
+    ids=["forest", "classifier", "pipeline", "frozen", "function"],
+)
+def test_the_certificate_says_what_was_trained_on_how_many_rows(
+    detector: Any, name: str, trained: tuple[int, int] | None
+) -> None:
+    wrap = PACWrap(detector, random_state=0).fit(X, Y)
+    found, scores = wrap.certificate_.provenance, wrap.decision_function(X)
+    assert found is not None
+    assert (found.detector, found.trained) == (name, trained)
+    assert found.lowest is not None
+    assert found.lowest >= scores.min()
+    if trained is None:
+        assert (found.lowest, found.highest) == (scores.min(), scores.max())
+        return
+    assert f"trained on {trained[0]} normal and {trained[1]} anomalous rows" in str(wrap.certificate_)
+    assert f"anomalous  {100 - trained[1]} scores" in str(wrap.certificate_)
+    again = wrap.calibrate(NEW + 9, np.ones(50)).certificate_.provenance
+    assert again is not None
+    assert again.trained == trained
+
+
+def test_scores_computed_before_have_no_detector() -> None:
+    found = PACWrap("precomputed").fit(X[:, 0], Y).certificate_.provenance
+    assert found is not None
+    assert (found.detector, found.trained) == (None, None)

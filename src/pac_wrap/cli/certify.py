@@ -26,9 +26,10 @@ from pac_wrap.cli.options import (
     guarantee_of,
     keep_apart,
     on_cluster,
+    shares_in,
 )
 from pac_wrap.cli.process import progress_bar
-from pac_wrap.errors import InputError, MissingExtraError
+from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
     from pac_wrap.method.promise import Guarantee
@@ -93,6 +94,13 @@ def calibrate(
     report: Annotated[
         Path | None, typer.Option(help="Also write a report: .html, .md or .json; reads scores into memory.")
     ] = None,
+    prevalence: Annotated[
+        str | None,
+        typer.Option(
+            help="With --report: the share of anomalies among future points, 0.01 or a range, 0.01-0.03;"
+            " by default that of the table."
+        ),
+    ] = None,
     engine: Annotated[
         Literal["duckdb", "spark", "dask"],
         typer.Option(help="What reads the tables; all give the same certificate."),
@@ -139,6 +147,9 @@ def calibrate(
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
     if report is not None:
         check_suffix(report)
+    elif prevalence is not None:
+        raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
+    shares = None if prevalence is None else shares_in(prevalence)
     keep_apart(tables, output, report)
     separator = check_delimiter(delimiter)
     with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
@@ -168,20 +179,16 @@ def calibrate(
             )
     certificate = certificate.with_provenance(tables=tuple(tables), date=now())
     texts = {} if output is None else {output: certificate.to_json()}
-    missing: MissingExtraError | None = None
     if report is not None:
         normal, anomalous = map(as_scores, classes)
-        shown = Report(certificate, normal, anomalous, Origin(tuple(tables), score, label))
-        try:
-            texts[report] = render_report(shown, report)
-        except MissingExtraError as error:  # the certificate needs no figures, and is kept
-            missing = error
+        origin = Origin(tuple(tables), score, label)
+        texts[report] = render_report(
+            Report(certificate, normal, anomalous, origin, prevalence=shares), report
+        )
     with ExitStack() as files:  # all of them, or none
         for path, text in texts.items():
             write_text(files.enter_context(whole_file(path)), text)
     typer.echo(str(certificate.bare))  # whoever made it knows where it comes from
-    if missing is not None:
-        raise missing
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
 

@@ -1,6 +1,7 @@
 """The options that several commands share, and what they mean together."""
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
@@ -88,6 +89,26 @@ def guarantee_of(
 
     ceilings = _ceilings("--max-fpr", max_fpr), _ceilings("--max-fnr", max_fnr)
     return Guarantee(*ceilings, delta_fpr, delta_fnr, confidence=confidence)
+
+
+def shares_in(text: str) -> tuple[float, float]:
+    """Return the ends of a range of shares, or a number twice.
+
+    >>> shares_in("0.01-0.03"), shares_in("1e-3:2e-3"), shares_in("0.02")
+    ((0.01, 0.03), (0.001, 0.002), (0.02, 0.02))
+    """
+    from pac_wrap.base.foreign import quoted
+    from pac_wrap.method.worth.alarms import as_interval
+
+    # a hyphen after a digit divides; that of 1e-3 does not
+    low, _, high = re.sub(r"(?<=[\d.])\s*-", ":", text, count=1).partition(":")
+    try:
+        return as_interval((float(low), float(high or low)))
+    except (ValueError, InputError):
+        raise InputError(
+            "--prevalence must be a share between 0 and 1 such as 0.01, or a range such as 0.01-0.03; got"
+            f" {quoted(text)}"
+        ) from None
 
 
 def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:

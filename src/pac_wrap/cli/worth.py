@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pac_wrap.cli.options import CertificateFile, Delimiter
+from pac_wrap.cli.options import CertificateFile, Delimiter, shares_in
 from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
 
@@ -18,7 +18,7 @@ def worth(
     certificate: CertificateFile,
     prevalence: Annotated[
         str | None,
-        typer.Option(help="The share of anomalies among future points: 0.01, or a range, 0.01:0.03."),
+        typer.Option(help="The share of anomalies among future points: 0.01, or a range, 0.01-0.03."),
     ] = None,
     per: Annotated[int, typer.Option(min=1, help="Count the work for so many points.")] = 1000,
     unlabelled: Annotated[
@@ -47,7 +47,7 @@ def worth(
         raise InputError("say what is known: --prevalence 0.01, or --unlabelled new.parquet --score score")
     found: dict[str, Any] = {}
     if prevalence is not None:
-        share = _shares(prevalence)
+        share = shares_in(prevalence)
         found["precision"] = loaded.precision(share, delta=delta)
         found["workload"] = loaded.workload(share, per, delta=delta)
     if unlabelled:
@@ -56,17 +56,6 @@ def worth(
         typer.echo(json.dumps({name: asdict(one) for name, one in found.items()}, indent=2))
     else:
         typer.echo("\n".join(f"{name:<10} {text}" for name, text in lines_of_worth(**found)))
-
-
-def _shares(text: str) -> tuple[float, float]:
-    """Return the ends of a range, or a number twice."""
-    low, _, high = text.partition(":")
-    try:
-        return float(low), float(high or low)
-    except ValueError:
-        raise InputError(
-            f"--prevalence must be a share such as 0.01, or a range such as 0.01:0.03, got {text!r}"
-        ) from None
 
 
 def _from_unlabelled(

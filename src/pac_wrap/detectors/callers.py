@@ -17,6 +17,7 @@ from pac_wrap.detectors.scores import is_estimator
 from pac_wrap.errors import InputError, OverlapWarning
 from pac_wrap.method.promise import Guarantee
 
+_RIGHT_OR_NOT: Final = ("accuracy_score", "balanced_accuracy_score")  # an abstention is not right
 _FOLDS: Final = "sklearn.model_selection._validation"  # where scikit-learn fits and scores a fold
 
 
@@ -66,8 +67,8 @@ def _check_fold(guarantee: Guarantee, sizes: tuple[int, int]) -> None:
 def check_metric(undecided: int, of: int, anomaly_label: object) -> None:
     """Refuse to answer a metric of scikit-learn that would take verdicts for something else.
 
-    An abstention would count as a third class (only to accuracy it is what it is: not right), and labels
-    other than 0 and 1 would be compared with verdicts as they stand.
+    An abstention would count as a third class, and labels other than 0 and 1 would be compared with verdicts
+    as they stand.
     """
     if not undecided and anomaly_label == 1:
         return
@@ -80,7 +81,7 @@ def check_metric(undecided: int, of: int, anomaly_label: object) -> None:
             f"{metric.__name__} takes 1 for an anomaly, as verdicts do, but in y that is"
             f" anomaly_label={anomaly_label!r}; recode y as 0 and 1, or score with pac_wrap.scoring"
         )
-    if metric.__name__ != "accuracy_score":
+    if metric.__name__ not in _RIGHT_OR_NOT:
         raise InputError(
             f"{metric.__name__} has no place for abstentions, which {undecided:,} of {of:,} verdicts are;"
             ' score with pac_wrap.scoring, or decide every row with overlap="raise"'

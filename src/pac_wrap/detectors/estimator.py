@@ -17,7 +17,7 @@ from pac_wrap.base.arguments import as_class_mask, check_choice
 from pac_wrap.detectors.callers import check_callers
 from pac_wrap.detectors.predictor import CertifiedPredictor
 from pac_wrap.detectors.rows import Indices, TrainingRows, take_rows, warn_of_training_rows
-from pac_wrap.detectors.scores import Polarity, is_estimator, trainable
+from pac_wrap.detectors.scores import Polarity, is_estimator, lineage, trainable
 from pac_wrap.detectors.steadiness import check_batches, check_tolerance
 from pac_wrap.detectors.training import (
     Share,
@@ -183,6 +183,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             )
             self._training_rows = TrainingRows.of(take_rows(X, division.train))
             self._trained_from = self.detector
+            self._trained_on = tuple(np.bincount(anomalous[division.train], minlength=2).tolist())
             rows = division.calibrate
             members = None if members is None else members[rows]
             return self._calibrate(detector, take_rows(X, rows), anomalous[rows], members)
@@ -267,7 +268,12 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         if subjects is not None and (text := several_rows(anomalous, subjects)):
             certificate = replace(certificate, assumptions=OF_SUBJECTS)
             warnings.warn(text, DependenceWarning, stacklevel=3)
+        rows = self._trained_on if hasattr(self, "_training_rows") else None
+        certificate = certificate.with_provenance(
+            detector=lineage(detector), trained=rows, lowest=scores.min(), highest=scores.max()
+        )
         self.detector_, self.certificate_, self._witness = detector, certificate, witness
+        self._calibration_scores = scores[~anomalous], scores[anomalous]  # for `report`
         if certificate.empty:
             warnings.warn("; ".join(certificate.diagnosis), VacuousWarning, stacklevel=3)
         return self

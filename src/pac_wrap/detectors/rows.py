@@ -10,10 +10,10 @@ from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.frozen import FrozenEstimator
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import bits_of
+from pac_wrap.detectors.scores import handed_on
 from pac_wrap.errors import OverlapWarning
 
 Indices = NDArray[np.intp]
@@ -92,17 +92,11 @@ def _known_to(detector: Any, X: Any, scores: Scores) -> int:
 
 def _inside(detector: Any, X: Any) -> tuple[Any, Any]:
     """Return the last estimator of pipelines, searches and frozen ones, and the rows as it sees them."""
-    while True:
-        if hasattr(detector, "steps"):
-            if len(detector.steps) > 1:
-                X = detector[:-1].transform(X)
-            detector = detector.steps[-1][1]
-        elif hasattr(detector, "best_estimator_"):
-            detector = detector.best_estimator_
-        elif isinstance(detector, FrozenEstimator):
-            detector = detector.estimator
-        else:
-            return detector, X
+    while (inner := handed_on(detector)) is not None:
+        if len(getattr(detector, "steps", ())) > 1:
+            X = detector[:-1].transform(X)
+        detector = inner
+    return detector, X
 
 
 def _detectors_in(core: Any, seen: frozenset[int] = frozenset()) -> Iterator[Any]:

@@ -218,7 +218,7 @@ def _core(detector: Any) -> Any:
     while True:
         if hasattr(detector, "steps"):
             detector = detector.steps[-1][1]
-        elif hasattr(detector, "estimator"):
+        elif getattr(detector, "estimator", None) is not None:
             detector = detector.estimator
         else:
             return detector
@@ -234,6 +234,36 @@ def detector_name(detector: Any) -> str:
     if isinstance(detector, str):
         return quoted(detector)
     return detector.__name__ if hasattr(detector, "__name__") else type(detector).__name__
+
+
+def handed_on(detector: Any) -> Any:
+    """Return what a pipeline, a search that is done or a frozen estimator asks in turn; None for others."""
+    if hasattr(detector, "steps"):
+        return detector.steps[-1][1]
+    if isinstance(detector, FrozenEstimator):
+        return detector.estimator
+    return getattr(detector, "best_estimator_", None)
+
+
+def core_of(detector: Any) -> Any:
+    """Return what gives the scores inside fitted pipelines, searches and frozen estimators."""
+    while (inner := handed_on(detector)) is not None:
+        detector = inner
+    return detector
+
+
+def lineage(detector: Any) -> str | None:
+    """Return what a certificate remembers a detector by: its name, and that of what gives the scores inside.
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.svm import OneClassSVM
+    >>> lineage(make_pipeline(OneClassSVM()))
+    'Pipeline of OneClassSVM'
+    """
+    if isinstance(detector, str):
+        return None
+    outer, core = detector_name(detector), core_of(detector)
+    return outer if core is detector else f"{outer} of {detector_name(core)}"
 
 
 def class_scores(classifier: Any, X: Any) -> Scores:

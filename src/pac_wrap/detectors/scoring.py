@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_class_mask
 from pac_wrap.detectors.predictor import CertifiedPredictor
-from pac_wrap.detectors.scores import anomaly_scores
+from pac_wrap.detectors.scores import anomaly_scores, core_of
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.auc import auc
 
@@ -99,7 +99,7 @@ def ranking_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
     >>> ranking_scorer(forest, [[0, 0], [0, 1], [9, 9]], [0, 0, 1])
     1.0
     """
-    found = _inside(estimator)
+    found = core_of(estimator)
     certified = isinstance(found, CertifiedPredictor)
     anomalous = as_class_mask(y, found.anomaly_label if certified else 1)
     if anomalous.all() or not anomalous.any():
@@ -112,17 +112,9 @@ def ranking_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
 
 
 def _certified(estimator: Any) -> CertifiedPredictor:
-    found = _inside(estimator)
+    found = core_of(estimator)
     if not isinstance(found, CertifiedPredictor):
         raise InputError(
             f"this scorer is about certificates, got {type(found).__name__}, which has none; score a PACWrap"
         )
     return found
-
-
-def _inside(estimator: Any) -> Any:
-    """Return what ends a pipeline or was the best of a search."""
-    while hasattr(estimator, "steps") or hasattr(estimator, "best_estimator_"):
-        steps = getattr(estimator, "steps", None)
-        estimator = steps[-1][1] if steps else estimator.best_estimator_
-    return estimator

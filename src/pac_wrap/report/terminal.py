@@ -13,14 +13,14 @@ from rich.text import Text
 
 from pac_wrap.base.foreign import visible
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
-from pac_wrap.method.bounds import achievable_rate, min_samples
+from pac_wrap.method.bounds import achievable_rate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.comparison import Contender
 from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.labels.plan import TOLERATED, plan
 from pac_wrap.method.metrics import Metrics, exceeded
 from pac_wrap.method.promise import Guarantee
 
-_TOLERATED = (0, 1, 2, 5, 10)
 BLOCKS = " ▁▂▃▄▅▆▇█"
 _FULL = len(BLOCKS) - 1
 # a cell of rich's drawings, and how far it reaches below the line that its letters stand on
@@ -34,20 +34,15 @@ def show_plan(guarantee: Guarantee) -> RenderableType:
     """Return the labels of each class that a promise needs, for a few numbers of tolerated errors."""
     table = Table(title="labels needed", title_justify="left")
     table.add_column("errors tolerated\namong them", justify="right")
-    promised = []
-    for name, kind, rate, delta in (
-        ("FPR", "normal", guarantee.max_fpr, guarantee.delta_fpr),
-        ("FNR", "anomalous", guarantee.max_fnr, guarantee.delta_fnr),
-    ):
-        if rate is not None:
-            promised.append((rate, delta))
-            table.add_column(
-                f"{kind} labels for\n{name} <= {rounded_up(rate)}, delta = {rounded_up(delta)}",
-                justify="right",
-            )
-    for errors in _TOLERATED:
-        needed = [min_samples(rate, delta, errors) for rate, delta in promised]
-        table.add_row(str(errors), *(f"{count:,}" for count in needed))
+    needed = plan(guarantee).needed
+    for promise in guarantee.promises:
+        table.add_column(
+            f"{promise.of.label} labels for\n{promise.name} <= {rounded_up(promise.ceiling)},"
+            f" delta = {rounded_up(promise.delta)}",
+            justify="right",
+        )
+    for place, errors in enumerate(TOLERATED):
+        table.add_row(str(errors), *(f"{one.labels[place]:,}" for one in needed))
     return table
 
 
@@ -56,7 +51,7 @@ def show_promises(labels: int, delta: float) -> RenderableType:
     table = Table(title="what can be promised", title_justify="left")
     table.add_column(f"errors tolerated\namong {labels:,} labels", justify="right")
     table.add_column(f"smallest rate\nat delta = {rounded_up(delta)}", justify="right")
-    for errors in (count for count in _TOLERATED if count <= labels):
+    for errors in (count for count in TOLERATED if count <= labels):
         table.add_row(str(errors), rounded_up(achievable_rate(labels, delta, errors)))
     return table
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
@@ -23,7 +24,7 @@ from pac_wrap.ranks.passes import PassTask
 from pac_wrap.ranks.precision import is_narrower, rounded, rounding_edge
 from pac_wrap.ranks.search import Bounds, RankSearch
 from pac_wrap.tables.arrow_stream import gathered
-from pac_wrap.tables.columns import FALSE, TRUE, no_rows, require_column, require_two, spellings
+from pac_wrap.tables.columns import FALSE, TRUE, changed, no_rows, require_column, require_two, spellings
 from pac_wrap.tables.sql import between, label_sql, one_of, quote_name, quote_text
 from pac_wrap.tables.table import WHOLE, Table, open_table
 from pac_wrap.tables.text_format import check_delimiter
@@ -35,7 +36,8 @@ class LabelledScores:
     """The labelled scores of a table; a `RunPass` of `calibrate_passes`.
 
     Parquet files are read anew on each pass. Other files are read once, into a table of DuckDB's own, which
-    spills to disk. Scores of a wider type than `score_type` are rounded to it.
+    spills to disk. Scores of a wider type than `score_type` are rounded to it. Where missing scores are
+    abstained on, tasks see them as NaN, and `missing` counts those of the last pass.
     """
 
     def __init__(
@@ -46,11 +48,13 @@ class LabelledScores:
         anomaly_label: str | None,
         score_type: ScoreType | None = None,
         kind: str | None = None,
+        on_missing: OnMissing = "stop",
     ) -> None:
         require_two(score, label)
         table.require_numbers(score)
         require_column(label, table.columns)
         self._table, self._score, self._label, self._anomaly_label = table, score, label, anomaly_label
+        self._on_missing, self.missing = on_missing, 0
         self.score_type: ScoreType = score_type or table.score_type(score)
         self._rounds = is_narrower(self.score_type, table.score_type(score))
         self._number, self._mark, self._relation = table.score_sql(score), self._mark_sql(), "source"
@@ -71,10 +75,12 @@ class LabelledScores:
         # NaN marks a missing score, and 2 a wrong label, so that there are no NULLs to look for
         columns = f"coalesce({self._number}, CAST('NaN' AS DOUBLE)), {self._mark}"
         query = f"SELECT {columns} FROM {self._relation} WHERE ({wanted}) AND ({self._rows})"
-        total, sound = None, True
+        total, sound, self.missing = None, True, 0
         with closing(self._table.batches(query)) as batches:
             for scores, marks in gathered(batches, _BATCH):
-                sound = not (np.isnan(scores).any() or (marks > 1).any())
+                missing = int(np.count_nonzero(np.isnan(scores)))
+                self.missing += missing
+                sound = not ((missing and self._on_missing == "stop") or (marks > 1).any())
                 if not sound:
                     break
                 if self._rounds:  # here, since a cast in SQL refuses what overflows
@@ -85,6 +91,8 @@ class LabelledScores:
                 total = part if total is None else total + part
         if not sound:
             self._refuse()
+        if self.missing:  # or are they texts that are no numbers?
+            self._table.check_scores(self._score, "abstain")
         if total is None and not isinstance(task, RankSearch):
             raise no_rows(self._table.names)
         return task(np.empty(0), np.empty(0)) if total is None else total
@@ -140,11 +148,9 @@ class LabelledScores:
 
     def _refuse(self) -> None:
         """Say what is wrong with a score or a label that a pass has met."""
-        self._table.check_scores(self._score)
+        self._table.check_scores(self._score, self._on_missing)
         self.check_labels()
-        raise InputError(
-            f"{', '.join(self._table.names)} changed while it was read; do not change it while it is read"
-        )
+        raise changed(self._table.names)
 
     def _mark_sql(self) -> str:
         """Return the expression that is 1 for anomalies, 0 for normal points, else 2."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.foreign import listed, quoted, visible
+from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
 
 _LONGEST_CELL: Final = 60
@@ -91,22 +92,26 @@ def number(text: str) -> float | None:
 
 
 def read_scores(
-    score: str, values: Sequence[Any], before: int, where: str = ""
+    score: str, values: Sequence[Any], before: int, where: str, on_missing: OnMissing
 ) -> tuple[Scores, InputError | None]:
-    """Return the scores up to the first value that is none, and its refusal; `before` rows came earlier."""
+    """Return the scores up to the first value that is none, and its refusal; `before` rows came earlier.
+
+    A missing score is NaN, or is refused too.
+    """
+    abstain = on_missing == "abstain"
     kinds = set(map(type, values))
     try:
         # many at once; where one might be refused, all are read one by one
         if kinds <= {float, int} or (kinds == {str} and _are_plain("".join(values))):
             scores = np.fromiter(map(float, values), np.float64, len(values))
-            if not np.isnan(scores).any():
+            if abstain or not np.isnan(scores).any():
                 return scores, None
     except (ValueError, OverflowError):
         pass
     found: list[float] = []
     for value in values:
         read = _as_number(value)
-        if read is None or isnan(read):
+        if read is None or (isnan(read) and not abstain):
             row = before + len(found) + 1
             error = not_a_number(score, _shown(value), row) if read is None else missing_score(score, row)
             return np.array(found), InputError(f"{where}{error}")
@@ -167,6 +172,11 @@ def miscounted(names: list[str], rows: int, found: int) -> InputError:
     return InputError(
         f"{listed(names)} has {rows:,} rows, but {found:,} were read; do not change it while it is read"
     )
+
+
+def changed(names: list[str]) -> InputError:
+    """Return the refusal of a table in which something wrong was found, and then was not there any more."""
+    return InputError(f"{listed(names)} changed while it was read; do not change it while it is read")
 
 
 def _missing(score: str) -> str:

@@ -118,8 +118,18 @@ def _fast() -> tuple[str, ...]:
     )
 
 
+# what a query raises by itself where a cell is not what it was taken for
+MISFIT: Final = "a cell is not what it was taken for"
+
+
+class MisfitError(Exception):
+    """A cell of a CSV is no number where those in the first rows are."""
+
+
 def refusal(error: Exception, names: list[str]) -> BaseException:
     """Return what to raise instead of an error of DuckDB's: one sentence, or the Ctrl-C that it was."""
+    if MISFIT in str(error):
+        return MisfitError()
     if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":
         return KeyboardInterrupt()
     return InputError(f"cannot read {', '.join(names)}: {first_line(error)}")

@@ -41,6 +41,11 @@ class FoundFiles(NamedTuple):
     reader: str
     scratch: Path
 
+    @property
+    def source_names(self) -> list[str]:
+        """What each file is called where a row tells its source: its path, or - for standard input."""
+        return ["-" if file.with_suffix("") == self.scratch / _SPOOLED else str(file) for file in self.files]
+
 
 @contextmanager
 def found_files(paths: Sequence[str], start: bytes = b"") -> Iterator[FoundFiles]:

@@ -18,9 +18,10 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.rule import Verdict
+from pac_wrap.method.watch.alarm import Alarm
 from pac_wrap.method.watch.batch import Batch, check_id, read_batch
 from pac_wrap.method.watch.counted import Counts, Watch, watches_of
-from pac_wrap.method.watch.state import MOST_IDS, Alarm, MonitorState, id_digest, read_state
+from pac_wrap.method.watch.state import MOST_IDS, MonitorState, id_digest, read_state
 
 # which verdict on which class is an error
 _ERRORS: Final = {"FPR": (False, Verdict.ANOMALY), "FNR": (True, Verdict.NORMAL)}
@@ -67,7 +68,7 @@ class Monitor:
     ...     scores = rng.normal(0.0 if night < 20 else 1.0, 1, size=500)  # the normal points drift in the end
     ...     _ = monitor.update(certificate.verdicts(scores), np.zeros(500), id=f"night {night}")
     >>> monitor.alarm.id, monitor.alarm.watch, monitor.alarm.since
-    ('night 20', 'FPR', 9961)
+    ('night 20', 'FPR', 10086)
     """
 
     def __init__(
@@ -169,21 +170,18 @@ class Monitor:
         state = state.with_room(state.rows + rows)
         marks = np.arange(state.step - state.rows % state.step, rows + 1, state.step, dtype=np.int64)
         alarmed = {alarm.watch for alarm in state.alarms}
-        watches, alarms = [], []
+        watches, alarms = [], list(state.alarms)
         for watch in state.watches:
             points = _points(watch, batch, late)
-            fed, crossed = watch.fed(*points, state.rows, marks, watch.name not in alarmed)
+            fed, alarm = watch.fed(points, state.rows, marks, watch.name not in alarmed, id)
             watches.append(fed)
-            if crossed is not None:
-                place, since, height, count, n, limit, level, between = crossed
-                counted = since, height, count, n, limit, watch.alpha, watch.delta, level
-                alarms.append(Alarm(watch.name, state.rows + place + 1, *counted, id, between))
+            alarms += [] if alarm is None else [alarm]
         self._state = replace(
             state,
             rows=state.rows + rows,
             batches=state.batches + 1,
             watches=tuple(watches),
-            alarms=tuple(sorted((*state.alarms, *alarms), key=lambda alarm: alarm.row)),
+            alarms=tuple(sorted(alarms, key=lambda alarm: alarm.row)),
             ids=state.ids if digest is None else (*state.ids, digest)[-MOST_IDS:],
         )
         return self.alarm
