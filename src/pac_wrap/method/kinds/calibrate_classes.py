@@ -130,6 +130,11 @@ def verify_classes(certificate: ClassCertificate, class_scores: ArrayLike, label
     Verification
         True if nothing differs; printed, it says what does.
 
+    Raises
+    ------
+    InputError
+        If the first argument is no such certificate, or scores and labels do not fit it.
+
     Examples
     --------
     >>> scores, labels = [[1, 0], [0, 1]] * 100, [0, 1] * 100
