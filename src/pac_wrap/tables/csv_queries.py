@@ -118,7 +118,7 @@ def typed_query(
             (found,) = connection.execute(f"SELECT {tests} FROM ({looked_at})").fetchall()
             kinds |= {name: kind for name, fits in zip(some, found, strict=True) if fits}
     shown = {name: text for name, text in quoted.items() if kinds[name] == "VARCHAR"}
-    shown |= {name: _score(quoted[name]) for name in scores if name in quoted}
+    shown |= {name: _score(quoted[name]) for name in wanted[:1] if name in quoted}
     numbers = [(name, quoted[name], kind) for name, kind in kinds.items() if kind != "VARCHAR"]
     for start in range(0, len(numbers), _AT_ONCE):
         some = numbers[start : start + _AT_ONCE]
