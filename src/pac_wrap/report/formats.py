@@ -73,21 +73,18 @@ def to_html(report: Report) -> str:
     """
     content = content_of(report)
     shown = _shown(report, content.explorer)
-    style, script = _asset("page.css"), ""
+    script = ""
     if shown is not None and content.explorer is not None:
         script = _asset("numbers.js") + _asset("explorer.js")
-    return (
-        _templates("html")
-        .get_template("report.html.j2")
-        .render(
-            content=content,
-            shown=shown,
-            policy=_POLICY.format(_hash(style), f"script-src {_hash(script)}; " if script else ""),
-            style=style,
-            script=script,
-            tolerated=TOLERATED,
-        )
-    )
+    return page("report.html.j2", script, content=content, shown=shown, tolerated=TOLERATED)
+
+
+def page(template: str, script: str = "", **content: object) -> str:
+    """Return one HTML file from a template, in the style of all pages, under a policy that allows no more."""
+    style = _asset("page.css")
+    policy = _POLICY.format(_hash(style), f"script-src {_hash(script)}; " if script else "")
+    made = _templates("html").get_template(template)
+    return made.render(policy=policy, style=style, script=script, **content)
 
 
 @dataclass(frozen=True, slots=True)
