@@ -24,6 +24,7 @@ from pac_wrap.cli.options import (
     MaxFprs,
     OverlapWord,
     Quiet,
+    ReportPrevalence,
     Score,
     Tables,
     guarantee_of,
@@ -102,13 +103,7 @@ def calibrate(
     report: Annotated[
         Path | None, typer.Option(help="Also write a report: .html, .md or .json; reads scores into memory.")
     ] = None,
-    prevalence: Annotated[
-        str | None,
-        typer.Option(
-            help="With --report: the share of anomalies among future points, 0.01 or a range, 0.01-0.03;"
-            " by default that of the table."
-        ),
-    ] = None,
+    prevalence: ReportPrevalence = None,
     engine: Annotated[
         Literal["duckdb", "spark", "dask"],
         typer.Option(help="What reads the tables; all give the same certificate."),
@@ -144,6 +139,9 @@ def calibrate(
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine)
+    if prevalence is not None and report is None:
+        raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
+    shares = None if prevalence is None else shares_in(prevalence)
     if kind is not None:
         if engine != "duckdb" or report is not None:
             raise InputError(
@@ -161,6 +159,7 @@ def calibrate(
             delimiter=delimiter,
             output=output,
             report=report,
+            shares=shares,
             every=every,
             hold_out=hold_out,
             seed=seed,
@@ -170,9 +169,6 @@ def calibrate(
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
     if report is not None:
         check_suffix(report)
-    elif prevalence is not None:
-        raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
-    shares = None if prevalence is None else shares_in(prevalence)
     keep_apart(tables, output, report)
     separator = check_delimiter(delimiter)
     with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:

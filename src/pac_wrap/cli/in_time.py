@@ -66,6 +66,7 @@ def calibrate_in_time(
     delimiter: str | None,
     output: Path | None,
     report: Path | None,
+    shares: tuple[float, float] | None,
     every: int | None,
     hold_out: float | None,
     seed: int | None,
@@ -116,7 +117,8 @@ def calibrate_in_time(
     texts = {} if output is None else {output: certificate.to_json()}
     if report is not None:
         normal, anomalous = map(as_scores, classes)
-        shown = Report(certificate, normal, anomalous, Origin(tuple(tables), score, label))
+        origin = Origin(tuple(tables), score, label)
+        shown = Report(certificate, normal, anomalous, origin, prevalence=shares)
         texts[report] = render_report(shown, report)
     with ExitStack() as files:  # all of them, or none
         for path, text in texts.items():

@@ -36,6 +36,14 @@ Delimiter = Annotated[
         help="The delimiter of a CSV, a character or tab; by default found from its header.",
     ),
 ]
+ReportPrevalence = Annotated[
+    str | None,
+    typer.Option(
+        "--prevalence",
+        help="With --report: the share of anomalies among future points, 0.01 or a range, 0.01-0.03; by default"
+        " that of the table.",
+    ),
+]
 MaxFpr = Annotated[str, typer.Option(help="Ceiling of the false positive rate, or none.")]
 MaxFnr = Annotated[str, typer.Option(help="Ceiling of the false negative rate, or none.")]
 MaxFprs = Annotated[
