@@ -30,7 +30,7 @@ from pac_wrap.cli.options import (
     guarantee_of,
     keep_apart,
     on_cluster,
-    shares_in,
+    report_shares,
 )
 from pac_wrap.cli.process import progress_bar, say
 from pac_wrap.errors import InputError
@@ -139,9 +139,7 @@ def calibrate(
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine)
-    if prevalence is not None and report is None:
-        raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
-    shares = None if prevalence is None else shares_in(prevalence)
+    shares = report_shares(prevalence, report)
     if kind is not None:
         if engine != "duckdb" or report is not None:
             raise InputError(
