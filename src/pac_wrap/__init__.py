@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pac_wrap.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from pac_wrap.detectors.classifier import PACClassifier as PACClassifier
     from pac_wrap.detectors.estimator import PACWrap as PACWrap
     from pac_wrap.detectors.scores import UnfittedError as UnfittedError
     from pac_wrap.detectors.scores import anomaly_scores as anomaly_scores
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from pac_wrap.method.bounds import lower_bound as lower_bound
     from pac_wrap.method.bounds import min_samples as min_samples
     from pac_wrap.method.bounds import upper_bound as upper_bound
-    from pac_wrap.method.calibrate import Request as Request
     from pac_wrap.method.calibrate import calibrate as calibrate
     from pac_wrap.method.calibrate import calibrate_labelled as calibrate_labelled
     from pac_wrap.method.certificate import Certificate as Certificate
@@ -46,6 +46,14 @@ if TYPE_CHECKING:
     from pac_wrap.method.groups.gaps import Gap as Gap
     from pac_wrap.method.groups.gaps import Gaps as Gaps
     from pac_wrap.method.groups.verify import verify_groups as verify_groups
+    from pac_wrap.method.kinds.calibrate_classes import calibrate_classes as calibrate_classes
+    from pac_wrap.method.kinds.calibrate_classes import verify_classes as verify_classes
+    from pac_wrap.method.kinds.certificate import KindCertificate as KindCertificate
+    from pac_wrap.method.kinds.classes import ClassCertificate as ClassCertificate
+    from pac_wrap.method.kinds.part import Measured as Measured
+    from pac_wrap.method.kinds.part import Part as Part
+    from pac_wrap.method.labels.plan import Plan as Plan
+    from pac_wrap.method.labels.plan import plan as plan
     from pac_wrap.method.labels.until import LabelUntil as LabelUntil
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
@@ -56,6 +64,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.promise import Population as Population
     from pac_wrap.method.promise import Promise as Promise
     from pac_wrap.method.provenance import Provenance as Provenance
+    from pac_wrap.method.request import Request as Request
     from pac_wrap.method.rule import Rule as Rule
     from pac_wrap.method.rule import Verdict as Verdict
     from pac_wrap.method.strategies.abstain import Abstain as Abstain
@@ -70,9 +79,9 @@ if TYPE_CHECKING:
     from pac_wrap.method.thresholds import Thresholds as Thresholds
     from pac_wrap.method.verify import Verification as Verification
     from pac_wrap.method.verify import verify as verify
+    from pac_wrap.method.watch.alarm import Alarm as Alarm
     from pac_wrap.method.watch.counted import Watch as Watch
     from pac_wrap.method.watch.monitor import Monitor as Monitor
-    from pac_wrap.method.watch.state import Alarm as Alarm
     from pac_wrap.method.watch.wealth import confidence_sequence as confidence_sequence
     from pac_wrap.method.worth.alarms import Bounds as Bounds
     from pac_wrap.method.worth.alarms import Workload as Workload
@@ -87,7 +96,8 @@ _HOME = {
     "method.strategies.algorithm1": "Algorithm1",
     "method.binomial": "error_budget exact_confidence",
     "method.bounds": "achievable_rate interval lower_bound min_samples upper_bound",
-    "method.calibrate": "Request calibrate calibrate_labelled",
+    "method.calibrate": "calibrate calibrate_labelled",
+    "method.request": "Request",
     "method.certificate": "Certificate",
     "method.curves.certify": "certify_curve certify_curve_chunks verify_curve",
     "method.curves.curve": "Curve",
@@ -105,15 +115,21 @@ _HOME = {
     "method.strategies.interface": "Strategy",
     "method.strategies.looks": "Looks",
     "method.strategies.raising": "Raise",
+    "method.labels.plan": "Plan plan",
+    "method.kinds.calibrate_classes": "calibrate_classes verify_classes",
+    "method.kinds.certificate": "KindCertificate",
+    "method.kinds.classes": "ClassCertificate",
+    "method.kinds.part": "Measured Part",
     "method.labels.until": "LabelUntil",
     "method.rule": "Rule Verdict",
     "method.thresholds": "Evidence Regime Thresholds",
     "method.verify": "Verification verify",
+    "method.watch.alarm": "Alarm",
     "method.watch.counted": "Watch",
     "method.watch.monitor": "Monitor",
-    "method.watch.state": "Alarm",
     "method.watch.wealth": "confidence_sequence",
     "method.worth.alarms": "Bounds Workload",
+    "detectors.classifier": "PACClassifier",
     "detectors.estimator": "PACWrap",
     "detectors.scores": "UnfittedError anomaly_scores",
     "streams.verdict_stream": "VerdictStream",

@@ -1,7 +1,7 @@
 """`calibrate` certifies what the library does, says so by its exit code, and writes what is asked for."""
 
 import json
-import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -278,21 +278,22 @@ def test_a_report_leaves_the_certificate_as_it_is_and_reads_the_scores_once(
     assert len(passes) == 1
 
 
-def test_without_matplotlib_the_certificate_is_written_and_a_sentence_says_what_the_report_needs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [name for name in sys.modules if re.match(r"pac_wrap\.report\.figures", name)]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    certificate, report = tmp_path / "certificate.json", tmp_path / "report.html"
-    done = invoke("calibrate", *LABELLED, "-o", certificate, "--report", report)
-    assert done.code == 2
-    assert done.out == f"{Certificate.load(certificate).bare}\n"
-    assert done.err == (
-        "pac-wrap: an HTML report needs matplotlib, which is not installed:"
-        ' pip install "pac-wrap-ad[plot]", or write a .md or .json report\n'
-    )
-    assert [path.name for path in tmp_path.iterdir()] == ["certificate.json"]
+def test_a_report_needs_no_matplotlib(tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    words = ["calibrate", *map(str, LABELLED), "--report", str(report), "--prevalence", "0.01-0.02"]
+    hidden = "import sys; sys.modules['matplotlib'] = None; from pac_wrap.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", hidden, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    page = report.read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
+    assert 'id="figure-scores"' in page
+    assert "if 1 % to 2 % are anomalous:" in page
+
+
+@pytest.mark.parametrize("text", ["2", "x", "0.03-0.01", ""])
+def test_a_prevalence_is_a_share_or_a_range(text: str, tmp_path: Path) -> None:
+    options = ["--report", tmp_path / "report.html", "--prevalence", text]
+    assert "--prevalence must be a share" in refused(tmp_path, "calibrate", *LABELLED, *options)
+    assert "is for --report" in refused(tmp_path, "calibrate", *LABELLED, "--prevalence", text)
 
 
 def test_the_demo_writes_a_report(tmp_path: Path) -> None:

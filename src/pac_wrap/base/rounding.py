@@ -10,13 +10,13 @@ _FLOOR: Final = Context(prec=28, rounding=ROUND_FLOOR)
 _EXACT: Final = Context(prec=50)
 
 
-def rounded_up(rate: float, unit: int = 1) -> str:
-    """Return a ceiling or a delta with four digits, never below the true one; `unit` is 100 for percent.
+def rounded_up(rate: float, unit: int = 1, digits: int = 4) -> str:
+    """Return a ceiling or a delta with so many digits, never below the true one; `unit` is 100 for percent.
 
     >>> rounded_up(0.758641), rounded_up(0.05), rounded_up(0.0431201, 100)
     ('0.7587', '0.05', '4.313')
     """
-    return _written(Context(prec=4, rounding=ROUND_CEILING).multiply(Decimal(repr(float(rate))), unit))
+    return _written(Context(prec=digits, rounding=ROUND_CEILING).multiply(Decimal(repr(float(rate))), unit))
 
 
 def rounded_down(share: Decimal | float, unit: int = 1, digits: int = 6) -> str:

@@ -1,6 +1,7 @@
 """pac-wrap demo, calibrate and compare: the way to a certificate."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,6 +15,7 @@ from pac_wrap.cli.options import (
     Delimiter,
     DeltaFnr,
     DeltaFpr,
+    Form,
     Kind,
     Label,
     MaxFnr,
@@ -21,14 +23,16 @@ from pac_wrap.cli.options import (
     MaxFpr,
     MaxFprs,
     OverlapWord,
+    Quiet,
     Score,
     Tables,
     guarantee_of,
     keep_apart,
     on_cluster,
+    shares_in,
 )
-from pac_wrap.cli.process import progress_bar
-from pac_wrap.errors import InputError, MissingExtraError
+from pac_wrap.cli.process import progress_bar, say
+from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
     from pac_wrap.method.promise import Guarantee
@@ -98,6 +102,13 @@ def calibrate(
     report: Annotated[
         Path | None, typer.Option(help="Also write a report: .html, .md or .json; reads scores into memory.")
     ] = None,
+    prevalence: Annotated[
+        str | None,
+        typer.Option(
+            help="With --report: the share of anomalies among future points, 0.01 or a range, 0.01-0.03;"
+            " by default that of the table."
+        ),
+    ] = None,
     engine: Annotated[
         Literal["duckdb", "spark", "dask"],
         typer.Option(help="What reads the tables; all give the same certificate."),
@@ -109,6 +120,7 @@ def calibrate(
             " address of Dask's scheduler; by default this machine."
         ),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Certify thresholds from a table of scores and labels, which may be larger than memory.
 
@@ -158,6 +170,9 @@ def calibrate(
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
     if report is not None:
         check_suffix(report)
+    elif prevalence is not None:
+        raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
+    shares = None if prevalence is None else shares_in(prevalence)
     keep_apart(tables, output, report)
     separator = check_delimiter(delimiter)
     with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
@@ -187,20 +202,20 @@ def calibrate(
             )
     certificate = certificate.with_provenance(tables=tuple(tables), date=now())
     texts = {} if output is None else {output: certificate.to_json()}
-    missing: MissingExtraError | None = None
     if report is not None:
         normal, anomalous = map(as_scores, classes)
-        shown = Report(certificate, normal, anomalous, Origin(tuple(tables), score, label))
-        try:
-            texts[report] = render_report(shown, report)
-        except MissingExtraError as error:  # the certificate needs no figures, and is kept
-            missing = error
+        origin = Origin(tuple(tables), score, label)
+        texts[report] = render_report(
+            Report(certificate, normal, anomalous, origin, prevalence=shares), report
+        )
     with ExitStack() as files:  # all of them, or none
         for path, text in texts.items():
             write_text(files.enter_context(whole_file(path)), text)
+    if not quiet and texts:
+        normal_rows, others = certificate.normal.n, certificate.anomalous.n
+        counts = f"{normal_rows + others:,} rows: {normal_rows:,} normal, {others:,} anomalous"
+        say(f"{counts} -> {', '.join(map(str, texts))}")
     typer.echo(str(certificate.bare))  # whoever made it knows where it comes from
-    if missing is not None:
-        raise missing
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
 
@@ -215,7 +230,8 @@ def _calibrate_kinds(
     output: Path | None,
 ) -> None:
     """Certify thresholds whose ceilings hold for every kind, as a column names them."""
-    from pac_wrap.method.calibrate import as_strategy
+    from pac_wrap.method.provenance import now
+    from pac_wrap.method.request import as_strategy
     from pac_wrap.tables.kinds import calibrate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
@@ -230,6 +246,10 @@ def _calibrate_kinds(
     ):
         strategy = as_strategy(overlap.replace("-", "_"))
         certificate = calibrate_kinds_table(table, asked, strategy, columns, anomaly_label)
+    noted = certificate.binding.with_provenance(
+        score=score, tables=tuple(tables), engine="duckdb", date=now()
+    )
+    certificate = replace(certificate, binding=noted)
     if output is not None:
         certificate.save(output)
     typer.echo(str(certificate))
@@ -250,23 +270,37 @@ def compare(
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
+    key: Annotated[
+        str | None,
+        typer.Option(help="Each table has other scores of the same rows: the column that tells rows apart."),
+    ] = None,
+    form: Form = "text",
 ) -> None:
     """Compare several detectors by what they certify at every threshold, all at once: delta is shared.
 
-    Example: [bold]pac-wrap compare scores.csv --score forest --score lof --label label[/bold]
+    Examples: [bold]pac-wrap compare scores.csv --score forest --score lof --label label[/bold],
+    [bold]pac-wrap compare forest.csv lof.parquet --key id --score forest --score lof --label label[/bold]
     """
     from rich.console import Console
 
     from pac_wrap.method.comparison import compare_scores
+    from pac_wrap.report.records import as_json, comparison
     from pac_wrap.report.terminal import show_comparison
+    from pac_wrap.tables.joined import joined
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
     guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     separator = check_delimiter(delimiter)
-    with (
-        progress_bar("reading") as progress,
-        open_table(tables, score, label, delimiter=separator, progress=progress) as table,
-    ):
-        columns = {name: table.labelled(name, label, anomaly_label) for name in score}
-    Console().print(show_comparison(compare_scores(columns, guarantee), guarantee))
+    with progress_bar("reading") as progress:
+        if key is not None:
+            options = {"anomaly_label": anomaly_label, "delimiter": separator}
+            columns = joined(tables, score, label, key, progress=progress, **options)
+        else:
+            with open_table(tables, score, label, delimiter=separator, progress=progress) as table:
+                columns = {name: table.labelled(name, label, anomaly_label) for name in score}
+    found = compare_scores(columns, guarantee)
+    if form == "json":
+        typer.echo(as_json(comparison(found, guarantee)), nl=False)
+    else:
+        Console().print(show_comparison(found, guarantee))

@@ -1,6 +1,7 @@
 """The options that several commands share, and what they mean together."""
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
@@ -65,6 +66,11 @@ DeltaFnr = Annotated[
 Confidence = Annotated[
     float | None, typer.Option(help="Confidence that both ceilings hold together, instead of the deltas.")
 ]
+Form = Annotated[
+    Literal["text", "json"],
+    typer.Option("--format", help="How to show it: for people, or with every digit for programs."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what was done.")]
 
 OverlapWord = Annotated[
     Literal["abstain", "abstain-always", "raise", "hold-fnr", "hold-fpr", "algorithm1"],
@@ -88,6 +94,26 @@ def guarantee_of(
 
     ceilings = _ceilings("--max-fpr", max_fpr), _ceilings("--max-fnr", max_fnr)
     return Guarantee(*ceilings, delta_fpr, delta_fnr, confidence=confidence)
+
+
+def shares_in(text: str) -> tuple[float, float]:
+    """Return the ends of a range of shares, or a number twice.
+
+    >>> shares_in("0.01-0.03"), shares_in("1e-3:2e-3"), shares_in("0.02")
+    ((0.01, 0.03), (0.001, 0.002), (0.02, 0.02))
+    """
+    from pac_wrap.base.foreign import quoted
+    from pac_wrap.method.worth.alarms import as_interval
+
+    # a hyphen after a digit divides; that of 1e-3 does not
+    low, _, high = re.sub(r"(?<=[\d.])\s*-", ":", text, count=1).partition(":")
+    try:
+        return as_interval((float(low), float(high or low)))
+    except (ValueError, InputError):
+        raise InputError(
+            "--prevalence must be a share between 0 and 1 such as 0.01, or a range such as 0.01-0.03; got"
+            f" {quoted(text)}"
+        ) from None
 
 
 def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:

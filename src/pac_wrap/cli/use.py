@@ -1,131 +1,27 @@
-"""pac-wrap decide, evaluate, verify and show: a certificate at work, and what it is worth."""
+"""pac-wrap evaluate, verify and show: whether a certificate holds, and what it promises."""
 
 import warnings
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, cast
+from typing import Annotated, Literal
 
 import typer
 
-from pac_wrap.cli.certificates import any_of, columns_of, deciding
+from pac_wrap.cli.certificates import any_of, columns_of
 from pac_wrap.cli.options import (
     AnomalyLabel,
     CertificateFile,
     Delimiter,
+    Form,
     Kind,
     Label,
+    Quiet,
     Score,
     Tables,
-    keep_apart,
 )
-from pac_wrap.cli.process import progress_bar, standard_output
-from pac_wrap.errors import UpsideDownWarning
-
-if TYPE_CHECKING:
-    from pac_wrap.method.certificate import Certificate
+from pac_wrap.cli.process import progress_bar, say
+from pac_wrap.errors import PACWrapWarning
 
 FAILED = 1
-
-
-def decide(
-    certificate: CertificateFile,
-    tables: Tables,
-    score: Score,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write: .parquet, .csv, .csv.gz or .jsonl.")
-    ] = None,
-    form: Annotated[
-        Literal["jsonl", "csv"],
-        typer.Option("--format", help="Format for standard output, a pipe or a device."),
-    ] = "jsonl",
-    delimiter: Delimiter = None,
-) -> None:
-    """Add a verdict (1 anomaly, 0 normal, -1 abstains) and a prediction set to every row of a table.
-
-    CSV or JSON lines on standard input, without -o, are decided as they arrive, in constant memory.
-
-    Cells of a CSV stay as they are; in JSON made from one, the score is a number and every other cell a text.
-
-    JSON has no infinities: they are the texts "Infinity" and "-Infinity", and are read as such.
-
-    Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
-    """
-    from pac_wrap.streams.decide import decide_lines, is_streamed, read_start
-    from pac_wrap.tables.text_format import check_delimiter, standard_input
-
-    loaded = deciding(certificate)
-    separator = check_delimiter(delimiter)
-    if output is not None:
-        keep_apart([*tables, certificate], output)
-    start = b""
-    if tables == ["-"] and output is None:
-        reader = standard_input()
-        start = read_start(reader)
-        if is_streamed(start):
-            decide_lines(loaded, reader, start, standard_output(), score, form, separator)
-            return
-    _decide_table(loaded, tables, score, output, form, start, separator)
-
-
-def _decide_table(
-    certificate: "Certificate",
-    tables: list[str],
-    score: str,
-    output: Path | None,
-    form: str,
-    start: bytes,
-    delimiter: str | None,
-) -> None:
-    """Write the whole table with its verdicts, or nothing at all."""
-    from pac_wrap.base.files import scratch_file, whole_file
-    from pac_wrap.tables.decide import decide_table, output_options
-    from pac_wrap.tables.find import found_files
-    from pac_wrap.tables.table import open_found
-
-    options = output_options(f".{form}" if output is None or _has_no_ending(output) else output.name)
-    with (
-        progress_bar("deciding") as progress,
-        found_files(tables, start) as found,
-        scratch_file() if output is None else whole_file(output) as target,
-    ):
-        if found.reader == "read_csv" and "parquet" not in options:
-            _decide_csv(certificate, found.files, score, target, options, delimiter)
-        else:
-            with open_found(
-                found, [score], whole=True, output=target, delimiter=delimiter, progress=progress
-            ) as table:
-                decide_table(table, certificate, score, target, options)
-        if output is None:
-            stdout = standard_output()
-            with target.open("rb") as finished:
-                while chunk := finished.read(1 << 20):
-                    stdout.write(chunk)
-            stdout.flush()
-
-
-def _has_no_ending(output: Path) -> bool:
-    """Return whether an output is a pipe or a device, whose name says nothing of a format."""
-    return output.suffix == "" and output.exists() and not output.is_file()
-
-
-def _decide_csv(
-    certificate: "Certificate",
-    files: list[Path],
-    score: str,
-    target: Path,
-    options: str,
-    delimiter: str | None,
-) -> None:
-    """Write CSV files with their verdicts as CSV or JSON lines, packed if the options say so."""
-    import gzip
-
-    from pac_wrap.streams.decide import decide_files
-
-    packed = "gzip" in options
-    with gzip.open(target, "wb", 6) if packed else target.open("wb") as out:
-        decide_files(
-            certificate, files, cast(BinaryIO, out), score, "csv" if "csv" in options else "jsonl", delimiter
-        )
 
 
 def evaluate(
@@ -136,6 +32,8 @@ def evaluate(
     anomaly_label: AnomalyLabel = None,
     kind: Kind = None,
     delimiter: Delimiter = None,
+    form: Form = "text",
+    quiet: Quiet = False,
 ) -> None:
     """Measure the error rates on labelled points that were not used to calibrate.
 
@@ -151,7 +49,9 @@ def evaluate(
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.metrics import exceeded
     from pac_wrap.report.kinds import show_measured
+    from pac_wrap.report.records import as_json, evaluation
     from pac_wrap.report.terminal import show_evaluation
+    from pac_wrap.tables.calibrate import are_calibration
     from pac_wrap.tables.decide import evaluate_table
     from pac_wrap.tables.kinds import evaluate_kinds_table
     from pac_wrap.tables.table import open_table
@@ -173,7 +73,15 @@ def evaluate(
                 raise typer.Exit(FAILED)
             return
         metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
-    Console().print(show_evaluation(loaded, metrics))
+        same = metrics.sizes == (loaded.normal.n, loaded.anomalous.n) and are_calibration(
+            table, loaded, score=score, label=label, anomaly_label=anomaly_label
+        )
+    if not quiet:
+        say(str(metrics.verdicts))
+    if form == "json":
+        typer.echo(as_json(evaluation(loaded, metrics, same)), nl=False)
+    else:
+        Console().print(show_evaluation(loaded, metrics, same))
     if exceeded(metrics, loaded.certified):
         raise typer.Exit(FAILED)
 
@@ -186,6 +94,7 @@ def verify(
     anomaly_label: AnomalyLabel = None,
     kind: Kind = None,
     delimiter: Delimiter = None,
+    form: Form = "text",
 ) -> None:
     """Recompute a certificate or a curve from the scores it was made from; exit code 1 if it differs.
 
@@ -200,6 +109,8 @@ def verify(
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.verify import verify_against, verify_kinds_against
+    from pac_wrap.report.records import as_json
+    from pac_wrap.report.records import verification as record
     from pac_wrap.tables.calibrate import calibrate_table
     from pac_wrap.tables.kinds import recalibrate_kinds_table
     from pac_wrap.tables.table import open_table
@@ -214,7 +125,7 @@ def verify(
         open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("ignore", UpsideDownWarning)
+        warnings.simplefilter("ignore", PACWrapWarning)
         read = partial(calibrate_table, table, score=score, label=label, score_type=loaded.score_type)
         if isinstance(loaded, KindCertificate):
             again_by_kind = recalibrate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
@@ -225,7 +136,10 @@ def verify(
         else:
             again = read(Request(loaded.guarantee, loaded.overlap, mark))
             verification = verify_against(loaded, again)
-    typer.echo(str(verification))
+    if form == "json":
+        typer.echo(as_json(record(verification)), nl=False)
+    else:
+        typer.echo(str(verification))
     if not verification:
         raise typer.Exit(FAILED)
 

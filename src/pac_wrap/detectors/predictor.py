@@ -1,5 +1,6 @@
 """What a calibrated detector says about new rows: scores, verdicts, prediction sets."""
 
+import os
 from functools import partial
 from typing import Any
 
@@ -11,10 +12,13 @@ from sklearn.utils.validation import validate_data
 
 from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned
 from pac_wrap.detectors.callers import check_metric
+from pac_wrap.detectors.rows import warn_of_training_rows
 from pac_wrap.detectors.scores import Polarity, UnfittedError, anomaly_scores, is_estimator
 from pac_wrap.detectors.steadiness import Witness
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.metrics import evaluate
+from pac_wrap.method.worth.alarms import Prevalence
 
 
 class CertifiedPredictor(BaseEstimator):
@@ -26,6 +30,7 @@ class CertifiedPredictor(BaseEstimator):
     detector_: Any
     certificate_: Certificate
     _witness: Witness | None = None
+    _calibration_scores: tuple[Scores, Scores]
 
     def predict(self, X: Any) -> NDArray[np.int8]:
         """Return the verdict on each row.
@@ -123,6 +128,51 @@ class CertifiedPredictor(BaseEstimator):
         """
         X, y = self._indexable(X, y)
         return float(np.mean(self.predict(X) == as_class_mask(y, self.anomaly_label)))
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        prevalence: Prevalence | None = None,
+    ) -> None:
+        """Write a report of the certificate, with the rates measured on labelled rows if there are any.
+
+        Parameters
+        ----------
+        path : str or path
+            The file: .html, .md or .json.
+        X, y : array-like, optional
+            Rows that were neither trained nor calibrated on, and their labels.
+        prevalence : float or pair of floats, optional
+            The share of anomalies among future points; by default that of the calibration rows.
+
+        Raises
+        ------
+        InputError
+            If the rows calibrated it, which would prove nothing, or cannot be scored.
+        """
+        if not hasattr(self, "certificate_"):
+            raise UnfittedError("this PACWrap is not calibrated yet; call fit(X, y) before report")
+        metrics = None
+        if X is not None or y is not None:
+            if y is None:
+                raise InputError("the labels y of these rows are None; pass them, or no rows at all")
+            X, y = self._indexable(X, y)
+            anomalous, scores = as_class_mask(y, self.anomaly_label), self.decision_function(X)
+            fresh = scores[~anomalous], scores[anomalous]
+            pairs = zip(fresh, self._calibration_scores, strict=True)
+            if all(np.array_equal(np.sort(one), np.sort(other)) for one, other in pairs):
+                raise InputError(
+                    "these rows calibrated it, so what they show proves nothing; pass other rows, or none"
+                )
+            warn_of_training_rows(getattr(self, "_training_rows", None), self.detector_, X, scores)
+            metrics = evaluate(self.certificate_.verdicts(scores), anomalous)
+        name = type(self.detector_).__name__
+        self.certificate_.report(
+            path, *self._calibration_scores, prevalence=prevalence, metrics=metrics, detector=name
+        )
 
     def _scores(self, detector: Any, X: Any, *, missing: bool = False) -> Scores:
         # a detector trained here was given the labels 0 and 1, whatever the caller's are

@@ -264,3 +264,19 @@ def lineage(detector: Any) -> str | None:
         return None
     outer, core = detector_name(detector), core_of(detector)
     return outer if core is detector else f"{outer} of {detector_name(core)}"
+
+
+def class_scores(classifier: Any, X: Any) -> Scores:
+    """Return a column of scores for each class; of two classes with one score, its negative and itself."""
+    for name in ("decision_function", "predict_proba"):
+        if not hasattr(classifier, name):
+            continue
+        scores = np.asarray(getattr(classifier, name)(X))
+        if scores.ndim == 1 and len(classifier.classes_) == 2:
+            scores = np.column_stack([-scores, scores])
+        if scores.ndim == 2 and scores.shape[1] == len(classifier.classes_):
+            return scores
+    raise DetectorError(
+        f"{detector_name(classifier)} has neither a decision_function nor predict_proba with a column for"
+        " each class; wrap a classifier that has, or call calibrate_classes with your own scores"
+    )

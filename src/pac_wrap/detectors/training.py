@@ -100,6 +100,24 @@ def divide(
     return Division(train, held_out)
 
 
+def divide_classes(y: NDArray[Any], share: float, random: np.random.RandomState) -> Division:
+    """Return the rows to train on and those to calibrate on, `share` of each class, of which there are many.
+
+    >>> divide_classes(np.array(["a", "b", "a", "b"]), 0.5, np.random.RandomState(0)).calibrate.size
+    2
+    """
+    places = np.unique(y, return_inverse=True)[1]
+    classes = [np.flatnonzero(places == place) for place in range(places.max(initial=-1) + 1)]
+    parts = [_drawn(rows, round(share * rows.size), random) for rows in classes]
+    train, held_out = (np.sort(np.concatenate(rows)) for rows in zip(*parts, strict=True))
+    if not train.size or not held_out.size:
+        raise InputError(
+            f"fit needs rows to train on and rows to calibrate on, got n_samples = {y.size}; add rows or"
+            " change calibration_size"
+        )
+    return Division(train, held_out)
+
+
 def _drawn(rows: Indices, size: int, random: np.random.RandomState) -> tuple[Indices, Indices]:
     """Return the rows that are left to train, and those that are drawn to calibrate."""
     shuffled = random.permutation(rows)

@@ -18,6 +18,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.provenance import Provenance, Traced
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling
+from pac_wrap.method.shown import Shown
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.given import Given
@@ -37,7 +38,7 @@ _HEADER: Final = {"format": "pac-wrap certificate", "schema": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate(Worth, Traced):
+class Certificate(Worth, Traced, Shown):
     """A rule with the promise that it keeps, and what both rest on; made by `calibrate`, never by hand.
 
     Parameters
@@ -273,15 +274,3 @@ class Certificate(Worth, Traced):
         """
         with open(path, "rb") as file:
             return cls.from_json(file.read(MOST_BYTES + 1))
-
-    @property
-    def diagnosis(self) -> tuple[str, ...]:
-        """Sentences that say why the thresholds lie as they do, and which labels are missing."""
-        from pac_wrap.report.words import diagnosis_of
-
-        return diagnosis_of(self)
-
-    def __str__(self) -> str:
-        from pac_wrap.report.words import lines_of
-
-        return "\n".join(f"{name:<10} {text}" for name, text in lines_of(self))

@@ -230,7 +230,7 @@ class Guarantee:
 
     @property
     def joint_delta(self) -> float:
-        """Chance that some promised ceiling does not hold, at most: eqs. (12) and (62)."""
+        """Chance that some promised ceiling does not hold, at most: eq. (12), and eq. (62) with kinds."""
         return sum(promise.delta for promise in self.promises)
 
     @property

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pac_wrap.base.arguments import Scores, ScoreType, as_array, as_scores, type_of
 from pac_wrap.base.codec import flat
 from pac_wrap.base.foreign import quoted
-from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.method.calibrate import Request, calibrate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.kinds.calibrate import recalibrate_kinds
@@ -104,7 +104,7 @@ def verify(
 
     low, high = given(normal, "normal"), given(anomalous, "anomalous")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UpsideDownWarning)
+        warnings.simplefilter("ignore", PACWrapWarning)
         if isinstance(certificate, KindCertificate):
             found = recalibrate_kinds(certificate, low, high)
             bound = replace(found.binding, score_type=kind, rule=found.rule.before_rounding(kind))
@@ -120,7 +120,7 @@ def verify(
 def verify_against(certificate: Certificate, again: Certificate) -> Verification:
     """Compare a certificate with one that was made anew."""
     digested = certificate.normal.digest is not None and certificate.anomalous.digest is not None
-    return Verification(tuple(_differences(certificate, again)), digested)
+    return Verification(tuple(differences_of(certificate, again)), digested)
 
 
 def verify_kinds_against(certificate: KindCertificate, again: KindCertificate) -> Verification:
@@ -135,8 +135,8 @@ def verify_kinds_against(certificate: KindCertificate, again: KindCertificate) -
                     where = "in the certificate" if name in theirs else "among the scores"
                     yield f"the {label} kind {quoted(name)} is only {where}"
                 else:
-                    yield from _differences(theirs[name], ours[name], f"{label} {quoted(name)} ")
-        yield from _differences(certificate.binding, again.binding)
+                    yield from differences_of(theirs[name], ours[name], f"{label} {quoted(name)} ")
+        yield from differences_of(certificate.binding, again.binding)
 
     return Verification(tuple(differences()))
 
@@ -148,7 +148,8 @@ def as_made(kind: ScoreType, scores: ArrayLike, name: str) -> Scores:
     return rounded(values, kind) if is_narrower(kind, type_of(given)) else values
 
 
-def _differences(found: Certificate | Part, expected: Certificate | Part, where: str = "") -> Iterator[str]:
+def differences_of(found: Certificate | Part, expected: Certificate | Part, where: str = "") -> Iterator[str]:
+    """Yield where a certificate, or a part of one, differs from the expected one."""
     ours, theirs = flat(expected), flat(found)
     for name in theirs | ours:
         value, other = theirs.get(name, "absent"), ours.get(name, "absent")

@@ -8,14 +8,17 @@ from pac_wrap.base.foreign import quoted, visible
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
 from pac_wrap.method.budget import Budget
 from pac_wrap.method.kinds.certificate import KindCertificate
+from pac_wrap.method.kinds.classes import ClassCertificate
 from pac_wrap.method.kinds.part import Measured, Part, farthest
-from pac_wrap.report.words import rule_words
+from pac_wrap.method.sampling import OF_DRAWS
+from pac_wrap.report.words import made_lines, rule_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 # how many times the labels of the kind that binds are thought of
 _MORE = 4
+_LONGEST_ORDER = 500
 
 
 def lines_of_kinds(certificate: KindCertificate) -> list[tuple[str, str]]:
@@ -47,7 +50,42 @@ def lines_of_kinds(certificate: KindCertificate) -> list[tuple[str, str]]:
         for part in parts
     ):
         texts[-1] += ", but not for the ceiling of all kinds together"
-    return lines + [("" if place else "assumes", text) for place, text in enumerate(texts)]
+    lines += [("" if place else "assumes", text) for place, text in enumerate(texts)]
+    return [*lines, *made_lines(certificate.binding)]
+
+
+def lines_of_classes(certificate: ClassCertificate) -> list[tuple[str, str]]:
+    """Return what a certificate of classes says, as pairs of a heading and a text; a heading may be empty.
+
+    >>> from pac_wrap import calibrate_classes
+    >>> certificate = calibrate_classes([[1, 0], [0, 1]] * 100, [0, 1] * 100)
+    >>> lines_of_classes(certificate)[0]
+    ('promised', "'0' is ruled out in at most 0.05 of its points (confidence 0.95)")
+    """
+    error, order = "is ruled out in", ""
+    if certificate.severities is not None:
+        error = "is taken for a milder class in"
+        names = (quoted(certificate.classes[place]) for place in certificate.severities)
+        order = visible(" before ".join(names), _LONGEST_ORDER)
+    kept = [part for part in certificate.parts if part.ceiling is not None and not part.vacuous]
+    texts = [
+        f"{_named(part)} {error} at most {rounded_up(part.ceiling or 1.0)} of its points"
+        f" (confidence {rounded_down(confidence_left(part.delta))})"
+        for part in kept
+    ]
+    if len(kept) > 1:
+        joint = rounded_down(confidence_left(*(part.delta for part in kept)))
+        texts.append(f"all of them together with confidence {joint}")
+    lines = [
+        ("" if place else "promised", text) for place, text in enumerate(texts or ["nothing: too few labels"])
+    ]
+    if order:
+        lines += [("order", f"{order}; a row is given the first class whose threshold its score reaches")]
+    else:
+        lines += [("rule", "a class is left where its score reaches its threshold; one left decides")]
+    evidence = (f"{_named(part)}: {part.words}" for part in certificate.parts)
+    lines += [("" if place else "classes", text) for place, text in enumerate(evidence)]
+    return lines + [("" if place else "assumes", str(text)) for place, text in enumerate(OF_DRAWS)]
 
 
 def binding_words(certificate: KindCertificate) -> Iterator[str]:
@@ -58,7 +96,7 @@ def binding_words(certificate: KindCertificate) -> Iterator[str]:
     >>> kinds = calibrate(range(1000), {"stolen": range(950, 1950), "takeover": range(900, 1900)}, asked)
     >>> for sentence in binding_words(kinds):
     ...     print(sentence)
-    anomalous 'stolen' sets clear_below = 962.0; without it, it would be 982.0, of 'takeover'
+    anomalous 'stolen' sets clear_below = 962.0; without it, it would be 984.0, of 'takeover'
     its 1,000 labels allow 12 errors, 1.2 % where the ceiling is 2 %; 4,000 would allow 1.625 %
     """
     for label, name, parts, binding, never in (

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
@@ -21,9 +22,9 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.passes import PassTask
 from pac_wrap.ranks.precision import is_narrower, rounded, rounding_edge
-from pac_wrap.ranks.search import Bounds, RankSearch
+from pac_wrap.ranks.search import Bounds, RankSearch, Survey, survey
 from pac_wrap.tables.arrow_stream import gathered
-from pac_wrap.tables.columns import FALSE, TRUE, no_rows, require_column, require_two, spellings
+from pac_wrap.tables.columns import FALSE, TRUE, changed, no_rows, require_column, require_two, spellings
 from pac_wrap.tables.sql import between, label_sql, one_of, quote_name, quote_text
 from pac_wrap.tables.table import WHOLE, Table, open_table
 from pac_wrap.tables.text_format import check_delimiter
@@ -35,7 +36,8 @@ class LabelledScores:
     """The labelled scores of a table; a `RunPass` of `calibrate_passes`.
 
     Parquet files are read anew on each pass. Other files are read once, into a table of DuckDB's own, which
-    spills to disk. Scores of a wider type than `score_type` are rounded to it.
+    spills to disk. Scores of a wider type than `score_type` are rounded to it. Where missing scores are
+    abstained on, tasks see them as NaN, and `missing` counts those of the last pass.
     """
 
     def __init__(
@@ -46,11 +48,14 @@ class LabelledScores:
         anomaly_label: str | None,
         score_type: ScoreType | None = None,
         kind: str | None = None,
+        on_missing: OnMissing = "stop",
+        value: str | None = None,
     ) -> None:
         require_two(score, label)
         table.require_numbers(score)
         require_column(label, table.columns)
         self._table, self._score, self._label, self._anomaly_label = table, score, label, anomaly_label
+        self._on_missing, self.missing = on_missing, 0
         self.score_type: ScoreType = score_type or table.score_type(score)
         self._rounds = is_narrower(self.score_type, table.score_type(score))
         self._number, self._mark, self._relation = table.score_sql(score), self._mark_sql(), "source"
@@ -58,12 +63,19 @@ class LabelledScores:
         if kind is not None:
             require_column(kind, table.columns)
             self._kind = f"nullif(CAST({quote_name(kind)} AS VARCHAR), '')"
+        if value is not None:  # any expression that is to be kept with each row
+            self._kind = value
         if table.reader != "read_parquet":
             columns = f"{self._number} AS score, {self._mark} AS mark, {self._kind} AS kind"
-            rows = table.rows(f"CREATE TABLE labelled AS SELECT {columns} FROM source")
+            rows = table.rows(f"CREATE OR REPLACE TABLE labelled AS SELECT {columns} FROM source")
             table.expect(rows[0][0])
             self._number, self._mark, self._kind, self._relation = "score", "mark", "kind", "labelled"
         self._ends: tuple[float, float] | None = None
+
+    @property
+    def columns(self) -> tuple[str, str, str, str]:
+        """The expressions for score, mark and kind of a row, and what they are taken from."""
+        return self._number, self._mark, self._kind, self._relation
 
     def __call__(self, task: PassTask) -> Any:
         """Return the sum of what the task returns for all batches."""
@@ -71,10 +83,12 @@ class LabelledScores:
         # NaN marks a missing score, and 2 a wrong label, so that there are no NULLs to look for
         columns = f"coalesce({self._number}, CAST('NaN' AS DOUBLE)), {self._mark}"
         query = f"SELECT {columns} FROM {self._relation} WHERE ({wanted}) AND ({self._rows})"
-        total, sound = None, True
+        total, sound, self.missing = None, True, 0
         with closing(self._table.batches(query)) as batches:
             for scores, marks in gathered(batches, _BATCH):
-                sound = not (np.isnan(scores).any() or (marks > 1).any())
+                missing = int(np.count_nonzero(np.isnan(scores)))
+                self.missing += missing
+                sound = not ((missing and self._on_missing == "stop") or (marks > 1).any())
                 if not sound:
                     break
                 if self._rounds:  # here, since a cast in SQL refuses what overflows
@@ -84,7 +98,9 @@ class LabelledScores:
                 part = task(*kernels().divide(scores, marks.view(bool)))
                 total = part if total is None else total + part
         if not sound:
-            self._refuse()
+            self.refuse()
+        if self.missing:  # or are they texts that are no numbers?
+            self._table.check_scores(self._score, "abstain")
         if total is None and not isinstance(task, RankSearch):
             raise no_rows(self._table.names)
         return task(np.empty(0), np.empty(0)) if total is None else total
@@ -138,13 +154,11 @@ class LabelledScores:
         """Refuse labels that a pass over the data has shown to be wrong."""
         self._table.anomalous_sql(self._label, self._anomaly_label)
 
-    def _refuse(self) -> None:
+    def refuse(self) -> None:
         """Say what is wrong with a score or a label that a pass has met."""
-        self._table.check_scores(self._score)
+        self._table.check_scores(self._score, self._on_missing)
         self.check_labels()
-        raise InputError(
-            f"{', '.join(self._table.names)} changed while it was read; do not change it while it is read"
-        )
+        raise changed(self._table.names)
 
     def _mark_sql(self) -> str:
         """Return the expression that is 1 for anomalies, 0 for normal points, else 2."""
@@ -216,6 +230,15 @@ def _of_files(
         [fspath(file) for file in listed], [score], label, passes=True, delimiter=check_delimiter(delimiter)
     ) as table:
         return calibrate_table(table, request, score=score, label=label)
+
+
+def are_calibration(
+    table: Table, certificate: Certificate, *, score: str, label: str, anomaly_label: str | None
+) -> bool:
+    """Return whether two columns of a table are the very scores that a certificate was made from."""
+    kind = certificate.score_type
+    found: Survey = LabelledScores(table, score, label, anomaly_label, kind)(survey)
+    return found.digests == (certificate.normal.digest, certificate.anomalous.digest)
 
 
 def calibrate_table(

@@ -10,41 +10,28 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import ScoreType, as_array, check_aligned, check_same_length
+from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, check_choice, check_same_length
 from pac_wrap.base.codec import plain, typed
 from pac_wrap.base.files import write_whole
 from pac_wrap.base.floats import widened
-from pac_wrap.base.rounding import shared_together
+from pac_wrap.base.missing import ON_MISSING, OnMissing, abstained_or_stopped, missing_places
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.consistency import inconsistencies, version_problems
 from pac_wrap.method.groups.columns import Columns, Numbers
 from pac_wrap.method.groups.file import MOST_BYTES, problems, read, written
 from pac_wrap.method.groups.gaps import Gaps, gaps_of
+from pac_wrap.method.groups.head import Head, shared
 from pac_wrap.method.groups.listing import Certificates, Row, rows_of
-from pac_wrap.method.groups.rules import decided
+from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
+from pac_wrap.method.groups.rules import decided, exclusions_of
 from pac_wrap.method.groups.values import Codes, Group, as_group, coded, places_of, text_of
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.sampling import OF_DRAWS, Assumption
+from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.version import __version__
 
 # the last place of the table of rules: that of groups never seen
 NEVER: Final = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """What the certificates of all groups share."""
-
-    asked: Guarantee
-    overlap: Overlap
-    together: bool
-    score_type: ScoreType = "float64"
-    pool: Certificate | None = None
-    assumptions: tuple[Assumption, ...] = OF_DRAWS
-    version: str = __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +55,8 @@ class GroupCertificate(Head):
         What the promises assume.
     version : str
         The version of the package that made it.
+    provenance : Provenance, optional
+        Where the scores came from. It stands apart: `==` and `verify_groups` do not look at it.
     groups : tuple
         The value of each group: a text, a number, true or false, or None for what was missing.
     columns : Columns
@@ -85,7 +74,7 @@ class GroupCertificate(Head):
     """
 
     groups: tuple[Group, ...] = field(kw_only=True)
-    columns: Columns = field(kw_only=True)
+    columns: Columns = field(kw_only=True, repr=False)
     _places: dict[str | None, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -117,29 +106,15 @@ class GroupCertificate(Head):
 
     def place(self, group: object) -> int | None:
         """Return the place of a group, None if it was never seen."""
-        return self._by_text.get(text_of(as_group(group)))
-
-    @property
-    def _by_text(self) -> dict[str | None, int]:
         if not self._places:
             self._places.update(places_of(self.groups))
-        return self._places
+        return self._places.get(text_of(as_group(group)))
 
     def places(self, groups: ArrayLike) -> Codes:
-        """Return the place of the group of each row, -1 for one that was never seen.
-
-        Parameters
-        ----------
-        groups : array-like
-            One group per row.
-
-        Returns
-        -------
-        ndarray of int
-        """
+        """Return the place of the group of each row, -1 for one that was never seen."""
         found = coded(groups)
-        known = self._by_text
-        table = np.array([known.get(text_of(value), NEVER) for value in found.values] or [0], dtype=np.int64)
+        places = [self.place(value) for value in found.values]
+        table = np.array([NEVER if place is None else place for place in places] or [0], dtype=np.int64)
         return table[found.codes]
 
     @property
@@ -151,25 +126,25 @@ class GroupCertificate(Head):
             rule = np.where(self.pooled, own, rule)
         return np.append(rule, [[-inf], [inf]], axis=1)
 
-    def verdicts(self, scores: ArrayLike, groups: ArrayLike) -> NDArray[np.int8]:
+    def verdicts(
+        self, scores: ArrayLike, groups: ArrayLike, *, on_missing: OnMissing = "abstain"
+    ) -> NDArray[np.int8]:
         """Return the verdict on each score, following the rule of its group.
 
         Parameters
         ----------
         scores : array-like of float
-            One score per point; infinities are scores too, on NaN the rule abstains.
+            One score per point; infinities are scores too, and NaN is a missing one.
         groups : array-like
             The group of each point; one that was never seen is abstained on.
+        on_missing : "abstain" or "stop"
+            Whether missing scores are abstained on, with a warning that counts them, or refused.
 
         Returns
         -------
         ndarray of int8
             1 (anomaly), 0 (normal) or -1 (abstain) for each score.
 
-        Raises
-        ------
-        InputError
-            If scores and groups do not fit together, or either is none of its kind.
         """
         check_aligned("scores", scores, "groups", groups)
         given = as_array(scores, "scores")
@@ -177,7 +152,42 @@ class GroupCertificate(Head):
             raise InputError(f"scores must be a column of numbers, got {given.dtype} of shape {given.shape}")
         places = self.places(groups)
         check_same_length("scores", given.size, "groups", places.size)
+        check_choice("on_missing", on_missing, ON_MISSING)
+        abstained_or_stopped(missing_places(given), given.size, on_missing)
         return decided(self.rules, widened(given), places)
+
+    def evaluate(
+        self, scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, *, anomaly_label: object = 1
+    ) -> GroupMeasured:
+        """Return how the rules do on labelled points that were not used to calibrate, group by group.
+
+        Parameters
+        ----------
+        scores, labels, groups : array-like
+            As in `calibrate_groups`.
+        anomaly_label : object
+            The label that marks an anomaly.
+
+        Returns
+        -------
+        GroupMeasured
+            The rates of each group, and which of them significantly exceed their ceilings.
+        """
+        check_aligned("scores", scores, "labels", labels)
+        verdicts, marks = self.verdicts(scores, groups), as_anomaly_mask(labels, anomaly_label)
+        check_same_length("scores", verdicts.size, "labels", marks.size)
+        counts = tallied(verdicts, marks, self.places(groups), len(self.groups))
+        return measured(self.columns, self.groups, counts)
+
+    @property
+    def exclusions(self) -> Numbers:
+        """What each group's prediction sets follow, as `Certificate.exclusions`; NaN rules nothing out."""
+        own = exclusions_of(self.columns, self.asked, self.score_type)
+        if self.pool is not None:
+            ends = self.pool.exclusions
+            pooled = [np.nan if end is None else end for end in (ends.alarm_from, ends.clear_below)]
+            own = np.where(self.pooled, np.array(pooled)[:, None], own)
+        return np.append(own, [[inf], [-inf]], axis=1)
 
     def rows(self) -> Iterator[Row]:
         """Yield what is to be said of each group, the worst first.
@@ -283,13 +293,3 @@ class GroupCertificate(Head):
         from pac_wrap.report.groups import lines_of_groups
 
         return "\n".join(f"{name:<10} {text}" for name, text in lines_of_groups(self))
-
-
-def shared(asked: Guarantee, groups: int) -> Guarantee:
-    """Return what each of so many groups is asked for so that all keep it together: eq. (53).
-
-    >>> round(shared(Guarantee(), 20).delta_fpr, 6)
-    0.002561
-    """
-    deltas = (shared_together(delta, groups) for delta in (asked.delta_fpr, asked.delta_fnr))
-    return Guarantee(asked.max_fpr, asked.max_fnr, *deltas)

@@ -16,11 +16,10 @@ from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.consistency import MOST_SCORES, inconsistencies
 from pac_wrap.method.groups.columns import NO_COUNT, Columns
-from pac_wrap.method.groups.values import LONGEST_NAME, MOST_GROUPS, Group, as_group, places_of, shown
+from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
 from pac_wrap.method.promise import Budget
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.thresholds import LARGEST
-from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.ranks.precision import rounded, rounding_edge
 
 MOST_BYTES: Final = 64_000_000
@@ -124,10 +123,7 @@ def _suspicious(columns: Columns, request: Request, overlap: Abstain, kind: Scor
     if asked.fpr is None or asked.fnr is None:
         only = alarm if asked.fnr is None else np.minimum(clear, LARGEST)
         return wrong | (columns.crossing != NO_COUNT).any(axis=0) | _rule_differs(only, only, low, high, kind)
-    keys = (
-        order_keys(np.nan_to_num(alarm, nan=0.0, posinf=inf, neginf=-inf)),
-        order_keys(np.nan_to_num(clear, nan=0.0, posinf=inf, neginf=-inf)),
-    )
+    keys = [order_keys(np.nan_to_num(one, posinf=inf, neginf=-inf)) for one in (alarm, clear)]
     separated = (alarm < inf) & (keys[1] >= keys[0])
     wrong |= (columns.crossing < 0).any(axis=0) | (columns.crossing > n).any(axis=0)
     wrong |= (clear == -inf) & (columns.crossing[0] != n[0])
@@ -151,6 +147,8 @@ def _suspicious(columns: Columns, request: Request, overlap: Abstain, kind: Scor
 def _rule_differs(low: Any, high: Any, found_low: Any, found_high: Any, kind: ScoreType) -> Any:
     """Return where a rule is not that of two ends, before scores are rounded."""
     if kind != "float64":
+        # what is missing here is wrong anyway
+        low, high = (np.nan_to_num(one, posinf=inf, neginf=-inf) for one in (low, high))
         single = low == high
         high = np.array([one if one == inf else rounding_edge(one, kind) for one in high.tolist()])
         low = np.where(single, high, [rounding_edge(one, kind) for one in low.tolist()])
@@ -160,24 +158,20 @@ def _rule_differs(low: Any, high: Any, found_low: Any, found_high: Any, kind: Sc
 def _budgets(n: Any, rate: Any, delta: Any) -> Any:
     found = np.full(n.size, NO_COUNT)
     promised = np.flatnonzero(~np.isnan(rate))
-    triples = np.stack([n[promised].astype(np.float64), rate[promised], delta[promised]])
-    different, places = np.unique(triples, axis=1, return_inverse=True)
-    errors = [Budget.of(int(size), of, at).errors for size, of, at in different.T.tolist()]
-    listed = np.array([NO_COUNT if one is None else one for one in errors], dtype=np.int64)
-    found[promised] = listed[places.reshape(-1)] if promised.size else []
+    asked = list(zip(n[promised].tolist(), rate[promised].tolist(), delta[promised].tolist(), strict=True))
+    errors = {one: Budget.of(*one).errors for one in set(asked)}
+    found[promised] = [NO_COUNT if errors[one] is None else errors[one] for one in asked]
     return found
 
 
 def _groups(value: Any) -> tuple[Group, ...]:
     if not isinstance(value, list) or not 0 < len(value) <= MOST_GROUPS:
         raise CertificateError(f"{_NOUN}.groups must be a list of 1 to {MOST_GROUPS:,} groups")
-    for one in value:
-        if not (one is None or isinstance(one, (str, int, float))) or len(str(one)) > LONGEST_NAME:
-            raise CertificateError(
-                f"{_NOUN}.groups must be texts, numbers, true, false or null, got {quoted(one)}"
-            )
+    strange = set(map(type, value)) - {str, int, float, bool, type(None)}
+    if strange:
+        raise CertificateError(f"{_NOUN}.groups must be texts, numbers, true, false or null")
     try:
-        groups = tuple(map(as_group, value))
+        groups = tuple(as_groups(value))
     except InputError as error:
         raise CertificateError(f"the {_NOUN} is not possible: {error}") from error
     if len(places_of(groups)) < len(groups):
@@ -190,7 +184,8 @@ def _packed(row: Any, name: str) -> Any:
     same = row.size > 0 and bool((row == row[0]).all() or (row != row).all())
     listed = (row[:1] if same else row).tolist()
     if name == "digest":
-        listed = list(map(as_digest, listed))
+        digits = np.array(listed, dtype=">u8").tobytes().hex()
+        listed = [digits[start : start + 16] for start in range(0, len(digits), 16)]
     elif row.dtype.kind == "f":
         if any(map(is_flushed, listed)):
             raise CertificateError(
@@ -213,7 +208,7 @@ def _unpacked(value: Any, name: str, size: int) -> Any:
         )
     try:
         if name == "digest":
-            array = np.array([_hex(one) for one in listed], dtype=kind)
+            array = np.frombuffer(_bytes(listed), dtype=">u8").astype(kind)
         elif kind is np.int64:
             array = np.array([NO_COUNT if one is None else _count(one) for one in listed], dtype=kind)
         else:
@@ -223,10 +218,11 @@ def _unpacked(value: Any, name: str, size: int) -> Any:
     return array if isinstance(value, list) else np.repeat(array, size)
 
 
-def _hex(text: Any) -> int:
-    if not isinstance(text, str) or len(text) != 16 or set(text) - set("0123456789abcdef"):
-        raise ValueError(f"{quoted(text)} is not a digest")
-    return int(text, 16)
+def _bytes(digests: list[Any]) -> bytes:
+    digits = "".join(digests)
+    if set(map(len, digests)) != {16} or not digits.isalnum() or digits != digits.lower():
+        raise ValueError("a digest has 16 hexadecimal digits")
+    return bytes.fromhex(digits)
 
 
 def _count(value: Any) -> int:

@@ -4,7 +4,7 @@ A group is known by its text, so that 7 in a Parquet file and "7" in a CSV are o
 a group of its own, None, as in SQL's GROUP BY.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from math import isfinite, isnan
@@ -123,24 +123,25 @@ def coded(groups: ArrayLike, name: str = "groups") -> Coded:
 
 def merged(codes: Codes, found: Sequence[Any]) -> Coded:
     """Return the same for rows that were numbered before, -1 being a missing value."""
+    if (codes < 0).any():
+        found = [*found, None]
     values: dict[str | None, Group] = {}
-    texts: list[str | None] = []
-    for raw in (*found, None) if (codes < 0).any() else found:
-        value = as_group(raw)
-        text = text_of(value)
+    kept = as_groups(found)
+    texts = texts_of(kept)
+    for value, text in zip(kept, texts, strict=True):
         twin = values.setdefault(text, value)
         if type(twin) is not type(value):
             raise InputError(
                 f"groups hold both {quoted(twin)} and {quoted(value)}, which are written alike;"
                 " give the column one type"
             )
-        texts.append(text)
     if len(values) > MOST_GROUPS:
         raise InputError(
             f"there are {len(values):,} groups, and at most {MOST_GROUPS:,} are certified at once"
         )
-    ordered = sorted(values.values(), key=in_order)
-    places = {text_of(value): place for place, value in enumerate(ordered)}
+    one_kind = len(set(map(type, values.values()))) == 1
+    ordered = sorted(values.values(), key=None if one_kind and None not in values else in_order)
+    places = places_of(ordered)
     # a code of -1 takes the last place, which is that of None
     table = np.array([places[text] for text in texts] or [0], dtype=np.int64)
     return Coded(table[codes], tuple(ordered))
@@ -200,6 +201,22 @@ def _of_objects(values: Sequence[Any], name: str) -> tuple[Codes, Sequence[Any]]
     return np.fromiter(map(found.__getitem__, values), np.int64, len(values)), list(found)
 
 
-def places_of(values: Iterable[Group]) -> dict[str | None, int]:
+def places_of(values: Sequence[Group]) -> dict[str | None, int]:
     """Return the place of each group by its text."""
-    return {text_of(value): place for place, value in enumerate(values)}
+    return dict(zip(texts_of(values), range(len(values)), strict=True))
+
+
+def as_groups(values: Sequence[Any]) -> list[Group]:
+    """Return each value as a group; texts and whole numbers, of which there may be a million, at once."""
+    kinds = set(map(type, values))
+    if kinds == {str} and max(map(len, values)) <= LONGEST_NAME:
+        return list(values)
+    if kinds == {int} and max(values) < _LARGEST and min(values) > -_LARGEST:
+        return list(values)
+    return list(map(as_group, values))
+
+
+def texts_of(groups: Sequence[Group]) -> list[str | None]:
+    """Return the text of each group, likewise."""
+    kinds = set(map(type, groups))
+    return list(map(str, groups)) if kinds <= {str, int} else list(map(text_of, groups))

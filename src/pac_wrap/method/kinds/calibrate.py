@@ -12,11 +12,11 @@ from pac_wrap.base.arguments import as_array, as_scores, type_of
 from pac_wrap.base.foreign import listed, quoted
 from pac_wrap.base.rounding import equal_share
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import Request, as_strategy, calibrate
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate, Kinds
 from pac_wrap.method.kinds.part import Part, farthest
 from pac_wrap.method.promise import Guarantee, as_guarantee, check_kind
+from pac_wrap.method.request import Request, as_strategy, certify_classes
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.thresholds import LARGEST, Evidence
@@ -164,6 +164,7 @@ def calibrate_kinds(
         strategy = Abstain() if overlap is None else as_strategy(overlap)
     scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
     names = (None if None in side else tuple(str(name) for name in side) for side in scores)
+    _refuse_empty(*scores)
     return KindRequest.of(asked, strategy, *names).certify(_pairs(*scores))
 
 
@@ -172,8 +173,16 @@ def recalibrate_kinds(
 ) -> KindCertificate:
     """Return what a certificate's request makes of scores by kind."""
     scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
-    request = KindRequest.again(certificate, *scores)
-    return request.certify(_pairs(*scores))
+    _refuse_empty(*scores)
+    return KindRequest.again(certificate, *scores).certify(_pairs(*scores))
+
+
+def _refuse_empty(low: dict[str | None, NDArray[Any]], high: dict[str | None, NDArray[Any]]) -> None:
+    """Refuse a part without scores in each class: a certificate of those two would rest on nothing."""
+    none = [[name for name, scores in side.items() if not scores.size] for side in (low, high)]
+    if all(none):
+        names = ("" if one[0] is None else f" {quoted(one[0])}" for one in none)
+        raise InputError("normal{} and anomalous{} are both empty; pass scores of one of them".format(*names))
 
 
 def _pairs(low: dict[str | None, NDArray[Any]], high: dict[str | None, NDArray[Any]]) -> Pair:
@@ -181,7 +190,7 @@ def _pairs(low: dict[str | None, NDArray[Any]], high: dict[str | None, NDArray[A
         low, high = ({name: as_scores(one) for name, one in side.items()} for side in (low, high))
 
     def pair(one: str | None, other: str | None, wanted: Request) -> Certificate:
-        return calibrate(_whole(low, one), _whole(high, other), wanted)
+        return certify_classes(wanted, _whole(low, one), _whole(high, other))
 
     return pair
 

@@ -13,6 +13,7 @@ from pac_wrap.base.arguments import ScoreType, check_rate
 from pac_wrap.base.codec import MOST_BYTES, decode, encode
 from pac_wrap.base.files import write_whole
 from pac_wrap.base.foreign import quoted
+from pac_wrap.base.missing import OnMissing
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.kinds.consistency import MOST_KINDS as MOST_KINDS
 from pac_wrap.method.kinds.consistency import kind_problems
@@ -34,7 +35,8 @@ class KindCertificate:
     """A rule whose ceilings hold for every kind of points; made by `calibrate` from scores by kind.
 
     Each kind has its own threshold, from its own points. The rule is that of the two kinds that bind: the
-    normal one with the greatest, the anomalous one with the least. eqs. (60) and (61).
+    normal one with the greatest, the anomalous one with the least: eq. (60). Any mixture of kinds then keeps
+    the largest of their ceilings: eq. (61).
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ class KindCertificate:
 
     @property
     def thresholds(self) -> Thresholds:
-        """The greatest `alarm_from` and the least `clear_below` of all kinds: eqs. (60) and (61)."""
+        """The greatest `alarm_from` and the least `clear_below` of all kinds: eq. (60)."""
         return self.binding.thresholds
 
     @property
@@ -117,20 +119,22 @@ class KindCertificate:
         held = self.binding.overlap
         return isinstance(held, Hold) and (held.rate == "fnr") == (label == "normal")
 
-    def verdicts(self, scores: ArrayLike) -> NDArray[np.int8]:
+    def verdicts(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int8]:
         """Return the verdict on each score, following the rule.
 
         Parameters
         ----------
         scores : array-like of float
-            One score per point, of whatever kind.
+            One score per point, of whatever kind; NaN is a missing one.
+        on_missing : "abstain" or "stop"
+            Whether points without a score are abstained on, with a `MissingScoreWarning`, or refused.
 
         Returns
         -------
         ndarray of int8
             1 (anomaly), 0 (normal) or -1 (abstain) for each score.
         """
-        return self.rule.verdicts(scores)
+        return self.rule.verdicts(scores, on_missing)
 
     def evaluate(
         self, normal: "ArrayLike | Kinds", anomalous: "ArrayLike | Kinds", *, confidence: float = 0.95

@@ -43,7 +43,7 @@ class Part:
     >>> from pac_wrap import calibrate
     >>> kinds = calibrate(range(100), {"worn": range(200, 300), "torn": range(150, 300)})
     >>> [(part.name, part.errors, part.threshold) for part in kinds.anomalous]
-    [('torn', 3, 153.0), ('worn', 1, 201.0)]
+    [('torn', 2, 152.0), ('worn', 1, 201.0)]
     """
 
     name: str | None

@@ -71,7 +71,9 @@ def _is_plain(values: Any) -> bool:
 def _filled(values: Any) -> Any:
     """Return masked values as missing ones."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
-        return values.astype(object).filled(None)
+        given = values.data.astype(object)
+        given[np.ma.getmaskarray(values)] = None
+        return given
     return values
 
 

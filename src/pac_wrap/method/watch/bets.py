@@ -169,14 +169,14 @@ class Bets:
         most = np.asarray(np.max(found, axis=-1))
         rest = -log(placed.starts + 1.0)
         if self.ceiling is None:
-            return np.maximum(most, rest) + log(2.0)
-        # the errors of a group first, and then the best rate: eq. (84)
+            return np.asarray(np.maximum(most, rest) + log(2.0))
+        # the errors of a group first, and then the best rate: eq. (85)
         errors = before[:, 1] + inside[:, 1]
         labels = before.sum(axis=-1) + inside[:, 1]
         share = errors / np.maximum(labels, 1)
         ratio = labels * (kl_div(share, self.ceiling) + kl_div(1.0 - share, 1.0 - self.ceiling))
         closed = np.where(share > self.ceiling, ratio, 0.0)
-        return np.maximum(np.maximum(most, rest) + log(2.0), closed)
+        return np.asarray(np.maximum(np.maximum(most, rest) + log(2.0), closed))
 
     def _mixed(self, bets: Doubles, counts: Counts, starts: int) -> Doubles:
         """Return the logarithm of the mean over bets, with the weight that has not been placed yet."""

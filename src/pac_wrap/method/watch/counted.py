@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import exp, inf, isfinite, log
-from typing import Final, NamedTuple
+from math import inf, isfinite, log
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,31 +15,14 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import Rate
 from pac_wrap.method.strategies.abstain import Abstain
+from pac_wrap.method.watch.alarm import SCORES, UNDECIDED, Alarm, as_wealth
 from pac_wrap.method.watch.bets import Bets, Placed, Reached
 from pac_wrap.method.watch.hull import Hull, hull_of
 from pac_wrap.method.watch.wealth import confidence_sequence
 from pac_wrap.method.worth.shares import kept_by, shares_of
 
 Counts = NDArray[np.int64]
-UNDECIDED: Final = "undecided"
-SCORES: Final = "scores"
 _NO_BETS: Final = Bets(np.zeros((1, 1)), np.zeros((1, 1), dtype=np.int64))
-
-
-class Crossed(NamedTuple):
-    """Where a wealth reached 1/alpha: the place of the row in its batch, and what was counted since when.
-
-    `level` is the share of alpha that was staked then.
-    """
-
-    place: int
-    since: int
-    log_wealth: float
-    count: int
-    n: int
-    limit: float
-    level: float
-    between: tuple[float, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +87,8 @@ class Watch:
     ) -> "Watch":
         """Return a watch before any point, of a share or of scores."""
         bets = hull.bets if hull is not None else _bets(ceiling or 0.5)
-        placed = bets.unplaced()
-        return cls(name, alpha, delta, ceiling, *_plain(placed)).on(bets, hull)
+        empty = cls(name, alpha, delta, ceiling, (), 0, 0, (), (), ()).on(bets, hull)
+        return empty._with(bets.unplaced(), ())
 
     def on(self, bets: Bets, hull: Hull | None) -> "Watch":
         """Return the same with its bets, which follow from the certificate and stand in no file."""
@@ -152,34 +135,59 @@ class Watch:
 
     def thinned(self) -> "Watch":
         """Return the same with every second row of the past."""
-        return replace(self, past=self.past[1::2]).on(self.bets, self.hull)
+        return self._with(self._placed, self.past[1::2])
 
     def fed(
-        self, places: Counts, cells: Counts, row: int, marks: Counts, watching: bool
-    ) -> tuple["Watch", Crossed | None]:
-        """Return the watch after a batch, and where it crossed.
+        self, points: tuple[Counts, Counts], row: int, marks: Counts, watching: bool, batch: str | None
+    ) -> tuple["Watch", Alarm | None]:
+        """Return the watch after a batch, and the alarm if it came.
 
-        `places` are those of the rows of the batch that are points, `cells` where these fall, `row` how many
-        rows came before, and `marks` how many of the batch each kept part of the past takes in.
+        `points` are the places of the rows of the batch that matter, and the cells they fall into; `row` is
+        how many rows came before, and `marks` how many of the batch each kept part of the past takes in.
         """
+        places, cells = points
         bar = -log(self.alpha) if watching else None
         stops = np.searchsorted(places, marks)
         placed, heights, reached = self.bets.took(self._placed, cells, row + 1 + places, stops, bar)
-        crossed = None
+        alarm = None
         if reached is not None:
-            crossed = self._crossed(int(places[reached.point]), reached)
-        past = (*self.past, *heights)
-        chances = self.name, self.alpha, self.delta, self.ceiling
-        return Watch(*chances, *_plain(placed), past).on(self.bets, self.hull), crossed
+            alarm = self._alarm(row + 1 + int(places[reached.point]), reached, batch)
+        return self._with(placed, (*self.past, *heights)), alarm
 
-    def _crossed(self, place: int, reached: Reached) -> Crossed:
-        """Return what had been counted when the wealth reached the bar."""
-        bet, row, number, fates = self.bets.strongest(reached.placed)
-        level = self.alpha / ((number + 1.0) * (number + 2.0))
-        found = place, row, reached.log_wealth, int(fates[1]), int(fates.sum())
-        if self.hull is None:
-            return Crossed(*found, self.ceiling or 0.0, level, None)
-        return Crossed(*found, self.hull.allowed(bet, fates), level, self.hull.ends(bet))
+    def _alarm(self, row: int, reached: Reached, batch: str | None) -> Alarm:
+        """Return the record of what had been counted when the wealth reached the bar."""
+        bet, since, number, fates = self.bets.strongest(reached.placed)
+        limit, between = self.ceiling or 0.0, None
+        if self.hull is not None:
+            limit, between = self.hull.allowed(bet, fates), self.hull.ends(bet)
+        return Alarm(
+            self.name,
+            row,
+            since,
+            reached.log_wealth,
+            int(fates[1]),
+            int(fates.sum()),
+            limit,
+            self.alpha,
+            self.delta,
+            self.alpha / ((number + 1.0) * (number + 2.0)),
+            batch,
+            between,
+        )
+
+    def _with(self, placed: Placed, past: tuple[float, ...]) -> "Watch":
+        """Return the same with other bets and another past."""
+        changed = replace(
+            self,
+            cells=tuple(placed.cells.tolist()),
+            starts=placed.starts,
+            following=placed.following,
+            gains=tuple(placed.gains.tolist()),
+            best=tuple(placed.best.tolist()),
+            began=tuple(placed.began.ravel().tolist()),
+            past=past,
+        )
+        return changed.on(self.bets, self.hull)
 
     def __str__(self) -> str:
         wealth = f"wealth {self.wealth:.3g} of {1.0 / self.alpha:.6g}"
@@ -202,17 +210,8 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
     return tuple(found)
 
 
-def as_wealth(logarithm: float) -> float:
-    """Return the number whose logarithm this is, inf if it is beyond all doubles.
-
-    >>> as_wealth(0.0), as_wealth(1000.0)
-    (1.0, inf)
-    """
-    return exp(logarithm) if logarithm < 709.0 else inf
-
-
 def _undecided(certificate: Certificate, alpha: float) -> list[Watch]:
-    """Return the watch of undecided points, where there can be any and their share has a bound: eq. (87)."""
+    """Return the watch of undecided points, where there can be any and their share has a bound: eq. (88)."""
     if certificate.rule.single:
         return []
     try:
@@ -230,18 +229,3 @@ def _undecided(certificate: Certificate, alpha: float) -> list[Watch]:
 @lru_cache(maxsize=64)
 def _bets(ceiling: float) -> Bets:
     return Bets.above(ceiling)
-
-
-def _plain(
-    placed: Placed,
-) -> tuple[tuple[int, ...], int, int, tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
-    """Return bets as they stand in a file."""
-    cells, starts, following, gains, best, began = placed
-    return (
-        tuple(cells.tolist()),
-        starts,
-        following,
-        tuple(gains.tolist()),
-        tuple(best.tolist()),
-        tuple(began.ravel().tolist()),
-    )

@@ -16,7 +16,7 @@ from pac_wrap.ranks.precision import rounded
 
 Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]
-# the bounds whose thresholds are paired, and the shares of the largest bet that are mixed: eq. (90)
+# the bounds whose thresholds are paired, and the shares of the largest bet that are mixed: eq. (91)
 LEVELS: Final = (0.01, 0.03, 0.08, 0.2, 0.4)
 SHARES: Final = (0.5, 0.2, 0.08, 0.03)
 
@@ -26,7 +26,7 @@ class Hull:
     """Bets that too many scores lie between two thresholds, for every pair of them.
 
     A pair (t, t') with t < t' has the bounds FPR(t) <= 1 - a and FNR(t') <= 1 - b. For any prevalence
-    P(s < t) / a + P(s >= t') / b >= 1: eq. (88). `edges` are all thresholds, rising; `pairs` has for each bet
+    P(s < t) / a + P(s >= t') / b >= 1: eq. (89). `edges` are all thresholds, rising; `pairs` has for each bet
     the places of its two and its a and b.
     """
 

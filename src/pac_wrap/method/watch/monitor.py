@@ -18,9 +18,10 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.rule import Verdict
+from pac_wrap.method.watch.alarm import Alarm
 from pac_wrap.method.watch.batch import Batch, check_id, read_batch
 from pac_wrap.method.watch.counted import Counts, Watch, watches_of
-from pac_wrap.method.watch.state import MOST_IDS, Alarm, MonitorState, id_digest, read_state
+from pac_wrap.method.watch.state import MOST_IDS, MonitorState, id_digest, read_state
 
 # which verdict on which class is an error
 _ERRORS: Final = {"FPR": (False, Verdict.ANOMALY), "FNR": (True, Verdict.NORMAL)}
@@ -67,7 +68,7 @@ class Monitor:
     ...     scores = rng.normal(0.0 if night < 20 else 1.0, 1, size=500)  # the normal points drift in the end
     ...     _ = monitor.update(certificate.verdicts(scores), np.zeros(500), id=f"night {night}")
     >>> monitor.alarm.id, monitor.alarm.watch, monitor.alarm.since
-    ('night 20', 'FPR', 9961)
+    ('night 20', 'FPR', 10086)
     """
 
     def __init__(
@@ -88,12 +89,12 @@ class Monitor:
         alpha = check_rate("alpha", alpha)
         self._anomaly_label = anomaly_label
         self._state = MonitorState(
-            checksum_of(certificate.to_json()),
+            checksum_of(certificate.bare.to_json()),
             alpha,
             rows=0,
             batches=0,
             watches=watches_of(certificate, curve, alpha),
-            curve=None if curve is None else checksum_of(curve.to_json()),
+            curve=None if curve is None else checksum_of(curve.bare.to_json()),
         )
 
     @property
@@ -135,6 +136,7 @@ class Monitor:
         scores: ArrayLike | None = None,
         id: str | None = None,
         late: bool = False,
+        more: bool = False,
     ) -> Alarm | None:
         """Take a batch of rows in the order in which they came; what is refused leaves all as it was.
 
@@ -150,6 +152,8 @@ class Monitor:
             The name of the batch. One of the last 1,000 names is refused if it comes again.
         late : bool
             Whether these rows were fed before without their labels. Then only the promises count them.
+        more : bool
+            Whether these rows go on with the batch that was fed last, under the same `id`.
 
         Returns
         -------
@@ -161,30 +165,32 @@ class Monitor:
         InputError
             If an array is none of its kind, or the batch was fed before.
         """
-        state, digest = self._state, None
-        if id is not None and (digest := id_digest(check_id(id))) in state.ids:
+        state = self._state
+        ids = state.ids if id is None else (*state.ids, id_digest(check_id(id)))
+        if more:
+            if not state.batches or (id is not None and ids[-2:-1] != ids[-1:]):
+                raise InputError(f"more is for the batch that was fed last, which is not {quoted(id)}")
+            ids = state.ids
+        elif id is not None and ids[-1] in state.ids:
             raise InputError(f"the batch {quoted(id)} was fed before; nothing of it is counted again")
         batch = read_batch(verdicts, labels, scores, self._anomaly_label)
         rows = batch.verdicts.size
         state = state.with_room(state.rows + rows)
         marks = np.arange(state.step - state.rows % state.step, rows + 1, state.step, dtype=np.int64)
         alarmed = {alarm.watch for alarm in state.alarms}
-        watches, alarms = [], []
+        watches, alarms = [], list(state.alarms)
         for watch in state.watches:
             points = _points(watch, batch, late)
-            fed, crossed = watch.fed(*points, state.rows, marks, watch.name not in alarmed)
+            fed, alarm = watch.fed(points, state.rows, marks, watch.name not in alarmed, id)
             watches.append(fed)
-            if crossed is not None:
-                place, since, height, count, n, limit, level, between = crossed
-                counted = since, height, count, n, limit, watch.alpha, watch.delta, level
-                alarms.append(Alarm(watch.name, state.rows + place + 1, *counted, id, between))
+            alarms += [] if alarm is None else [alarm]
         self._state = replace(
             state,
             rows=state.rows + rows,
-            batches=state.batches + 1,
+            batches=state.batches + (not more),
             watches=tuple(watches),
-            alarms=tuple(sorted((*state.alarms, *alarms), key=lambda alarm: alarm.row)),
-            ids=state.ids if digest is None else (*state.ids, digest)[-MOST_IDS:],
+            alarms=tuple(sorted(alarms, key=lambda alarm: alarm.row)),
+            ids=ids[-MOST_IDS:],
         )
         return self.alarm
 

@@ -53,7 +53,7 @@ def log_wealth(errors: ArrayLike, labels: ArrayLike, ceiling: float) -> Doubles:
 
 
 def confidence_sequence(errors: int, labels: int, alpha: float) -> tuple[float, float]:
-    """Return bounds of a rate that hold at all times, each but for a chance of alpha: eq. (85).
+    """Return bounds of a rate that hold at all times, each but for a chance of alpha: eq. (87).
 
     Each end is where the wealth of a bet against it reaches 1/alpha. A rate that stays the same lies between
     them at all times; of one that changes, the largest is never below the lower end.
