@@ -63,7 +63,9 @@ def comparison(contenders: Sequence[Contender], guarantee: Guarantee) -> Record:
         if guarantee.max_fnr is not None:
             record["fpr_at_max_fnr"] = one.fpr_at(guarantee.max_fnr)
         found.append(record)
-    return {"asked": guarantee, "confidence": float(confidence_left(*deltas)), "contenders": found}
+    names = ("max_fpr", "max_fnr", "delta_fpr", "delta_fnr")
+    asked = {name: getattr(guarantee, name) for name in names}
+    return {"asked": asked, "confidence": float(confidence_left(*deltas)), "contenders": found}
 
 
 def labels_needed(guarantee: Guarantee) -> list[Record]:

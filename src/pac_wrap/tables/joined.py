@@ -46,12 +46,12 @@ def joined(
     for one in (*scores, label):
         if one == key:
             raise InputError(f"column {quoted(key)} cannot be the key and something else; name two columns")
-        if one != label:
-            require_two(one, label)
+    for one in scores:
+        require_two(one, label)
     parts, columns = [], []
     for path in paths:
         with found_files([path]) as found:
-            with open_found(found, [], delimiter=delimiter) as table:
+            with open_found(found, [key], delimiter=delimiter) as table:
                 known = list(table.columns)
             require_column(key, known)
             columns += known
@@ -94,7 +94,7 @@ def _part(
         arrays = table.arrays(f"SELECT {', '.join(wanted)} FROM source")
     name, keys = (
         visible(found.names[0]),
-        np.ma.filled(np.ma.asarray(arrays["k"], dtype=object), None).tolist(),
+        np.ma.asarray(arrays["k"]).tolist(),
     )
     if missing := sum(one is None or one == "" for one in keys):
         raise InputError(f"{name} has {missing:,} rows without a key in column {quoted(key)}; fill them in")
