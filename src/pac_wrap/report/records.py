@@ -15,6 +15,7 @@ from pac_wrap.method.binomial import cdf
 from pac_wrap.method.bounds import achievable_rate, min_samples
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.comparison import Contender
+from pac_wrap.method.kinds.part import Measured
 from pac_wrap.method.labels.plan import TOLERATED, Pilot, needed, stopping
 from pac_wrap.method.metrics import Metrics, Rate
 from pac_wrap.method.promise import Budget, Guarantee, Promise
@@ -43,6 +44,15 @@ def evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool) -> 
         rates[side.name.lower()]["ceiling"] = side.certified if side.kept else None
     over = [side.name for side in sides if side.exceeded]
     return {"rates": rates, "exceeded": over, "calibration_scores": calibrated}
+
+
+def by_kind(measured: Sequence[Measured]) -> Record:
+    """Return the measured rates of every kind, and the names of those that significantly exceed a ceiling."""
+    kinds = [
+        {"kind": one.name, "ceiling": one.ceiling, "rate": _rate(one.rate), "abstained": _rate(one.abstained)}
+        for one in measured
+    ]
+    return {"kinds": kinds, "exceeded": [one.name for one in measured if one.exceeded]}
 
 
 def verification(found: Verification) -> Record:
