@@ -78,7 +78,7 @@ def test_nine_in_ten_scores_outside_are_nearly_all_and_missing_ones_do_not_count
         doubt = Doubt(known, "s")
         values = np.r_[np.full(outside, 5.0), np.full(inside, 0.5), np.full(missing, np.nan)]
         try:
-            for part in np.array_split(np.random.default_rng(0).permutation(values), 7):
+            for part in np.array_split(np.random.default_rng(0).permutation(values.astype(float)), 7):
                 doubt.see(part)
             doubt.end()
             doubt.end()

@@ -185,3 +185,20 @@ def test_plan_for_labels_as_they_come() -> None:
     assert once is not None
     assert run["all_at_once"] == {"labels": once.labels, "errors": once.errors}
     assert len(record("plan", "--sequential", "--max-fpr", "0.05")["sequential"]["sides"][0]["runs"]) > 1
+
+
+def test_evaluate_by_kind(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    kinds = np.repeat(["", "worn", "torn"], 200)
+    scores = rng.normal(0, 1, 600) + 5 * (kinds != "")
+    rows = "".join(f"{s},{int(k != '')},{k}\n" for s, k in zip(scores, kinds, strict=True))
+    table = write(tmp_path / "t.csv", f"score,label,kind\n{rows}")
+    options = [table, *COLUMNS, "--kind", "kind"]
+    succeeded("calibrate", *options, "-o", tmp_path / "c.json")
+    found = record("evaluate", tmp_path / "c.json", *options)
+    assert list(found) == ["kinds", "exceeded"]
+    assert found["exceeded"] == []
+    sizes = {one["kind"]: one["rate"]["n"] for one in found["kinds"]}
+    assert sorted(sizes.values())[:3] == [200, 200, 200], sizes
+    assert all(one["ceiling"] == 0.05 for one in found["kinds"] if "worn" in one["kind"]), found
+    assert any("torn" in name for name in sizes)
