@@ -23,9 +23,9 @@ runner = CliRunner()
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["plan", "--max-fpr", "5"], "max_fpr must lie strictly between 0 and 1, got 5.0"),
+        (["plan", "--max-fpr", "5"], "--max-fpr must lie strictly between 0 and 1, got 5.0"),
         (["plan", "--labels", "-1"], "--labels"),
-        (["plan", "--labels", "5", "--delta", "1"], "delta must lie strictly between 0 and 1"),
+        (["plan", "--labels", "5", "--delta", "1"], "--delta must lie strictly between 0 and 1"),
         (["demo", "--margin", "far"], "margin"),
         (["nonsense"], "nonsense"),
     ],

@@ -49,7 +49,7 @@ def evaluate(
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.metrics import exceeded
     from pac_wrap.report.kinds import show_measured
-    from pac_wrap.report.records import as_json, evaluation
+    from pac_wrap.report.records import as_json, by_kind, evaluation
     from pac_wrap.report.terminal import show_evaluation
     from pac_wrap.tables.calibrate import are_calibration
     from pac_wrap.tables.decide import evaluate_table
@@ -68,7 +68,10 @@ def evaluate(
     ):
         if isinstance(loaded, KindCertificate):
             measured = evaluate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
-            Console().print(show_measured(measured))
+            if form == "json":
+                typer.echo(as_json(by_kind(measured)), nl=False)
+            else:
+                Console().print(show_measured(measured))
             if any(one.exceeded for one in measured):
                 raise typer.Exit(FAILED)
             return

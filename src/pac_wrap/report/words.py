@@ -80,7 +80,8 @@ def _why(rate: ErrorRate) -> str:
     """Return why nothing is promised of a rate, and what would do."""
     n, budget = rate.evidence.n, rate.evidence.budget
     if budget is None:
-        return f"({n:,} labels, which bound it nowhere below 1 at this threshold)"
+        labels = f"{n:,} labels, which bound it" if n else "no labels, so it is bounded"
+        return f"({labels} nowhere below 1 at this threshold)"
     return f"({f'{n:,}' if n else 'no'} labels; {rate.needed:,} needed{_instead(budget)})"
 
 
