@@ -82,7 +82,7 @@ class Batch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # it ships n
 class Silent(Batch):
     """No scores at all."""
 
-    predict_proba = property()  # type: ignore[assignment]  # there is none
+    predict_proba = property()
 
 
 def test_what_cannot_be_certified_is_refused() -> None:
@@ -100,7 +100,7 @@ def test_what_cannot_be_certified_is_refused() -> None:
     with pytest.raises(InputError, match="rows to train on and rows to calibrate on"):
         PACClassifier(LogisticRegression()).fit(X[:1], Y[:1])
     with pytest.raises(InputError, match="target y is None"):
-        PACClassifier(LogisticRegression()).fit(X, None)
+        PACClassifier(LogisticRegression()).fit(X, None)  # type: ignore[arg-type]
     wrap = PACClassifier(LogisticRegression(), random_state=0).fit(X, Y)
     with pytest.raises(InputError, match="features"):
         wrap.predict(X[:, :1])

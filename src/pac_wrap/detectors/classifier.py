@@ -73,7 +73,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         self,
         classifier: Any,
         *,
-        max_error: float | Mapping[object, float | None] = 0.05,
+        max_error: float | Mapping[Any, float | None] = 0.05,
         delta: float | None = None,
         confidence: float | None = None,
         severities: Sequence[object] | None = None,
