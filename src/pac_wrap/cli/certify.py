@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pac_wrap.cli.in_time import Every, HoldOut, Seed, Series, Time, calibrate_in_time, check_in_time
 from pac_wrap.cli.options import (
     NOT_CERTIFIED,
     AnomalyLabel,
@@ -14,6 +15,7 @@ from pac_wrap.cli.options import (
     Delimiter,
     DeltaFnr,
     DeltaFpr,
+    Form,
     Kind,
     Label,
     MaxFnr,
@@ -21,6 +23,7 @@ from pac_wrap.cli.options import (
     MaxFpr,
     MaxFprs,
     OverlapWord,
+    Quiet,
     Score,
     Tables,
     guarantee_of,
@@ -28,7 +31,7 @@ from pac_wrap.cli.options import (
     on_cluster,
     shares_in,
 )
-from pac_wrap.cli.process import progress_bar
+from pac_wrap.cli.process import progress_bar, say
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
@@ -86,6 +89,11 @@ def calibrate(
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     kind: Kind = None,
+    time: Time = None,
+    series: Series = None,
+    every: Every = None,
+    hold_out: HoldOut = None,
+    seed: Seed = None,
     delimiter: Delimiter = None,
     overlap: OverlapWord = "abstain",
     output: Annotated[
@@ -112,6 +120,7 @@ def calibrate(
             " address of Dask's scheduler; by default this machine."
         ),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Certify thresholds from a table of scores and labels, which may be larger than memory.
 
@@ -134,6 +143,7 @@ def calibrate(
     from pac_wrap.tables.text_format import check_delimiter
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
+    check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine)
     if kind is not None:
         if engine != "duckdb" or report is not None:
             raise InputError(
@@ -143,6 +153,19 @@ def calibrate(
         _calibrate_kinds(tables, asked, overlap, (score, label, kind), anomaly_label, delimiter, output)
         return
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
+    if time is not None:
+        calibrate_in_time(
+            tables,
+            request,
+            (score, label, time, series),
+            delimiter=delimiter,
+            output=output,
+            report=report,
+            every=every,
+            hold_out=hold_out,
+            seed=seed,
+        )
+        return
     if master is not None and engine == "duckdb":
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
     if report is not None:
@@ -188,6 +211,10 @@ def calibrate(
     with ExitStack() as files:  # all of them, or none
         for path, text in texts.items():
             write_text(files.enter_context(whole_file(path)), text)
+    if not quiet and texts:
+        normal_rows, others = certificate.normal.n, certificate.anomalous.n
+        counts = f"{normal_rows + others:,} rows: {normal_rows:,} normal, {others:,} anomalous"
+        say(f"{counts} -> {', '.join(map(str, texts))}")
     typer.echo(str(certificate.bare))  # whoever made it knows where it comes from
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
@@ -243,23 +270,37 @@ def compare(
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
+    key: Annotated[
+        str | None,
+        typer.Option(help="Each table has other scores of the same rows: the column that tells rows apart."),
+    ] = None,
+    form: Form = "text",
 ) -> None:
     """Compare several detectors by what they certify at every threshold, all at once: delta is shared.
 
-    Example: [bold]pac-wrap compare scores.csv --score forest --score lof --label label[/bold]
+    Examples: [bold]pac-wrap compare scores.csv --score forest --score lof --label label[/bold],
+    [bold]pac-wrap compare forest.csv lof.parquet --key id --score forest --score lof --label label[/bold]
     """
     from rich.console import Console
 
     from pac_wrap.method.comparison import compare_scores
+    from pac_wrap.report.records import as_json, comparison
     from pac_wrap.report.terminal import show_comparison
+    from pac_wrap.tables.joined import joined
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
     guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     separator = check_delimiter(delimiter)
-    with (
-        progress_bar("reading") as progress,
-        open_table(tables, score, label, delimiter=separator, progress=progress) as table,
-    ):
-        columns = {name: table.labelled(name, label, anomaly_label) for name in score}
-    Console().print(show_comparison(compare_scores(columns, guarantee), guarantee))
+    with progress_bar("reading") as progress:
+        if key is not None:
+            options = {"anomaly_label": anomaly_label, "delimiter": separator}
+            columns = joined(tables, score, label, key, progress=progress, **options)
+        else:
+            with open_table(tables, score, label, delimiter=separator, progress=progress) as table:
+                columns = {name: table.labelled(name, label, anomaly_label) for name in score}
+    found = compare_scores(columns, guarantee)
+    if form == "json":
+        typer.echo(as_json(comparison(found, guarantee)), nl=False)
+    else:
+        Console().print(show_comparison(found, guarantee))

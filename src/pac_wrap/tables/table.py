@@ -71,6 +71,12 @@ class Table:
             query = f"SELECT {table.score_sql(score)} AS score FROM source"
             return table._whole(table.arrays(query)["score"], score)
 
+    def first_scores(self, score: str, rows: int = 1000) -> Scores:
+        """Return the scores of some rows as they are, NaN where there is none."""
+        self.require_numbers(score)
+        found = self.arrays(f"SELECT {self.score_sql(score)} AS score FROM source LIMIT {rows}")["score"]
+        return np.ma.filled(np.ma.asarray(found, dtype=np.float64), np.nan)
+
     def labelled(self, score: str, label: str, anomaly_label: str | None) -> tuple[Scores, NDArray[np.bool_]]:
         """Return the scores, and where the label marks an anomaly."""
         require_two(score, label)
@@ -170,6 +176,10 @@ class Table:
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return the rows that a query gives."""
         return self._fetch(query, duckdb.DuckDBPyConnection.fetchall)
+
+    def register(self, name: str, columns: dict[str, NDArray[Any]]) -> None:
+        """Make columns a table of the database, under this name."""
+        self._connection.register(name, columns)
 
     def batches(self, query: str) -> Generator[tuple[Scores, NDArray[np.uint8]]]:
         """Yield what a query for two columns gives, as `pac_wrap.tables.arrow_stream` does."""

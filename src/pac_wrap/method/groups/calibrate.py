@@ -27,8 +27,9 @@ from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.groups.block import Block, calibrated
-from pac_wrap.method.groups.certificate import GroupCertificate, shared
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined
+from pac_wrap.method.groups.head import shared
 from pac_wrap.method.groups.values import Coded, Group, coded, shown
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.abstain import Abstain
