@@ -144,12 +144,10 @@ def calibrate(
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine)
     if kind is not None:
-        if engine != "duckdb" or report is not None:
-            raise InputError(
-                "--kind goes with neither another --engine nor --report; leave them out, and show the"
-                " certificate with pac-wrap show"
-            )
-        _calibrate_kinds(tables, asked, overlap, (score, label, kind), anomaly_label, delimiter, output)
+        if engine != "duckdb" or (report is not None and report.suffix.lower() != ".md"):
+            raise InputError("--kind takes no other --engine, and a --report as .md; leave the option out")
+        columns = score, label, kind
+        _calibrate_kinds(tables, asked, overlap, columns, anomaly_label, delimiter, output, report)
         return
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
     if master is not None and engine == "duckdb":
@@ -218,15 +216,18 @@ def _calibrate_kinds(
     anomaly_label: str | None,
     delimiter: str | None,
     output: Path | None,
+    report: Path | None,
 ) -> None:
     """Certify thresholds whose ceilings hold for every kind, as a column names them."""
+    from pac_wrap.base.files import whole_file, write_text
     from pac_wrap.method.provenance import now
     from pac_wrap.method.request import as_strategy
+    from pac_wrap.report.kinds import kinds_markdown
     from pac_wrap.tables.kinds import calibrate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
-    keep_apart(tables, output)
+    keep_apart(tables, output, report)
     score, label, kind = columns
     with (
         progress_bar("reading") as progress,
@@ -240,8 +241,11 @@ def _calibrate_kinds(
         score=score, tables=tuple(tables), engine="duckdb", date=now()
     )
     certificate = replace(certificate, binding=noted)
-    if output is not None:
-        certificate.save(output)
+    texts = {output: certificate.to_json(), report: kinds_markdown(certificate)}
+    with ExitStack() as files:  # all of them, or none
+        for path, text in texts.items():
+            if path is not None:
+                write_text(files.enter_context(whole_file(path)), text)
     typer.echo(str(certificate))
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
