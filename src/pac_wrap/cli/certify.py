@@ -122,7 +122,7 @@ def calibrate(
         check_suffix(report)
     keep_apart(tables, output, report)
     separator = check_delimiter(delimiter)
-    with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
+    with progress_bar("calibrating", 4) as progress, found_files(tables) as found, ExitStack() as opened:
         if engine != "duckdb":
             calibrate_files = on_cluster(engine, found.reader)
             certificate = calibrate_files(

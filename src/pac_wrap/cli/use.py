@@ -48,7 +48,7 @@ def evaluate(
     loaded = Certificate.load(certificate)
     separator = check_delimiter(delimiter)
     with (
-        progress_bar("reading") as progress,
+        progress_bar("evaluating") as progress,
         open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
     ):
         metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
@@ -85,7 +85,7 @@ def verify(
     separator = check_delimiter(delimiter)
     mark = 1 if anomaly_label is None else anomaly_label
     with (
-        progress_bar("reading") as progress,
+        progress_bar("verifying", 4) as progress,
         open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
         warnings.catch_warnings(),
     ):
