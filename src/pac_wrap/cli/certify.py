@@ -175,7 +175,7 @@ def calibrate(
     keep_apart(tables, output, report)
     separator = check_delimiter(delimiter)
     classes = None
-    with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
+    with progress_bar("calibrating", 4) as progress, found_files(tables) as found, ExitStack() as opened:
         if engine != "duckdb":
             calibrate_files = on_cluster(engine, found.reader)
             certificate = calibrate_files(

@@ -63,7 +63,7 @@ def evaluate(
         loaded = Certificate.load(certificate)
     wanted = columns_of(loaded, score, kind)
     with (
-        progress_bar("reading") as progress,
+        progress_bar("evaluating") as progress,
         open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
     ):
         if isinstance(loaded, KindCertificate):
@@ -124,7 +124,7 @@ def verify(
     mark = 1 if anomaly_label is None else anomaly_label
     wanted = columns_of(loaded, score, kind)
     with (
-        progress_bar("reading") as progress,
+        progress_bar("verifying", 4) as progress,
         open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
         warnings.catch_warnings(),
     ):
