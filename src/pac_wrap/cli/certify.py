@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pac_wrap.cli.groups import calibrate_by_group
 from pac_wrap.cli.options import (
     NOT_CERTIFIED,
     AnomalyLabel,
@@ -14,6 +15,7 @@ from pac_wrap.cli.options import (
     Delimiter,
     DeltaFnr,
     DeltaFpr,
+    Group,
     Kind,
     Label,
     MaxFnr,
@@ -86,6 +88,17 @@ def calibrate(
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     kind: Kind = None,
+    group: Group = None,
+    together: Annotated[
+        bool, typer.Option("--together", help="With --group: the promises of all groups hold at once.")
+    ] = False,
+    pool: Annotated[
+        bool,
+        typer.Option(
+            "--pool",
+            help="With --group: those with too few labels follow one rule, a promise about all of them.",
+        ),
+    ] = False,
     delimiter: Delimiter = None,
     overlap: OverlapWord = "abstain",
     output: Annotated[
@@ -125,6 +138,7 @@ def calibrate(
     from pac_wrap.base.files import whole_file, write_text
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.calibrate import calibrate as calibrate_scores
+    from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.provenance import now
     from pac_wrap.report.formats import check_suffix, render_report
     from pac_wrap.report.subject import Origin, Report
@@ -143,6 +157,17 @@ def calibrate(
         _calibrate_kinds(tables, asked, overlap, (score, label, kind), anomaly_label, delimiter, output)
         return
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
+    if group is not None:
+        if engine != "duckdb" or report is not None or kind is not None:
+            raise InputError(
+                "--group goes with neither --kind nor --report nor another --engine; leave them out"
+            )
+        calibrate_by_group(
+            tables, GroupRequest(request, together, pool), (score, label, group), delimiter, output
+        )
+        return
+    if together or pool:
+        raise InputError("--together and --pool are for groups; name their column with --group")
     if master is not None and engine == "duckdb":
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
     if report is not None:
