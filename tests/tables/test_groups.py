@@ -234,6 +234,21 @@ def test_the_rules_decide_in_postgresql_as_in_memory() -> None:
         assert [row[0] for row in cursor.fetchall()] == expected
 
 
+def test_nothing_in_a_literal_is_invisible() -> None:
+    labels = np.repeat([0, 1], 100)
+    certificate = calibrate_groups(np.arange(200.0), labels, ["a\x1b'\\b\U000e0067"] * 200)
+    pieces = r"('a' || chr(27) || '''\b' || chr(917607))"
+    for dialect, literal in (
+        ("duckdb", pieces),
+        ("postgres", pieces),
+        ("spark", r"'a\u001b\'\\b\U000e0067'"),
+        ("ansi", r"U&'a\001b''\\b\+0e0067'"),
+    ):
+        said = group_verdict_sql(certificate, "score", "name", dialect)  # type: ignore[arg-type]  # all dialects
+        assert literal in said
+        assert said.replace("\n", "").isprintable()
+
+
 def test_rules_that_sql_cannot_say_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     zero = calibrate_groups(np.arange(200.0), np.repeat([0, 1], 100), ["a\x00b"] * 200)
     with pytest.raises(InputError, match="zero byte"):

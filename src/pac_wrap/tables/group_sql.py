@@ -1,9 +1,11 @@
 """The rules of groups as SQL: one CASE with a branch for each rule, or a table of rules and its join."""
 
 from collections.abc import Iterator
+from itertools import groupby
 from math import inf
 from typing import Final
 
+from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import text_of
@@ -104,9 +106,27 @@ def _as_text(group: str, dialect: Dialect) -> str:
 
 
 def _literal(text: str, dialect: Dialect) -> str:
+    """Return a text as a literal in which nothing is invisible: a terminal or a pager may change that."""
     if "\x00" in text:
-        raise InputError(f"the group {text!r} holds a zero byte, which SQL has no text for; rename it")
-    return quote_text(text, dialect)
+        raise InputError(f"the group {quoted(text)} holds a zero byte, which SQL has no text for; rename it")
+    plain = quote_text(text, dialect)
+    if text.isprintable():
+        return plain
+    if dialect == "spark":
+        return "".join(one if one.isprintable() else _code(one, "\\u{:04x}", "\\U{:08x}") for one in plain)
+    if dialect == "ansi":
+        signs = plain.replace("\\", "\\\\")
+        codes = (sign if sign.isprintable() else _code(sign, "\\{:04x}", "\\+{:06x}") for sign in signs)
+        return f"U&{''.join(codes)}"
+    pieces: list[str] = []
+    for seen, part in groupby(text, str.isprintable):
+        signs = "".join(part)
+        pieces += [quote_text(signs, dialect)] if seen else [f"chr({ord(sign)})" for sign in signs]
+    return f"({' || '.join(pieces)})"
+
+
+def _code(sign: str, short: str, long: str) -> str:
+    return (short if ord(sign) < 1 << 16 else long).format(ord(sign))
 
 
 def _missing(column: str, number: str, dialect: Dialect) -> str:
