@@ -9,13 +9,14 @@ import typer
 
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.cli.certificates import deciding
-from pac_wrap.cli.options import CertificateFile, Delimiter, Group, Score, Tables, keep_apart
+from pac_wrap.cli.options import CertificateFile, Delimiter, Group, Quiet, Score, Tables, keep_apart
 from pac_wrap.cli.process import progress_bar, say, standard_output
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
     from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.provenance import Doubt
     from pac_wrap.method.worth.shares import Counted
     from pac_wrap.tables.find import FoundFiles
     from pac_wrap.tables.table import Table
@@ -38,6 +39,7 @@ class _Job:
     on_missing: OnMissing
     source: str | None
     quiet: bool
+    doubt: "Doubt"
 
     def tell(self, sentence: str) -> None:
         """Say something, unless it is to be quiet."""
@@ -45,7 +47,8 @@ class _Job:
             say(sentence)
 
     def tell_done(self, counted: "Counted") -> None:
-        """Say what was done."""
+        """Say what was done, and what is doubtful about it."""
+        self.doubt.end()
         self.tell(str(counted) if self.output is None else f"{counted} -> {self.output}")
 
 
@@ -73,7 +76,7 @@ def decide(
     source_column: Annotated[
         str | None, typer.Option(help="A new column for the file that each row came from.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what was done.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Add a verdict (1 anomaly, 0 normal, -1 abstains) and a prediction set to every row of a table.
 
@@ -87,11 +90,19 @@ def decide(
 
     Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
     """
+    from pac_wrap.method.provenance import Doubt
+    from pac_wrap.streams.answers import ADDED
     from pac_wrap.streams.decide import is_streamed, read_start
+    from pac_wrap.tables.columns import refuse_added
     from pac_wrap.tables.text_format import check_delimiter, standard_input
 
     loaded, separator = deciding(certificate, group), check_delimiter(delimiter)
-    job = _Job(loaded, score, group, output, form, separator, on_missing, source_column, quiet)
+    if source_column is not None:
+        refuse_added(ADDED, [source_column])
+        if not source_column:
+            raise InputError("--source-column must be the name of a column, got an empty one")
+    doubt = Doubt(loaded.provenance, score)
+    job = _Job(loaded, score, group, output, form, separator, on_missing, source_column, quiet, doubt)
     if output is not None:
         keep_apart([*tables, certificate], output)
     start = b""
@@ -115,7 +126,16 @@ def _decide_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
     # the last of all counts so far
     counted = deque([Counted()], maxlen=1)
     try:
-        decide_lines(job.certificate, reader, start, standard_output(), asked, job.delimiter, counted.append)
+        decide_lines(
+            job.certificate,
+            reader,
+            start,
+            standard_output(),
+            asked,
+            job.delimiter,
+            said=counted.append,
+            seen=job.doubt.see,
+        )
     except KeyboardInterrupt:
         job.tell_done(counted[0])
         raise
@@ -150,6 +170,7 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
                     delimiter=job.delimiter,
                     progress=progress,
                 ) as table:
+                    job.doubt.see(table.first_scores(job.score))
                     counted = _decide_opened(job, table, target, options)
             if output is None:
                 _copy_to(standard_output(), target)
@@ -202,5 +223,11 @@ def _decide_csv(job: _Job, found: "FoundFiles", target: Path, options: str) -> "
     packed = "gzip" in options
     with gzip.open(target, "wb", 6) if packed else target.open("wb") as out:
         return decide_files(
-            job.certificate, found.files, found.source_names, cast(BinaryIO, out), asked, job.delimiter
+            job.certificate,
+            found.files,
+            found.source_names,
+            cast(BinaryIO, out),
+            asked,
+            job.delimiter,
+            seen=job.doubt.see,
         )

@@ -70,6 +70,11 @@ DeltaFnr = Annotated[
 Confidence = Annotated[
     float | None, typer.Option(help="Confidence that both ceilings hold together, instead of the deltas.")
 ]
+Form = Annotated[
+    Literal["text", "json"],
+    typer.Option("--format", help="How to show it: for people, or with every digit for programs."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what was done.")]
 
 OverlapWord = Annotated[
     Literal["abstain", "abstain-always", "raise", "hold-fnr", "hold-fpr", "algorithm1"],

@@ -6,7 +6,6 @@ from typing import Annotated, Final, Literal
 import typer
 
 from pac_wrap.cli.certificates import deciding
-from pac_wrap.cli.groups import print_rules
 from pac_wrap.cli.options import (
     NOT_CERTIFIED,
     AnomalyLabel,
@@ -21,6 +20,7 @@ from pac_wrap.cli.options import (
     guarantee_of,
     keep_apart,
 )
+from pac_wrap.cli.parts import print_rules
 from pac_wrap.errors import InputError
 
 # answers are a few hundred rows

@@ -2,7 +2,7 @@
 
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -11,17 +11,16 @@ from pac_wrap.cli.options import (
     AnomalyLabel,
     CertificateFile,
     Delimiter,
+    Form,
     Group,
     Kind,
     Label,
+    Quiet,
     Score,
     Tables,
 )
-from pac_wrap.cli.process import progress_bar
-from pac_wrap.errors import UpsideDownWarning
-
-if TYPE_CHECKING:
-    pass
+from pac_wrap.cli.process import progress_bar, say
+from pac_wrap.errors import PACWrapWarning
 
 FAILED = 1
 
@@ -35,6 +34,8 @@ def evaluate(
     kind: Kind = None,
     group: Group = None,
     delimiter: Delimiter = None,
+    form: Form = "text",
+    quiet: Quiet = False,
 ) -> None:
     """Measure the error rates on labelled points that were not used to calibrate.
 
@@ -52,7 +53,9 @@ def evaluate(
     from pac_wrap.method.metrics import exceeded
     from pac_wrap.report.groups import show_groups
     from pac_wrap.report.kinds import show_measured
+    from pac_wrap.report.records import as_json, evaluation
     from pac_wrap.report.terminal import show_evaluation
+    from pac_wrap.tables.calibrate import are_calibration
     from pac_wrap.tables.decide import evaluate_table
     from pac_wrap.tables.groups import evaluate_groups_table
     from pac_wrap.tables.kinds import evaluate_kinds_table
@@ -81,7 +84,15 @@ def evaluate(
                 raise typer.Exit(FAILED)
             return
         metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
-    Console().print(show_evaluation(loaded, metrics))
+        same = metrics.sizes == (loaded.normal.n, loaded.anomalous.n) and are_calibration(
+            table, loaded, score=score, label=label, anomaly_label=anomaly_label
+        )
+    if not quiet:
+        say(str(metrics.verdicts))
+    if form == "json":
+        typer.echo(as_json(evaluation(loaded, metrics, same)), nl=False)
+    else:
+        Console().print(show_evaluation(loaded, metrics, same))
     if exceeded(metrics, loaded.certified):
         raise typer.Exit(FAILED)
 
@@ -95,6 +106,7 @@ def verify(
     kind: Kind = None,
     group: Group = None,
     delimiter: Delimiter = None,
+    form: Form = "text",
 ) -> None:
     """Recompute a certificate or a curve from the scores it was made from; exit code 1 if it differs.
 
@@ -111,6 +123,8 @@ def verify(
     from pac_wrap.method.groups.verify import request_of, verify_groups_against
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.verify import verify_against, verify_kinds_against
+    from pac_wrap.report.records import as_json
+    from pac_wrap.report.records import verification as record
     from pac_wrap.tables.calibrate import calibrate_table
     from pac_wrap.tables.groups import calibrate_groups_table
     from pac_wrap.tables.kinds import recalibrate_kinds_table
@@ -126,7 +140,7 @@ def verify(
         open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("ignore", UpsideDownWarning)
+        warnings.simplefilter("ignore", PACWrapWarning)
         read = partial(calibrate_table, table, score=score, label=label, score_type=loaded.score_type)
         if isinstance(loaded, KindCertificate):
             again_by_kind = recalibrate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
@@ -142,7 +156,10 @@ def verify(
         else:
             again = read(Request(loaded.guarantee, loaded.overlap, mark))
             verification = verify_against(loaded, again)
-    typer.echo(str(verification))
+    if form == "json":
+        typer.echo(as_json(record(verification)), nl=False)
+    else:
+        typer.echo(str(verification))
     if not verification:
         raise typer.Exit(FAILED)
 

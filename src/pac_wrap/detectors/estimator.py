@@ -28,7 +28,7 @@ from pac_wrap.detectors.training import (
     several_rows,
     train,
 )
-from pac_wrap.errors import DependenceWarning, VacuousWarning
+from pac_wrap.errors import DependenceWarning
 from pac_wrap.method.calibrate import Request, calibrate
 from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import Guarantee
@@ -274,8 +274,6 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         )
         self.detector_, self.certificate_, self._witness = detector, certificate, witness
         self._calibration_scores = scores[~anomalous], scores[anomalous]  # for `report`
-        if certificate.empty:
-            warnings.warn("; ".join(certificate.diagnosis), VacuousWarning, stacklevel=3)
         return self
 
 

@@ -22,6 +22,7 @@ from pac_wrap.report.window import Window
 
 # ceilings that the table shows, without scripts and in other formats
 _CEILINGS: Final = (0.001, 0.01, 0.05, 0.1)
+_USUAL: Final = 0.05  # a ceiling to begin with, where none was asked for
 # where a certificate read off a curve has what each name stands for
 _PLACES: Final = {
     "threshold": ("overlap.threshold",),
@@ -54,6 +55,7 @@ class Explorer:
     curve: Curve
     choices: tuple[Choice, ...]
     sure: tuple[str, ...]
+    ceilings: tuple[float, float]
 
 
 def explorer_of(report: Report) -> Explorer | None:
@@ -82,6 +84,7 @@ def explorer_of(report: Report) -> Explorer | None:
     if not choices:
         return None
     own = report.certificate.certified or asked
+    left = confidence(*deltas, own.delta_fpr, own.delta_fnr)
     return Explorer(
         curve,
         choices,
@@ -89,9 +92,10 @@ def explorer_of(report: Report) -> Explorer | None:
             f"These bounds hold at every threshold at once: those of the FPR with confidence"
             f" {confidence(deltas[0])}, those of the FNR with {confidence(deltas[1])}, all with"
             f" {confidence(*deltas)}. So the threshold that you choose, even after looking, is certified.",
-            "That is the confidence of the curve. The promise at the top has its own; if you rely on both,"
-            f" all deltas add up, which leaves {confidence(*deltas, own.delta_fpr, own.delta_fnr)}.",
+            "The promise at the top has deltas of its own. If you rely on both, on it and on a threshold"
+            f" chosen here, all of them add up, which leaves {left}.",
         ),
+        ceilings=(asked.max_fpr or _USUAL, asked.max_fnr or _USUAL),
     )
 
 
@@ -146,6 +150,7 @@ def script_data(explorer: Explorer, window: Window, start: float | None = None) 
         "texts": texts,
         "window": [window.low, window.high],
         "start": first,
+        "ceilings": explorer.ceilings,
     }
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 

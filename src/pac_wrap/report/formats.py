@@ -73,25 +73,22 @@ def to_html(report: Report) -> str:
     """
     content = content_of(report)
     shown = _shown(report, content.explorer)
-    style, script = _asset("page.css"), ""
+    script = ""
     if shown is not None and content.explorer is not None:
         script = _asset("numbers.js") + _asset("explorer.js")
-    return (
-        _templates("html")
-        .get_template("report.html.j2")
-        .render(
-            content=content,
-            shown=shown,
-            policy=_POLICY.format(_hash(style), f"script-src {_hash(script)}; " if script else ""),
-            style=style,
-            script=script,
-            tolerated=TOLERATED,
-        )
-    )
+    return page("report.html.j2", script, content=content, shown=shown, tolerated=TOLERATED)
+
+
+def page(template: str, script: str = "", **content: object) -> str:
+    """Return one HTML file from a template, in the style of all pages, under a policy that allows no more."""
+    style = _asset("page.css")
+    policy = _POLICY.format(_hash(style), f"script-src {_hash(script)}; " if script else "")
+    made = _templates("html").get_template(template)
+    return made.render(policy=policy, style=style, script=script, **content)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Pictures:
     """The pictures of a page: both classes with the rule, and the curve with what its script needs."""
 
     scores: Histogram
@@ -103,7 +100,7 @@ class Shown:
     prevalence: str
 
 
-def _shown(report: Report, explorer: Explorer | None) -> Shown | None:
+def _shown(report: Report, explorer: Explorer | None) -> Pictures | None:
     normal, anomalous, rule = report.normal, report.anomalous, report.certificate.rule
     if normal is None or anomalous is None:
         return None
@@ -111,7 +108,7 @@ def _shown(report: Report, explorer: Explorer | None) -> Shown | None:
     shares = report.shares or (_RARE, _RARE)
     prevalence = "-".join(f"{share:.4g}" for share in dict.fromkeys(shares))
     scores, tails = histograms(window, normal, anomalous)
-    return Shown(
+    return Pictures(
         scores=scores,
         flags=flags(window, rule),
         undecided=undecided(window, rule),

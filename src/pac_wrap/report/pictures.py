@@ -23,7 +23,7 @@ _BINS: Final = 50
 _STEPS: Final = 600
 _CHARACTERS: Final = 44  # of tick labels that fit beside each other on a phone
 _LEAST: Final = 1e-6
-_HALF: Final = 0.54  # a flag's text takes less of a narrow page than the rest
+_NARROW: Final = 330.0  # how wide the page of a phone is, in pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +115,15 @@ def flags(window: Window, rule: Rule) -> tuple[Line, ...]:
     found = [Line(f"{100.0 * share:.3f}", text, _anchor(share)) for text, share in texts.items()]
     if len(found) < 2:
         return tuple(found)
-    # the line of the first runs down beside the text of the second
+    # the line of the first runs down, so the second writes away from it where there is room
     (low, high), (left, right) = texts.values(), found
-    if high <= _HALF:
+    if (1.0 - high) * _NARROW >= _width(right.text):
         return left, replace(right, anchor="start")
-    return right, replace(left, anchor="end") if low >= 1.0 - _HALF else left
+    return right, replace(left, anchor="end") if low * _NARROW >= _width(left.text) else left
+
+
+def _width(text: str) -> float:
+    return 6.9 * len(text) + 6.0
 
 
 def _anchor(share: float) -> str:
@@ -185,10 +189,16 @@ def _log_levels(scale: tuple[float, float]) -> tuple[Line, ...]:
 def _outline(heights: Rates) -> str:
     """Return bars without lines between them, as the path of an area."""
     width = 1000.0 / heights.size
-    path = ["M0 100"]
-    for i, height in enumerate(heights.tolist()):
-        path.append(f"V{100.0 - 100.0 * height:.1f}H{(i + 1) * width:g}")
-    return "".join(path) + "V100Z"
+    path, last = [], 0.0
+    for i, height in enumerate([*heights.tolist(), 0.0]):
+        if height > 0.0:
+            path.append(
+                ("" if last else f"M{i * width:g} 100") + f"V{100.0 - 100.0 * height:.1f}H{(i + 1) * width:g}"
+            )
+        elif last:
+            path.append("V100Z")
+        last = height
+    return "".join(path)
 
 
 def _steps(heights: Rates) -> str:

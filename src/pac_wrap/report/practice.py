@@ -62,7 +62,8 @@ def practice_of(report: Report) -> Practice:
     try:
         work, precision = certificate.workload(shares, PER), certificate.precision(shares)
     except InputError as error:
-        return Practice(_without(certificate, shares, told, known) or f"Not counted: {error}.")
+        among = f"Of {PER:,} future points, if {told} are anomalous{known}"
+        return Practice(_without(certificate, shares[0], among) or f"Not counted: {error}.")
     return Practice(
         f"Of {PER:,} future points, if {told} are anomalous{known}: on average, and all of it with confidence"
         f" {floored(work.confidence)}.",
@@ -89,16 +90,15 @@ def _rows(work: Workload) -> tuple[WorkRow, ...]:
     )
 
 
-def _without(certificate: Certificate, shares: tuple[float, float], told: str, known: str) -> str | None:
+def _without(certificate: Certificate, share: float, among: str) -> str | None:
     """Return what the ceiling of the FPR alone says."""
     kept = certificate.certified
     if kept is None or kept.max_fpr is None or not certificate.overlap.proved or certificate.empty:
         return None
     # in decimals, so that 1,000 times .98 times .05 is 49 and no more
-    false = PER * (1 - Decimal(repr(shares[0]))) * Decimal(repr(kept.max_fpr))
+    false = PER * (1 - Decimal(repr(share))) * Decimal(repr(kept.max_fpr))
     return (
-        f"Of {PER:,} future points, if {told} are anomalous{known}, at most"
-        f" {rounded_up(float(false), digits=3)} are false alarms: on average, with confidence"
+        f"{among}, at most {rounded_up(float(false), digits=3)} are false alarms: on average, with confidence"
         f" {confidence(kept.delta_fpr)}. How many anomalies are caught is not promised."
     )
 

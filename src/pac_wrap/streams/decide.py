@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from pac_wrap.base.arguments import Scores
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import NEVER, GroupCertificate
@@ -88,11 +89,13 @@ def decide_lines(
     asked: Asked,
     delimiter: str | None = None,
     said: Callable[[Counted], None] = lambda counted: None,
+    seen: Callable[[Scores], None] = lambda scores: None,
 ) -> Counted:
     """Write every row, with its verdict and prediction set, as soon as it arrives, and return the counts.
 
     `start` is what `read_start` gave. A row that cannot be decided ends the stream with a sentence that names
-    it; all rows before it are written. `said` is told the counts so far, of rows that are written.
+    it; all rows before it are written. `said` is told the counts so far, of rows that are written, and `seen`
+    the scores.
     """
     lines: CsvLines | JsonLines
     if is_json_line(start):
@@ -102,7 +105,7 @@ def decide_lines(
         lines = CsvLines([("-", nullcontext(rows))], rows.header.names, asked)
     written = Counted()
     try:
-        for decided, text in _decided(certificate, lines, ["-"]):
+        for decided, text in _decided(certificate, lines, ["-"], seen):
             target.write(text)
             target.flush()
             written = decided
@@ -122,6 +125,7 @@ def decide_files(
     asked: Asked,
     delimiter: str | None,
     said: Callable[[Counted], None] = lambda counted: None,
+    seen: Callable[[Scores], None] = lambda scores: None,
 ) -> Counted:
     """Write every row of CSV files, with its verdict and prediction set, and return the counts.
 
@@ -134,7 +138,7 @@ def decide_files(
     lines = CsvLines(zip(names, opened, strict=True), columns, asked)
     counted = Counted()
     try:
-        for counted, text in _decided(certificate, lines, list(map(str, files))):
+        for counted, text in _decided(certificate, lines, list(map(str, files)), seen):
             target.write(text)
             said(counted)
     except InputError:
@@ -144,7 +148,10 @@ def decide_files(
 
 
 def _decided(
-    certificate: Certificate | GroupCertificate, lines: CsvLines | JsonLines, names: list[str]
+    certificate: Certificate | GroupCertificate,
+    lines: CsvLines | JsonLines,
+    names: list[str],
+    seen: Callable[[Scores], None],
 ) -> Iterator[tuple[Counted, bytes]]:
     """Yield rows with their answers, and the counts so far; all rows that were read must be among them."""
     counted, answers = Counted(), _answers(certificate)
@@ -156,6 +163,7 @@ def _decided(
             codes: Any = 3 * (sets[:, 0] + 2 * sets[:, 1]) + verdicts + 1
             text = ("" if counted.points else lines.head()) + lines.text(batch, codes.tolist())
             counted += decided
+            seen(batch.scores)
             yield counted, text.encode("utf-8", "surrogateescape")
     if not counted.points:
         raise no_rows(names)

@@ -13,6 +13,7 @@ from pac_wrap.base.missing import ON_MISSING, OnMissing
 from pac_wrap.errors import InputError, MissingScoreWarning
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.rule import Rule, Verdict
+from pac_wrap.method.watch.monitor import Monitor
 
 
 class VerdictStream(Iterator[NDArray[np.int8]]):
@@ -32,6 +33,8 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
     on_missing : "abstain" or "stop"
         Whether points without a score are abstained on, with a `MissingScoreWarning` for the first of them,
         or refused with their batch.
+    monitor : Monitor, optional
+        What is fed with every batch that is handed out: its verdicts, and its scores.
 
     Raises
     ------
@@ -48,7 +51,12 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
     """
 
     def __init__(
-        self, rule: Certificate | Rule, batches: Iterable[ArrayLike], on_missing: OnMissing = "abstain"
+        self,
+        rule: Certificate | Rule,
+        batches: Iterable[ArrayLike],
+        on_missing: OnMissing = "abstain",
+        *,
+        monitor: Monitor | None = None,
     ) -> None:
         check_choice("on_missing", on_missing, ON_MISSING)
         followed = rule.rule if isinstance(rule, Certificate) else rule
@@ -64,7 +72,7 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
                 f"batches must be an iterable of arrays of scores, got {type(batches).__name__};"
                 " pass a list or a generator of batches"
             ) from error
-        self._rule, self._on_missing = followed, on_missing
+        self._rule, self._on_missing, self._monitor = followed, on_missing, monitor
         self._pulled = 0
         self.normal = self.anomalous = self.abstained = self.missing = 0
 
@@ -97,6 +105,8 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
         self.anomalous += anomalous
         self.abstained += abstained
         self.missing += missing.size
+        if self._monitor is not None:
+            self._monitor.update(verdicts, scores=scores)
         return verdicts
 
     def __repr__(self) -> str:

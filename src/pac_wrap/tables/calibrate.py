@@ -22,7 +22,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.passes import PassTask
 from pac_wrap.ranks.precision import is_narrower, rounded, rounding_edge
-from pac_wrap.ranks.search import Bounds, RankSearch
+from pac_wrap.ranks.search import Bounds, RankSearch, Survey, survey
 from pac_wrap.tables.arrow_stream import gathered
 from pac_wrap.tables.columns import FALSE, TRUE, changed, no_rows, require_column, require_two, spellings
 from pac_wrap.tables.sql import between, label_sql, one_of, quote_name, quote_text
@@ -67,7 +67,7 @@ class LabelledScores:
             self._kind = value
         if table.reader != "read_parquet":
             columns = f"{self._number} AS score, {self._mark} AS mark, {self._kind} AS kind"
-            rows = table.rows(f"CREATE TABLE labelled AS SELECT {columns} FROM source")
+            rows = table.rows(f"CREATE OR REPLACE TABLE labelled AS SELECT {columns} FROM source")
             table.expect(rows[0][0])
             self._number, self._mark, self._kind, self._relation = "score", "mark", "kind", "labelled"
         self._ends: tuple[float, float] | None = None
@@ -230,6 +230,15 @@ def _of_files(
         [fspath(file) for file in listed], [score], label, passes=True, delimiter=check_delimiter(delimiter)
     ) as table:
         return calibrate_table(table, request, score=score, label=label)
+
+
+def are_calibration(
+    table: Table, certificate: Certificate, *, score: str, label: str, anomaly_label: str | None
+) -> bool:
+    """Return whether two columns of a table are the very scores that a certificate was made from."""
+    kind = certificate.score_type
+    found: Survey = LabelledScores(table, score, label, anomaly_label, kind)(survey)
+    return found.digests == (certificate.normal.digest, certificate.anomalous.digest)
 
 
 def calibrate_table(

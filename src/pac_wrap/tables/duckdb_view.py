@@ -174,6 +174,8 @@ def _csv(
     paths, names = [file.path for file in files], [file.header.names for file in files]
     require_in_all(paths, names, wanted)
     columns = all_columns(paths, names)
+    if source is not None:
+        refuse_added(columns, [source])
     for column in wanted:
         require_column(column, columns)
     shown = columns if whole else [name for name in columns if name in wanted] or columns[:1]
@@ -187,8 +189,6 @@ def _csv(
     rows = sum(rows for _, rows in queries)
     if not whole:
         return DuckDBView(columns, types, f"({texts})", tuple(files), rows)
-    if source is not None:
-        refuse_added(columns, [source])
     thorough = partial(typed_query, connection, texts, quoted, wanted, source)
     everything = thorough(sample=SAMPLE)
     return DuckDBView(columns, types, everything, tuple(files), rows, thorough=thorough)

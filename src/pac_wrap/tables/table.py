@@ -71,6 +71,12 @@ class Table:
             query = f"SELECT {table.score_sql(score)} AS score FROM source"
             return table._whole(table.arrays(query)["score"], score)
 
+    def first_scores(self, score: str, rows: int = 1000) -> Scores:
+        """Return the scores of some rows as they are, NaN where there is none."""
+        self.require_numbers(score)
+        found = self.arrays(f"SELECT {self.score_sql(score)} AS score FROM source LIMIT {rows}")["score"]
+        return np.ma.filled(np.ma.asarray(found, dtype=np.float64), np.nan)
+
     def labelled(self, score: str, label: str, anomaly_label: str | None) -> tuple[Scores, NDArray[np.bool_]]:
         """Return the scores, and where the label marks an anomaly."""
         require_two(score, label)

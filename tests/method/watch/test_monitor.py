@@ -139,7 +139,7 @@ def test_labels_may_come_late_and_count_once() -> None:
 
 def test_named_labels() -> None:
     monitor = Monitor(CLEAR, anomaly_label="fraud")
-    monitor.update([1, 0, 0], ["fine", "fraud", None])
+    monitor.update([1, 0, 0], np.array(["fine", "fraud", None]))
     assert [(watch.count, watch.n) for watch in monitor.watches] == [(1, 1), (1, 1)]
 
 

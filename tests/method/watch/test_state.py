@@ -1,5 +1,6 @@
 """The file of a monitor: resumed as if never interrupted, refused if it is not whole, held by one process."""
 
+import fcntl
 import hashlib
 import itertools
 import json
@@ -171,9 +172,7 @@ def test_a_lock_that_vanishes_meanwhile_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its holder ends between opening and locking it, once."""
-    import pac_wrap.base.locks as locks
-
-    usual, calls = locks.fcntl.flock, []
+    usual, calls = fcntl.flock, []
 
     def unlinked(handle: int, how: int) -> None:
         usual(handle, how)
@@ -181,17 +180,15 @@ def test_a_lock_that_vanishes_meanwhile_is_made_again(
         if len(calls) == 1:
             (tmp_path / ".watch.lock").unlink()
 
-    monkeypatch.setattr(locks.fcntl, "flock", unlinked)
+    monkeypatch.setattr(fcntl, "flock", unlinked)
     with held(tmp_path / "watch"):
         assert len(calls) == 2
 
 
 def test_a_file_system_without_locks_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import pac_wrap.base.locks as locks
-
     def refuse(handle: int, how: int) -> None:
         raise OSError("no locks available")
 
-    monkeypatch.setattr(locks.fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "flock", refuse)
     with held(tmp_path / "watch"), held(tmp_path / "watch"):
         pass

@@ -100,7 +100,8 @@ def calibrate_classes(
     """
     single = severities is not None
     given = as_array(class_scores, "class_scores")
-    columns = None if classes is None and given.ndim > 1 else len(classes or severities or ())
+    named = severities if classes is None and given.ndim == 1 else classes
+    columns = None if named is None else len(named)
     scores = class_matrix(class_scores, columns, single=single)
     refuse_missing(scores)
     names = tuple(map(class_text, range(scores.shape[1]) if classes is None else classes))
@@ -128,6 +129,11 @@ def verify_classes(certificate: ClassCertificate, class_scores: ArrayLike, label
     -------
     Verification
         True if nothing differs; printed, it says what does.
+
+    Raises
+    ------
+    InputError
+        If the first argument is no such certificate, or scores and labels do not fit it.
 
     Examples
     --------

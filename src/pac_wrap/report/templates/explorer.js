@@ -120,11 +120,11 @@
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((part) => { part.open = true; }));
 
   slider.max = places.length - 1;
-  for (const [id, side] of Object.entries(ceilings)) {
+  Object.entries(ceilings).forEach(([id, side], place) => {
     const input = document.getElementById(id);
     input.max = Math.max(0, side.bounds.length - 1);
-    input.value = Math.min(Number(input.max), PacWrap.first(side.bounds, (bound) => bound > 0.05));
-  }
+    input.value = Math.max(0, PacWrap.first(side.bounds, (bound) => bound > curve.ceilings[place]) - 1);
+  });
   form.hidden = false;
   update();
 })();
