@@ -89,7 +89,7 @@ class Monitor:
         alpha = check_rate("alpha", alpha)
         self._anomaly_label = anomaly_label
         self._state = MonitorState(
-            checksum_of(certificate.bare.to_json()),
+            certificate.checksum,
             alpha,
             rows=0,
             batches=0,
