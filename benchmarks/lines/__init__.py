@@ -16,6 +16,7 @@ NAMES = (
     "labels",
     "curve",
     "raising",
+    "watch",
     "files",
     "spark",
     "dask",

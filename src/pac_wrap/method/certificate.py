@@ -1,7 +1,7 @@
 """The certificate: what was asked, found and assumed, the rule it carries, and its JSON file."""
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf, nextafter
 from typing import Final
 
@@ -222,10 +222,6 @@ class Certificate(Worth, Traced, Shown):
     def checksum(self) -> str:
         """A digest of all it says, whatever is known of its provenance: what monitors and successors name."""
         return checksum_of(self.bare.to_json())
-
-    def following(self, lineage: Lineage) -> "Certificate":
-        """Return the same with its place among certificates that follow each other."""
-        return replace(self, lineage=lineage)
 
     def to_json(self) -> str:
         """Return the certificate as JSON text."""

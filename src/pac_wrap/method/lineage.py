@@ -56,7 +56,17 @@ class Lineage:
             raise InputError("an ancestor is a digest of 64 hexadecimal digits")
 
     def delta(self, first: float) -> float:
-        """Return the delta of this certificate if the first one had that, never more than its share."""
+        """Return the delta of this certificate, never more than its share.
+
+        Parameters
+        ----------
+        first : float
+            The delta of the first one.
+
+        Returns
+        -------
+        float
+        """
         if not self.ledger:
             return first
         # the first has half of all, so that all together have twice its delta
@@ -65,7 +75,17 @@ class Lineage:
         return nearest if Fraction(nearest) <= share else nextafter(nearest, 0.0)
 
     def problems(self, guarantee: Guarantee) -> Iterator[str]:
-        """Yield that a guarantee is not the one that this place allows."""
+        """Return what of a guarantee this place does not allow.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            What was asked for.
+
+        Returns
+        -------
+        iterator of str
+        """
         if guarantee.max_fpr is not None and guarantee.delta_fpr != self.delta(self.delta_fpr):
             yield "delta_fpr is not its share in the lineage"
         if guarantee.max_fnr is not None and guarantee.delta_fnr != self.delta(self.delta_fnr):

@@ -106,7 +106,7 @@ def test_many_certificates_keep_the_latest_digests() -> None:
     lineage = place.lineage
     assert lineage is not None
     late = replace(lineage, number=60, ancestors=tuple(f"{n:064x}" for n in range(50)))
-    following = recalibrate(place.following(late), SCORES, LABELS)
+    following = recalibrate(replace(place, lineage=late), SCORES, LABELS)
     assert following.lineage is not None
     assert (following.lineage.number, len(following.lineage.ancestors)) == (61, 50)
     assert following.lineage.ancestors[0] == f"{1:064x}"

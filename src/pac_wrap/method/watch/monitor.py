@@ -239,10 +239,10 @@ class Monitor:
         path : str or path
             The file. If something goes wrong within, it stays as it was.
 
-        Yields
-        ------
-        Monitor
-            This one.
+        Returns
+        -------
+        context manager
+            It gives this monitor.
 
         Raises
         ------

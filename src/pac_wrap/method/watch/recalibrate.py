@@ -1,5 +1,7 @@
 """Start again: a certificate from new points that knows which one it follows, and what is left of delta."""
 
+from dataclasses import replace
+
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import (
@@ -86,7 +88,7 @@ def recalibrate(
         Guarantee(asked.max_fpr, asked.max_fnr, *deltas),
         overlap=certificate.overlap,
     )
-    return made.following(place)
+    return replace(made, lineage=place)
 
 
 def _next_place(certificate: Certificate, ledger: bool) -> Lineage:
