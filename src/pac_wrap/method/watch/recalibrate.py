@@ -79,16 +79,16 @@ def recalibrate(
     if last is not None:
         kept = check_positive("last", last)
         values, mask = values[-kept:], mask[-kept:]
-    place = _next_place(certificate, bool(ledger))
-    asked = certificate.guarantee
-    deltas = place.delta(place.delta_fpr), place.delta(place.delta_fnr)
-    made = calibrate(
-        values[~mask],
-        values[mask],
-        Guarantee(asked.max_fpr, asked.max_fnr, *deltas),
-        overlap=certificate.overlap,
-    )
+    asked, place = successor(certificate, bool(ledger))
+    made = calibrate(values[~mask], values[mask], asked, overlap=certificate.overlap)
     return replace(made, lineage=place)
+
+
+def successor(certificate: Certificate, ledger: bool) -> tuple[Guarantee, Lineage]:
+    """Return what the certificate after this one is asked for, and its place."""
+    asked, place = certificate.guarantee, _next_place(certificate, ledger)
+    deltas = place.delta(place.delta_fpr), place.delta(place.delta_fnr)
+    return Guarantee(asked.max_fpr, asked.max_fnr, *deltas), place
 
 
 def _next_place(certificate: Certificate, ledger: bool) -> Lineage:
