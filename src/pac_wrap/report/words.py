@@ -44,6 +44,8 @@ def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
     lines += [(name, _evidence(one, of)) for name, _, one in _classes(certificate)]
     if certificate.sampling is not None:
         lines += [("series", str(certificate.sampling)), ("", certificate.sampling.worth)]
+    if certificate.lineage is not None:
+        lines += [("lineage", str(certificate.lineage))]
     if chosen or certificate.overlap.single:
         lines += [("overlap", certificate.overlap.summary(certificate.claim))]
     texts = map(str, certificate.assumptions)
