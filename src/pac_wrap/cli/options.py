@@ -36,13 +36,9 @@ Delimiter = Annotated[
         help="The delimiter of a CSV, a character or tab; by default found from its header.",
     ),
 ]
-ReportPrevalence = Annotated[
+Group = Annotated[
     str | None,
-    typer.Option(
-        "--prevalence",
-        help="With --report: the share of anomalies among future points, 0.01 or a range, 0.01-0.03; by"
-        " default that of the table.",
-    ),
+    typer.Option("--group", help="The column of groups, such as tenants: each has its own promise."),
 ]
 MaxFpr = Annotated[str, typer.Option(help="Ceiling of the false positive rate, or none.")]
 MaxFnr = Annotated[str, typer.Option(help="Ceiling of the false negative rate, or none.")]
@@ -122,13 +118,6 @@ def shares_in(text: str) -> tuple[float, float]:
             "--prevalence must be a share between 0 and 1 such as 0.01, or a range such as 0.01-0.03; got"
             f" {quoted(text)}"
         ) from None
-
-
-def report_shares(prevalence: str | None, report: Path | None) -> tuple[float, float] | None:
-    """Return the prevalence that a report is to use, None if it has its own."""
-    if prevalence is not None and report is None:
-        raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
-    return None if prevalence is None else shares_in(prevalence)
 
 
 def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:

@@ -138,7 +138,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             Their labels: 0 (normal) and 1 (anomalous), or what `anomaly_label` says.
         subjects : array-like, optional
             Whose row it is, such as a patient or a machine: all rows of a subject train, or all calibrate.
-        **fit_params
+        **fit_params : object
             What the detector's own `fit` takes, such as `sample_weight`; of what has one entry per row, it
             gets those of the rows it is trained on. With metadata routing, what it has requested.
 
