@@ -1,4 +1,4 @@
-"""Files of certificates, of certificates of kinds and of curves: what one may hold, and writing one."""
+"""Files of certificates, of kinds, of groups and of curves: what one may hold, and writing one."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.report.subject import Origin
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _START = 200
 
 
-def any_of(path: Path) -> "Certificate | KindCertificate | Curve":
+def any_of(path: Path) -> "Certificate | KindCertificate | GroupCertificate | Curve":
     """Return what a file holds; what is none of them is refused as a certificate."""
     from pac_wrap.base.codec import MOST_BYTES
     from pac_wrap.method.certificate import Certificate
@@ -30,33 +31,45 @@ def any_of(path: Path) -> "Certificate | KindCertificate | Curve":
 
     with path.open("rb") as file:
         text = file.read(MOST_BYTES + 1)
+        if b'"pac-wrap groups"' in text[:_START]:
+            from pac_wrap.method.groups.certificate import GroupCertificate
+            from pac_wrap.method.groups.file import MOST_BYTES as MOST_OF_GROUPS
+
+            return GroupCertificate.from_json(text + file.read(MOST_OF_GROUPS + 1 - len(text)))
     if OF_KINDS.encode() in text[:_START]:
         return KindCertificate.from_json(text)
     return Curve.from_json(text) if FORMAT.encode() in text[:_START] else Certificate.from_json(text)
 
 
-def columns_of(loaded: object, score: str, kind: str | None) -> list[str]:
-    """Return the columns of scores and kinds that a certificate needs."""
+def columns_of(loaded: object, score: str, kind: str | None, group: str | None = None) -> list[str]:
+    """Return the columns of scores, and of kinds or groups, that a certificate needs."""
+    from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
 
-    if isinstance(loaded, KindCertificate) is (kind is None):
-        raise InputError(
-            "the certificate promises by kind; name the column of kinds with --kind"
-            if kind is None
-            else "--kind is for certificates that were made with it; leave it out"
-        )
-    return [score] if kind is None else [score, kind]
+    for given, of, option, noun in (
+        (kind, KindCertificate, "--kind", "kind"),
+        (group, GroupCertificate, "--group", "group"),
+    ):
+        if isinstance(loaded, of) is (given is None):
+            raise InputError(
+                f"the certificate promises by {noun}; name the column of {noun}s with {option}"
+                if given is None
+                else f"{option} is for certificates that were made with it; leave it out"
+            )
+    return [score, *(column for column in (kind, group) if column is not None)]
 
 
-def deciding(path: Path) -> "Certificate":
+def deciding(path: Path, group: str | None = None) -> "Certificate | GroupCertificate":
     """Return the certificate whose rule decides; of a certificate of kinds, that of those that bind."""
     from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
 
     loaded = any_of(path)
     if isinstance(loaded, KindCertificate):
-        return loaded.binding
-    return loaded if isinstance(loaded, Certificate) else Certificate.load(path)
+        loaded = loaded.binding
+    columns_of(loaded, "", None, group)
+    return loaded if isinstance(loaded, (Certificate, GroupCertificate)) else Certificate.load(path)
 
 
 def write_certified(

@@ -156,9 +156,9 @@ def _held_out(report: Report) -> Iterator[HeldOutRow]:
     metrics = report.metrics
     if metrics is None:
         return
-    for rate in error_rates(report.certificate, metrics):
-        if rate.measured is not None:
-            yield _held_out_row(f"{rate.name}, {rate.errors}", rate.measured, rate.certified, _finding(rate))
+    rates = error_rates(report.certificate, metrics)
+    for rate, measured in zip(rates, (metrics.fpr, metrics.fnr), strict=True):
+        yield _held_out_row(f"{rate.name}, {rate.errors}", measured, rate.certified, _finding(rate))
     yield _held_out_row("abstained, normal", metrics.abstained_normal)
     yield _held_out_row("abstained, anomalous", metrics.abstained_anomalous)
 

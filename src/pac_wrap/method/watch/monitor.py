@@ -89,7 +89,7 @@ class Monitor:
         alpha = check_rate("alpha", alpha)
         self._anomaly_label = anomaly_label
         self._state = MonitorState(
-            checksum_of(certificate.bare.to_json()),
+            certificate.checksum,
             alpha,
             rows=0,
             batches=0,
@@ -239,10 +239,10 @@ class Monitor:
         path : str or path
             The file. If something goes wrong within, it stays as it was.
 
-        Yields
-        ------
-        Monitor
-            This one.
+        Returns
+        -------
+        context manager
+            It gives this monitor.
 
         Raises
         ------
