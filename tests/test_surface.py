@@ -28,6 +28,7 @@ SURFACE = [
     "Error",
     "Evidence",
     "Given",
+    "GroupMonitor",
     "Guarantee",
     "Hold",
     "InputError",
