@@ -14,6 +14,7 @@ NAMES = (
     "violation",
     "startup",
     "labels",
+    "classes",
     "curve",
     "raising",
     "watch",

@@ -205,7 +205,7 @@ def test_the_temporary_folder_is_full_too(tmp_path: Path) -> None:
 
 def test_a_real_command_says_so_too(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "certificate.json"
-    done = command("calibrate", *LABELLED, "-o", path)
+    done = command("calibrate", "-q", *LABELLED, "-o", path)
     assert (done.code, done.out) == (2, "")
     assert one_sentence(done.err) == f"cannot write {path}: No such file or directory; nothing was written"
     assert invoke("calibrate", *LABELLED, "-o", tmp_path / "certificate.json").code in (0, 1)

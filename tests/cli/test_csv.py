@@ -45,7 +45,7 @@ def test_no_row_vanishes_and_no_cell_changes(rows: list[list[str]], tmp_path: Pa
     assert [row[:3] for row in decided(path)[1:]] == rows
     packed = write(tmp_path / "b.csv.gz", gzip.compress(path.read_bytes()))
     assert [row[:3] for row in decided(packed)[1:]] == rows
-    lines = succeeded(*DECIDE, path, "--score", "score").splitlines()
+    lines = succeeded(*DECIDE, path, "--score", "score", "--format", "jsonl").splitlines()
     assert [json.loads(line)["id"] for line in lines] == [row[0] for row in rows]
     succeeded(*DECIDE, path, "--score", "score", "-o", tmp_path / "out.parquet")
     with duckdb.connect() as connection:
@@ -59,7 +59,7 @@ def test_every_engine_counts_the_same_scores(engine: str, tmp_path: Path) -> Non
     lines = [f"{marks[i % 5]},{i / 7!r},{int(i % 5 == 0)}" for i in range(300)]
     path = write(tmp_path / "a.csv", "id,score,label\n" + "\n".join(lines) + "\n")
     saved = tmp_path / "c.json"
-    command("calibrate", path, *COLUMNS, "-o", saved, "--engine", engine)
+    command("calibrate", "-q", path, *COLUMNS, "-o", saved, "--engine", engine)
     found = json.loads(saved.read_text())
     assert (found["normal"]["n"], found["anomalous"]["n"]) == (240, 60)
 
@@ -135,7 +135,9 @@ def test_a_delimiter_may_be_given_to_every_command(tmp_path: Path) -> None:
     succeeded("evaluate", saved, path, *given)
     succeeded("compare", path, *given)
     for words, stdin in (([path], None), (["-"], path.read_bytes())):
-        out = succeeded("decide", saved, *words, "--score", "score", "--delimiter", ":", stdin=stdin)
+        out = succeeded(
+            "decide", saved, *words, "--score", "score", "--delimiter", ":", "--format", "jsonl", stdin=stdin
+        )
         assert len(out.splitlines()) == 200
     assert "there is no column 'score'" in refused(tmp_path, "calibrate", path, *COLUMNS)
     assert "the delimiter must be" in refused(tmp_path, "calibrate", path, *COLUMNS, "--delimiter", "ab")
@@ -146,7 +148,10 @@ def test_columns_of_several_files_are_matched_and_kept(tmp_path: Path) -> None:
     two = write(tmp_path / "2.csv", 'score;note\n"-5";"a;b"\n')
     out = succeeded(*DECIDE, one, two, "--score", "score", "--format", "csv")
     assert out == "id,score,note,verdict,prediction_set\n01,5.5,,1,{1}\n,-5,a;b,0,{0}\n"
-    rows = [json.loads(line) for line in succeeded(*DECIDE, one, two, "--score", "score").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in succeeded(*DECIDE, one, two, "--score", "score", "--format", "jsonl").splitlines()
+    ]
     assert [(row["id"], row["score"], row["note"]) for row in rows] == [("01", 5.5, None), (None, -5, "a;b")]
 
 
@@ -204,7 +209,7 @@ def test_a_hundred_thousand_columns_are_read_in_seconds(tmp_path: Path) -> None:
     rows = "".join(f"{row}{i % 7},{int(i % 7 == 6)}\n" for i in range(20))
     path = write(tmp_path / "wide.csv", ",".join(names) + "\n" + rows)
     start = time.perf_counter()
-    command("calibrate", path, *COLUMNS)
+    command("calibrate", "-q", path, *COLUMNS)
     assert "of 2 " in command("evaluate", CERTIFICATE, path, *COLUMNS).out
     succeeded(*DECIDE, path, "--score", "score", "-o", tmp_path / "out.csv")
     # 94 s and more when every column was declared to the engine

@@ -97,9 +97,9 @@ class _Raw:
 def _raw_content(monkeypatch: pytest.MonkeyPatch) -> None:
     from pac_wrap.base import codec
 
-    usual = codec._plain
+    usual = codec.plain
     monkeypatch.setattr(
-        codec, "_plain", lambda value: value.content if isinstance(value, _Raw) else usual(value)
+        codec, "plain", lambda value: value.content if isinstance(value, _Raw) else usual(value)
     )
 
 

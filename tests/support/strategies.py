@@ -85,7 +85,8 @@ def calibrate_quietly(
     """Return the certificate of scores that are drawn at random, so that they may well be upside down."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
-        return calibrate(normal, anomalous, guarantee, **options)
+        certificate: Certificate = calibrate(normal, anomalous, guarantee, **options)
+        return certificate
 
 
 # few distinct values, so that ties are the rule; neighbouring doubles, both zeros and both infinities

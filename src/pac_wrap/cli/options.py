@@ -36,6 +36,10 @@ Delimiter = Annotated[
         help="The delimiter of a CSV, a character or tab; by default found from its header.",
     ),
 ]
+Group = Annotated[
+    str | None,
+    typer.Option("--group", help="The column of groups, such as tenants: each has its own promise."),
+]
 MaxFpr = Annotated[str, typer.Option(help="Ceiling of the false positive rate, or none.")]
 MaxFnr = Annotated[str, typer.Option(help="Ceiling of the false negative rate, or none.")]
 MaxFprs = Annotated[
@@ -66,6 +70,11 @@ DeltaFnr = Annotated[
 Confidence = Annotated[
     float | None, typer.Option(help="Confidence that both ceilings hold together, instead of the deltas.")
 ]
+Form = Annotated[
+    Literal["text", "json"],
+    typer.Option("--format", help="How to show it: for people, or with every digit for programs."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what was done.")]
 
 OverlapWord = Annotated[
     Literal["abstain", "abstain-always", "raise", "hold-fnr", "hold-fpr", "algorithm1"],

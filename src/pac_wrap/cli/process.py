@@ -7,6 +7,7 @@ error of ours, 128 and the signal's number where one ended it: 130 for Ctrl-C.
 
 import io
 import os
+import re
 import signal
 import sys
 import time
@@ -14,11 +15,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
+from inspect import signature
 from types import FrameType
-from typing import Any, BinaryIO, Final, NoReturn, TextIO
+from typing import Any, BinaryIO, Final, NoReturn, Protocol, TextIO
 
 from pac_wrap.base.foreign import message
-from pac_wrap.errors import OutputError, PACWrapError
+from pac_wrap.errors import OutputError, PACWrapError, VacuousWarning
 
 BAD_INPUT: Final = 2
 BROKEN: Final = 70
@@ -27,7 +29,9 @@ INTERRUPTED: Final = 128
 _HASTE: Final = 1.0
 _PATIENCE: Final = 1.0
 _SIGNALS: Final = [one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP")]
-_state: dict[str, Any] = {"debug": False, "signal": None, "moment": -_HASTE}
+# what a command takes without naming it, and what Python takes by another name
+_ARGUMENTS: Final = ("certificate", "tables", "score", "label", "form", "output", "normal", "anomalous")
+_state: dict[str, Any] = {"debug": False, "signal": None, "moment": -_HASTE, "options": []}
 
 
 class Output(io.RawIOBase):
@@ -115,6 +119,7 @@ def run(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def careful(*arguments: Any, **options: Any) -> None:
+        _state["options"] = [name for name in signature(command).parameters if name not in _ARGUMENTS]
         with warnings.catch_warnings():
             warnings.showwarning = _note  # type: ignore[assignment]  # its signature has optional parts
             try:
@@ -127,38 +132,92 @@ def run(command: Callable[..., None]) -> Callable[..., None]:
     return careful
 
 
+def in_options(text: str) -> str:
+    """Return a sentence about Python's arguments as one about the options of the command that runs.
+
+    A name with an underscore is none but an argument's. A plain word is one where a rule about it begins the
+    sentence, or where it is given a value.
+    """
+    for name in _state["options"]:
+        option = f"--{name.replace('_', '-')}"
+        text = re.sub(rf"""(?<![\w'"]){name}="(\w+)\"""", rf"{option} \1", text)
+        if "_" in name:
+            text = re.sub(rf"(?<![\w'\"./-]){name}(?![\w'\"./(])", option, text)
+        else:
+            text = re.sub(rf"^{name}(?= (must|says) )", option, text)
+    return text
+
+
 def _note(warning: Warning | str, *_: Any) -> None:
+    if isinstance(warning, VacuousWarning):  # which the command's own output says
+        return
     # how to flip the scores in Python is of no use in a shell
-    text = str(warning).split(' or pass polarity="lower"')[0]
+    text = in_options(str(warning).split(' or pass polarity="lower"')[0])
     say(f"note: {text}")
 
 
-@contextmanager
-def progress_bar(text: str) -> Iterator[Callable[..., None]]:
-    """Yield a function that takes the percentage done and, if given, a new text.
+class Advance(Protocol):
+    """How far a job is: see `pac_wrap.tables.connection.Done`."""
 
-    The bar shows after a second, and only on a terminal.
+    @property
+    def share(self) -> float:
+        """The percentage done."""
+
+    @property
+    def number(self) -> int:
+        """The pass it is in."""
+
+    @property
+    def rows(self) -> int | None:
+        """The rows of a pass, if they are known."""
+
+
+@contextmanager
+def progress_bar(text: str, passes: int | None = None) -> Iterator[Callable[..., None]]:
+    """Yield a function that takes how far a job is, or the percentage done and a new text.
+
+    There is one bar for all passes, of which there are at most `passes`; it shows after a second, and only on
+    a terminal.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     started = time.monotonic()
     with Progress(
         TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
+        BarColumn(bar_width=8),
+        TimeRemainingColumn(),
+        TextColumn("left"),
         console=console,
         transient=True,
         disable=not console.is_terminal,
     ) as bar:
-        task = bar.add_task(text, total=100, visible=False)
+        task, current = bar.add_task(text, total=100, visible=False), 1
 
-        def update(share: float, description: str | None = None) -> None:
+        def update(done: "float | Advance", description: str | None = None) -> None:
+            nonlocal current
             patient = time.monotonic() - started > _PATIENCE
-            bar.update(task, completed=share, description=description, visible=patient)
+            if isinstance(done, (int, float)):
+                bar.update(task, completed=done, description=description, visible=patient)
+                return
+            if done.number != current:
+                current = done.number
+                bar.reset(task)  # or the time left would be that of the pass before
+            shown = f"{text}, {described(done, passes)}"
+            bar.update(task, completed=done.share, description=shown, visible=patient)
 
         yield update
+
+
+def described(done: Advance, passes: int | None) -> str:
+    """Return in words which pass a job is in, and how many rows of it are done."""
+    most = f" of at most {passes}" if passes is not None and done.number <= passes else ""
+    if done.rows is None:
+        return f"pass {done.number}{most}"
+    # in millions: all of it has to fit into a line of 80 characters
+    read = f"{done.rows * done.share / 1e8:,.1f} of {done.rows / 1e6:,.1f}"
+    return f"pass {done.number}{most}, {read} million rows"
 
 
 def standard_output() -> BinaryIO:
@@ -190,7 +249,9 @@ def _sentence(error: BaseException) -> str:
         return f"cannot open {error.filename}: {error.strerror}"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return " ".join(str(error).split())
+    text = " ".join(str(error).split())
+    # the names of columns are the user's own
+    return text if "column" in text else in_options(text)
 
 
 def _interrupted(number: int) -> str:

@@ -2,7 +2,7 @@
 
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -11,16 +11,16 @@ from pac_wrap.cli.options import (
     AnomalyLabel,
     CertificateFile,
     Delimiter,
+    Form,
+    Group,
     Kind,
     Label,
+    Quiet,
     Score,
     Tables,
 )
-from pac_wrap.cli.process import progress_bar
-from pac_wrap.errors import UpsideDownWarning
-
-if TYPE_CHECKING:
-    pass
+from pac_wrap.cli.process import progress_bar, say
+from pac_wrap.errors import PACWrapWarning
 
 FAILED = 1
 
@@ -32,7 +32,10 @@ def evaluate(
     label: Label,
     anomaly_label: AnomalyLabel = None,
     kind: Kind = None,
+    group: Group = None,
     delimiter: Delimiter = None,
+    form: Form = "text",
+    quiet: Quiet = False,
 ) -> None:
     """Measure the error rates on labelled points that were not used to calibrate.
 
@@ -45,32 +48,54 @@ def evaluate(
     from rich.console import Console
 
     from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.metrics import exceeded
+    from pac_wrap.report.groups import show_groups
     from pac_wrap.report.kinds import show_measured
+    from pac_wrap.report.records import as_json, by_kind, evaluation
     from pac_wrap.report.terminal import show_evaluation
+    from pac_wrap.tables.calibrate import are_calibration
     from pac_wrap.tables.decide import evaluate_table
+    from pac_wrap.tables.groups import evaluate_groups_table
     from pac_wrap.tables.kinds import evaluate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
     loaded = any_of(certificate)
     separator = check_delimiter(delimiter)
-    if not isinstance(loaded, KindCertificate):
+    if not isinstance(loaded, (KindCertificate, GroupCertificate)):
         loaded = Certificate.load(certificate)
-    wanted = columns_of(loaded, score, kind)
+    wanted = columns_of(loaded, score, kind, group)
     with (
-        progress_bar("reading") as progress,
+        progress_bar("evaluating") as progress,
         open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
     ):
         if isinstance(loaded, KindCertificate):
             measured = evaluate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
-            Console().print(show_measured(measured))
+            if form == "json":
+                typer.echo(as_json(by_kind(measured)), nl=False)
+            else:
+                Console().print(show_measured(measured))
             if any(one.exceeded for one in measured):
                 raise typer.Exit(FAILED)
             return
+        if isinstance(loaded, GroupCertificate):
+            by_group = evaluate_groups_table(table, loaded, (score, label, wanted[1]), anomaly_label)
+            Console().print(show_groups(loaded, by_group))
+            if by_group.exceeded:
+                raise typer.Exit(FAILED)
+            return
         metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
-    Console().print(show_evaluation(loaded, metrics))
+        same = metrics.sizes == (loaded.normal.n, loaded.anomalous.n) and are_calibration(
+            table, loaded, score=score, label=label, anomaly_label=anomaly_label
+        )
+    if not quiet:
+        say(str(metrics.verdicts))
+    if form == "json":
+        typer.echo(as_json(evaluation(loaded, metrics, same)), nl=False)
+    else:
+        Console().print(show_evaluation(loaded, metrics, same))
     if exceeded(metrics, loaded.certified):
         raise typer.Exit(FAILED)
 
@@ -82,7 +107,9 @@ def verify(
     label: Label,
     anomaly_label: AnomalyLabel = None,
     kind: Kind = None,
+    group: Group = None,
     delimiter: Delimiter = None,
+    form: Form = "text",
 ) -> None:
     """Recompute a certificate or a curve from the scores it was made from; exit code 1 if it differs.
 
@@ -95,9 +122,14 @@ def verify(
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
     from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.groups.verify import request_of, verify_groups_against
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.verify import verify_against, verify_kinds_against
+    from pac_wrap.report.records import as_json
+    from pac_wrap.report.records import verification as record
     from pac_wrap.tables.calibrate import calibrate_table
+    from pac_wrap.tables.groups import calibrate_groups_table
     from pac_wrap.tables.kinds import recalibrate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
@@ -105,24 +137,32 @@ def verify(
     loaded = any_of(certificate)
     separator = check_delimiter(delimiter)
     mark = 1 if anomaly_label is None else anomaly_label
-    wanted = columns_of(loaded, score, kind)
+    wanted = columns_of(loaded, score, kind, group)
     with (
-        progress_bar("reading") as progress,
+        progress_bar("verifying", 4) as progress,
         open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("ignore", UpsideDownWarning)
+        warnings.simplefilter("ignore", PACWrapWarning)
         read = partial(calibrate_table, table, score=score, label=label, score_type=loaded.score_type)
         if isinstance(loaded, KindCertificate):
             again_by_kind = recalibrate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
             verification = verify_kinds_against(loaded, again_by_kind)
+        elif isinstance(loaded, GroupCertificate):
+            columns = score, label, wanted[1]
+            asked = request_of(loaded, mark)
+            made = calibrate_groups_table(table, asked, columns, anomaly_label, loaded.score_type)
+            verification = verify_groups_against(loaded, made)
         elif isinstance(loaded, Curve):
             deltas = loaded.normal.delta, loaded.anomalous.delta
             verification = verify_curve_against(loaded, read(CurveRequest(*deltas, mark)))
         else:
             again = read(Request(loaded.guarantee, loaded.overlap, mark))
             verification = verify_against(loaded, again)
-    typer.echo(str(verification))
+    if form == "json":
+        typer.echo(as_json(record(verification)), nl=False)
+    else:
+        typer.echo(str(verification))
     if not verification:
         raise typer.Exit(FAILED)
 
@@ -141,7 +181,9 @@ def show(
     """
     from pac_wrap.base.foreign import escape_markdown
     from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
+    from pac_wrap.report.groups import lines_of_groups
     from pac_wrap.report.kinds import lines_of_kinds
     from pac_wrap.report.words import lines_of, lines_of_curve
 
@@ -150,7 +192,9 @@ def show(
         typer.echo(loaded.to_json(), nl=False)
     elif form == "markdown":
         curve = isinstance(loaded, Curve)
-        if isinstance(loaded, KindCertificate):
+        if isinstance(loaded, GroupCertificate):
+            lines = lines_of_groups(loaded)
+        elif isinstance(loaded, KindCertificate):
             lines = lines_of_kinds(loaded)
         else:
             lines = lines_of_curve(loaded) if isinstance(loaded, Curve) else lines_of(loaded)

@@ -1,12 +1,10 @@
 """pac-wrap worth: what the alarms of a certificate are worth."""
 
-import json
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pac_wrap.cli.options import CertificateFile, Delimiter, shares_in
+from pac_wrap.cli.options import CertificateFile, Delimiter, Form, shares_in
 from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
 
@@ -29,7 +27,7 @@ def worth(
         float | None, typer.Option(help="Chance that a share counted for this does not hold.")
     ] = None,
     delimiter: Delimiter = None,
-    form: Annotated[Literal["text", "json"], typer.Option("--format", help="How to show it.")] = "text",
+    form: Form = "text",
 ) -> None:
     """Say how many alarms are right, and how much work they make.
 
@@ -40,6 +38,7 @@ def worth(
     [bold]pac-wrap worth certificate.json --unlabelled new.csv --score score[/bold]
     """
     from pac_wrap.method.certificate import Certificate
+    from pac_wrap.report.records import as_json
     from pac_wrap.report.words import lines_of_worth
 
     loaded = Certificate.load(certificate)
@@ -53,7 +52,7 @@ def worth(
     if unlabelled:
         found |= _from_unlabelled(loaded, unlabelled, score, 0.05 if delta is None else delta, delimiter)
     if form == "json":
-        typer.echo(json.dumps({name: asdict(one) for name, one in found.items()}, indent=2))
+        typer.echo(as_json(found), nl=False)
     else:
         typer.echo("\n".join(f"{name:<10} {text}" for name, text in lines_of_worth(**found)))
 

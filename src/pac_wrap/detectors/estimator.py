@@ -28,7 +28,7 @@ from pac_wrap.detectors.training import (
     several_rows,
     train,
 )
-from pac_wrap.errors import DependenceWarning, VacuousWarning
+from pac_wrap.errors import DependenceWarning
 from pac_wrap.method.calibrate import Request, calibrate
 from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import Guarantee
@@ -138,7 +138,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             Their labels: 0 (normal) and 1 (anomalous), or what `anomaly_label` says.
         subjects : array-like, optional
             Whose row it is, such as a patient or a machine: all rows of a subject train, or all calibrate.
-        **fit_params
+        **fit_params : object
             What the detector's own `fit` takes, such as `sample_weight`; of what has one entry per row, it
             gets those of the rows it is trained on. With metadata routing, what it has requested.
 
@@ -274,8 +274,6 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         )
         self.detector_, self.certificate_, self._witness = detector, certificate, witness
         self._calibration_scores = scores[~anomalous], scores[anomalous]  # for `report`
-        if certificate.empty:
-            warnings.warn("; ".join(certificate.diagnosis), VacuousWarning, stacklevel=3)
         return self
 
 

@@ -1,12 +1,14 @@
 """Labelled scores in, certificate out."""
 
+import warnings
 from collections.abc import Mapping
-from typing import overload
+from typing import TypeVar, overload
 
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_anomaly_mask, as_array, as_scores, check_aligned, type_of
-from pac_wrap.errors import InputError
+from pac_wrap.base.missing import frames_inside
+from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.kinds.calibrate import calibrate_kinds
 from pac_wrap.method.kinds.certificate import KindCertificate, Kinds
@@ -17,6 +19,8 @@ from pac_wrap.method.request import Request as Request
 from pac_wrap.method.request import as_strategy as as_strategy
 from pac_wrap.method.request import certify_classes, certify_divided
 from pac_wrap.ranks.kernels import kernels
+
+T = TypeVar("T")
 
 
 @overload
@@ -81,6 +85,8 @@ def calibrate(
     -----
     UpsideDownWarning
         If anomalies score significantly lower than normal points.
+    VacuousWarning
+        If something that was asked for is not promised.
 
     Examples
     --------
@@ -95,7 +101,7 @@ def calibrate(
     """
     if isinstance(normal, Mapping) or isinstance(anomalous, Mapping):
         return calibrate_kinds(normal, anomalous, guarantee, overlap)
-    return certify_classes(Request.of(guarantee, overlap), normal, anomalous)
+    return warned(certify_classes(Request.of(guarantee, overlap), normal, anomalous))
 
 
 def calibrate_labelled(
@@ -144,4 +150,11 @@ def calibrate_labelled(
         raise InputError(
             f"scores and labels must have the same length, got {values.size:,} and {mask.size:,}"
         )
-    return certify_divided(request, *kernels().divide(values, mask), type_of(given))
+    return warned(certify_divided(request, *kernels().divide(values, mask), type_of(given)))
+
+
+def warned(certificate: T) -> T:
+    """Return what was certified; if that is less than was asked for, a warning says so, here alone."""
+    if isinstance(certificate, Certificate) and certificate.empty:
+        warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=frames_inside() + 1)
+    return certificate

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import ScoreType
-from pac_wrap.method.calibrate import Request
+from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.auc import auc, warn_if_upside_down
@@ -121,7 +121,7 @@ def certify_chunks(chunks: Callable[[], Iterable[tuple[ArrayLike, ArrayLike]]], 
     certificate = _certify(request, passes)
     if all(passes.survey.sizes):
         warn_if_upside_down(auc(*reader.sample()), *passes.survey.sizes)
-    return certificate
+    return warned(certificate)
 
 
 def calibrate_parts(run: RunPartitions, request: Asked[T], sample: Sample | None = None) -> T:
@@ -159,7 +159,7 @@ def calibrate_passes(run: RunPass, request: Asked[T], guessed: Bounds = ()) -> T
     certificate = _certify(request, passes)
     if all(passes.survey.sizes):
         warn_if_upside_down(passes.survey.largest_auc, *passes.survey.sizes)
-    return certificate
+    return warned(certificate)
 
 
 def calibrate_counted(counter: Counter, request: Asked[T]) -> T:
@@ -172,7 +172,7 @@ def calibrate_counted(counter: Counter, request: Asked[T]) -> T:
     drawn = found.sample.classes
     if all(scores.size for scores in drawn):
         warn_if_upside_down(auc(*drawn), *(scores.size for scores in drawn))
-    return found.answer
+    return warned(found.answer)
 
 
 def _certify(request: Asked[T], passes: Passes) -> T:

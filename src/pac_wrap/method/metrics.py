@@ -14,6 +14,7 @@ from pac_wrap.method.binomial import sf_at_most
 from pac_wrap.method.bounds import interval
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Verdict
+from pac_wrap.method.worth.shares import Counted
 
 Tally = NDArray[np.int64]
 _SIGNIFICANT: Final = 0.05
@@ -75,6 +76,18 @@ class Metrics:
     ambiguity: Rate
     abstained_normal: Rate
     abstained_anomalous: Rate
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many normal and how many anomalous points there were."""
+        return self.fpr.n, self.fnr.n
+
+    @property
+    def verdicts(self) -> Counted:
+        """How many points got each verdict."""
+        caught = self.fnr.n - self.fnr.count - self.abstained_anomalous.count
+        cleared = self.fpr.n - self.fpr.count - self.abstained_normal.count
+        return Counted(self.fpr.count + caught, cleared + self.fnr.count, sum(self.sizes))
 
     def __str__(self) -> str:
         return "\n".join(

@@ -2,13 +2,17 @@
 
 import os
 import re
+import warnings
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, Self, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pac_wrap.base.arguments import as_float, check_choice, check_count
 from pac_wrap.base.foreign import LONGEST, quoted, visible
-from pac_wrap.errors import InputError
+from pac_wrap.errors import InputError, PACWrapWarning
 
 Engine = Literal["memory", "duckdb", "spark", "dask", "sql"]
 _DATE: Final = "%Y-%m-%dT%H:%M:%SZ"
@@ -16,6 +20,10 @@ _MOST_TABLES: Final = 10
 _CUT: Final = "..."
 # a file with many brackets is not read, see `pac_wrap.base.codec`: a name with more of them loses them
 _MOST_BRACKETS: Final = 5
+# so many new scores are looked at, and from so few on
+_LOOKED_AT: Final = 1000
+_FEWEST: Final = 20
+_NEARLY_ALL: Final = 0.9
 _OPTIONAL: Final = {"optional": True}
 
 
@@ -154,6 +162,57 @@ class Traced:
     def bare(self) -> Self:
         """The same without its provenance: one that is the same byte for byte wherever the scores were."""
         return replace(self, provenance=None)  # type: ignore[type-var]  # as above
+
+
+class Doubt:
+    """A look at the first new scores: whether they may be another detector's than a certificate's.
+
+    They may be if their column has another name, or if nearly all of them lie outside the calibration scores.
+    Each is warned of once, the second when a thousand scores were seen, or all.
+
+    >>> doubt = Doubt(Provenance(lowest=0.0, highest=1.0), "score")
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     doubt.see(np.arange(100.0))
+    ...     doubt.end()
+    >>> print(caught[0].message)
+    98 of the first 100 scores lie outside those of the calibration, 0 to 1; are they the same detector's?
+    """
+
+    def __init__(self, provenance: Provenance | None, score: str) -> None:
+        self._known = Provenance() if provenance is None else provenance
+        self._seen = self._outside = 0
+        self._ended = self._known.lowest is None
+        made_from = self._known.score
+        if made_from is not None and made_from != harmless(score):
+            self._warn(
+                f"the certificate was made from column {quoted(made_from)}, not {quoted(score)}; are they the"
+                " same detector's scores?"
+            )
+
+    def see(self, scores: NDArray[np.floating[Any]]) -> None:
+        """Look at some more scores; missing ones do not count."""
+        if self._ended or self._known.lowest is None or self._known.highest is None:
+            return
+        first = scores[: _LOOKED_AT - self._seen]
+        first = first[~np.isnan(first)]
+        self._seen += first.size
+        self._outside += int(np.count_nonzero((first < self._known.lowest) | (first > self._known.highest)))
+        if self._seen >= _LOOKED_AT:
+            self.end()
+
+    def end(self) -> None:
+        """Say what is to be said if no more scores come."""
+        if self._ended:
+            return
+        self._ended = True
+        if self._seen >= _FEWEST and self._outside >= _NEARLY_ALL * self._seen:
+            self._warn(
+                f"{self._outside:,} of the first {self._seen:,} scores lie outside those of the calibration,"
+                f" {self._known.lowest:.6g} to {self._known.highest:.6g}; are they the same detector's?"
+            )
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(text, PACWrapWarning, stacklevel=3)
 
 
 def now() -> str:

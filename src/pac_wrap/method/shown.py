@@ -24,6 +24,13 @@ class Shown:
 
         return diagnosis_of(self)  # type: ignore[arg-type]  # only a certificate has this part
 
+    @property
+    def shortfall(self) -> str | None:
+        """What was asked for and is not promised, and what it would take; None if all of it is promised."""
+        from pac_wrap.report.words import shortfall_of
+
+        return shortfall_of(self)  # type: ignore[arg-type]  # as above
+
     def report(
         self,
         path: str | os.PathLike[str],

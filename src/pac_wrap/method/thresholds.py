@@ -34,7 +34,7 @@ class Regime(StrEnum):
         return {
             Regime.SEPARATED: "one threshold can keep what is promised",
             Regime.OVERLAPPING: "the classes overlap too much for one threshold to keep the promise",
-            Regime.VACUOUS: "there are too few labels on a promised side; the promise is true but empty",
+            Regime.VACUOUS: "there are too few labels for what was asked, and nothing is promised there",
         }[self]
 
 

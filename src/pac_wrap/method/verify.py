@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pac_wrap.base.arguments import Scores, ScoreType, as_array, as_scores, type_of
 from pac_wrap.base.codec import flat
 from pac_wrap.base.foreign import quoted
-from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.method.calibrate import Request, calibrate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.kinds.calibrate import recalibrate_kinds
@@ -107,7 +107,7 @@ def verify(
 
     low, high = given(normal, "normal"), given(anomalous, "anomalous")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UpsideDownWarning)
+        warnings.simplefilter("ignore", PACWrapWarning)
         if isinstance(certificate, KindCertificate):
             found = recalibrate_kinds(certificate, low, high)
             bound = replace(found.binding, score_type=kind, rule=found.rule.before_rounding(kind))

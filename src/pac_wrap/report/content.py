@@ -24,6 +24,7 @@ from pac_wrap.report.words import EvidenceRow, evidence_rows, explanations
 from pac_wrap.version import __version__
 
 _TABLES: Final = 10
+_NAME: Final = 60  # of a title, in full below
 _NOT_TAKEN: Final = "not taken: the database could not compute it"
 _HEADER: Final = {"format": "pac-wrap report", "schema": 2}
 
@@ -123,14 +124,15 @@ def content_of(report: Report) -> Content:
 def _title(report: Report) -> str:
     known = report.certificate.provenance or Provenance()
     column = known.score if report.source is None else report.source.score
-    return f"Error rates of {visible(report.detector or known.detector or column or 'an anomaly detector')}"
+    name = report.detector or known.detector or column or "an anomaly detector"
+    return f"Error rates of {visible(name, _NAME)}"
 
 
 def _subtitle(report: Report) -> str:
     """Return the tables and the date, as far as they are known."""
     known = report.certificate.provenance or Provenance()
     tables = known.tables if report.source is None else report.source.tables
-    names = [visible(table) for table in tables[:2]]
+    names = [visible(table, _NAME) for table in tables[:2]]
     if len(tables) > 2:
         names.append(f"{len(tables) - 2:,} more")
     if known.date is not None:
@@ -154,9 +156,9 @@ def _held_out(report: Report) -> Iterator[HeldOutRow]:
     metrics = report.metrics
     if metrics is None:
         return
-    for rate in error_rates(report.certificate, metrics):
-        if rate.measured is not None:
-            yield _held_out_row(f"{rate.name}, {rate.errors}", rate.measured, rate.certified, _finding(rate))
+    rates = error_rates(report.certificate, metrics)
+    for rate, measured in zip(rates, (metrics.fpr, metrics.fnr), strict=True):
+        yield _held_out_row(f"{rate.name}, {rate.errors}", measured, rate.certified, _finding(rate))
     yield _held_out_row("abstained, normal", metrics.abstained_normal)
     yield _held_out_row("abstained, anomalous", metrics.abstained_anomalous)
 

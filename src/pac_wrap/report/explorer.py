@@ -22,6 +22,7 @@ from pac_wrap.report.window import Window
 
 # ceilings that the table shows, without scripts and in other formats
 _CEILINGS: Final = (0.001, 0.01, 0.05, 0.1)
+_USUAL: Final = 0.05  # a ceiling to begin with, where none was asked for
 # where a certificate read off a curve has what each name stands for
 _PLACES: Final = {
     "threshold": ("overlap.threshold",),
@@ -54,6 +55,7 @@ class Explorer:
     curve: Curve
     choices: tuple[Choice, ...]
     sure: tuple[str, ...]
+    ceilings: tuple[float, float]
 
 
 def explorer_of(report: Report) -> Explorer | None:
@@ -82,16 +84,19 @@ def explorer_of(report: Report) -> Explorer | None:
     if not choices:
         return None
     own = report.certificate.certified or asked
+    left = confidence(*deltas, own.delta_fpr, own.delta_fnr)
     return Explorer(
         curve,
         choices,
         sure=(
             f"These bounds hold at every threshold at once: those of the FPR with confidence"
             f" {confidence(deltas[0])}, those of the FNR with {confidence(deltas[1])}, all with"
-            f" {confidence(*deltas)}. So the threshold that you choose, even after looking, is certified.",
-            "That is the confidence of the curve. The promise at the top has its own; if you rely on both,"
-            f" all deltas add up, which leaves {confidence(*deltas, own.delta_fpr, own.delta_fnr)}.",
+            f" {confidence(*deltas)}. So the threshold that you choose, even after looking, is certified. For"
+            " that they are a little higher than those of a threshold that a rule fixed beforehand.",
+            "The promise at the top has deltas of its own. If you rely on both, on it and on a threshold"
+            f" chosen here, all of them add up, which leaves {left}.",
         ),
+        ceilings=(asked.max_fpr or _USUAL, asked.max_fnr or _USUAL),
     )
 
 
@@ -122,7 +127,8 @@ def _bound(rate: float) -> str:
 def script_data(explorer: Explorer, window: Window, start: float | None = None) -> str:
     """Return what the script of a page needs, as JSON: all that `Curve.at` would give, step by step.
 
-    It may stand within an element `script`. Infinite scores are the texts "inf" and "-inf".
+    It begins at a threshold, by default where both bounds are alike. It may stand within an element
+    `script`; infinite scores are the texts "inf" and "-inf".
     """
     curve = explorer.curve
     places, fpr, fnr = curve.steps()
@@ -132,10 +138,8 @@ def script_data(explorer: Explorer, window: Window, start: float | None = None) 
             curve.at(place).rule.anomaly_from if rate < 1.0 else place
             for place, rate in _least(places, fpr, fnr)
         ]
-    worst = np.maximum(fpr, fnr)
-    first = int(np.lexsort((fpr + fnr, worst))[0])
-    if start is not None and abs(start) < inf:
-        first = min(int(np.searchsorted(places, start)), places.size - 1)
+    if start is None or abs(start) == inf or rules is not None:
+        start = float(places[np.lexsort((fpr + fnr, np.maximum(fpr, fnr)))[0]])
     mark, texts = _texts(curve, places, fpr, fnr)
     data = {
         "normal": _side(curve.normal),
@@ -145,7 +149,8 @@ def script_data(explorer: Explorer, window: Window, start: float | None = None) 
         "mark": mark,
         "texts": texts,
         "window": [window.low, window.high],
-        "start": first,
+        "start": start,
+        "ceilings": explorer.ceilings,
     }
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 

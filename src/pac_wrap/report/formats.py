@@ -88,7 +88,7 @@ def page(template: str, script: str = "", **content: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Pictures:
     """The pictures of a page: both classes with the rule, and the curve with what its script needs."""
 
     scores: Histogram
@@ -100,7 +100,7 @@ class Shown:
     prevalence: str
 
 
-def _shown(report: Report, explorer: Explorer | None) -> Shown | None:
+def _shown(report: Report, explorer: Explorer | None) -> Pictures | None:
     normal, anomalous, rule = report.normal, report.anomalous, report.certificate.rule
     if normal is None or anomalous is None:
         return None
@@ -108,7 +108,7 @@ def _shown(report: Report, explorer: Explorer | None) -> Shown | None:
     shares = report.shares or (_RARE, _RARE)
     prevalence = "-".join(f"{share:.4g}" for share in dict.fromkeys(shares))
     scores, tails = histograms(window, normal, anomalous)
-    return Shown(
+    return Pictures(
         scores=scores,
         flags=flags(window, rule),
         undecided=undecided(window, rule),

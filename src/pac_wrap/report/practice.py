@@ -50,19 +50,18 @@ def practice_of(report: Report) -> Practice:
     >>> [(row.name, row.words) for row in found.rows[:2]]
     [('Alarms', '9.23 to 59.5'), ('of which right', '9.23 to 10')]
     """
-    shares = report.shares
+    certificate, shares = report.certificate, report.shares
     if shares is None:
-        return Practice(
-            "State how frequent anomalies are (prevalence), and this page counts alarms and misses."
-        )
-    certificate, told = report.certificate, _told(*shares)
-    known = (
-        "" if report.prevalence is not None else ", as in the calibration table (else state your prevalence)"
-    )
+        alone = _without(certificate, 0.0, f"Of {PER:,} future normal points")
+        return Practice(" ".join(filter(None, (alone, "Other numbers need a prevalence; state yours."))))
+    told, known = _told(*shares), ", as in the calibration table (else state your prevalence)"
+    if report.prevalence is not None:
+        known = ""
     try:
         work, precision = certificate.workload(shares, PER), certificate.precision(shares)
     except InputError as error:
-        return Practice(_without(certificate, shares, told, known) or f"Not counted: {error}.")
+        among = f"Of {PER:,} future points, if {told} are anomalous{known}"
+        return Practice(_without(certificate, shares[0], among) or f"Not counted: {error}.")
     return Practice(
         f"Of {PER:,} future points, if {told} are anomalous{known}: on average, and all of it with confidence"
         f" {floored(work.confidence)}.",
@@ -89,16 +88,15 @@ def _rows(work: Workload) -> tuple[WorkRow, ...]:
     )
 
 
-def _without(certificate: Certificate, shares: tuple[float, float], told: str, known: str) -> str | None:
+def _without(certificate: Certificate, share: float, among: str) -> str | None:
     """Return what the ceiling of the FPR alone says."""
     kept = certificate.certified
     if kept is None or kept.max_fpr is None or not certificate.overlap.proved or certificate.empty:
         return None
     # in decimals, so that 1,000 times .98 times .05 is 49 and no more
-    false = PER * (1 - Decimal(repr(shares[0]))) * Decimal(repr(kept.max_fpr))
+    false = PER * (1 - Decimal(repr(share))) * Decimal(repr(kept.max_fpr))
     return (
-        f"Of {PER:,} future points, if {told} are anomalous{known}, at most"
-        f" {rounded_up(float(false), digits=3)} are false alarms: on average, with confidence"
+        f"{among}, at most {rounded_up(float(false), digits=3)} are false alarms: on average, with confidence"
         f" {confidence(kept.delta_fpr)}. How many anomalies are caught is not promised."
     )
 

@@ -20,7 +20,12 @@ from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.labels.plan import TOLERATED, plan
 from pac_wrap.method.metrics import Metrics, exceeded
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.report.subject import error_rates
 
+_PROVES_NOTHING = (
+    "This proves nothing: these are the very scores that the certificate was made from. Measure on labelled"
+    " points that were not used to calibrate."
+)
 BLOCKS = " ▁▂▃▄▅▆▇█"
 _FULL = len(BLOCKS) - 1
 # a cell of rich's drawings, and how far it reaches below the line that its letters stand on
@@ -56,8 +61,11 @@ def show_promises(labels: int, delta: float) -> RenderableType:
     return table
 
 
-def show_evaluation(certificate: Certificate, metrics: Metrics) -> RenderableType:
-    """Return the measured rates with their intervals next to the promised ceilings."""
+def show_evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool = False) -> RenderableType:
+    """Return the measured rates with their intervals next to the promised ceilings.
+
+    Where the points are those that calibrated, it is said that this proves nothing.
+    """
     title = "measured, with exact 95 % intervals"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("", "max", "measured", "errors", "verdict"):
@@ -65,9 +73,10 @@ def show_evaluation(certificate: Certificate, metrics: Metrics) -> RenderableTyp
             name, justify="left" if name in ("", "verdict") else "right", no_wrap=name != "verdict"
         )
     over = exceeded(metrics, certificate.certified)
-    ceilings = ceilings_of(certificate)
-    for name, rate, promised in (("FPR", metrics.fpr, ceilings[0]), ("FNR", metrics.fnr, ceilings[1])):
-        kept = "nothing promised"
+    for side in error_rates(certificate, metrics):
+        name, rate, promised = side.name, side.measured, side.certified if side.kept else None
+        assert rate is not None
+        kept = "no promise"
         if promised is not None:
             within = "within" if rate.n and rate.value <= promised else "above, not significantly"
             within = within if rate.n else "no points"
@@ -80,7 +89,7 @@ def show_evaluation(certificate: Certificate, metrics: Metrics) -> RenderableTyp
         ("  anomalous", metrics.abstained_anomalous),
     ):
         table.add_row(name, "", str(rate), f"{rate.count:,} of {rate.n:,}", "")
-    return table
+    return Group(table, _PROVES_NOTHING) if calibrated else table
 
 
 def show_comparison(contenders: list[Contender], guarantee: Guarantee) -> RenderableType:

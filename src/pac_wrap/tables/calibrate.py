@@ -22,7 +22,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.passes import PassTask
 from pac_wrap.ranks.precision import is_narrower, rounded, rounding_edge
-from pac_wrap.ranks.search import Bounds, RankSearch
+from pac_wrap.ranks.search import Bounds, RankSearch, Survey, survey
 from pac_wrap.tables.arrow_stream import gathered
 from pac_wrap.tables.columns import FALSE, TRUE, changed, no_rows, require_column, require_two, spellings
 from pac_wrap.tables.sql import between, label_sql, one_of, quote_name, quote_text
@@ -49,6 +49,7 @@ class LabelledScores:
         score_type: ScoreType | None = None,
         kind: str | None = None,
         on_missing: OnMissing = "stop",
+        value: str | None = None,
     ) -> None:
         require_two(score, label)
         table.require_numbers(score)
@@ -62,12 +63,19 @@ class LabelledScores:
         if kind is not None:
             require_column(kind, table.columns)
             self._kind = f"nullif(CAST({quote_name(kind)} AS VARCHAR), '')"
+        if value is not None:  # any expression that is to be kept with each row
+            self._kind = value
         if table.reader != "read_parquet":
             columns = f"{self._number} AS score, {self._mark} AS mark, {self._kind} AS kind"
-            rows = table.rows(f"CREATE TABLE labelled AS SELECT {columns} FROM source")
+            rows = table.rows(f"CREATE OR REPLACE TABLE labelled AS SELECT {columns} FROM source")
             table.expect(rows[0][0])
             self._number, self._mark, self._kind, self._relation = "score", "mark", "kind", "labelled"
         self._ends: tuple[float, float] | None = None
+
+    @property
+    def columns(self) -> tuple[str, str, str, str]:
+        """The expressions for score, mark and kind of a row, and what they are taken from."""
+        return self._number, self._mark, self._kind, self._relation
 
     def __call__(self, task: PassTask) -> Any:
         """Return the sum of what the task returns for all batches."""
@@ -90,7 +98,7 @@ class LabelledScores:
                 part = task(*kernels().divide(scores, marks.view(bool)))
                 total = part if total is None else total + part
         if not sound:
-            self._refuse()
+            self.refuse()
         if self.missing:  # or are they texts that are no numbers?
             self._table.check_scores(self._score, "abstain")
         if total is None and not isinstance(task, RankSearch):
@@ -146,7 +154,7 @@ class LabelledScores:
         """Refuse labels that a pass over the data has shown to be wrong."""
         self._table.anomalous_sql(self._label, self._anomaly_label)
 
-    def _refuse(self) -> None:
+    def refuse(self) -> None:
         """Say what is wrong with a score or a label that a pass has met."""
         self._table.check_scores(self._score, self._on_missing)
         self.check_labels()
@@ -222,6 +230,15 @@ def _of_files(
         [fspath(file) for file in listed], [score], label, passes=True, delimiter=check_delimiter(delimiter)
     ) as table:
         return calibrate_table(table, request, score=score, label=label)
+
+
+def are_calibration(
+    table: Table, certificate: Certificate, *, score: str, label: str, anomaly_label: str | None
+) -> bool:
+    """Return whether two columns of a table are the very scores that a certificate was made from."""
+    kind = certificate.score_type
+    found: Survey = LabelledScores(table, score, label, anomaly_label, kind)(survey)
+    return found.digests == (certificate.normal.digest, certificate.anomalous.digest)
 
 
 def calibrate_table(

@@ -18,6 +18,8 @@ from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
 
 _LONGEST_CELL: Final = 60
+# so alike are a word and the same with a letter missing, see `difflib`
+_SLIP: Final = 0.85
 # a number in lower case and without the blanks around it, for engines that take more texts for numbers
 NUMBER: Final = "[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)"
 BLANKS: Final = " \t\n\v\f\r"
@@ -26,10 +28,28 @@ BLANKS: Final = " \t\n\v\f\r"
 def require_column(column: str, columns: list[str]) -> None:
     """Refuse a table without this column; the nearest name is suggested."""
     if column not in columns:
-        lowered = {name.lower(): name for name in columns}
-        near = get_close_matches(column.lower(), lowered, 1)
-        hint = f"did you mean {quoted(lowered[near[0]])}? " if near else ""
+        near = _nearest(column.lower(), columns)
+        hint = f"did you mean {quoted(near)}? " if near else ""
         raise InputError(f"there is no column {quoted(column)}; {hint}the columns are {listed(columns)}")
+
+
+def _nearest(wanted: str, columns: list[str]) -> str | None:
+    """Return the column that is likely meant: a slip of the keys, one that has the word in it, one alike.
+
+    >>> _nearest("score", ["id", "raw_score", "anomaly_score"])
+    'anomaly_score'
+    """
+    lowered = {name.lower(): name for name in columns}
+    within = [name for name in lowered if len(wanted) > 2 and wanted in name]
+    # that of a detector rather than what went into it
+    within.sort(key=lambda name: not re.search("anomal|outlier", name))
+    near = (
+        get_close_matches(wanted, lowered, 1, _SLIP)
+        or within
+        or get_close_matches(wanted, lowered, 1)
+        or [""]
+    )
+    return lowered.get(near[0])
 
 
 def require_two(score: object, label: object) -> None:

@@ -26,6 +26,8 @@ _KINDS: Final = {
 }
 # bytes that a thread reads at once; left alone, DuckDB takes sixteen of the longest lines
 _BUFFER: Final = 4 * LONGEST
+# columns whose cells are looked at in one go
+_AT_ONCE: Final = 8
 # most columns in one query
 _TOGETHER: Final = 500
 # told of CRLF, DuckDB 2.0 reads no rows at all; left alone, it reads them right
@@ -94,11 +96,13 @@ def typed_query(
     connection: duckdb.DuckDBPyConnection,
     texts: str,
     quoted: dict[str, str],
-    scores: Sequence[str],
+    wanted: Sequence[str],
     source: str | None,
     sample: int | None = None,
 ) -> str:
-    """Return what holds all columns with types: scores are doubles, others numbers if each cell is one.
+    """Return what holds all columns with types: numbers, where each cell is one.
+
+    The first wanted column is that of scores, which are doubles; other wanted ones stay texts.
 
     With a sample, those of the first rows decide, and the query fails with MISFIT at a later cell that is
     spelled otherwise: to look at every cell beforehand would take as long as to copy them. A score that is no
@@ -107,30 +111,39 @@ def typed_query(
     looked_at = texts if sample is None else f"SELECT * FROM ({texts}) LIMIT {sample}"
     kinds = dict.fromkeys(quoted, "VARCHAR")
     for kind, spelling in reversed(_KINDS.items()):
-        left = [name for name in quoted if name not in scores]
+        left = [name for name in quoted if name not in wanted]
         for start in range(0, len(left), _TOGETHER):
             some = left[start : start + _TOGETHER]
             tests = ", ".join(f"bool_and(regexp_full_match({quoted[name]}, '{spelling}'))" for name in some)
             (found,) = connection.execute(f"SELECT {tests} FROM ({looked_at})").fetchall()
             kinds |= {name: kind for name, fits in zip(some, found, strict=True) if fits}
-    shown = [
-        f"{_cast(quoted[name], kind, name in scores, sample)} AS {quoted[name]}"
-        for name, kind in kinds.items()
-    ]
-    shown += [] if source is None else [quote_name(source)]
-    return f"(SELECT {', '.join(shown)} FROM ({texts}))"
+    shown = {name: text for name, text in quoted.items() if kinds[name] == "VARCHAR"}
+    shown |= {name: _score(quoted[name]) for name in wanted[:1] if name in quoted}
+    numbers = [(name, quoted[name], kind) for name, kind in kinds.items() if kind != "VARCHAR"]
+    for start in range(0, len(numbers), _AT_ONCE):
+        group = numbers[start : start + _AT_ONCE]
+        shown |= {name: f"TRY_CAST({text} AS {kind})" for name, text, kind in group}
+        if sample is not None:  # where one of a row's cells does not fit, the first of them fails
+            name = group[0][0]
+            shown[name] = f"CASE WHEN {_fit(group)} THEN {shown[name]} ELSE error('{MISFIT}') END"
+    listed = [f"{shown[name]} AS {text}" for name, text in quoted.items()]
+    listed += [] if source is None else [quote_name(source)]
+    return f"(SELECT {', '.join(listed)} FROM ({texts}))"
 
 
-def _cast(text: str, kind: str, score: bool, sample: int | None) -> str:
-    if score:
-        number = number_sql(text)
-        return f"CASE WHEN {text} IS NULL OR {number} IS NOT NULL THEN {number} ELSE error('{MISFIT}') END"
-    if kind == "VARCHAR":
-        return text
-    if sample is None:
-        return f"CAST({text} AS {kind})"
-    fits = f"{text} IS NULL OR regexp_full_match({text}, '{_KINDS[kind]}')"
-    return f"CASE WHEN {fits} THEN CAST({text} AS {kind}) ELSE error('{MISFIT}') END"
+def _fit(numbers: Sequence[tuple[str, str, str]]) -> str:
+    """Return the condition that cells of a row are spelled as numbers; one look at all is faster."""
+    cells = ", '|', ".join(text for _, text, _ in numbers)
+    spelling = "[|]".join(f"({_KINDS[kind]})?" for _, _, kind in numbers)
+    return f"regexp_full_match(concat({cells}), '{spelling}')"
+
+
+def _score(text: str) -> str:
+    # most scores start with a digit or a sign, and comparing beginnings is fast
+    usual = f"{text} < ':' AND {text} NOT BETWEEN '+-' AND '+.' AND NOT contains({text}, '_')"
+    cast = f"coalesce(TRY_CAST({text} AS DOUBLE), error('{MISFIT}'))"
+    rest = f"WHEN {number_sql(text)} IS NOT NULL THEN {number_sql(text)} ELSE error('{MISFIT}')"
+    return f"CASE WHEN {text} IS NULL THEN NULL WHEN {usual} THEN {cast} {rest} END"
 
 
 def quoted_names(names: Sequence[str]) -> dict[str, str]:

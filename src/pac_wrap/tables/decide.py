@@ -30,7 +30,7 @@ from pac_wrap.tables.sql import (
 )
 from pac_wrap.tables.table import Table
 
-_ADDED: Final = ("verdict", "prediction_set")
+ADDED: Final = ("verdict", "prediction_set")
 _WRITERS: Final = {
     ".parquet": "FORMAT parquet",
     ".csv": "FORMAT csv, HEADER",
@@ -78,7 +78,7 @@ def decide_table(
     `options` are those of COPY. An OSError says why the file cannot be written.
     """
     table.require_numbers(score)
-    refuse_added(table.columns, _ADDED)
+    refuse_added(table.columns, ADDED)
     refuse_undecidable(table, certificate, score)
     if table.reader == "read_csv":
         return _decide_csv(table, certificate, score, target, options, on_missing)
@@ -137,15 +137,19 @@ def copy_with(
     target: Path,
     options: str,
     rows: int,
+    joined: str = "",
 ) -> None:
-    """Write all columns, and those that answer the score, to a file; another number of rows is an error."""
+    """Write all columns, and those that answer the score, to a file; another number of rows is an error.
+
+    `joined` may join each row with what the answers need.
+    """
     # here the score alone is written otherwise, and finding the types of all columns takes long
     alike = table.reader == "read_parquet" and not options.startswith("FORMAT json")
     types = table.types if alike else table.all_types()
     columns, compared = _written(types, score, options), Compared.number(score_sql(score, types[score]))
     # without a temporary file beside the target, which others could see and which has other permissions
     query = (
-        f"COPY (SELECT {columns}, {answers(compared)} FROM {table.everything})"
+        f"COPY (SELECT written.{columns}, {answers(compared)} FROM {table.everything} AS written {joined})"
         f" TO {quote_text(str(target))} ({options}, USE_TMP_FILE false)"
     )
     try:

@@ -10,12 +10,12 @@ from pac_wrap.base.arguments import Scores, ScoreType
 from pac_wrap.base.floats import Bits, from_order_keys, order_key, order_keys
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.groups.columns import NO_COUNT, Columns, Counts, Numbers, columns_of
+from pac_wrap.method.groups.rules import rounding_edges
 from pac_wrap.method.promise import Promise
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.memory import RankedInMemory
 from pac_wrap.ranks.plain import hashes
-from pac_wrap.ranks.precision import rounding_edge
 
 _MINUS, _PLUS = (np.uint64(order_key(value)) for value in (-inf, inf))
 _RADIX = 1 << 16
@@ -83,6 +83,11 @@ class Block:
             order = order[np.argsort(part, kind="stable")]
         starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=groups))])
         return cls(keys[order], marks[order], starts)
+
+    @property
+    def scores(self) -> Scores:
+        """The scores themselves."""
+        return from_order_keys(self.keys)
 
     @property
     def digests(self) -> Bits:
@@ -221,12 +226,6 @@ def _before_rounding(rule: Numbers, kind: ScoreType) -> Numbers:
     if kind == "float64":
         return rule
     single = order_keys(rule[0]) == order_keys(rule[1])
-    high = _edges(rule[1], kind)
+    high = rounding_edges(rule[1], kind)
     high[rule[1] == inf] = inf
-    return np.stack([np.where(single, high, _edges(rule[0], kind)), high])
-
-
-def _edges(numbers: Numbers, kind: ScoreType) -> Numbers:
-    different, places = np.unique(order_keys(numbers), return_inverse=True)
-    edges = [rounding_edge(number, kind) for number in from_order_keys(different).tolist()]
-    return np.array(edges, dtype=np.float64)[places.reshape(-1)]
+    return np.stack([np.where(single, high, rounding_edges(rule[0], kind)), high])

@@ -27,9 +27,10 @@ from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.groups.block import Block, calibrated
-from pac_wrap.method.groups.certificate import GroupCertificate, shared
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined
-from pac_wrap.method.groups.values import Coded, Group, coded, shown
+from pac_wrap.method.groups.head import shared
+from pac_wrap.method.groups.values import Coded, Group, GroupColumn, coded, shown
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.ranks.memory import RankedInMemory
@@ -118,7 +119,7 @@ class GroupRequest:
 def calibrate_groups(
     scores: ArrayLike,
     labels: ArrayLike,
-    groups: ArrayLike,
+    groups: GroupColumn,
     guarantee: Guarantee | Request | None = None,
     *,
     overlap: str | Overlap | None = None,
@@ -187,7 +188,7 @@ def calibrate_groups(
 
 
 def checked(
-    scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, anomaly_label: object
+    scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, anomaly_label: object
 ) -> tuple[Scores, NDArray[np.bool_], Coded, ScoreType]:
     """Return scores, marks of anomalies, groups and the type of the scores, if they fit together."""
     check_aligned("scores", scores, "labels", labels)

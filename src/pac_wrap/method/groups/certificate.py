@@ -10,44 +10,28 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import ScoreType, as_array, check_aligned, check_choice, check_same_length
+from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, check_choice, check_same_length
 from pac_wrap.base.codec import plain, typed
 from pac_wrap.base.files import write_whole
 from pac_wrap.base.floats import widened
 from pac_wrap.base.missing import ON_MISSING, OnMissing, abstained_or_stopped, missing_places
-from pac_wrap.base.rounding import shared_together
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.consistency import inconsistencies, version_problems
 from pac_wrap.method.groups.columns import Columns, Numbers
 from pac_wrap.method.groups.file import MOST_BYTES, problems, read, written
 from pac_wrap.method.groups.gaps import Gaps, gaps_of
+from pac_wrap.method.groups.head import Head, shared
 from pac_wrap.method.groups.listing import Certificates, Row, rows_of
-from pac_wrap.method.groups.rules import decided
-from pac_wrap.method.groups.values import Codes, Group, as_group, coded, places_of, text_of
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.provenance import Provenance, Traced
-from pac_wrap.method.sampling import OF_DRAWS, Assumption
+from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
+from pac_wrap.method.groups.rules import decided, exclusions_of
+from pac_wrap.method.groups.values import Codes, Group, GroupColumn, as_group, coded, places_of, text_of
+from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.version import __version__
 
 # the last place of the table of rules: that of groups never seen
 NEVER: Final = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Head(Traced):
-    """What the certificates of all groups share."""
-
-    asked: Guarantee
-    overlap: Overlap
-    together: bool
-    score_type: ScoreType = "float64"
-    pool: Certificate | None = None
-    assumptions: tuple[Assumption, ...] = OF_DRAWS
-    version: str = __version__
-    provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +101,8 @@ class GroupCertificate(Head):
 
     @property
     def empty(self) -> bool:
-        """Whether some group is promised less than was asked for, by itself or as a part of the pool."""
-        return bool((self.columns.empty & ~self.pooled).any())
+        """Whether nothing useful is promised to any group, by itself or as a part of the pool."""
+        return bool((self.columns.empty & ~self.pooled).all())
 
     def place(self, group: object) -> int | None:
         """Return the place of a group, None if it was never seen."""
@@ -126,18 +110,8 @@ class GroupCertificate(Head):
             self._places.update(places_of(self.groups))
         return self._places.get(text_of(as_group(group)))
 
-    def places(self, groups: ArrayLike) -> Codes:
-        """Return the place of the group of each row, -1 for one that was never seen.
-
-        Parameters
-        ----------
-        groups : array-like
-            One group per row.
-
-        Returns
-        -------
-        ndarray of int
-        """
+    def places(self, groups: GroupColumn) -> Codes:
+        """Return the place of the group of each row, -1 for one that was never seen."""
         found = coded(groups)
         places = [self.place(value) for value in found.values]
         table = np.array([NEVER if place is None else place for place in places] or [0], dtype=np.int64)
@@ -153,7 +127,7 @@ class GroupCertificate(Head):
         return np.append(rule, [[-inf], [inf]], axis=1)
 
     def verdicts(
-        self, scores: ArrayLike, groups: ArrayLike, *, on_missing: OnMissing = "abstain"
+        self, scores: ArrayLike, groups: GroupColumn, *, on_missing: OnMissing = "abstain"
     ) -> NDArray[np.int8]:
         """Return the verdict on each score, following the rule of its group.
 
@@ -181,6 +155,39 @@ class GroupCertificate(Head):
         check_choice("on_missing", on_missing, ON_MISSING)
         abstained_or_stopped(missing_places(given), given.size, on_missing)
         return decided(self.rules, widened(given), places)
+
+    def evaluate(
+        self, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, *, anomaly_label: object = 1
+    ) -> GroupMeasured:
+        """Return how the rules do on labelled points that were not used to calibrate, group by group.
+
+        Parameters
+        ----------
+        scores, labels, groups : array-like
+            As in `calibrate_groups`.
+        anomaly_label : object
+            The label that marks an anomaly.
+
+        Returns
+        -------
+        GroupMeasured
+            The rates of each group, and which of them significantly exceed their ceilings.
+        """
+        check_aligned("scores", scores, "labels", labels)
+        verdicts, marks = self.verdicts(scores, groups), as_anomaly_mask(labels, anomaly_label)
+        check_same_length("scores", verdicts.size, "labels", marks.size)
+        counts = tallied(verdicts, marks, self.places(groups), len(self.groups))
+        return measured(self.columns, self.groups, counts)
+
+    @property
+    def exclusions(self) -> Numbers:
+        """What each group's prediction sets follow, as `Certificate.exclusions`; NaN rules nothing out."""
+        own = exclusions_of(self.columns, self.asked, self.score_type)
+        if self.pool is not None:
+            ends = self.pool.exclusions
+            pooled = [np.nan if end is None else end for end in (ends.alarm_from, ends.clear_below)]
+            own = np.where(self.pooled, np.array(pooled)[:, None], own)
+        return np.append(own, [[inf], [-inf]], axis=1)
 
     def rows(self) -> Iterator[Row]:
         """Yield what is to be said of each group, the worst first.
@@ -286,13 +293,3 @@ class GroupCertificate(Head):
         from pac_wrap.report.groups import lines_of_groups
 
         return "\n".join(f"{name:<10} {text}" for name, text in lines_of_groups(self))
-
-
-def shared(asked: Guarantee, groups: int) -> Guarantee:
-    """Return what each of so many groups is asked for so that all keep it together: eq. (53).
-
-    >>> round(shared(Guarantee(), 20).delta_fpr, 6)
-    0.002561
-    """
-    deltas = (shared_together(delta, groups) for delta in (asked.delta_fpr, asked.delta_fnr))
-    return Guarantee(asked.max_fpr, asked.max_fnr, *deltas)

@@ -164,6 +164,7 @@ def calibrate_kinds(
         strategy = Abstain() if overlap is None else as_strategy(overlap)
     scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
     names = (None if None in side else tuple(str(name) for name in side) for side in scores)
+    _refuse_empty(*scores)
     return KindRequest.of(asked, strategy, *names).certify(_pairs(*scores))
 
 
@@ -172,8 +173,16 @@ def recalibrate_kinds(
 ) -> KindCertificate:
     """Return what a certificate's request makes of scores by kind."""
     scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
-    request = KindRequest.again(certificate, *scores)
-    return request.certify(_pairs(*scores))
+    _refuse_empty(*scores)
+    return KindRequest.again(certificate, *scores).certify(_pairs(*scores))
+
+
+def _refuse_empty(low: dict[str | None, NDArray[Any]], high: dict[str | None, NDArray[Any]]) -> None:
+    """Refuse a part without scores in each class: a certificate of those two would rest on nothing."""
+    none = [[name for name, scores in side.items() if not scores.size] for side in (low, high)]
+    if all(none):
+        names = ("" if one[0] is None else f" {quoted(one[0])}" for one in none)
+        raise InputError("normal{} and anomalous{} are both empty; pass scores of one of them".format(*names))
 
 
 def _pairs(low: dict[str | None, NDArray[Any]], high: dict[str | None, NDArray[Any]]) -> Pair:
