@@ -29,6 +29,7 @@ SURFACE = [
     "Error",
     "Evidence",
     "Given",
+    "GroupMonitor",
     "Guarantee",
     "Hold",
     "InputError",

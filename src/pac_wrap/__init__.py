@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.verify import Verification as Verification
     from pac_wrap.method.verify import verify as verify
     from pac_wrap.method.watch.alarm import Alarm as Alarm
+    from pac_wrap.method.watch.by_group import GroupMonitor as GroupMonitor
     from pac_wrap.method.watch.monitor import Monitor as Monitor
     from pac_wrap.method.watch.recalibrate import recalibrate as recalibrate
     from pac_wrap.method.watch.wealth import confidence_sequence as confidence_sequence
@@ -126,6 +127,7 @@ _HOME = {
     "method.thresholds": "Evidence Regime Thresholds",
     "method.verify": "Verification verify",
     "method.watch.alarm": "Alarm",
+    "method.watch.by_group": "GroupMonitor",
     "method.watch.monitor": "Monitor",
     "method.watch.recalibrate": "recalibrate",
     "method.lineage": "Lineage",

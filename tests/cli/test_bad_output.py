@@ -97,7 +97,7 @@ def test_a_verdict_column_that_is_already_there(name: str, suffix: str, tmp_path
 
 def test_standard_output_that_nobody_reads_on_is_no_error(tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet", "SELECT i + 0.5 AS score FROM range(200000) t(i)")
-    pipe = f"'{SCRIPT}' decide '{CERTIFICATE}' '{path}' --score score | head -n 1"
+    pipe = f"'{SCRIPT}' decide '{CERTIFICATE}' '{path}' --score score --quiet | head -n 1"
     done = subprocess.run(["sh", "-c", pipe], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""

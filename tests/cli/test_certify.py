@@ -282,7 +282,7 @@ def test_a_report_leaves_the_certificate_as_it_is_and_reads_the_scores_once(
 
 def test_a_report_needs_no_matplotlib(tmp_path: Path) -> None:
     report = tmp_path / "report.html"
-    words = ["calibrate", *map(str, LABELLED), "--report", str(report), "--prevalence", "0.01-0.02"]
+    words = ["calibrate", "-q", *map(str, LABELLED), "--report", str(report), "--prevalence", "0.01-0.02"]
     hidden = "import sys; sys.modules['matplotlib'] = None; from pac_wrap.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", hidden, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0

@@ -42,7 +42,7 @@ def test_bad_arguments_give_exit_code_2_and_no_traceback(arguments: list[str], w
 def test_a_real_command_ends_alike() -> None:
     done = command("plan", "--max-fpr", "5")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("pac-wrap: max_fpr must lie strictly between 0 and 1, got 5.0")
+    assert done.err.startswith("pac-wrap: --max-fpr must lie strictly between 0 and 1, got 5.0")
 
 
 def test_version_and_help() -> None:
@@ -63,7 +63,7 @@ def test_main_runs_the_app(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     monkeypatch.setattr(sys, "argv", ["pac-wrap", "plan", "--max-fpr", "2"])
     with pytest.raises(SystemExit, match="2"):
         main()
-    assert capsys.readouterr().err.startswith("pac-wrap: max_fpr")
+    assert capsys.readouterr().err.startswith("pac-wrap: --max-fpr")
 
 
 @pytest.mark.parametrize("with_debug", [[], ["--debug"]])

@@ -19,6 +19,9 @@ from pac_wrap.tables.groups import calibrate_groups_table, decide_groups_table, 
 from pac_wrap.tables.table import open_found, open_table
 from support.postgres import server
 
+# groups with too few labels are what many of these are about
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
+
 HOSTILE = [
     "plain",
     "it's",

@@ -148,9 +148,7 @@ def calibrate(
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine)
-    check_by_group(
-        group, together or pool, kind or time or report or (engine if engine != "duckdb" else None)
-    )
+    check_by_group(group, together or pool, (kind, time, report), engine)
     if master is not None and engine == "duckdb":
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
     if report is not None:

@@ -139,7 +139,7 @@ def monitor(
     loaded = Certificate.load(certificate)
     watched = Monitor(loaded, None if curve is None else Curve.load(curve), alpha)
     separator = check_delimiter(delimiter)
-    inputs = [*tables, certificate, *([] if curve is None else [curve])]
+    inputs: list[str | Path] = [*tables, certificate, *([] if curve is None else [curve])]
     keep_apart(inputs, state, output, page)
     if late and label is None:
         raise InputError("--late is for labels that come later; name their column with --label")

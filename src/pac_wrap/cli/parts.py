@@ -24,16 +24,16 @@ Pool = Annotated[
     bool,
     typer.Option(
         "--pool",
-        help="With --group: those with too few labels follow one rule, a promise about their mixture.",
+        help="With --group: those with too few labels follow one rule, promised for their mixture.",
     ),
 ]
 
 
-def check_by_group(group: str | None, options: bool, other: object) -> None:
+def check_by_group(group: str | None, options: bool, others: tuple[object, ...], engine: str) -> None:
     """Refuse options that mean nothing without --group, or that do not go with it."""
     if group is None and options:
         raise InputError("--together and --pool are for groups; name their column with --group")
-    if group is not None and other is not None:
+    if group is not None and (any(one is not None for one in others) or engine != "duckdb"):
         raise InputError(
             "--group goes with neither --kind nor --time nor --report nor another --engine; leave them out"
         )

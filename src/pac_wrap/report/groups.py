@@ -107,6 +107,20 @@ def verdict_of(row: Row, asked: Guarantee) -> str:
     return rule if row.certified == asked else f"{row.certified}; {rule}"
 
 
+def diagnosis_of_groups(certificate: GroupCertificate) -> tuple[str, ...]:
+    """Return sentences that say which groups are promised nothing, and why."""
+    columns, own = certificate.columns, ~certificate.pooled
+    found = []
+    for which, why in (
+        (columns.vacuous & own, "too few labels"),
+        (columns.empty & ~columns.vacuous, "no single threshold that can be certified"),
+    ):
+        if count := int(np.count_nonzero(which)):
+            first = shown(certificate.groups[int(np.argmax(which))])
+            found.append(f"{count:,} of {columns.size:,} groups, such as {first}, have {why}")
+    return tuple(found)
+
+
 def _counted(certificate: GroupCertificate) -> Iterator[str]:
     columns, pooled = certificate.columns, int(np.count_nonzero(certificate.pooled))
     few = int(np.count_nonzero(columns.vacuous))

@@ -50,6 +50,9 @@ def _not_upside_down() -> None:
 def test_each_group_gets_what_calibrate_gives(
     rows: list[tuple[float, bool, str]], overlap: object, kind: type
 ) -> None:
+
+# groups with too few labels are what many of these are about
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
     with np.errstate(over="ignore", under="ignore"):
         scores = np.array([row[0] for row in rows]).astype(kind)
     labels, groups = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])

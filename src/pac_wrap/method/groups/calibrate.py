@@ -23,7 +23,7 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import from_order_keys
 from pac_wrap.base.missing import frames_inside
-from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.groups.block import Block, calibrated
@@ -167,6 +167,8 @@ def calibrate_groups(
     -----
     UpsideDownWarning
         If anomalies score significantly lower than normal points in some group.
+    VacuousWarning
+        If nothing useful is promised to some groups: too few labels, or no threshold.
 
     Examples
     --------
@@ -184,7 +186,10 @@ def calibrate_groups(
     asked = GroupRequest(request, together, pool)
     values, mask, found, kind = checked(scores, labels, groups, request.anomaly_label)
     block = Block.of(values, mask, found.codes, len(found.values))
-    return asked.certify([block], found.values, kind)
+    certificate = asked.certify([block], found.values, kind)
+    if texts := certificate.diagnosis:
+        warnings.warn("; ".join(texts), VacuousWarning, stacklevel=frames_inside() + 1)
+    return certificate
 
 
 def checked(

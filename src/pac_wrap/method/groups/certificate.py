@@ -25,9 +25,9 @@ from pac_wrap.method.groups.gaps import Gaps, gaps_of
 from pac_wrap.method.groups.head import Head, shared
 from pac_wrap.method.groups.listing import Certificates, Row, rows_of
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
-from pac_wrap.method.groups.rules import decided, exclusions_of
+from pac_wrap.method.groups.rules import decided, exclusions_of, sets_of
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, as_group, coded, places_of, text_of
-from pac_wrap.method.sampling import OF_DRAWS
+from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS
 from pac_wrap.method.strategies.abstain import Abstain
 
 # the last place of the table of rules: that of groups never seen
@@ -156,6 +156,21 @@ class GroupCertificate(Head):
         abstained_or_stopped(missing_places(given), given.size, on_missing)
         return decided(self.rules, widened(given), places)
 
+    def prediction_sets(self, scores: ArrayLike, groups: GroupColumn) -> NDArray[np.bool_]:
+        """Return which labels each score leaves possible, by the certificate of its group: eq. (11).
+
+        Parameters
+        ----------
+        scores, groups : array-like
+            As for `verdicts`.
+
+        Returns
+        -------
+        ndarray of bool, shape (n, 2)
+            Is label 0, is label 1 still possible?
+        """
+        return sets_of(self.exclusions, widened(as_array(scores, "scores")), self.places(groups))
+
     def evaluate(
         self, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, *, anomaly_label: object = 1
     ) -> GroupMeasured:
@@ -251,7 +266,7 @@ class GroupCertificate(Head):
 
     def _problems(self) -> Iterator[str]:
         yield from version_problems(self.version)
-        if self.assumptions != OF_DRAWS:
+        if self.assumptions not in (OF_DRAWS, OF_SUBJECTS):
             yield "these are not the assumptions of draws"
         yield from problems(self.columns, self.groups, self.request, self.score_type)
         if self.pool is None:
@@ -288,6 +303,13 @@ class GroupCertificate(Head):
         """
         with open(path, "rb") as file:
             return cls.from_json(file.read(MOST_BYTES + 1))
+
+    @property
+    def diagnosis(self) -> tuple[str, ...]:
+        """Sentences that say which groups are promised nothing, and why."""
+        from pac_wrap.report.groups import diagnosis_of_groups
+
+        return diagnosis_of_groups(self)
 
     def __str__(self) -> str:
         from pac_wrap.report.groups import lines_of_groups
