@@ -17,6 +17,7 @@ NAMES = (
     "classes",
     "curve",
     "raising",
+    "watch",
     "files",
     "spark",
     "dask",

@@ -1,20 +1,27 @@
-"""What a file that a command is given may hold: a certificate, one of kinds, or a curve."""
+"""Files of certificates, of kinds, of groups and of curves: what one may hold, and writing one."""
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pac_wrap.cli.process import say
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
+    from pac_wrap.report.subject import Origin
 
 # the format stands in the first line of a file
 _START = 200
 
 
-def any_of(path: Path) -> "Certificate | KindCertificate | Curve":
+def any_of(path: Path) -> "Certificate | KindCertificate | GroupCertificate | Curve":
     """Return what a file holds; what is none of them is refused as a certificate."""
     from pac_wrap.base.codec import MOST_BYTES
     from pac_wrap.method.certificate import Certificate
@@ -24,30 +31,73 @@ def any_of(path: Path) -> "Certificate | KindCertificate | Curve":
 
     with path.open("rb") as file:
         text = file.read(MOST_BYTES + 1)
+        if b'"pac-wrap groups"' in text[:_START]:
+            from pac_wrap.method.groups.certificate import GroupCertificate
+            from pac_wrap.method.groups.file import MOST_BYTES as MOST_OF_GROUPS
+
+            return GroupCertificate.from_json(text + file.read(MOST_OF_GROUPS + 1 - len(text)))
     if OF_KINDS.encode() in text[:_START]:
         return KindCertificate.from_json(text)
     return Curve.from_json(text) if FORMAT.encode() in text[:_START] else Certificate.from_json(text)
 
 
-def columns_of(loaded: object, score: str, kind: str | None) -> list[str]:
-    """Return the columns of scores and kinds that a certificate needs."""
+def columns_of(loaded: object, score: str, kind: str | None, group: str | None = None) -> list[str]:
+    """Return the columns of scores, and of kinds or groups, that a certificate needs."""
+    from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
 
-    if isinstance(loaded, KindCertificate) is (kind is None):
-        raise InputError(
-            "the certificate promises by kind; name the column of kinds with --kind"
-            if kind is None
-            else "--kind is for certificates that were made with it; leave it out"
-        )
-    return [score] if kind is None else [score, kind]
+    for given, of, option, noun in (
+        (kind, KindCertificate, "--kind", "kind"),
+        (group, GroupCertificate, "--group", "group"),
+    ):
+        if isinstance(loaded, of) is (given is None):
+            raise InputError(
+                f"the certificate promises by {noun}; name the column of {noun}s with {option}"
+                if given is None
+                else f"{option} is for certificates that were made with it; leave it out"
+            )
+    return [score, *(column for column in (kind, group) if column is not None)]
 
 
-def deciding(path: Path) -> "Certificate":
+def deciding(path: Path, group: str | None = None) -> "Certificate | GroupCertificate":
     """Return the certificate whose rule decides; of a certificate of kinds, that of those that bind."""
     from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
 
     loaded = any_of(path)
     if isinstance(loaded, KindCertificate):
-        return loaded.binding
-    return loaded if isinstance(loaded, Certificate) else Certificate.load(path)
+        loaded = loaded.binding
+    columns_of(loaded, "", None, group)
+    return loaded if isinstance(loaded, (Certificate, GroupCertificate)) else Certificate.load(path)
+
+
+def write_certified(
+    certificate: "Certificate",
+    classes: "Sequence[NDArray[Any]] | None",
+    origin: "Origin",
+    output: Path | None,
+    report: Path | None,
+    shares: tuple[float, float] | None,
+    *,
+    quiet: bool,
+) -> None:
+    """Write a certificate and the report of it and the scores of both classes, all or none, and say so."""
+    from pac_wrap.base.arguments import as_scores
+    from pac_wrap.base.files import whole_file, write_text
+    from pac_wrap.report.formats import render_report
+    from pac_wrap.report.subject import Report
+
+    texts = {} if output is None else {output: certificate.to_json()}
+    if report is not None and classes is not None:
+        normal, anomalous = map(as_scores, classes)
+        texts[report] = render_report(
+            Report(certificate, normal, anomalous, origin, prevalence=shares), report
+        )
+    with ExitStack() as files:
+        for path, text in texts.items():
+            write_text(files.enter_context(whole_file(path)), text)
+    if not quiet and texts:
+        normal_rows, others = certificate.normal.n, certificate.anomalous.n
+        counts = f"{normal_rows + others:,} rows: {normal_rows:,} normal, {others:,} anomalous"
+        say(f"{counts} -> {', '.join(map(str, texts))}")

@@ -1,12 +1,12 @@
 """pac-wrap demo, calibrate and compare: the way to a certificate."""
 
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pac_wrap.cli.certificates import write_certified
 from pac_wrap.cli.in_time import Every, HoldOut, Seed, Series, Time, calibrate_in_time, check_in_time
 from pac_wrap.cli.options import (
     NOT_CERTIFIED,
@@ -16,6 +16,7 @@ from pac_wrap.cli.options import (
     DeltaFnr,
     DeltaFpr,
     Form,
+    Group,
     Kind,
     Label,
     MaxFnr,
@@ -31,11 +32,12 @@ from pac_wrap.cli.options import (
     on_cluster,
     shares_in,
 )
-from pac_wrap.cli.process import progress_bar, say
+from pac_wrap.cli.parts import Pool, Together, calibrate_by_group, calibrate_by_kind, check_by_group
+from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from pac_wrap.method.promise import Guarantee
+    pass
 
 
 def demo(
@@ -89,6 +91,9 @@ def calibrate(
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     kind: Kind = None,
+    group: Group = None,
+    together: Together = False,
+    pool: Pool = False,
     time: Time = None,
     series: Series = None,
     every: Every = None,
@@ -130,13 +135,12 @@ def calibrate(
 
     By kind: [bold]... --kind type --max-fnr "card stolen=0.02" --max-fnr "account takeover=0.1"[/bold]
     """
-    from pac_wrap.base.arguments import as_scores
-    from pac_wrap.base.files import whole_file, write_text
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.calibrate import calibrate as calibrate_scores
+    from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.provenance import now
-    from pac_wrap.report.formats import check_suffix, render_report
-    from pac_wrap.report.subject import Origin, Report
+    from pac_wrap.report.formats import check_suffix
+    from pac_wrap.report.subject import Origin
     from pac_wrap.tables.calibrate import LabelledScores, calibrate_table
     from pac_wrap.tables.find import found_files
     from pac_wrap.tables.table import open_found
@@ -144,13 +148,31 @@ def calibrate(
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine)
+    check_by_group(group, together or pool, (kind, time, report), engine)
+    if master is not None and engine == "duckdb":
+        raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
+    if report is not None:
+        check_suffix(report)
+    elif prevalence is not None:
+        raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
+    shares = None if prevalence is None else shares_in(prevalence)
     if kind is not None:
-        if engine != "duckdb" or (report is not None and report.suffix.lower() != ".md"):
-            raise InputError("--kind takes no other --engine, and a --report as .md; leave the option out")
+        if (
+            engine != "duckdb"
+            or shares is not None
+            or (report is not None and report.suffix.lower() != ".md")
+        ):
+            raise InputError(
+                "--kind takes no other --engine, no --prevalence, and a --report as .md; leave the option out"
+            )
         columns = score, label, kind
-        _calibrate_kinds(tables, asked, overlap, columns, anomaly_label, delimiter, output, report)
+        calibrate_by_kind(tables, asked, overlap, columns, anomaly_label, delimiter, output, report)
         return
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
+    if group is not None:
+        by_group = GroupRequest(request, together, pool)
+        calibrate_by_group(tables, by_group, (score, label, group), delimiter, output)
+        return
     if time is not None:
         calibrate_in_time(
             tables,
@@ -162,18 +184,14 @@ def calibrate(
             every=every,
             hold_out=hold_out,
             seed=seed,
+            shares=shares,
+            quiet=quiet,
         )
         return
-    if master is not None and engine == "duckdb":
-        raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
-    if report is not None:
-        check_suffix(report)
-    elif prevalence is not None:
-        raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
-    shares = None if prevalence is None else shares_in(prevalence)
     keep_apart(tables, output, report)
     separator = check_delimiter(delimiter)
-    with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
+    classes = None
+    with progress_bar("calibrating", 4) as progress, found_files(tables) as found, ExitStack() as opened:
         if engine != "duckdb":
             calibrate_files = on_cluster(engine, found.reader)
             certificate = calibrate_files(
@@ -195,68 +213,13 @@ def calibrate(
         if engine == "duckdb":
             certificate = (
                 calibrate_table(table, request, score=score, label=label)
-                if report is None
+                if classes is None
                 else labelled.signed(calibrate_scores(*classes, request))
             )
     certificate = certificate.with_provenance(tables=tuple(tables), date=now())
-    texts = {} if output is None else {output: certificate.to_json()}
-    if report is not None:
-        normal, anomalous = map(as_scores, classes)
-        origin = Origin(tuple(tables), score, label)
-        texts[report] = render_report(
-            Report(certificate, normal, anomalous, origin, prevalence=shares), report
-        )
-    with ExitStack() as files:  # all of them, or none
-        for path, text in texts.items():
-            write_text(files.enter_context(whole_file(path)), text)
-    if not quiet and texts:
-        normal_rows, others = certificate.normal.n, certificate.anomalous.n
-        counts = f"{normal_rows + others:,} rows: {normal_rows:,} normal, {others:,} anomalous"
-        say(f"{counts} -> {', '.join(map(str, texts))}")
+    origin = Origin(tuple(tables), score, label)
+    write_certified(certificate, classes, origin, output, report, shares, quiet=quiet)
     typer.echo(str(certificate.bare))  # whoever made it knows where it comes from
-    if certificate.empty:
-        raise typer.Exit(NOT_CERTIFIED)
-
-
-def _calibrate_kinds(
-    tables: list[str],
-    asked: "Guarantee",
-    overlap: str,
-    columns: tuple[str, str, str],
-    anomaly_label: str | None,
-    delimiter: str | None,
-    output: Path | None,
-    report: Path | None,
-) -> None:
-    """Certify thresholds whose ceilings hold for every kind, as a column names them."""
-    from pac_wrap.base.files import whole_file, write_text
-    from pac_wrap.method.provenance import now
-    from pac_wrap.method.request import as_strategy
-    from pac_wrap.report.kinds import kinds_markdown
-    from pac_wrap.tables.kinds import calibrate_kinds_table
-    from pac_wrap.tables.table import open_table
-    from pac_wrap.tables.text_format import check_delimiter
-
-    keep_apart(tables, output, report)
-    score, label, kind = columns
-    with (
-        progress_bar("reading") as progress,
-        open_table(
-            tables, [score, kind], label, passes=True, delimiter=check_delimiter(delimiter), progress=progress
-        ) as table,
-    ):
-        strategy = as_strategy(overlap.replace("-", "_"))
-        certificate = calibrate_kinds_table(table, asked, strategy, columns, anomaly_label)
-    noted = certificate.binding.with_provenance(
-        score=score, tables=tuple(tables), engine="duckdb", date=now()
-    )
-    certificate = replace(certificate, binding=noted)
-    texts = {output: certificate.to_json(), report: kinds_markdown(certificate)}
-    with ExitStack() as files:  # all of them, or none
-        for path, text in texts.items():
-            if path is not None:
-                write_text(files.enter_context(whole_file(path)), text)
-    typer.echo(str(certificate))
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
 

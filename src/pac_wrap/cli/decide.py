@@ -9,15 +9,17 @@ import typer
 
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.cli.certificates import deciding
-from pac_wrap.cli.options import CertificateFile, Delimiter, Quiet, Score, Tables, keep_apart
+from pac_wrap.cli.options import CertificateFile, Delimiter, Group, Quiet, Score, Tables, keep_apart
 from pac_wrap.cli.process import progress_bar, say, standard_output
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
     from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.provenance import Doubt
     from pac_wrap.method.worth.shares import Counted
     from pac_wrap.tables.find import FoundFiles
+    from pac_wrap.tables.table import Table
     from pac_wrap.tables.text_format import ByteReader
 
 Format = Literal["jsonl", "csv", "parquet"]
@@ -28,8 +30,9 @@ _SAME_FORMAT: dict[str, Format] = {"read_csv": "csv", "read_json": "jsonl"}
 class _Job:
     """What is asked for: how a table is decided and where it is written."""
 
-    certificate: "Certificate"
+    certificate: "Certificate | GroupCertificate"
     score: str
+    group: str | None
     output: Path | None
     form: Format | None
     delimiter: str | None
@@ -53,6 +56,7 @@ def decide(
     certificate: CertificateFile,
     tables: Tables,
     score: Score,
+    group: Group = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write: .parquet, .csv, .csv.gz or .jsonl.")
     ] = None,
@@ -92,13 +96,13 @@ def decide(
     from pac_wrap.tables.columns import refuse_added
     from pac_wrap.tables.text_format import check_delimiter, standard_input
 
-    loaded, separator = deciding(certificate), check_delimiter(delimiter)
+    loaded, separator = deciding(certificate, group), check_delimiter(delimiter)
     if source_column is not None:
         refuse_added(ADDED, [source_column])
         if not source_column:
             raise InputError("--source-column must be the name of a column, got an empty one")
     doubt = Doubt(loaded.provenance, score)
-    job = _Job(loaded, score, output, form, separator, on_missing, source_column, quiet, doubt)
+    job = _Job(loaded, score, group, output, form, separator, on_missing, source_column, quiet, doubt)
     if output is not None:
         keep_apart([*tables, certificate], output)
     start = b""
@@ -118,7 +122,7 @@ def _decide_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
     from pac_wrap.streams.decide import decide_lines, is_json_line
 
     as_csv = job.form == "csv" or (job.form is None and not is_json_line(start))
-    asked = Asked(job.score, as_csv, job.on_missing, job.source)
+    asked = Asked(job.score, as_csv, job.on_missing, job.source, job.group)
     # the last of all counts so far
     counted = deque([Counted()], maxlen=1)
     try:
@@ -141,7 +145,7 @@ def _decide_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
 def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
     """Write the whole table with its verdicts, or nothing at all."""
     from pac_wrap.base.files import scratch_file, whole_file
-    from pac_wrap.tables.decide import decide_table, output_options
+    from pac_wrap.tables.decide import output_options
     from pac_wrap.tables.find import found_files
     from pac_wrap.tables.table import open_found
 
@@ -159,6 +163,7 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
                 with open_found(
                     found,
                     [job.score],
+                    job.group,
                     whole=True,
                     output=target,
                     source=job.source,
@@ -166,10 +171,21 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
                     progress=progress,
                 ) as table:
                     job.doubt.see(table.first_scores(job.score))
-                    counted = decide_table(table, job.certificate, job.score, target, options, job.on_missing)
+                    counted = _decide_opened(job, table, target, options)
             if output is None:
                 _copy_to(standard_output(), target)
     job.tell_done(counted)
+
+
+def _decide_opened(job: _Job, table: "Table", target: Path, options: str) -> "Counted":
+    from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.tables.decide import decide_table
+    from pac_wrap.tables.groups import decide_groups_table
+
+    if isinstance(job.certificate, GroupCertificate):
+        columns = job.score, job.group or ""
+        return decide_groups_table(table, job.certificate, columns, target, options, job.on_missing)
+    return decide_table(table, job.certificate, job.score, target, options, job.on_missing)
 
 
 def _format(job: _Job, found: "FoundFiles") -> Format:
@@ -203,7 +219,7 @@ def _decide_csv(job: _Job, found: "FoundFiles", target: Path, options: str) -> "
     from pac_wrap.streams.answers import Asked
     from pac_wrap.streams.decide import decide_files
 
-    asked = Asked(job.score, "csv" in options, job.on_missing, job.source)
+    asked = Asked(job.score, "csv" in options, job.on_missing, job.source, job.group)
     packed = "gzip" in options
     with gzip.open(target, "wb", 6) if packed else target.open("wb") as out:
         return decide_files(

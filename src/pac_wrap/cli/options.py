@@ -36,6 +36,10 @@ Delimiter = Annotated[
         help="The delimiter of a CSV, a character or tab; by default found from its header.",
     ),
 ]
+Group = Annotated[
+    str | None,
+    typer.Option("--group", help="The column of groups, such as tenants: each has its own promise."),
+]
 MaxFpr = Annotated[str, typer.Option(help="Ceiling of the false positive rate, or none.")]
 MaxFnr = Annotated[str, typer.Option(help="Ceiling of the false negative rate, or none.")]
 MaxFprs = Annotated[

@@ -5,12 +5,14 @@ from typing import Annotated, Final, Literal
 
 import typer
 
+from pac_wrap.cli.certificates import deciding
 from pac_wrap.cli.options import (
     NOT_CERTIFIED,
     AnomalyLabel,
     Confidence,
     DeltaFnr,
     DeltaFpr,
+    Group,
     MaxFnr,
     MaxFpr,
     OverlapWord,
@@ -18,6 +20,7 @@ from pac_wrap.cli.options import (
     guarantee_of,
     keep_apart,
 )
+from pac_wrap.cli.parts import print_rules
 from pac_wrap.errors import InputError
 
 # answers are a few hundred rows
@@ -29,6 +32,11 @@ def sql(
         Path | None, typer.Argument(help="A certificate, whose rule is printed; none with --calibrate.")
     ] = None,
     score: Score = "score",
+    group: Group = None,
+    join_table: Annotated[
+        str | None,
+        typer.Option(help="For a certificate of groups: print a table of rules of this name, and its join."),
+    ] = None,
     dialect: Annotated[
         Literal["duckdb", "postgres", "spark", "ansi"], typer.Option(help="SQL dialect.")
     ] = "duckdb",
@@ -72,7 +80,7 @@ def sql(
                 "name a certificate, whose rule is printed, or make one with --calibrate and --table, which"
                 " --answers and -o belong to"
             )
-        _print_rule(certificate, score, dialect)
+        _print_rule(certificate, score, dialect, group, join_table)
         return
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.provenance import now
@@ -103,12 +111,22 @@ def sql(
 
 
 def _print_rule(
-    certificate: Path, score: str, dialect: Literal["duckdb", "postgres", "spark", "ansi"]
+    certificate: Path,
+    score: str,
+    dialect: Literal["duckdb", "postgres", "spark", "ansi"],
+    group: str | None,
+    join_table: str | None,
 ) -> None:
-    from pac_wrap.cli.certificates import deciding
+    from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.tables.sql import verdict_sql
 
-    typer.echo(verdict_sql(deciding(certificate).rule, score, dialect))
+    loaded = deciding(certificate, group)
+    if isinstance(loaded, GroupCertificate):
+        print_rules(loaded, score, group or "", dialect, join_table)
+        return
+    if join_table is not None:
+        raise InputError("--join-table is for certificates of groups; leave it out")
+    typer.echo(verdict_sql(loaded.rule, score, dialect))
 
 
 def _comment(line: str) -> None:

@@ -12,6 +12,7 @@ from pac_wrap.cli.options import (
     CertificateFile,
     Delimiter,
     Form,
+    Group,
     Kind,
     Label,
     Quiet,
@@ -31,6 +32,7 @@ def evaluate(
     label: Label,
     anomaly_label: AnomalyLabel = None,
     kind: Kind = None,
+    group: Group = None,
     delimiter: Delimiter = None,
     form: Form = "text",
     quiet: Quiet = False,
@@ -46,30 +48,42 @@ def evaluate(
     from rich.console import Console
 
     from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.metrics import exceeded
+    from pac_wrap.report.groups import show_groups
     from pac_wrap.report.kinds import show_measured
-    from pac_wrap.report.records import as_json, evaluation
+    from pac_wrap.report.records import as_json, by_kind, evaluation
     from pac_wrap.report.terminal import show_evaluation
     from pac_wrap.tables.calibrate import are_calibration
     from pac_wrap.tables.decide import evaluate_table
+    from pac_wrap.tables.groups import evaluate_groups_table
     from pac_wrap.tables.kinds import evaluate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
     loaded = any_of(certificate)
     separator = check_delimiter(delimiter)
-    if not isinstance(loaded, KindCertificate):
+    if not isinstance(loaded, (KindCertificate, GroupCertificate)):
         loaded = Certificate.load(certificate)
-    wanted = columns_of(loaded, score, kind)
+    wanted = columns_of(loaded, score, kind, group)
     with (
-        progress_bar("reading") as progress,
+        progress_bar("evaluating") as progress,
         open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
     ):
         if isinstance(loaded, KindCertificate):
             measured = evaluate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
-            Console().print(show_measured(measured))
+            if form == "json":
+                typer.echo(as_json(by_kind(measured)), nl=False)
+            else:
+                Console().print(show_measured(measured))
             if any(one.exceeded for one in measured):
+                raise typer.Exit(FAILED)
+            return
+        if isinstance(loaded, GroupCertificate):
+            by_group = evaluate_groups_table(table, loaded, (score, label, wanted[1]), anomaly_label)
+            Console().print(show_groups(loaded, by_group))
+            if by_group.exceeded:
                 raise typer.Exit(FAILED)
             return
         metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
@@ -93,6 +107,7 @@ def verify(
     label: Label,
     anomaly_label: AnomalyLabel = None,
     kind: Kind = None,
+    group: Group = None,
     delimiter: Delimiter = None,
     form: Form = "text",
 ) -> None:
@@ -107,11 +122,14 @@ def verify(
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
     from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.groups.verify import request_of, verify_groups_against
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.verify import verify_against, verify_kinds_against
     from pac_wrap.report.records import as_json
     from pac_wrap.report.records import verification as record
     from pac_wrap.tables.calibrate import calibrate_table
+    from pac_wrap.tables.groups import calibrate_groups_table
     from pac_wrap.tables.kinds import recalibrate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
@@ -119,9 +137,9 @@ def verify(
     loaded = any_of(certificate)
     separator = check_delimiter(delimiter)
     mark = 1 if anomaly_label is None else anomaly_label
-    wanted = columns_of(loaded, score, kind)
+    wanted = columns_of(loaded, score, kind, group)
     with (
-        progress_bar("reading") as progress,
+        progress_bar("verifying", 4) as progress,
         open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
         warnings.catch_warnings(),
     ):
@@ -130,6 +148,11 @@ def verify(
         if isinstance(loaded, KindCertificate):
             again_by_kind = recalibrate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
             verification = verify_kinds_against(loaded, again_by_kind)
+        elif isinstance(loaded, GroupCertificate):
+            columns = score, label, wanted[1]
+            asked = request_of(loaded, mark)
+            made = calibrate_groups_table(table, asked, columns, anomaly_label, loaded.score_type)
+            verification = verify_groups_against(loaded, made)
         elif isinstance(loaded, Curve):
             deltas = loaded.normal.delta, loaded.anomalous.delta
             verification = verify_curve_against(loaded, read(CurveRequest(*deltas, mark)))
@@ -158,7 +181,9 @@ def show(
     """
     from pac_wrap.base.foreign import escape_markdown
     from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
+    from pac_wrap.report.groups import lines_of_groups
     from pac_wrap.report.kinds import lines_of_kinds
     from pac_wrap.report.words import lines_of, lines_of_curve
 
@@ -167,7 +192,9 @@ def show(
         typer.echo(loaded.to_json(), nl=False)
     elif form == "markdown":
         curve = isinstance(loaded, Curve)
-        if isinstance(loaded, KindCertificate):
+        if isinstance(loaded, GroupCertificate):
+            lines = lines_of_groups(loaded)
+        elif isinstance(loaded, KindCertificate):
             lines = lines_of_kinds(loaded)
         else:
             lines = lines_of_curve(loaded) if isinstance(loaded, Curve) else lines_of(loaded)

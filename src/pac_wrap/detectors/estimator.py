@@ -15,6 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from pac_wrap.base.arguments import as_class_mask, check_choice
 from pac_wrap.detectors.callers import check_callers
+from pac_wrap.detectors.groups import taken
 from pac_wrap.detectors.predictor import CertifiedPredictor
 from pac_wrap.detectors.rows import Indices, TrainingRows, take_rows, warn_of_training_rows
 from pac_wrap.detectors.scores import Polarity, is_estimator, lineage, trainable
@@ -30,7 +31,10 @@ from pac_wrap.detectors.training import (
 )
 from pac_wrap.errors import DependenceWarning
 from pac_wrap.method.calibrate import Request, calibrate
-from pac_wrap.method.certificate import Overlap
+from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.groups.calibrate import GroupRequest, calibrate_groups
+from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.sampling import OF_SUBJECTS
 
@@ -74,12 +78,15 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         compared and no row is kept.
     random_state : int, RandomState or None
         Fixes the split. The detector has its own.
+    together, pool : bool
+        With groups: whether the promises of all of them hold at once, and whether those with too few labels
+        follow one rule; see `calibrate_groups`.
 
     Attributes
     ----------
     detector_ : object
         The detector that gives the scores, trained by `fit` if it can be.
-    certificate_ : Certificate
+    certificate_ : Certificate or GroupCertificate
         What is promised of them, and the rule that verdicts follow.
 
     Examples
@@ -110,6 +117,8 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         polarity: Polarity = "auto",
         score_tolerance: float | None = 1e-5,
         random_state: Any = None,
+        together: bool = False,
+        pool: bool = False,
     ) -> None:
         self.detector = detector
         self.max_fpr = max_fpr
@@ -124,8 +133,18 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         self.polarity = polarity
         self.score_tolerance = score_tolerance
         self.random_state = random_state
+        self.together = together
+        self.pool = pool
 
-    def fit(self, X: Any, y: ArrayLike, *, subjects: ArrayLike | None = None, **fit_params: Any) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        subjects: ArrayLike | None = None,
+        groups: GroupColumn | str | None = None,
+        **fit_params: Any,
+    ) -> Self:
         """Split the rows by class, train the detector on one part and calibrate on the other.
 
         A detector that cannot be trained is calibrated on all rows.
@@ -138,7 +157,11 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             Their labels: 0 (normal) and 1 (anomalous), or what `anomaly_label` says.
         subjects : array-like, optional
             Whose row it is, such as a patient or a machine: all rows of a subject train, or all calibrate.
-        **fit_params
+        groups : array-like or str, optional
+            The group of each row, such as a tenant, or the column of a data frame that holds it, which is then
+            no feature. One detector is trained for all; each group has its own rule and promise, and
+            `certificate_` is a `GroupCertificate`.
+        **fit_params : object
             What the detector's own `fit` takes, such as `sample_weight`; of what has one entry per row, it
             gets those of the rows it is trained on. With metadata routing, what it has requested.
 
@@ -162,6 +185,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         with _all_or_nothing(self):
             self._check_parameters()
             X, y = self._indexable(X, y)
+            X, members_of = self._with_groups(X, groups, reset=True)
             anomalous = as_class_mask(y, self.anomaly_label)
             members = None if subjects is None else as_subjects(subjects, X, anomalous.size)
             check_callers(self._request().guarantee, *np.bincount(anomalous, minlength=2))
@@ -169,7 +193,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             self.__dict__.pop("_training_rows", None)
             routed = passed_on(self, self.detector, fit_params)
             if not trainable(self.detector):
-                return self._calibrate(self.detector, X, anomalous, members)
+                return self._calibrate(self.detector, X, anomalous, members, members_of)
             detector, division = train(
                 self.detector,
                 X,
@@ -186,7 +210,9 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             self._trained_on = tuple(np.bincount(anomalous[division.train], minlength=2).tolist())
             rows = division.calibrate
             members = None if members is None else members[rows]
-            return self._calibrate(detector, take_rows(X, rows), anomalous[rows], members)
+            return self._calibrate(
+                detector, take_rows(X, rows), anomalous[rows], members, taken(members_of, rows)
+            )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return what `fit` takes for itself, and what it passes on to the detector's.
@@ -202,7 +228,14 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             router.add(detector=self.detector, method_mapping=mapping)
         return router
 
-    def calibrate(self, X: Any, y: ArrayLike, *, subjects: ArrayLike | None = None) -> Self:
+    def calibrate(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        subjects: ArrayLike | None = None,
+        groups: GroupColumn | str | None = None,
+    ) -> Self:
         """Keep the trained detector and certify it on labelled rows it has not been trained on.
 
         Parameters
@@ -213,6 +246,8 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             Their labels.
         subjects : array-like, optional
             Whose row it is: several rows of one subject are not independent, and the certificate says so.
+        groups : array-like or str, optional
+            As for `fit`.
 
         Returns
         -------
@@ -228,12 +263,14 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         X, y = self._indexable(X, y)
         trained = hasattr(self, "_training_rows") and self._trained_from is self.detector
         with _all_or_nothing(self):
+            X, members_of = self._with_groups(X, groups, reset=True)
             if not trained:
                 self.__dict__.pop("_training_rows", None)
             self._check_features(X, self.detector_ if trained else None)
             anomalous = as_class_mask(y, self.anomaly_label)
             members = None if subjects is None else as_subjects(subjects, X, anomalous.size)
-            return self._calibrate(self.detector_ if trained else self.detector, X, anomalous, members)
+            detector = self.detector_ if trained else self.detector
+            return self._calibrate(detector, X, anomalous, members, members_of)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -245,7 +282,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
 
     def _check_parameters(self) -> None:
         """Refuse bad parameters before any time is spent on training."""
-        self._request()
+        GroupRequest(self._request(), self.together, self.pool)
         check_choice("train_on", self.train_on, ("auto", "normal", "unlabelled", "labelled"))
         check_choice("polarity", self.polarity, ("auto", "higher", "lower"))
         check_share(self.calibration_size)
@@ -258,13 +295,18 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         return Request.of(asked, self.overlap)
 
     def _calibrate(
-        self, detector: Any, X: Any, anomalous: NDArray[np.bool_], subjects: Indices | None
+        self, detector: Any, X: Any, anomalous: NDArray[np.bool_], subjects: Indices | None, groups: Any
     ) -> Self:
         score = partial(self._scores, detector)
         scores = score(X)
         witness = check_batches(detector, score, X, scores, self.score_tolerance)
         warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
-        certificate = calibrate(scores[~anomalous], scores[anomalous], self._request())
+        certificate: Certificate | GroupCertificate
+        if groups is None:
+            certificate = calibrate(scores[~anomalous], scores[anomalous], self._request())
+        else:
+            options = {"together": self.together, "pool": self.pool}
+            certificate = calibrate_groups(scores, anomalous, groups, self._request(), **options)
         if subjects is not None and (text := several_rows(anomalous, subjects)):
             certificate = replace(certificate, assumptions=OF_SUBJECTS)
             warnings.warn(text, DependenceWarning, stacklevel=3)

@@ -12,11 +12,14 @@ from sklearn.utils.validation import validate_data
 
 from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned
 from pac_wrap.detectors.callers import check_metric
+from pac_wrap.detectors.groups import divided
 from pac_wrap.detectors.rows import warn_of_training_rows
 from pac_wrap.detectors.scores import Polarity, UnfittedError, anomaly_scores, is_estimator
 from pac_wrap.detectors.steadiness import Witness
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.worth.alarms import Prevalence
 
@@ -28,17 +31,20 @@ class CertifiedPredictor(BaseEstimator):
     anomaly_label: object
     polarity: Polarity
     detector_: Any
-    certificate_: Certificate
+    certificate_: Certificate | GroupCertificate
+    _group_column: str | None = None
     _witness: Witness | None = None
     _calibration_scores: tuple[Scores, Scores]
 
-    def predict(self, X: Any) -> NDArray[np.int8]:
+    def predict(self, X: Any, *, groups: GroupColumn | None = None) -> NDArray[np.int8]:
         """Return the verdict on each row.
 
         Parameters
         ----------
         X : array-like
             The rows, as the detector takes them.
+        groups : array-like, optional
+            The group of each row, if it was calibrated by group and X has no column of them.
 
         Returns
         -------
@@ -53,26 +59,37 @@ class CertifiedPredictor(BaseEstimator):
         InputError
             If the detector cannot score these rows, or has changed since it was calibrated.
         """
+        X, members = self._with_groups(X, groups)
         scores = self.decision_function(X)
-        verdicts = self.certificate_.verdicts(scores)
+        certificate = self.certificate_
+        if isinstance(certificate, GroupCertificate):
+            verdicts = certificate.verdicts(scores, members)
+        else:
+            verdicts = certificate.verdicts(scores)
         check_metric(int(np.count_nonzero(verdicts < 0)), verdicts.size, self.anomaly_label)
         return verdicts
 
-    def predict_set(self, X: Any) -> NDArray[np.bool_]:
+    def predict_set(self, X: Any, *, groups: GroupColumn | None = None) -> NDArray[np.bool_]:
         """Return the labels that are still possible for each row.
 
         Parameters
         ----------
         X : array-like
             The rows, as the detector takes them.
+        groups : array-like, optional
+            As for `predict`.
 
         Returns
         -------
         ndarray of bool, shape (n, 2)
             Is label 0 (normal), is label 1 (anomalous) still possible?
         """
+        X, members = self._with_groups(X, groups)
         scores = self.decision_function(X)
-        return self.certificate_.prediction_sets(scores)
+        certificate = self.certificate_
+        if isinstance(certificate, GroupCertificate):
+            return certificate.prediction_sets(scores, members)
+        return certificate.prediction_sets(scores)
 
     def decision_function(self, X: Any) -> Scores:
         """Return the detector's score of each row, higher for what is more anomalous.
@@ -91,6 +108,8 @@ class CertifiedPredictor(BaseEstimator):
             raise UnfittedError(
                 "this PACWrap is not calibrated yet; call fit(X, y), or calibrate(X, y) on a fitted detector"
             )
+        if self._group_column is not None and self._group_column in getattr(X, "columns", ()):
+            X, _ = divided(X, self._group_column)
         self._check_features(X, self.detector_)
         check_metric(0, 0, self.anomaly_label)
         score = partial(self._scores, self.detector_, missing=True)
@@ -111,7 +130,7 @@ class CertifiedPredictor(BaseEstimator):
         """
         return -self.decision_function(X)
 
-    def score(self, X: Any, y: ArrayLike) -> float:
+    def score(self, X: Any, y: ArrayLike, *, groups: GroupColumn | None = None) -> float:
         """Return the share of rows that are decided, and decided rightly.
 
         Parameters
@@ -120,6 +139,8 @@ class CertifiedPredictor(BaseEstimator):
             The rows, as the detector takes them.
         y : array-like
             Their labels.
+        groups : array-like, optional
+            As for `predict`.
 
         Returns
         -------
@@ -127,7 +148,7 @@ class CertifiedPredictor(BaseEstimator):
             From 0 to 1.
         """
         X, y = self._indexable(X, y)
-        return float(np.mean(self.predict(X) == as_class_mask(y, self.anomaly_label)))
+        return float(np.mean(self.predict(X, groups=groups) == as_class_mask(y, self.anomaly_label)))
 
     def report(
         self,
@@ -155,6 +176,8 @@ class CertifiedPredictor(BaseEstimator):
         """
         if not hasattr(self, "certificate_"):
             raise UnfittedError("this PACWrap is not calibrated yet; call fit(X, y) before report")
+        if isinstance(self.certificate_, GroupCertificate):
+            raise InputError("there is no report of groups; print certificate_, or save it for pac-wrap show")
         metrics = None
         if X is not None or y is not None:
             if y is None:
@@ -173,6 +196,23 @@ class CertifiedPredictor(BaseEstimator):
         self.certificate_.report(
             path, *self._calibration_scores, prevalence=prevalence, metrics=metrics, detector=name
         )
+
+    def _with_groups(
+        self, X: Any, groups: GroupColumn | str | None, *, reset: bool = False
+    ) -> tuple[Any, Any]:
+        """Return rows without the column of groups, and the groups; with `reset`, remember that column."""
+        if reset:
+            self._group_column = groups if isinstance(groups, str) else None
+            return divided(X, groups)
+        by_group = isinstance(getattr(self, "certificate_", None), GroupCertificate)
+        if not by_group and groups is not None:
+            raise InputError(
+                "it was calibrated without groups; leave groups out, or pass them to fit as well"
+            )
+        wanted = self._group_column if groups is None and by_group else groups
+        if by_group and wanted is None:
+            raise InputError("it was calibrated by group; pass the group of each row with groups=")
+        return divided(X, wanted)
 
     def _scores(self, detector: Any, X: Any, *, missing: bool = False) -> Scores:
         # a detector trained here was given the labels 0 and 1, whatever the caller's are

@@ -5,11 +5,17 @@ from itertools import islice
 from typing import Final
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.listing import Row
+from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.groups.values import shown
+from pac_wrap.method.metrics import Rate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.report.numbers import exact
@@ -41,11 +47,48 @@ def lines_of_groups(certificate: GroupCertificate) -> list[tuple[str, str]]:
     return lines + [("" if i else "assumes", f"{text}, in each group") for i, text in enumerate(texts)]
 
 
+def show_groups(certificate: GroupCertificate, measured: GroupMeasured) -> RenderableType:
+    """Return the measured rates of each group next to its ceilings, the worst first."""
+    table = Table(
+        title="measured, the worst group first", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
+    )
+    table.add_column("group", overflow="fold", min_width=8)
+    for name in ("points", "FPR (max)", "FNR (max)", "abstained"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict")
+    over: dict[str, list[str]] = {}
+    for group, rate in measured.exceeded:
+        over.setdefault(shown(group), []).append(rate)
+    rows = measured.worst_first()
+    for group, metrics in islice(rows, LISTED):
+        own = certificate.certificates[group]
+        promised = None if own.empty else own.certified
+        ceilings = (None, None) if promised is None else (promised.max_fpr, promised.max_fnr)
+        broken = over.get(shown(group), [])
+        kept = f"{' and '.join(broken)} exceeded" if broken else "no promise" if own.empty else "kept"
+        cells = [_rate(*pair) for pair in zip((metrics.fpr, metrics.fnr), ceilings, strict=True)]
+        left = f"{metrics.ambiguity.value:.4f}"
+        table.add_row(Text(line(shown(group))), f"{metrics.err.n:,}", *cells, left, kept)
+    more = sum(1 for _ in rows)
+    notes = [f"and {more:,} more groups"] * (more > 0)
+    notes += [f"{measured.unseen:,} rows are in groups never seen, and undecided"] * (measured.unseen > 0)
+    notes.append("exceeded: significantly, by one exact test of all groups at 5 %")
+    return Group(table, *notes)
+
+
+def _rate(rate: Rate, ceiling: float | None) -> str:
+    limit = "none" if ceiling is None else rounded_up(ceiling)
+    return f"{rate.value:.4f} ({limit})" if rate.n else f"no points ({limit})"
+
+
+def line(name: str) -> str:
+    """Return a name, cut where it is too long for a line."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
+
+
 def line_of(row: Row, asked: Guarantee) -> str:
     """Return one line about a group."""
-    name = shown(row.group)
-    name = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
-    return f"{name}: {row.n[0]:,} normal, {row.n[1]:,} anomalous; {verdict_of(row, asked)}"
+    return f"{line(shown(row.group))}: {row.n[0]:,} normal, {row.n[1]:,} anomalous; {verdict_of(row, asked)}"
 
 
 def verdict_of(row: Row, asked: Guarantee) -> str:
@@ -62,6 +105,20 @@ def verdict_of(row: Row, asked: Guarantee) -> str:
         share = rounded_up(left / max(1, sum(row.n)), 100)
         rule += f", normal below {exact(row.rule.normal_below)}; {share} % of these are left undecided"
     return rule if row.certified == asked else f"{row.certified}; {rule}"
+
+
+def diagnosis_of_groups(certificate: GroupCertificate) -> tuple[str, ...]:
+    """Return sentences that say which groups are promised nothing, and why."""
+    columns, own = certificate.columns, ~certificate.pooled
+    found = []
+    for which, why in (
+        (columns.vacuous & own, "too few labels"),
+        (columns.empty & ~columns.vacuous, "no single threshold that can be certified"),
+    ):
+        if count := int(np.count_nonzero(which)):
+            first = shown(certificate.groups[int(np.argmax(which))])
+            found.append(f"{count:,} of {columns.size:,} groups, such as {first}, have {why}")
+    return tuple(found)
 
 
 def _counted(certificate: GroupCertificate) -> Iterator[str]:

@@ -36,8 +36,8 @@ def status(report: Report) -> Status:
     """Return whether something is certified, and whether held-out points contradict it.
 
     >>> from pac_wrap import calibrate
-    >>> status(Report(calibrate([0.1, 0.2], [0.8])))
-    Status(sign='none', words='too few labels')
+    >>> status(Report(calibrate(range(100), range(200, 300))))
+    Status(sign='certified', words='certified')
     """
     certificate = report.certificate
     rates = error_rates(certificate, report.metrics)

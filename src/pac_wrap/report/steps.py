@@ -43,7 +43,7 @@ def plan(certificate: Certificate) -> tuple[PlanRow, ...]:
     """Return the labels that the ceilings asked for need, and those of tighter ones: eq. (4).
 
     >>> from pac_wrap import calibrate
-    >>> [(row.ceiling, row.none_tolerated) for row in plan(calibrate([0.1], [0.8]))[:2]]
+    >>> [(row.ceiling, row.none_tolerated) for row in plan(calibrate(range(100), range(200, 300)))[:2]]
     [(0.05, 59), (0.025, 119)]
     """
     return tuple(

@@ -4,7 +4,7 @@ import csv
 import json
 from collections.abc import Iterable, Sequence
 from io import StringIO
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.foreign import is_unicode
@@ -24,18 +24,26 @@ class ScoredRows(NamedTuple):
     scores: Scores
     rows: list[list[str]]
     texts: list[str]
+    groups: list[Any] | None = None
 
 
 class Asked(NamedTuple):
     """What is to be decided and written: the column of scores, whether as CSV, what else.
 
-    `source` is the column in which the name of each row's file is written, if it is.
+    `source` is the column in which the name of each row's file is written, if it is, and `group` that of the
+    groups, if each has its own rule.
     """
 
     score: str
     as_csv: bool
     on_missing: OnMissing = "abstain"
     source: str | None = None
+    group: str | None = None
+
+    @property
+    def wanted(self) -> list[str]:
+        """The columns that a table must have."""
+        return [self.score] if self.group is None else [self.score, self.group]
 
     @property
     def added(self) -> tuple[str, ...]:

@@ -28,7 +28,8 @@ class CsvLines:
         columns: Sequence[str],
         asked: Asked,
     ) -> None:
-        require_column(asked.score, list(columns))
+        for column in asked.wanted:
+            require_column(column, list(columns))
         refuse_added(columns, asked.added)
         self._tables, self._columns, self._asked, self._as_csv = tables, tuple(columns), asked, asked.as_csv
         self.read = 0
@@ -52,6 +53,7 @@ class CsvLines:
         if not self._as_csv and (what := not_utf8(list(names), "csv")):
             raise InputError(f"{table.where}the header {what}")
         self._place = names.index(self._asked.score)
+        group = None if self._asked.group is None else names.index(self._asked.group)
         # the place of each column that is written; a file may lack one that others have
         stands = {name: place for place, name in enumerate(names)}
         self._places = [stands.get(name) for name in self._columns]
@@ -65,7 +67,10 @@ class CsvLines:
             scores, bad = read_scores(self._asked.score, values, before, table.where, self._asked.on_missing)
             self.read += scores.size
             if scores.size:
-                yield ScoredRows(scores, rows[: scores.size], texts[: scores.size])
+                rows = rows[: scores.size]
+                # an empty cell is a missing value, as in a table
+                groups = None if group is None else [row[group] or None for row in rows]
+                yield ScoredRows(scores, rows, texts[: scores.size], groups)
             if problem := bad or error:
                 raise problem
 

@@ -4,16 +4,20 @@ import gc
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.groups.certificate import NEVER, GroupCertificate
+from pac_wrap.method.groups.rules import decided, sets_of
 from pac_wrap.method.worth.shares import Counted
-from pac_wrap.streams.answers import Asked
+from pac_wrap.streams.answers import Asked, ScoredRows
 from pac_wrap.streams.csv_lines import CsvLines
 from pac_wrap.streams.json_lines import JsonLines
 from pac_wrap.tables.columns import all_columns, miscounted, no_rows
@@ -29,6 +33,8 @@ from pac_wrap.tables.text_format import (
     is_json,
 )
 
+# verdicts, prediction sets and counts of a few rows
+Answered = tuple[NDArray[np.int8], NDArray[np.bool_], Counted]
 _UNREADABLE: Final = {
     b"\x1f\x8b": "packed by gzip; unpack it first, for example with gunzip",
     b"\x28\xb5\x2f\xfd": "packed by zstd; unpack it first, for example with unzstd",
@@ -76,7 +82,7 @@ def _content(start: bytes) -> bytes:
 
 
 def decide_lines(
-    certificate: Certificate,
+    certificate: Certificate | GroupCertificate,
     reader: ByteReader,
     start: bytes,
     target: BinaryIO,
@@ -95,7 +101,7 @@ def decide_lines(
     if is_json_line(start):
         lines = JsonLines(reader, start, "-", asked)
     else:
-        rows = CsvRows(reader, start, [asked.score], delimiter)
+        rows = CsvRows(reader, start, asked.wanted, delimiter)
         lines = CsvLines([("-", nullcontext(rows))], rows.header.names, asked)
     written = Counted()
     try:
@@ -112,7 +118,7 @@ def decide_lines(
 
 
 def decide_files(
-    certificate: Certificate,
+    certificate: Certificate | GroupCertificate,
     files: Sequence[Path],
     names: Sequence[str],
     target: BinaryIO,
@@ -125,10 +131,10 @@ def decide_files(
 
     `names` are what the files are called in the column of sources.
     """
-    score = asked.score
-    found = [CsvFile(*pair) for pair in zip(files, headers(files, [score], delimiter), strict=True)]
+    score, wanted = asked.score, asked.wanted
+    found = [CsvFile(*pair) for pair in zip(files, headers(files, wanted, delimiter), strict=True)]
     columns = all_columns(files, [file.header.names for file in found])
-    opened = (opened_rows(file.path, [score], file.header.delimiter) for file in found)
+    opened = (opened_rows(file.path, wanted, file.header.delimiter) for file in found)
     lines = CsvLines(zip(names, opened, strict=True), columns, asked)
     counted = Counted()
     try:
@@ -142,27 +148,49 @@ def decide_files(
 
 
 def _decided(
-    certificate: Certificate,
+    certificate: Certificate | GroupCertificate,
     lines: CsvLines | JsonLines,
     names: list[str],
     seen: Callable[[Scores], None],
 ) -> Iterator[tuple[Counted, bytes]]:
     """Yield rows with their answers, and the counts so far; all rows that were read must be among them."""
-    counted, rule, exclusions = Counted(), certificate.rule, certificate.exclusions
+    counted, answers = Counted(), _answers(certificate)
     with _without_collector():
         for batch in lines:
-            verdicts, missing = rule.decided(batch.scores)
-            sets = exclusions.possible(batch.scores, missing).view(np.int8)
+            verdicts, possible, decided = answers(batch)
+            sets = possible.view(np.int8)
             # the place of each score's answer among `ANSWERS`
             codes: Any = 3 * (sets[:, 0] + 2 * sets[:, 1]) + verdicts + 1
             text = ("" if counted.points else lines.head()) + lines.text(batch, codes.tolist())
-            counted += Counted.of(verdicts, missing.size)
+            counted += decided
             seen(batch.scores)
             yield counted, text.encode("utf-8", "surrogateescape")
     if not counted.points:
         raise no_rows(names)
     if counted.points != lines.read:
         raise miscounted(names, lines.read, counted.points)
+
+
+def _answers(certificate: Certificate | GroupCertificate) -> Callable[[ScoredRows], Answered]:
+    """Return what gives the verdicts, the prediction sets and the counts of a few rows."""
+    if isinstance(certificate, GroupCertificate):
+        return partial(_by_group, certificate, certificate.rules, certificate.exclusions)
+    rule, exclusions = certificate.rule, certificate.exclusions
+
+    def answers(batch: ScoredRows) -> Answered:
+        verdicts, missing = rule.decided(batch.scores)
+        possible = exclusions.possible(batch.scores, missing)
+        return verdicts, possible, Counted.of(verdicts, missing.size)
+
+    return answers
+
+
+def _by_group(certificate: GroupCertificate, rules: Any, exclusions: Any, batch: ScoredRows) -> Answered:
+    places = certificate.places(batch.groups or [])
+    verdicts = decided(rules, batch.scores, places)
+    missing, unseen = np.isnan(batch.scores), places == NEVER
+    counted = Counted.of(verdicts, int(missing.sum()), int(unseen.sum()))
+    return verdicts, sets_of(exclusions, batch.scores, places), counted
 
 
 @contextmanager

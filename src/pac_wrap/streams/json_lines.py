@@ -62,7 +62,8 @@ class JsonLines:
         escaped, lowered = "\\" in piece, piece.lower()
         found, error = self._objects(piece, lines, escaped)
         if found and not self._names:
-            require_column(self._score, list(found[0]))
+            for column in self._asked.wanted:
+                require_column(column, list(found[0]))
             refuse_added(found[0], self._added)
             if self._as_csv and (what := not_utf8(list(found[0]), "jsonl")):
                 raise InputError(f"row 1 {what}")
@@ -85,7 +86,9 @@ class JsonLines:
         if "Infinity" in piece or "NaN" in piece:
             lines = [_NOT_JSON.sub(_quoted, line) for line in lines]
         if scores.size:
-            yield ScoredRows(scores, rows[: scores.size], lines[: scores.size])
+            group = self._asked.group
+            groups = None if group is None else [one.get(group) for one in found[: scores.size]]
+            yield ScoredRows(scores, rows[: scores.size], lines[: scores.size], groups)
         if problem := bad or error:
             raise problem
 

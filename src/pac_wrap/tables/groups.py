@@ -26,12 +26,14 @@ from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.rules import decided
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, in_order, texts_of
 from pac_wrap.method.provenance import Engine
+from pac_wrap.method.rule import Verdict
+from pac_wrap.method.worth.shares import Counted
 from pac_wrap.ranks.precision import is_narrower, rounded
 from pac_wrap.tables.arrow_stream import gathered
 from pac_wrap.tables.calibrate import LabelledScores
 from pac_wrap.tables.columns import no_rows, refuse_added, require_column
 from pac_wrap.tables.decide import ADDED, copy_with
-from pac_wrap.tables.sql import Compared, quote_name
+from pac_wrap.tables.sql import Compared, quote_name, score_sql
 from pac_wrap.tables.table import Table
 
 _BATCH: Final = 1 << 20
@@ -39,6 +41,7 @@ _BATCH: Final = 1 << 20
 _BLOCK: Final = 1 << 21
 # the columns that a rule is joined to a row by, and its ends; no table has columns of these names
 _OWN: Final = '"pac-wrap group"'
+_PLACE: Final = '"pac-wrap place"'
 _ENDS: Final = ("pac-wrap low", "pac-wrap high", "pac-wrap alarm", "pac-wrap clear")
 _INF: Final = "CAST('Infinity' AS DOUBLE)"
 _ENGINE: Final[Engine] = "duckdb"
@@ -73,8 +76,7 @@ class GroupedScores:
         """Yield the scores of whole groups, in the order of the table `numbered`."""
         query = (
             f"SELECT CAST({self._number} AS DOUBLE), {self._mark} FROM {self._source}"
-            f" JOIN numbered ON {self._value} IS NOT DISTINCT FROM numbered.value"
-            f" ORDER BY numbered.number, {self._number}"
+            f" JOIN numbered ON {self._value} IS NOT DISTINCT FROM {_OWN} ORDER BY {_PLACE}, {self._number}"
         )
         ends = np.cumsum(self.sizes)
         scores: list[Scores] = []
@@ -128,13 +130,14 @@ class Numbered:
     """The groups of a column of a table, numbered in a table called `numbered` in the database."""
 
     def __init__(self, table: Table, value: str, source: str, counts: str = "") -> None:
-        counted = f"SELECT {value} AS value{counts} FROM {source} GROUP BY 1"
+        counted = f"SELECT {value} AS {_OWN}{counts} FROM {source} GROUP BY 1"
         table.rows(
             "CREATE TABLE numbered AS"
-            " SELECT value, row_number() OVER (ORDER BY value NULLS FIRST) - 1 AS number, * EXCLUDE (value)"
+            f" SELECT {_OWN}, row_number() OVER (ORDER BY {_OWN} NULLS FIRST) - 1 AS {_PLACE},"
+            f" * EXCLUDE ({_OWN})"
             f" FROM ({counted} LIMIT {MOST_GROUPS + 1})"
         )
-        self.rows = table.rows("SELECT * FROM numbered ORDER BY number")
+        self.rows = table.rows(f"SELECT * FROM numbered ORDER BY {_PLACE}")
         if not self.rows:
             raise no_rows(table.names)
         if len(self.rows) > MOST_GROUPS:
@@ -197,10 +200,10 @@ def decide_groups_table(
     target: Path,
     options: str,
     on_missing: OnMissing = "abstain",
-) -> tuple[int, int]:
+) -> Counted:
     """Write all columns of a table, and the verdict and prediction set of every row, to a file.
 
-    Returns how many scores are missing, and how many rows belong to a group that was never seen.
+    `options` are those of COPY. An OSError says why the file cannot be written.
     """
     score = columns[0]
     refuse_added(table.columns, ADDED)
@@ -208,20 +211,24 @@ def decide_groups_table(
     rows, missing = table.check_scores(score, on_missing)
     if table.reader == "read_csv":
         table.look_at_all_cells()
-    value = group_sql(table, columns, table.all_types())
+    types = table.all_types()
+    value = group_sql(table, columns, types)
     found = Numbered(table, value, table.everything, ", count(*) AS rows")
     places = places_in(certificate, found.groups)
     ends = dict(zip(_ENDS, (*certificate.rules, *certificate.exclusions), strict=True))
     table.register(
-        "rules", {"number": np.arange(places.size)} | {name: end[places] for name, end in ends.items()}
+        "rules",
+        {_PLACE.strip('"'): np.arange(places.size)} | {name: end[places] for name, end in ends.items()},
     )
-    table.rows(
-        f"CREATE TABLE ruled AS SELECT value AS {_OWN}, rules.* FROM numbered JOIN rules USING (number)"
-    )
+    table.rows(f"CREATE TABLE ruled AS SELECT {_OWN}, rules.* FROM numbered JOIN rules USING ({_PLACE})")
     joined = f"LEFT JOIN ruled ON {value} IS NOT DISTINCT FROM ruled.{_OWN}"
     copy_with(table, score, _answers, target, options, rows, joined)
+    compared = Compared.number(score_sql(score, types[score]))
+    answered = f"SELECT {_answers(compared)} FROM {table.everything} {joined}"
+    tests = ", ".join(f"count(*) FILTER (verdict = {one})" for one in (Verdict.ANOMALY, Verdict.NORMAL))
+    ((alarms, clears),) = table.rows(f"SELECT {tests} FROM ({answered})")
     counts = np.array([row[2] for row in found.rows])
-    return missing, int(counts[places == NEVER].sum())
+    return Counted(alarms, clears, rows, missing, int(counts[places == NEVER].sum()))
 
 
 def _answers(compared: Compared) -> str:

@@ -22,7 +22,7 @@ from pac_wrap import (
     certify_curve_groups,
 )
 from pac_wrap.base.rounding import shared_together
-from pac_wrap.method.groups.certificate import shared
+from pac_wrap.method.groups.head import shared
 
 STRATEGIES = [
     "abstain",
@@ -50,6 +50,9 @@ def _not_upside_down() -> None:
 def test_each_group_gets_what_calibrate_gives(
     rows: list[tuple[float, bool, str]], overlap: object, kind: type
 ) -> None:
+
+# groups with too few labels are what many of these are about
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
     with np.errstate(over="ignore", under="ignore"):
         scores = np.array([row[0] for row in rows]).astype(kind)
     labels, groups = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
@@ -114,7 +117,7 @@ def test_groups_with_too_few_labels_are_pooled_under_another_name() -> None:
     scores = rng.normal(6 * labels, 1)
     alone = calibrate_groups(scores, labels, groups)
     assert alone.certificates["s1"].regime == "vacuous"
-    assert alone.empty
+    assert not alone.empty
     assert (alone.verdicts([9.0, -9.0], ["s1", "s1"]) == -1).all()
     pooled = calibrate_groups(scores, labels, groups, pool=True)
     small = groups != "large"

@@ -23,14 +23,14 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import from_order_keys
 from pac_wrap.base.missing import frames_inside
-from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.groups.block import Block, calibrated
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined
 from pac_wrap.method.groups.head import shared
-from pac_wrap.method.groups.values import Coded, Group, coded, shown
+from pac_wrap.method.groups.values import Coded, Group, GroupColumn, coded, shown
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.ranks.memory import RankedInMemory
@@ -119,7 +119,7 @@ class GroupRequest:
 def calibrate_groups(
     scores: ArrayLike,
     labels: ArrayLike,
-    groups: ArrayLike,
+    groups: GroupColumn,
     guarantee: Guarantee | Request | None = None,
     *,
     overlap: str | Overlap | None = None,
@@ -167,6 +167,8 @@ def calibrate_groups(
     -----
     UpsideDownWarning
         If anomalies score significantly lower than normal points in some group.
+    VacuousWarning
+        If nothing useful is promised to some groups: too few labels, or no threshold.
 
     Examples
     --------
@@ -184,11 +186,14 @@ def calibrate_groups(
     asked = GroupRequest(request, together, pool)
     values, mask, found, kind = checked(scores, labels, groups, request.anomaly_label)
     block = Block.of(values, mask, found.codes, len(found.values))
-    return asked.certify([block], found.values, kind)
+    certificate = asked.certify([block], found.values, kind)
+    if texts := certificate.diagnosis:
+        warnings.warn("; ".join(texts), VacuousWarning, stacklevel=frames_inside() + 1)
+    return certificate
 
 
 def checked(
-    scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, anomaly_label: object
+    scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, anomaly_label: object
 ) -> tuple[Scores, NDArray[np.bool_], Coded, ScoreType]:
     """Return scores, marks of anomalies, groups and the type of the scores, if they fit together."""
     check_aligned("scores", scores, "labels", labels)

@@ -25,9 +25,9 @@ from pac_wrap.method.groups.gaps import Gaps, gaps_of
 from pac_wrap.method.groups.head import Head, shared
 from pac_wrap.method.groups.listing import Certificates, Row, rows_of
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
-from pac_wrap.method.groups.rules import decided, exclusions_of
-from pac_wrap.method.groups.values import Codes, Group, as_group, coded, places_of, text_of
-from pac_wrap.method.sampling import OF_DRAWS
+from pac_wrap.method.groups.rules import decided, exclusions_of, sets_of
+from pac_wrap.method.groups.values import Codes, Group, GroupColumn, as_group, coded, places_of, text_of
+from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS
 from pac_wrap.method.strategies.abstain import Abstain
 
 # the last place of the table of rules: that of groups never seen
@@ -101,8 +101,8 @@ class GroupCertificate(Head):
 
     @property
     def empty(self) -> bool:
-        """Whether some group is promised less than was asked for, by itself or as a part of the pool."""
-        return bool((self.columns.empty & ~self.pooled).any())
+        """Whether nothing useful is promised to any group, by itself or as a part of the pool."""
+        return bool((self.columns.empty & ~self.pooled).all())
 
     def place(self, group: object) -> int | None:
         """Return the place of a group, None if it was never seen."""
@@ -110,7 +110,7 @@ class GroupCertificate(Head):
             self._places.update(places_of(self.groups))
         return self._places.get(text_of(as_group(group)))
 
-    def places(self, groups: ArrayLike) -> Codes:
+    def places(self, groups: GroupColumn) -> Codes:
         """Return the place of the group of each row, -1 for one that was never seen."""
         found = coded(groups)
         places = [self.place(value) for value in found.values]
@@ -127,7 +127,7 @@ class GroupCertificate(Head):
         return np.append(rule, [[-inf], [inf]], axis=1)
 
     def verdicts(
-        self, scores: ArrayLike, groups: ArrayLike, *, on_missing: OnMissing = "abstain"
+        self, scores: ArrayLike, groups: GroupColumn, *, on_missing: OnMissing = "abstain"
     ) -> NDArray[np.int8]:
         """Return the verdict on each score, following the rule of its group.
 
@@ -156,8 +156,23 @@ class GroupCertificate(Head):
         abstained_or_stopped(missing_places(given), given.size, on_missing)
         return decided(self.rules, widened(given), places)
 
+    def prediction_sets(self, scores: ArrayLike, groups: GroupColumn) -> NDArray[np.bool_]:
+        """Return which labels each score leaves possible, by the certificate of its group: eq. (11).
+
+        Parameters
+        ----------
+        scores, groups : array-like
+            As for `verdicts`.
+
+        Returns
+        -------
+        ndarray of bool, shape (n, 2)
+            Is label 0, is label 1 still possible?
+        """
+        return sets_of(self.exclusions, widened(as_array(scores, "scores")), self.places(groups))
+
     def evaluate(
-        self, scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, *, anomaly_label: object = 1
+        self, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, *, anomaly_label: object = 1
     ) -> GroupMeasured:
         """Return how the rules do on labelled points that were not used to calibrate, group by group.
 
@@ -251,7 +266,7 @@ class GroupCertificate(Head):
 
     def _problems(self) -> Iterator[str]:
         yield from version_problems(self.version)
-        if self.assumptions != OF_DRAWS:
+        if self.assumptions not in (OF_DRAWS, OF_SUBJECTS):
             yield "these are not the assumptions of draws"
         yield from problems(self.columns, self.groups, self.request, self.score_type)
         if self.pool is None:
@@ -288,6 +303,13 @@ class GroupCertificate(Head):
         """
         with open(path, "rb") as file:
             return cls.from_json(file.read(MOST_BYTES + 1))
+
+    @property
+    def diagnosis(self) -> tuple[str, ...]:
+        """Sentences that say which groups are promised nothing, and why."""
+        from pac_wrap.report.groups import diagnosis_of_groups
+
+        return diagnosis_of_groups(self)
 
     def __str__(self) -> str:
         from pac_wrap.report.groups import lines_of_groups

@@ -8,14 +8,14 @@ from pac_wrap.method.curves.certify import certify_curve
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.calibrate import checked
 from pac_wrap.method.groups.head import shared
-from pac_wrap.method.groups.values import Group
+from pac_wrap.method.groups.values import Group, GroupColumn
 from pac_wrap.method.promise import Guarantee
 
 
 def certify_curve_groups(
     scores: ArrayLike,
     labels: ArrayLike,
-    groups: ArrayLike,
+    groups: GroupColumn,
     delta_fpr: float = 0.05,
     delta_fnr: float = 0.05,
     *,

@@ -19,6 +19,8 @@ from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 
 Group = str | int | float | bool | None
+# a column of groups, of any library
+GroupColumn = ArrayLike | Sequence[Any]
 Codes = NDArray[np.int64]
 
 MOST_GROUPS: Final = 10**6
@@ -111,7 +113,7 @@ def in_order(group: Group) -> tuple[int, Any]:
     return (1 if isinstance(group, bool) else 3 if isinstance(group, str) else 2), group
 
 
-def coded(groups: ArrayLike, name: str = "groups") -> Coded:
+def coded(groups: GroupColumn, name: str = "groups") -> Coded:
     """Return the groups of a column in order, and the number of each row's group.
 
     >>> coded(["b", "a", None, "b"])

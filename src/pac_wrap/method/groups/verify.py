@@ -14,7 +14,7 @@ from pac_wrap.method.groups.block import Block
 from pac_wrap.method.groups.calibrate import GroupRequest, checked
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import permuted
-from pac_wrap.method.groups.values import shown
+from pac_wrap.method.groups.values import GroupColumn, shown
 from pac_wrap.method.verify import Verification, as_made, verify_against
 
 # differences of so many groups are told
@@ -25,7 +25,7 @@ def verify_groups(
     certificate: GroupCertificate,
     scores: ArrayLike,
     labels: ArrayLike,
-    groups: ArrayLike,
+    groups: GroupColumn,
     *,
     anomaly_label: object = 1,
 ) -> Verification:

@@ -63,6 +63,8 @@ class Shares(NamedTuple):
 class Counted:
     """How many points are declared anomalies and normal, among how many, and how many have no score.
 
+    `unseen` are those of groups that no label was seen of.
+
     >>> print(Counted(alarms=150, clears=6801, points=7000, missing=3))
     7,000 rows: 6,801 normal, 150 alarms, 49 undecided (3 without a score)
     """
@@ -71,12 +73,13 @@ class Counted:
     clears: int = 0
     points: int = 0
     missing: int = 0
+    unseen: int = 0
 
     @classmethod
-    def of(cls, verdicts: NDArray[np.int8], missing: int) -> "Counted":
+    def of(cls, verdicts: NDArray[np.int8], missing: int, unseen: int = 0) -> "Counted":
         """Return the counts of verdicts, of which some are those of points without a score."""
         alarms, clears = (int(np.count_nonzero(verdicts == one)) for one in (Verdict.ANOMALY, Verdict.NORMAL))
-        return cls(alarms, clears, verdicts.size, missing)
+        return cls(alarms, clears, verdicts.size, missing, unseen)
 
     def __add__(self, other: "Counted") -> "Counted":
         return Counted(
@@ -84,6 +87,7 @@ class Counted:
             self.clears + other.clears,
             self.points + other.points,
             self.missing + other.missing,
+            self.unseen + other.unseen,
         )
 
     def __str__(self) -> str:
@@ -91,7 +95,9 @@ class Counted:
             f"{count:,} {word}" + "s" * (count != 1)
             for count, word in ((self.points, "row"), (self.alarms, "alarm"))
         )
-        without = f" ({self.missing:,} without a score)" if self.missing else ""
+        reasons = [f"{self.missing:,} without a score"] * (self.missing > 0)
+        reasons += [f"{self.unseen:,} in groups never seen"] * (self.unseen > 0)
+        without = f" ({', '.join(reasons)})" if reasons else ""
         undecided = self.points - self.alarms - self.clears
         return f"{rows}: {self.clears:,} normal, {alarms}, {undecided:,} undecided{without}"
 

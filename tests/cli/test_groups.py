@@ -1,0 +1,176 @@
+"""Groups on the command line: calibrate, show, verify, evaluate, decide and sql."""
+
+import json
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+from pac_wrap import GroupCertificate, calibrate_groups
+from support.shell import CERTIFICATE, invoke, one_sentence, succeeded
+
+# groups with too few labels are what many of these are about
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
+
+NAMES = ["acme", "\x1b[31mred\x1b[0m", "it's | <b>", "tiny"]
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    label = (rng.random(3000) < 0.4).astype(int)
+    tenant = rng.choice(NAMES, 3000, p=[0.5, 0.28, 0.2, 0.02])
+    return pd.DataFrame({"tenant": tenant, "score": np.round(rng.normal(4 * label, 1), 2), "label": label})
+
+
+@pytest.fixture
+def tables(frame: pd.DataFrame, tmp_path: Path) -> Path:
+    frame.to_csv(tmp_path / "scores.csv", index=False)
+    frame.to_parquet(tmp_path / "scores.parquet")
+    frame.to_json(tmp_path / "scores.jsonl", orient="records", lines=True)
+    return tmp_path
+
+
+COLUMNS = ("--score", "score", "--label", "label", "--group", "tenant")
+DECIDED = ("--score", "score", "--group", "tenant")
+NAMELESS = "name the column of groups with --group"
+
+
+def calibrated(tables: Path, *options: str) -> Path:
+    path = tables / "groups.json"
+    succeeded("calibrate", tables / "scores.csv", *COLUMNS, "-o", path, *options)
+    return path
+
+
+def test_a_certificate_of_groups_is_made_shown_and_verified(frame: pd.DataFrame, tables: Path) -> None:
+    path = calibrated(tables, "--together", "--pool")
+    found = GroupCertificate.load(path)
+    assert found == calibrate_groups(
+        frame["score"], frame["label"], frame["tenant"], together=True, pool=True
+    )
+    assert found.provenance is not None
+    assert found.provenance.date is not None
+    shown = succeeded("show", path)
+    assert "of all 4 groups at once" in shown
+    assert "\x1b" not in shown
+    assert "'tiny': " in shown
+    markdown = succeeded("show", path, "--format", "markdown")
+    assert "<b>" not in markdown
+    assert "\x1b" not in markdown
+    assert json.loads(succeeded("show", path, "--format", "json"))["format"] == "pac-wrap groups"
+    for name in ("scores.csv", "scores.parquet", "scores.jsonl"):
+        assert succeeded("verify", path, tables / name, *COLUMNS).startswith("verified")
+    done = invoke(
+        "verify", path, tables / "scores.csv", "--score", "score", "--label", "label", "--group", "label"
+    )
+    assert done.code == 2
+    frame.assign(score=frame["score"] + 1).to_csv(tables / "other.csv", index=False)
+    done = invoke("verify", path, tables / "other.csv", *COLUMNS)
+    assert (done.code, done.out[:12]) == (1, "not verified")
+
+
+def test_rows_are_decided_by_their_group(frame: pd.DataFrame, tables: Path) -> None:
+    path = calibrated(tables)
+    certificate = GroupCertificate.load(path)
+    added = pd.DataFrame({"tenant": ["new", None], "score": [9.0, 9.0], "label": [1, 1]})
+    more = pd.concat([frame, added], ignore_index=True)
+    expected = certificate.verdicts(more["score"], more["tenant"]).tolist()
+    more.to_csv(tables / "new.csv", index=False)
+    more.to_parquet(tables / "new.parquet")
+    more.to_json(tables / "new.jsonl", orient="records", lines=True)
+    for source in ("new.csv", "new.parquet", "new.jsonl"):
+        for target in ("out.parquet", "out.csv", "out.jsonl"):
+            done = invoke(
+                "decide",
+                path,
+                tables / source,
+                "--score",
+                "score",
+                "--group",
+                "tenant",
+                "-o",
+                tables / target,
+            )
+            assert done.code == 0
+            assert "2 in groups never seen" in done.err
+            found = duckdb.sql(f"SELECT verdict FROM '{tables / target}'").fetchall()
+            assert [row[0] for row in found] == expected
+    for source in ("new.csv", "new.jsonl"):
+        stdin = (tables / source).read_bytes()
+        for form in ("csv", "jsonl"):
+            done = invoke("decide", path, "-", *DECIDED, "--format", form, stdin=stdin)
+            assert "2 in groups never seen" in done.err
+            lines = done.out.splitlines()[form == "csv" :]
+            verdicts = [
+                int(line.split(",")[-2] if "{0,1}" not in line else line.rsplit(',"', 1)[0].split(",")[-1])
+                if form == "csv"
+                else json.loads(line)["verdict"]
+                for line in lines
+            ]
+            assert verdicts == expected
+
+
+def test_the_worst_group_comes_first_and_ends_with_1(frame: pd.DataFrame, tables: Path) -> None:
+    path = calibrated(tables)
+    out = succeeded("evaluate", path, tables / "scores.parquet", *COLUMNS)
+    assert "kept" in out
+    assert "no promise" in out
+    turned = frame["tenant"] == "acme"
+    frame.assign(label=np.where(turned, 1 - frame["label"], frame["label"])).to_csv(
+        tables / "bad.csv", index=False
+    )
+    done = invoke("evaluate", path, tables / "bad.csv", *COLUMNS)
+    assert done.code == 1
+    assert "\x1b[31m" not in done.out
+    assert done.out.index("acme") < done.out.index("tiny")
+
+
+def test_the_rules_as_sql(frame: pd.DataFrame, tables: Path) -> None:
+    path = calibrated(tables)
+    expected = GroupCertificate.load(path).verdicts(frame["score"], frame["tenant"]).tolist()
+    case = succeeded("sql", path, "--score", "score", "--group", "tenant")
+    found = duckdb.sql(f"SELECT {case} AS verdict FROM '{tables / 'scores.parquet'}'").fetchall()
+    assert [row[0] for row in found] == expected
+    script = succeeded("sql", path, "--score", "score", "--group", "tenant", "--join-table", "rules")
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE VIEW scores AS SELECT * FROM '{tables / 'scores.parquet'}'")
+        counts = connection.execute(script).df()["verdict"].value_counts().to_dict()
+    assert counts == pd.Series(expected).value_counts().to_dict()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ("decide", "groups.json", "scores.csv", "--score", "score"),
+            "name the column of groups with --group",
+        ),
+        (("sql", "groups.json"), NAMELESS),
+        (("sql", CERTIFICATE, "--join-table", "r"), "--join-table is for certificates of groups"),
+        (("decide", CERTIFICATE, "scores.csv", "--score", "score", "--group", "tenant"), "leave it out"),
+        (
+            ("evaluate", CERTIFICATE, "scores.csv", *COLUMNS),
+            "--group is for certificates",
+        ),
+        (("calibrate", "scores.csv", *COLUMNS[:4], "--together"), "name their column with --group"),
+        (("calibrate", "scores.csv", *COLUMNS, "--engine", "dask"), "--group goes with neither"),
+        (("calibrate", "scores.csv", *COLUMNS, "--pool", "--overlap", "raise"), "pool goes with"),
+        (("calibrate", "scores.csv", *COLUMNS[:5], "tenat"), "did you mean 'tenant'"),
+    ],
+)
+def test_what_does_not_go_together_is_said(
+    arguments: tuple[object, ...], words: str, tables: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calibrated(tables)
+    monkeypatch.chdir(tables)
+    done = invoke(*arguments)
+    assert done.code == 2
+    assert words in one_sentence(done.err)
+
+
+def test_nothing_certified_ends_with_1(tables: Path) -> None:
+    few = pd.DataFrame({"tenant": ["a", "b"], "score": [1.0, 2.0], "label": [0, 1]})
+    few.to_csv(tables / "few.csv", index=False)
+    assert invoke("calibrate", tables / "few.csv", *COLUMNS).code == 1

@@ -1,0 +1,282 @@
+"""Groups in tables: the certificate of memory byte for byte, verdicts in order, and rules as SQL."""
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+from pac_wrap import GroupCertificate, Guarantee, InputError, Request, UpsideDownWarning, calibrate_groups
+from pac_wrap.method.groups.calibrate import GroupRequest
+from pac_wrap.tables import groups as module
+from pac_wrap.tables.decide import output_options
+from pac_wrap.tables.find import found_files
+from pac_wrap.tables.group_sql import group_verdict_sql, join_sql
+from pac_wrap.tables.groups import calibrate_groups_table, decide_groups_table, evaluate_groups_table
+from pac_wrap.tables.table import open_found, open_table
+from support.postgres import server
+
+# groups with too few labels are what many of these are about
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
+
+HOSTILE = [
+    "plain",
+    "it's",
+    'say "no"',
+    "'; DROP TABLE scores; --",
+    "\\",
+    "%s",
+    "ü\u202e",
+    "<script>",
+    " ",
+    "NULL",
+]
+ASKED = Guarantee(0.1, 0.1)
+
+
+def drawn(rows: int = 4000, kind: Any = np.float64) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    label = (rng.random(rows) < 0.4).astype(int)
+    score = np.round(rng.normal(3 * label, 1), 1)
+    score[:3] = [np.inf, -np.inf, -0.0]
+    name = rng.choice([*HOSTILE, None], rows, p=[0.5, *[0.049] * 9, 0.059])
+    number = rng.integers(-2, 5, rows)
+    return pd.DataFrame(
+        {"score": score.astype(kind), "label": label, "name": name, "number": number, "low": "x", "value": 1}
+    )
+
+
+def written(frame: pd.DataFrame, folder: Path, ending: str) -> str:
+    path = folder / f"scores.{ending}"
+    if ending == "parquet":
+        frame.to_parquet(path)
+    elif ending == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        texts = frame.assign(score=frame["score"].map(lambda one: one if np.isfinite(one) else str(one)))
+        texts.to_json(path, orient="records", lines=True)
+    return str(path)
+
+
+def from_table(path: str, column: str, **options: Any) -> GroupCertificate:
+    request = GroupRequest(Request(ASKED, options.pop("overlap", Request().overlap)), **options)
+    with open_table([path], ["score", column], "label", passes=True) as table:
+        return calibrate_groups_table(table, request, ("score", "label", column))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize("column", ["name", "number"])
+def test_a_table_gives_the_certificate_of_memory(ending: str, column: str, tmp_path: Path) -> None:
+    frame = drawn()
+    found = from_table(written(frame, tmp_path, ending), column, together=True, pool=True)
+    groups = frame[column] if ending == "parquet" or column == "name" else frame[column].astype(str)
+    scores = frame["score"]
+    again = calibrate_groups(scores, frame["label"], groups, ASKED, together=True, pool=True)
+    assert found.bare.to_json() == again.to_json()
+    assert found.provenance is not None
+    assert found.provenance.engine == "duckdb"
+
+
+def test_every_strategy_and_type_of_score(tmp_path: Path) -> None:
+    from pac_wrap.method.calibrate import as_strategy
+
+    frame = drawn(1500, np.float32)
+    path = written(frame, tmp_path, "parquet")
+    for word in ("raise", "hold_fnr", "algorithm1", "abstain_always"):
+        found = from_table(path, "number", overlap=as_strategy(word))
+        again = calibrate_groups(
+            frame["score"].to_numpy(), frame["label"], frame["number"], ASKED, overlap=word
+        )
+        assert found.score_type == "float32"
+        assert found.bare.to_json() == again.to_json()
+
+
+def test_groups_come_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = drawn(9000)
+    path = written(frame, tmp_path, "parquet")
+    whole = from_table(path, "number", pool=True)
+    monkeypatch.setattr(module, "_BLOCK", 100)
+    monkeypatch.setattr(module, "_BATCH", 700)
+    assert from_table(path, "number", pool=True) == whole
+    assert from_table(path, "name") == calibrate_groups(frame["score"], frame["label"], frame["name"], ASKED)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize("target", [".parquet", ".csv", ".jsonl"])
+@pytest.mark.parametrize("column", ["name", "number"])
+def test_rows_are_decided_in_order_by_their_own_rule(
+    ending: str, target: str, column: str, tmp_path: Path
+) -> None:
+    frame = drawn(3000)
+    known = frame[(frame["name"] != "\\") & (frame["number"] != 4)]
+    certificate = calibrate_groups(known["score"], known["label"], known[column], ASKED, pool=True)
+    path, out = written(frame, tmp_path, ending), tmp_path / f"out{target}"
+    with (
+        found_files([path]) as found,
+        open_found(found, ["score"], column, whole=True, output=out) as table,
+    ):
+        counted = decide_groups_table(table, certificate, ("score", column), out, output_options(out.name))
+    read = f"SELECT * FROM '{out}'" if target != ".csv" else f"FROM read_csv('{out}', all_varchar = true)"
+    result = duckdb.sql(read).df()
+    expected = certificate.verdicts(frame["score"], frame[column])
+    assert result["verdict"].astype(int).tolist() == expected.tolist()
+    assert result["value"].astype(int).tolist() == frame["value"].tolist()
+    assert list(result.columns) == [*frame.columns, "verdict", "prediction_set"]
+    sets = {row.verdict: set() for row in result.itertuples()}  # type: ignore[var-annotated]
+    for row in result.itertuples():
+        sets[row.verdict].add(row.prediction_set)
+    assert {int(verdict): one for verdict, one in sets.items()}[1] == {"{1}"}
+    unseen = frame[column] == ("\\" if column == "name" else 4)
+    assert counted.unseen == unseen.sum() > 0
+    assert (counted.alarms, counted.clears) == ((expected == 1).sum(), (expected == 0).sum())
+
+
+def test_evaluation_by_group_is_that_of_memory(tmp_path: Path) -> None:
+    frame = drawn()
+    certificate = calibrate_groups(frame["score"], frame["label"], frame["number"], ASKED)
+    worse = frame.assign(label=np.where(frame["number"] == 2, 1 - frame["label"], frame["label"]))
+    worse.loc[worse["number"] == 1, "number"] = 99
+    path = written(worse, tmp_path, "parquet")
+    with open_table([path], ["score", "number"], "label", passes=True) as table:
+        found = evaluate_groups_table(table, certificate, ("score", "label", "number"), None)
+    again = certificate.evaluate(worse["score"], worse["label"], worse["number"])
+    assert (found.counts == again.counts).all()
+    assert found.exceeded == again.exceeded
+    assert {group for group, _ in found.exceeded} == {2}
+    assert next(iter(found.worst_first()))[0] == 2
+    assert found.unseen == (worse["number"] == 99).sum()
+    assert found.together.err.n == len(worse)
+    assert found.of(2).fpr.value > 0.5
+
+
+@pytest.mark.parametrize(
+    ("frame", "column", "words"),
+    [
+        (pd.DataFrame({"score": [1.0], "label": [0]}), "name", "there is no column 'name'"),
+        (pd.DataFrame({"score": [1.0], "label": [0]}), "label", "cannot be the group as well"),
+        (pd.DataFrame({"score": [None, 1.0], "label": [0, 1], "g": [1, 2]}), "g", "must not be empty or NaN"),
+        (pd.DataFrame({"score": [1.0], "label": [7], "g": [1]}), "g", "must be 0/1"),
+        (pd.DataFrame({"score": [1.0], "label": [0], "g": [[1]]}), "g", "must be texts"),
+        (
+            pd.DataFrame({"score": np.zeros(0), "label": np.zeros(0, int), "g": np.zeros(0, int)}),
+            "g",
+            "no rows",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(
+    frame: pd.DataFrame, column: str, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=words):
+        from_table(written(frame, tmp_path, "parquet"), column)
+
+
+def test_columns_of_other_types_are_groups_too(tmp_path: Path) -> None:
+    frame = drawn(300)
+    frame["day"] = [date(2026, 1, 1 + place % 3) for place in range(300)]
+    frame["share"] = np.where(frame["number"] == 1, np.nan, frame["number"])
+    frame["flag"] = frame["number"] > 1
+    path = written(frame, tmp_path, "parquet")
+    for column in ("day", "share", "flag"):
+        found = from_table(path, column).bare
+        assert found == calibrate_groups(frame["score"], frame["label"], frame[column], ASKED)
+    narrow = written(frame.astype({"score": np.float32}), tmp_path, "parquet")
+    certificate = calibrate_groups(frame["score"], frame["label"], frame["number"], ASKED)
+    with (
+        open_table([narrow], ["score", "number"], "label", passes=True) as table,
+        pytest.raises(InputError, match="holds float32 scores"),
+    ):
+        evaluate_groups_table(table, certificate, ("score", "label", "number"), None)
+
+
+def ruled(frame: pd.DataFrame) -> GroupCertificate:
+    known = frame[frame["name"] != "%s"]
+    found = calibrate_groups(known["score"], known["label"], known["name"], ASKED, pool=True)
+    assert None in found.groups
+    return found
+
+
+def test_the_rules_decide_in_duckdb_as_in_memory() -> None:
+    frame = drawn()
+    certificate = ruled(frame)
+    expected = certificate.verdicts(frame["score"], frame["name"]).tolist()
+    with duckdb.connect() as connection:
+        connection.register("frame", frame)
+        connection.execute("CREATE TABLE scores AS SELECT row_number() OVER () AS row, * FROM frame")
+        verdict = group_verdict_sql(certificate, "score", "name")
+        found = connection.execute(f"SELECT {verdict} FROM scores ORDER BY row").fetchall()
+        assert [row[0] for row in found] == expected
+        *statements, query = join_sql(certificate, "score", "name", 'ru"les')
+        for statement in statements:
+            connection.execute(statement)
+        joined = connection.execute(f"SELECT verdict FROM ({query.rstrip(';')}) ORDER BY row").fetchall()
+        assert [row[0] for row in joined] == expected
+        assert connection.execute("SELECT count(*) FROM scores").fetchall() == [(len(frame),)]
+
+
+@pytest.mark.slow
+def test_the_rules_decide_in_postgresql_as_in_memory() -> None:
+    frame = drawn(2000)
+    certificate = ruled(frame)
+    expected = certificate.verdicts(frame["score"], frame["name"]).tolist()
+    with server() as connection, connection.cursor() as cursor:
+        cursor.execute('CREATE TABLE scores (row int, score double precision, "name" text)')
+        names = [None if pd.isna(name) else name for name in frame["name"]]
+        rows = list(zip(range(len(frame)), frame["score"].tolist(), names, strict=True))
+        cursor.executemany("INSERT INTO scores VALUES (%s, %s, %s)", rows)
+        verdict = group_verdict_sql(certificate, "score", "name", "postgres")
+        cursor.execute(f"SELECT {verdict} FROM scores ORDER BY row".encode())
+        assert [row[0] for row in cursor.fetchall()] == expected
+        *statements, query = join_sql(certificate, "score", "name", "rules", "postgres")
+        for statement in statements:
+            cursor.execute(statement.encode())
+        cursor.execute(f"SELECT verdict FROM ({query.rstrip(';')}) AS joined ORDER BY row".encode())
+        assert [row[0] for row in cursor.fetchall()] == expected
+
+
+def test_nothing_in_a_literal_is_invisible() -> None:
+    labels = np.repeat([0, 1], 100)
+    certificate = calibrate_groups(np.arange(200.0), labels, ["a\x1b'\\b\U000e0067"] * 200)
+    pieces = r"('a' || chr(27) || '''\b' || chr(917607))"
+    for dialect, literal in (
+        ("duckdb", pieces),
+        ("postgres", pieces),
+        ("spark", r"'a\u001b\'\\b\U000e0067'"),
+        ("ansi", r"U&'a\001b''\\b\+0e0067'"),
+    ):
+        said = group_verdict_sql(certificate, "score", "name", dialect)  # type: ignore[arg-type]  # all dialects
+        assert literal in said
+        assert said.replace("\n", "").isprintable()
+
+
+def test_rules_that_sql_cannot_say_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    zero = calibrate_groups(np.arange(200.0), np.repeat([0, 1], 100), ["a\x00b"] * 200)
+    with pytest.raises(InputError, match="zero byte"):
+        group_verdict_sql(zero, "score", "name")
+    nothing = calibrate_groups([1.0], [0], ["a"])
+    assert group_verdict_sql(nothing, "score", "name") == "-1"
+    monkeypatch.setattr("pac_wrap.tables.group_sql.MOST_BRANCHES", 1)
+    frame = drawn()
+    with pytest.raises(InputError, match="--join-table"):
+        group_verdict_sql(ruled(frame), "score", "name")
+
+
+def test_one_threshold_at_infinity_declares_everything_normal() -> None:
+    labels = np.repeat([0, 1], 100)
+    scores = np.where(labels == 0, np.inf, 1.0)
+    with pytest.warns(UpsideDownWarning):
+        certificate = calibrate_groups(scores, labels, ["a"] * 200, Guarantee(0.1, None))
+    assert certificate.rules[:, 0].tolist() == [np.inf, np.inf]
+    values = [1.0, np.inf]
+    assert certificate.verdicts(values, ["a", "a"]).tolist() == [0, 0]
+    with duckdb.connect() as connection:
+        connection.register("scores", {"score": np.array(values), "name": np.array(["a", "a"], dtype=object)})
+        verdict = group_verdict_sql(certificate, "score", "name")
+        assert connection.execute(f"SELECT {verdict} FROM scores").fetchall() == [(0,), (0,)]
+        *statements, query = join_sql(certificate, "score", "name", "rules")
+        for statement in statements:
+            connection.execute(statement)
+        assert [row[-1] for row in connection.execute(query).fetchall()] == [0, 0]
