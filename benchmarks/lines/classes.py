@@ -24,6 +24,7 @@ Sets = Callable[[Floats, Labels, Floats], NDArray[np.bool_]]
 CEILING = DELTA = 0.05
 TRAINED = 2000
 N = 100
+POPULATION = 5000
 ABOUT = """\
 Ten digits as ten classes: a logistic regression learns from {trained:,} images of USPS or MNIST, and
 {pool} that it has not seen are the population. {draws:,} calibrations of {n} images of each digit are
@@ -85,7 +86,7 @@ METHODS: dict[str, tuple[str | None, Sets]] = {
 
 def measure(scale: Scale) -> Result:
     """Return how often each method exceeds a digit's ceiling."""
-    draws = scale.pick(2, 400, 400)
+    draws = scale.pick(2, 200, 200)
     measures, pools = [], []
     names: tuple[Literal["usps", "mnist"], ...] = ("usps", "mnist")
     for name in names:
@@ -149,7 +150,7 @@ def _population(name: Literal["usps", "mnist"]) -> tuple[Floats, Labels]:
         raise SkipError(f"neither PAC_WRAP_DATA nor the cache holds {', '.join(absent)}")
     (train, train_digits), (test, test_digits) = load_digits(name)
     images, digits = np.concatenate([train, test]), np.concatenate([train_digits, test_digits])
-    order = np.random.default_rng(0).permutation(len(images))[: TRAINED + 10_000]
+    order = np.random.default_rng(0).permutation(len(images))[: TRAINED + POPULATION]
     learned, rest = order[:TRAINED], order[TRAINED:]
     classifier = LogisticRegression(max_iter=1000, C=0.01).fit(images[learned], digits[learned])
     return classifier.predict_proba(images[rest]), digits[rest]
