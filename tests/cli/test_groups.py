@@ -14,6 +14,7 @@ from support.shell import CERTIFICATE, invoke, one_sentence, succeeded
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
 
+
 NAMES = ["acme", "\x1b[31mred\x1b[0m", "it's | <b>", "tiny"]
 
 

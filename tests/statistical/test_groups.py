@@ -20,6 +20,7 @@ from statistical.enumeration import compositions
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
 
+
 SUPPORT = np.array([0.0, 1.0, inf])
 PARTS = 6
 POPULATIONS = np.array(list(compositions(PARTS, SUPPORT.size))) / PARTS

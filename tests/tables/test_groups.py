@@ -22,6 +22,7 @@ from support.postgres import server
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
 
+
 HOSTILE = [
     "plain",
     "it's",

@@ -24,6 +24,10 @@ from pac_wrap import (
 from pac_wrap.base.rounding import shared_together
 from pac_wrap.method.groups.head import shared
 
+# groups with too few labels are what many of these are about
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
+
+
 STRATEGIES = [
     "abstain",
     "abstain_always",
@@ -51,8 +55,6 @@ def test_each_group_gets_what_calibrate_gives(
     rows: list[tuple[float, bool, str]], overlap: object, kind: type
 ) -> None:
 
-# groups with too few labels are what many of these are about
-pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
     with np.errstate(over="ignore", under="ignore"):
         scores = np.array([row[0] for row in rows]).astype(kind)
     labels, groups = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
@@ -72,7 +74,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
 @settings(max_examples=60, deadline=None)
 @given(rows=ROWS)
 def test_one_ceiling_decides_alone(asked: Guarantee, rows: list[tuple[float, bool, str]]) -> None:
-    scores, labels, groups = (np.array([row[place] for row in rows]) for place in range(3))
+    scores, labels, groups = (np.array(column) for column in zip(*rows, strict=True))
     found = calibrate_groups(scores, labels, groups, asked)
     for group in set(groups.tolist()):
         own = groups == group

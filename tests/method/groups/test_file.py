@@ -24,6 +24,10 @@ from pac_wrap.base.codec import checksum
 from pac_wrap.method.consistency import inconsistencies
 from pac_wrap.method.groups import file
 
+# groups with too few labels are what many of these are about
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
+
+
 NAMES: list[Any] = ["plain", "", None, 7, -3, 2.5, "\x1b[31m<script>'\";--\u202e\udcff", "x" * 1000]
 
 
@@ -47,9 +51,6 @@ def resealed(content: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     "overlap", ["abstain", "abstain_always", "raise", "hold_fnr", "hold_fpr", "algorithm1"]
 )
-
-# groups with too few labels are what many of these are about
-pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_a_file_comes_back_as_it_was(overlap: str, kind: Any, tmp_path: Path) -> None:
     found = made(overlap, kind)

@@ -18,7 +18,6 @@ from pac_wrap.base.missing import ON_MISSING, OnMissing, abstained_or_stopped, m
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.consistency import inconsistencies, version_problems
 from pac_wrap.method.groups.columns import Columns, Numbers
 from pac_wrap.method.groups.file import MOST_BYTES, problems, read, written
 from pac_wrap.method.groups.gaps import Gaps, gaps_of
@@ -27,7 +26,6 @@ from pac_wrap.method.groups.listing import Certificates, Row, rows_of
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.rules import decided, exclusions_of, sets_of
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, as_group, coded, places_of, text_of
-from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS
 from pac_wrap.method.strategies.abstain import Abstain
 
 # the last place of the table of rules: that of groups never seen
@@ -95,9 +93,8 @@ class GroupCertificate(Head):
     @property
     def pooled(self) -> NDArray[np.bool_]:
         """Which groups follow the rule of the pool, since they have too few labels for one of their own."""
-        if self.pool is None or self.pool.empty:
-            return np.zeros(len(self.groups), dtype=bool)
-        return self.columns.vacuous
+        follow = self.pool is not None and not self.pool.empty
+        return self.columns.vacuous & follow
 
     @property
     def empty(self) -> bool:
@@ -257,26 +254,12 @@ class GroupCertificate(Head):
         shared_by_all = {one.name: getattr(head, one.name) for one in fields(Head)}
         certificate = cls(**shared_by_all, groups=groups, columns=columns)
         try:
-            problem = next(certificate._problems(), None)
+            problem = next(problems(head, groups, columns, certificate.request), None)
         except InputError as error:  # numbers that no calibration would take
             problem = str(error)
         if problem is not None:
             raise CertificateError(f"the group certificate contradicts itself: {problem}; calibrate again")
         return certificate
-
-    def _problems(self) -> Iterator[str]:
-        yield from version_problems(self.version)
-        if self.assumptions not in (OF_DRAWS, OF_SUBJECTS):
-            yield "these are not the assumptions of draws"
-        yield from problems(self.columns, self.groups, self.request, self.score_type)
-        if self.pool is None:
-            return
-        few = self.columns.n[:, self.columns.vacuous].sum(axis=1).tolist()
-        if few != [self.pool.normal.n, self.pool.anomalous.n]:
-            yield "the pool does not hold the points of the groups with too few labels"
-        if (self.pool.guarantee, self.pool.overlap) != (self.request.guarantee, self.overlap):
-            yield "the pool was not asked for what the groups were"
-        yield from (f"the pool: {problem}" for problem in inconsistencies(self.pool))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate as a JSON file that appears whole or not at all.

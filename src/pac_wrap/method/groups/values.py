@@ -142,7 +142,8 @@ def merged(codes: Codes, found: Sequence[Any]) -> Coded:
             f"there are {len(values):,} groups, and at most {MOST_GROUPS:,} are certified at once"
         )
     one_kind = len(set(map(type, values.values()))) == 1
-    ordered = sorted(values.values(), key=None if one_kind and None not in values else in_order)
+    plain: list[Any] = list(values.values())
+    ordered = sorted(plain) if one_kind and None not in values else sorted(plain, key=in_order)
     places = places_of(ordered)
     # a code of -1 takes the last place, which is that of None
     table = np.array([places[text] for text in texts] or [0], dtype=np.int64)
