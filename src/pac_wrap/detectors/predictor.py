@@ -20,6 +20,7 @@ from pac_wrap.detectors.rows import warn_of_training_rows
 from pac_wrap.detectors.scores import Polarity, UnfittedError, anomaly_scores, is_estimator, trainable
 from pac_wrap.detectors.steadiness import Witness
 from pac_wrap.errors import InputError
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.metrics import evaluate
@@ -103,7 +104,7 @@ class CertifiedPredictor(BaseEstimator):
         """
         X, members = self._with_groups(X, groups)
         scores = self.decision_function(X)
-        certificate = self.certificate_
+        certificate: Certificate | GroupCertificate = self.certificate_
         if isinstance(certificate, GroupCertificate):
             return certificate.prediction_sets(scores, members)
         return certificate.prediction_sets(scores)
