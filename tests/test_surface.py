@@ -27,7 +27,10 @@ SURFACE = [
     "DetectorError",
     "Error",
     "Evidence",
+    "Gap",
+    "Gaps",
     "Given",
+    "GroupCertificate",
     "Guarantee",
     "Hold",
     "InputError",
@@ -70,9 +73,11 @@ SURFACE = [
     "calibrate",
     "calibrate_chunks",
     "calibrate_classes",
+    "calibrate_groups",
     "calibrate_labelled",
     "certify_curve",
     "certify_curve_chunks",
+    "certify_curve_groups",
     "error_budget",
     "evaluate",
     "exact_confidence",
@@ -84,6 +89,7 @@ SURFACE = [
     "verify",
     "verify_classes",
     "verify_curve",
+    "verify_groups",
 ]
 # the others are results, enumerations and errors, which a user meets but does not make
 MADE_BY_USERS = [

@@ -64,7 +64,7 @@ def test_each_group_gets_what_calibrate_gives(
         alone = calibrate(scores[own & ~labels], scores[own & labels], EASY, overlap=overlap)  # type: ignore[call-overload]
         assert found.certificates[group].to_json() == alone.to_json()
         assert (found.verdicts(scores[own], groups[own]) == alone.verdicts(scores[own])).all()
-        place = found.place(group)
+        place = found.lookup.place(group)
         verdicts = alone.verdicts(scores[own])
         wrong = [int(((verdicts == 1 - one) & (labels[own] == one)).sum()) for one in (0, 1)]
         assert found.columns.errors[:, place].tolist() == wrong
@@ -74,7 +74,8 @@ def test_each_group_gets_what_calibrate_gives(
 @settings(max_examples=60, deadline=None)
 @given(rows=ROWS)
 def test_one_ceiling_decides_alone(asked: Guarantee, rows: list[tuple[float, bool, str]]) -> None:
-    scores, labels, groups = (np.array(column) for column in zip(*rows, strict=True))
+    scores = np.array([row[0] for row in rows])
+    labels, groups = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
     found = calibrate_groups(scores, labels, groups, asked)
     for group in set(groups.tolist()):
         own = groups == group
@@ -150,6 +151,7 @@ def test_a_group_never_seen_is_left_undecided() -> None:
         found.certificates[8]
 
 
+@pytest.mark.slow
 def test_a_million_groups_of_one_row_each() -> None:
     count = 10**6
     labels = np.arange(count) % 2

@@ -145,8 +145,8 @@ def calibrate_groups(
     overlap : str or Strategy, optional
         What is done where the classes overlap; see `calibrate`.
     together : bool
-        Whether the promises of all groups are to hold at once, with the deltas of the guarantee: eq. (53).
-        Otherwise each holds by itself. Every group in the table counts, however few labels it has.
+        Whether the promises of all groups are to hold at once, with the deltas of the guarantee:
+        eqs. (53) to (54). Otherwise each holds by itself: eq. (52). Every group counts, however small.
     pool : bool
         Whether groups with too few labels follow one rule that is found from all of them. Its promise is
         about their mixture, as they stand in the table, and about none of them by itself: eq. (55).
