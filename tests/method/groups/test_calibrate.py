@@ -74,7 +74,7 @@ def test_each_group_gets_what_calibrate_gives(
 @settings(max_examples=60, deadline=None)
 @given(rows=ROWS)
 def test_one_ceiling_decides_alone(asked: Guarantee, rows: list[tuple[float, bool, str]]) -> None:
-    scores = np.array([row[0] for row in rows])
+    scores: np.ndarray = np.array([row[0] for row in rows])
     labels, groups = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
     found = calibrate_groups(scores, labels, groups, asked)
     for group in set(groups.tolist()):

@@ -52,8 +52,10 @@ def verify_groups(
 
     Examples
     --------
-    >>> certificate = calibrate_groups([0.1, 0.9, 0.2, 0.8], [0, 1, 0, 1], ["a", "a", "b", "b"])
-    >>> bool(verify_groups(certificate, [0.8, 0.1, 0.9, 0.2], [1, 0, 1, 0], ["b", "a", "a", "b"]))
+    >>> from pac_wrap import calibrate_groups
+    >>> scores, labels, groups = range(200), [0] * 100 + [1] * 100, ["a"] * 200
+    >>> certificate = calibrate_groups(scores, labels, groups)
+    >>> bool(verify_groups(certificate, scores[::-1], labels[::-1], groups))
     True
     """
     if not isinstance(certificate, GroupCertificate):
