@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.labels.plan import Plan as Plan
     from pac_wrap.method.labels.plan import plan as plan
     from pac_wrap.method.labels.until import LabelUntil as LabelUntil
+    from pac_wrap.method.lineage import Lineage as Lineage
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
     from pac_wrap.method.metrics import evaluate as evaluate
@@ -80,8 +81,9 @@ if TYPE_CHECKING:
     from pac_wrap.method.verify import Verification as Verification
     from pac_wrap.method.verify import verify as verify
     from pac_wrap.method.watch.alarm import Alarm as Alarm
-    from pac_wrap.method.watch.counted import Watch as Watch
+    from pac_wrap.method.watch.by_group import GroupMonitor as GroupMonitor
     from pac_wrap.method.watch.monitor import Monitor as Monitor
+    from pac_wrap.method.watch.recalibrate import recalibrate as recalibrate
     from pac_wrap.method.watch.wealth import confidence_sequence as confidence_sequence
     from pac_wrap.method.worth.alarms import Bounds as Bounds
     from pac_wrap.method.worth.alarms import Workload as Workload
@@ -125,8 +127,10 @@ _HOME = {
     "method.thresholds": "Evidence Regime Thresholds",
     "method.verify": "Verification verify",
     "method.watch.alarm": "Alarm",
-    "method.watch.counted": "Watch",
+    "method.watch.by_group": "GroupMonitor",
     "method.watch.monitor": "Monitor",
+    "method.watch.recalibrate": "recalibrate",
+    "method.lineage": "Lineage",
     "method.watch.wealth": "confidence_sequence",
     "method.worth.alarms": "Bounds Workload",
     "detectors.classifier": "PACClassifier",

@@ -14,7 +14,7 @@ PACWrapWarning           (UserWarning)
 ├── LabelWarning         labels that had to be interpreted
 ├── VacuousWarning       nothing useful is promised: labels are missing
 ├── OverlapWarning       calibration rows that the detector was trained on
-├── DependenceWarning    calibration points that depend on each other in time: fewer than they look
+├── DependenceWarning    calibration points that depend on each other, in time or by subject
 ├── MissingScoreWarning  points without a score, which are abstained on
 └── PrecisionWarning     scores of a narrower type than the certificate's, where that may change verdicts
 """
@@ -78,7 +78,7 @@ class OverlapWarning(PACWrapWarning):
 
 
 class DependenceWarning(PACWrapWarning):
-    """The points of a series are worth far less than their number, or nothing can be said of their worth."""
+    """Points of a series, or of few subjects, are worth less than their number, or it is unknown what."""
 
 
 class MissingScoreWarning(PACWrapWarning):

@@ -17,7 +17,7 @@ from pac_wrap.base.files import whole_file, write_whole
 from pac_wrap.errors import OutputError
 from support.shell import CERTIFICATE, GOLDEN, command, one_sentence, refused
 
-NEW = [GOLDEN / "new.csv", "--score", "score"]
+NEW = [GOLDEN / "new.csv", "--score", "score", "--quiet"]
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may make devices and give files away")
 
 

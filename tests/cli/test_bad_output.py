@@ -97,7 +97,7 @@ def test_a_verdict_column_that_is_already_there(name: str, suffix: str, tmp_path
 
 def test_standard_output_that_nobody_reads_on_is_no_error(tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet", "SELECT i + 0.5 AS score FROM range(200000) t(i)")
-    pipe = f"'{SCRIPT}' decide '{CERTIFICATE}' '{path}' --score score | head -n 1"
+    pipe = f"'{SCRIPT}' decide '{CERTIFICATE}' '{path}' --score score --quiet | head -n 1"
     done = subprocess.run(["sh", "-c", pipe], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""
@@ -205,7 +205,7 @@ def test_the_temporary_folder_is_full_too(tmp_path: Path) -> None:
 
 def test_a_real_command_says_so_too(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "certificate.json"
-    done = command("calibrate", *LABELLED, "-o", path)
+    done = command("calibrate", "-q", *LABELLED, "-o", path)
     assert (done.code, done.out) == (2, "")
     assert one_sentence(done.err) == f"cannot write {path}: No such file or directory; nothing was written"
     assert invoke("calibrate", *LABELLED, "-o", tmp_path / "certificate.json").code in (0, 1)

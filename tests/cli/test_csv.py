@@ -59,7 +59,7 @@ def test_every_engine_counts_the_same_scores(engine: str, tmp_path: Path) -> Non
     lines = [f"{marks[i % 5]},{i / 7!r},{int(i % 5 == 0)}" for i in range(300)]
     path = write(tmp_path / "a.csv", "id,score,label\n" + "\n".join(lines) + "\n")
     saved = tmp_path / "c.json"
-    command("calibrate", path, *COLUMNS, "-o", saved, "--engine", engine)
+    command("calibrate", "-q", path, *COLUMNS, "-o", saved, "--engine", engine)
     found = json.loads(saved.read_text())
     assert (found["normal"]["n"], found["anomalous"]["n"]) == (240, 60)
 
@@ -209,7 +209,7 @@ def test_a_hundred_thousand_columns_are_read_in_seconds(tmp_path: Path) -> None:
     rows = "".join(f"{row}{i % 7},{int(i % 7 == 6)}\n" for i in range(20))
     path = write(tmp_path / "wide.csv", ",".join(names) + "\n" + rows)
     start = time.perf_counter()
-    command("calibrate", path, *COLUMNS)
+    command("calibrate", "-q", path, *COLUMNS)
     assert "of 2 " in command("evaluate", CERTIFICATE, path, *COLUMNS).out
     succeeded(*DECIDE, path, "--score", "score", "-o", tmp_path / "out.csv")
     # 94 s and more when every column was declared to the engine

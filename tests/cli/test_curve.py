@@ -50,7 +50,7 @@ def test_a_ceiling_that_no_threshold_keeps_is_not_certified(tmp_path: Path) -> N
     saved = tmp_path / "curve.json"
     done = invoke("curve", *LABELLED, "--max-fpr", "0.0001", "-o", saved)
     assert done.code == 1
-    assert "no threshold keeps max_fpr = 0.0001" in done.out
+    assert "no threshold keeps --max-fpr = 0.0001" in done.out
     assert Curve.load(saved) == CURVE
 
 

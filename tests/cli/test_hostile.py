@@ -83,7 +83,7 @@ def test_a_hostile_column_of_scores_is_a_column(name: str, suffix: str, workplac
         out = succeeded("decide", CERTIFICATE, path, "--score", name, "--format", "csv")
         assert next(csv.reader(io.StringIO(out, newline=""))) == [name, "y", "verdict", "prediction_set"]
     else:
-        assert invoke("calibrate", path, "--score", name, "--label", "y").code == 1
+        assert invoke("calibrate", "-q", path, "--score", name, "--label", "y").code == 1
     assert listing(workplace) == before
 
 

@@ -52,7 +52,8 @@ def test_the_certificate_is_that_of_the_series_in_order(tmp_path: Path) -> None:
     assert f"in time    {SERIES * (STEPS - WARM_UP):,} steps of 12 series, ordered by 't'" in done.out
     assert "240 more have no score yet (warm-up) and are left out" in done.out
     assert "normal steps depend on each other within 12 of 12 series, most in 'm" in done.out
-    notes = done.err.splitlines()
+    *notes, said = done.err.splitlines()
+    assert said == f"pac-wrap: 2,640 rows: 1,680 normal, 960 anomalous -> {saved}, {report}"
     assert all(note.startswith("pac-wrap: note: ") for note in notes)
     assert "normal steps are worth about" in notes[0]
     assert "independent ones, so the stated confidence is too high; take one in about " in notes[0]

@@ -12,7 +12,7 @@ NORMAL, ANOMALOUS = 3, 5
 
 def counts(table: Path, *options: str) -> tuple[int, int]:
     saved = table.with_suffix(".certificate")
-    done = invoke("calibrate", table, "--score", "score", "--label", "label", *options, "-o", saved)
+    done = invoke("calibrate", "-q", table, "--score", "score", "--label", "label", *options, "-o", saved)
     assert done.code == 1, done  # eight labels certify nothing
     assert done.err == ""
     certificate = Certificate.load(saved)
@@ -91,7 +91,7 @@ def test_one_class_only_is_legal_but_certifies_nothing_about_the_other(label: in
 
 def test_one_class_is_enough_where_only_one_side_is_promised(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "score,label\n" + "".join(f"{i},0\n" for i in range(200)))
-    done = invoke("calibrate", path, "--score", "score", "--label", "label", "--max-fnr", "none")
+    done = invoke("calibrate", "-q", path, "--score", "score", "--label", "label", "--max-fnr", "none")
     assert done.code == 0
     assert "anomaly from" in done.out
 
@@ -178,6 +178,6 @@ def test_letters_that_engines_put_into_lower_case_differently_are_told_apart(
     path = write(tmp_path / "a.csv", "score,label\n" + "\n".join(rows) + "\n")
     saved = tmp_path / "c.json"
     options = ["--score", "score", "--label", "label", "--anomaly-label", "I", "--engine", engine]
-    assert invoke("calibrate", path, *options, "-o", saved).code == 0
+    assert invoke("calibrate", "-q", path, *options, "-o", saved).code == 0
     certificate = Certificate.load(saved)
     assert (certificate.normal.n, certificate.anomalous.n) == (100, 200)

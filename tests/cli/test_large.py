@@ -69,7 +69,9 @@ def test_progress_rises_while_a_query_runs(many: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.csv"
     with (
         found_files([str(many)]) as found,
-        open_found(found, ["score"], whole=True, output=output, progress=shares.append) as opened,
+        open_found(
+            found, ["score"], whole=True, output=output, progress=lambda done: shares.append(done.share)
+        ) as opened,
     ):
         copy_with(opened, "score", lambda _: "1 AS one", output, "FORMAT csv", MANY)
     assert all(0 <= share <= 100 for share in shares)

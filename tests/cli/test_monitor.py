@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pac_wrap import Monitor, calibrate, certify_curve
+from pac_wrap import Certificate, Monitor, calibrate, certify_curve, recalibrate
 from support.shell import SCRIPT, Done, invoke, refused, write
 
 RNG = np.random.default_rng(0)
@@ -258,7 +258,18 @@ def test_a_stream_that_is_killed_goes_on_from_its_state(folder: Path) -> None:
         for score, label in zip(frame["s"], frame["y"], strict=True)
     ]
     state, rng = folder / "w.json", np.random.default_rng(1)
-    words = [SCRIPT, "monitor", folder / "c.json", "-", "--score", "s", "--label", "y", "--state", state]
+    words: list[str | Path] = [
+        SCRIPT,
+        "monitor",
+        folder / "c.json",
+        "-",
+        "--score",
+        "s",
+        "--label",
+        "y",
+        "--state",
+        state,
+    ]
     words += ["--curve", folder / "curve.json"]
     kills = 0
     while (done := json.loads(state.read_text())["rows"] if state.exists() else 0) < len(texts):
@@ -285,3 +296,24 @@ def test_a_stream_that_is_killed_goes_on_from_its_state(folder: Path) -> None:
     for one in (content, other):
         del one["batches"], one["checksum"]
     assert content == other
+
+
+def test_recalibrate_follows_and_says_so(folder: Path) -> None:
+    frame = rows(4000).assign(y=lambda one: one["y"].fillna(0)).dropna()
+    frame.to_csv(folder / "t.csv", index=False)
+    words = ["recalibrate", folder / "c.json", folder / "t.csv", "--score", "s", "--label", "y"]
+    done = invoke(*words, "-o", folder / "d.json")
+    assert done.code == 0
+    assert f"number 2 after {CERTIFICATE.checksum[:12]}" in done.out
+    made = Certificate.load(folder / "d.json")
+    classes = [frame["s"][frame["y"] == label].to_numpy() for label in (0, 1)]
+    again = recalibrate(
+        CERTIFICATE, np.concatenate(classes), np.repeat([0, 1], [one.size for one in classes])
+    )
+    assert made == again
+    own = invoke(*words, "-o", folder / "e.json", "--own-delta")
+    assert "each has its own delta" in own.out
+    assert "is also an input" in refused(folder, *words, "-o", folder / "c.json")
+    write(folder / "few.csv", "s,y\n0,0\n9,1\n")
+    few = invoke("recalibrate", folder / "c.json", folder / "few.csv", *words[3:], "-o", folder / "f.json")
+    assert few.code == 1

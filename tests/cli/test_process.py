@@ -4,6 +4,7 @@ import io
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from pac_wrap.cli import app, main, process
 from pac_wrap.cli.process import Output, ended, standard_output
 from pac_wrap.errors import InputError, OutputError
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.tables.connection import Done
 from support.shell import CERTIFICATE, command, invoke, one_sentence
 
 runner = CliRunner()
@@ -23,9 +25,9 @@ runner = CliRunner()
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["plan", "--max-fpr", "5"], "max_fpr must lie strictly between 0 and 1, got 5.0"),
+        (["plan", "--max-fpr", "5"], "--max-fpr must lie strictly between 0 and 1, got 5.0"),
         (["plan", "--labels", "-1"], "--labels"),
-        (["plan", "--labels", "5", "--delta", "1"], "delta must lie strictly between 0 and 1"),
+        (["plan", "--labels", "5", "--delta", "1"], "--delta must lie strictly between 0 and 1"),
         (["demo", "--margin", "far"], "margin"),
         (["nonsense"], "nonsense"),
     ],
@@ -40,7 +42,7 @@ def test_bad_arguments_give_exit_code_2_and_no_traceback(arguments: list[str], w
 def test_a_real_command_ends_alike() -> None:
     done = command("plan", "--max-fpr", "5")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("pac-wrap: max_fpr must lie strictly between 0 and 1, got 5.0")
+    assert done.err.startswith("pac-wrap: --max-fpr must lie strictly between 0 and 1, got 5.0")
 
 
 def test_version_and_help() -> None:
@@ -61,7 +63,7 @@ def test_main_runs_the_app(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     monkeypatch.setattr(sys, "argv", ["pac-wrap", "plan", "--max-fpr", "2"])
     with pytest.raises(SystemExit, match="2"):
         main()
-    assert capsys.readouterr().err.startswith("pac-wrap: max_fpr")
+    assert capsys.readouterr().err.startswith("pac-wrap: --max-fpr")
 
 
 @pytest.mark.parametrize("with_debug", [[], ["--debug"]])
@@ -239,3 +241,34 @@ def test_a_command_ends_with_the_code_it_settled_on(
     with pytest.raises(SystemExit) as caught:
         process.end_with(command)
     assert caught.value.code == code
+
+
+def test_a_bar_tells_the_pass_its_rows_and_the_time_left_in_80_characters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from rich.console import Console
+
+    screen = io.StringIO()
+    monkeypatch.setattr(
+        "rich.console.Console", lambda stderr: Console(file=screen, force_terminal=True, width=80)
+    )
+    monkeypatch.setattr(process, "_PATIENCE", -1.0)
+    with process.progress_bar("calibrating", 4) as update:
+        for done in (Done(50.0, 1, 60_000_000), Done(25.0, 2, 60_000_000), Done(100.0, 5)):
+            update(done)
+            time.sleep(0.2)
+        update(10.0, "q1: training")
+        time.sleep(0.2)
+    shown = screen.getvalue()
+    assert "calibrating, pass 1 of at most 4, 30.0 of 60.0 million rows" in shown
+    assert "calibrating, pass 2 of at most 4, 15.0 of 60.0 million rows" in shown
+    assert "calibrating, pass 5 " in shown
+    assert "q1: training" in shown
+    assert "left" in shown
+    assert "…" not in shown
+
+
+def test_without_a_terminal_there_is_no_bar(capfd: pytest.CaptureFixture[str]) -> None:
+    with process.progress_bar("deciding") as update:
+        update(Done(50.0, 1, 10))
+    assert capfd.readouterr() == ("", "")

@@ -142,7 +142,7 @@ def test_a_real_pipe_works(tmp_path: Path) -> None:
     done = command(
         "decide", CERTIFICATE, "-", "--score", "score", "--format", "jsonl", stdin=b"score\n0.1\n1\n5\n"
     )
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err) == (0, "pac-wrap: 3 rows: 1 normal, 1 alarm, 1 undecided\n")
     assert [json.loads(line)["verdict"] for line in done.out.splitlines()] == [0, -1, 1]
 
 

@@ -5,8 +5,10 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from pac_wrap import (
@@ -68,6 +70,23 @@ def test_too_few_labels_are_said() -> None:
         PACClassifier(LogisticRegression(), random_state=0).fit(X[::17], Y[::17])
 
 
+def test_a_classifier_that_has_changed_since_is_refused() -> None:
+    wrap = PACClassifier(LogisticRegression(), random_state=0).fit(X, Y)
+    wrap.classifier_.fit(-X, Y)
+    with pytest.raises(InputError, match="has changed since it was calibrated"):
+        wrap.predict(X)
+    careless = PACClassifier(LogisticRegression(), score_tolerance=None, random_state=0).fit(X, Y)
+    careless.classifier_.fit(-X, Y)
+    assert careless.predict(X).size == len(X)
+
+
+def test_rows_need_not_be_a_table() -> None:
+    words = [f"{name} {row}" for row, name in enumerate(Y)]
+    pipeline = make_pipeline(CountVectorizer(analyzer="char"), LogisticRegression())
+    wrap = PACClassifier(pipeline, random_state=0).fit(words, Y)
+    assert wrap.predict(["bee 7"])[0] == 1
+
+
 class Batch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # it ships no types
     """Scores that depend on the batch they are made in."""
 
@@ -82,7 +101,7 @@ class Batch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # it ships n
 class Silent(Batch):
     """No scores at all."""
 
-    predict_proba = property()  # type: ignore[assignment]  # there is none
+    predict_proba = property()
 
 
 def test_what_cannot_be_certified_is_refused() -> None:
@@ -100,7 +119,7 @@ def test_what_cannot_be_certified_is_refused() -> None:
     with pytest.raises(InputError, match="rows to train on and rows to calibrate on"):
         PACClassifier(LogisticRegression()).fit(X[:1], Y[:1])
     with pytest.raises(InputError, match="target y is None"):
-        PACClassifier(LogisticRegression()).fit(X, None)
+        PACClassifier(LogisticRegression()).fit(X, None)  # type: ignore[arg-type]
     wrap = PACClassifier(LogisticRegression(), random_state=0).fit(X, Y)
     with pytest.raises(InputError, match="features"):
         wrap.predict(X[:, :1])

@@ -122,7 +122,7 @@ def test_every_way_warns_of_what_is_significant_and_of_nothing_else(way: str) ->
 
 @pytest.mark.parametrize("way", ["calibrate", "calibrate_labelled", "calibrate_chunks", "calibrate_parts"])
 def test_the_warning_points_at_the_line_that_called(way: str) -> None:
-    low, high = np.arange(20.0), np.arange(100.0, 120.0)
+    low, high = np.arange(80.0), np.arange(100.0, 180.0)
     action = everywhere(high, low)[way]
     line = inspect.getsourcelines(action)[1]
     with pytest.warns(UpsideDownWarning) as caught:
@@ -133,7 +133,7 @@ def test_the_warning_points_at_the_line_that_called(way: str) -> None:
 @pytest.mark.parametrize("name", ["pac_wrap_mine", "mine", None])
 def test_a_module_whose_name_is_like_ours_is_the_user_too(name: str | None) -> None:
     space: dict[str, Any] = {"calibrate": calibrate} | ({} if name is None else {"__name__": name})
-    code = compile("calibrate(list(range(100, 120)), list(range(20)))", "theirs.py", "exec")
+    code = compile("calibrate(list(range(100, 180)), list(range(80)))", "theirs.py", "exec")
     with pytest.warns(UpsideDownWarning) as caught:
         exec(code, space)
     assert [warning.filename for warning in caught] == ["theirs.py"]

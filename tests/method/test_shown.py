@@ -1,7 +1,6 @@
 """A certificate shows itself: as a report with or without its scores, as a figure, and in a notebook."""
 
 import json
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -72,4 +71,3 @@ def test_a_notebook_shows_a_few_escaped_lines_that_run_nothing(certificate: Cert
     assert set(tags) == {"div", "p", "strong", "table", "tr", "th", "td"}
     assert "<strong>Certified.</strong> At most 5 % of future normal points" in text
     assert len(text) < 5000
-    assert "matplotlib.pyplot" not in sys.modules

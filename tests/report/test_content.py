@@ -5,9 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from pac_wrap import Guarantee, calibrate
 from pac_wrap.method.bounds import achievable_rate, min_samples
 from pac_wrap.report.content import content_of, to_json
+from pac_wrap.report.sentences import Status
+from pac_wrap.report.subject import Report
 from support.reports import report
+from support.strategies import calibrate_quietly
 
 
 @pytest.mark.parametrize(
@@ -29,6 +33,37 @@ from support.reports import report
 def test_the_status_says_whether_something_is_certified(name: str, sign: str, words: str) -> None:
     found = content_of(report(name)).status
     assert (found.sign, found.words) == (sign, words)
+
+
+def test_a_held_ceiling_whose_other_rate_is_unknown_is_a_part() -> None:
+    held = calibrate_quietly([], range(200), overlap="hold_fnr")
+    assert content_of(Report(held)).status == Status("partly", "partly certified")
+
+
+def test_what_a_ceiling_of_the_fpr_alone_means() -> None:
+    alone = calibrate(range(2000), [], Guarantee(max_fpr=0.05, max_fnr=None))
+    lead = content_of(Report(alone)).practice.lead
+    assert lead.startswith(
+        "Of 1,000 future normal points, at most 50 are false alarms: on average, with conf"
+    )
+    lead = content_of(Report(alone, prevalence=0.02)).practice.lead
+    assert lead.startswith("Of 1,000 future points, if 2 % are anomalous, at most 49 are false alarms: on")
+    nothing = content_of(Report(calibrate_quietly(range(20), []))).practice
+    assert (nothing.lead, nothing.rows) == ("Other numbers need a prevalence; state yours.", ())
+
+
+def test_title_and_subtitle_say_what_is_known() -> None:
+    plain = calibrate(range(100), range(200, 300))
+    assert content_of(Report(plain)).title == "Error rates of an anomaly detector"
+    known = plain.with_provenance(
+        score="forest", tables=("a.csv", "b.csv", "c.csv"), date="2027-01-31T12:00:00Z"
+    )
+    content = content_of(Report(known))
+    assert (content.title, content.subtitle) == (
+        "Error rates of forest",
+        "a.csv, b.csv, 1 more, 31 January 2027",
+    )
+    assert content_of(Report(known, detector="LOF")).title == "Error rates of LOF"
 
 
 def test_the_plan_is_that_of_the_binomial_functions() -> None:

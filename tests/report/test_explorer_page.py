@@ -97,6 +97,28 @@ def test_the_threshold_is_dragged(browser: Any, folder: Path, kind: str) -> None
     assert complaints(browser) == []
 
 
+def test_a_ceiling_is_dragged(browser: Any, folder: Path) -> None:
+    show(browser, folder / "overlapping.html")
+    browser.find_element("css selector", "input[value=two]").click()
+    before = readout(browser)
+    left, top, width, line = browser.execute_script(
+        "const plot = document.getElementById('plot'); plot.scrollIntoView({block: 'center'});"
+        "const box = plot.getBoundingClientRect();"
+        "const circles = document.querySelectorAll('#handles circle');"
+        "return [box.left, box.top + 60, box.width, parseFloat(circles[1].getAttribute('cx')) / 100]"
+    )
+    for name, share in (("mousePressed", line), ("mouseMoved", line - 0.05), ("mouseReleased", line - 0.05)):
+        event = {"type": name, "x": left + share * width, "y": top, "button": "left", "buttons": 1}
+        browser.execute_cdp_cmd("Input.dispatchMouseEvent", event | {"clickCount": 1})
+    after = readout(browser)
+    assert after["fnr"] == before["fnr"]  # the other ceiling stays
+    assert float(after["fpr"].split()[2]) > float(before["fpr"].split()[2])
+    low, high = explorer_window("overlapping")
+    explorer = explorer_of(report("overlapping"))
+    assert explorer is not None
+    assert after["fpr"] == f"at most {ceiling(explorer.curve.fpr(low + (line - 0.05) * (high - low)))}"
+
+
 def explorer_window(name: str) -> tuple[float, float]:
     given = report(name)
     assert given.normal is not None

@@ -33,9 +33,7 @@ def test_points_are_those_of_each_series_by_itself(sizes: list[tuple[int, int]],
     values = np.concatenate(scores)
     names, counts = [str(i) for i in range(len(sizes))], [one.size for one in scores]
     if not parts:
-        with pytest.raises(
-            InputError, match=r"^none of the steps to be taken, one in every \d of \d+, has a"
-        ):
+        with pytest.raises(InputError, match=r"^none of the steps to be taken, one in every \d of \d+, has"):
             several_series(names, counts, values, np.zeros(values.size), every=every)
         return
     found = several_series(names, counts, values, np.zeros(values.size), every=every)
@@ -87,9 +85,9 @@ def test_dependence_is_judged_within_each_series_and_over_them() -> None:
     within = dict(found.within(thresholds, False))
     assert list(within) == names
     assert sum(one.misleading for one in within.values()) < 10
-    assert (
-        found.points.worth(thresholds, False).effective < 100 < sum(w.effective or 0 for w in within.values())
-    )
+    together = found.points.worth(thresholds, False).effective
+    assert together is not None
+    assert together < 100 < sum(one.effective or 0.0 for one in within.values())
     inside, labels = levels(20, 0.0, 0.95)
     found = several_series(names, [200] * 20, inside, labels)
     assert all(one.misleading for _, one in found.within(thresholds, False))

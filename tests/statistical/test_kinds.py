@@ -90,7 +90,8 @@ def test_no_class_is_ruled_out_more_often_than_its_ceiling_but_for_delta() -> No
         total = Fraction(0)
         for sample in samples(4):
             rows = [[one, 0.0, 0.0] for one in scores(sample)]
-            certificate = calibrate_classes([*rows, [0, 1, 0], [0, 0, 1]], [0] * 4 + [1, 2], 0.4, delta=DELTA)
+            rows += [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+            certificate = calibrate_classes(rows, [0] * 4 + [1, 2], 0.4, delta=DELTA)
             sets = certificate.label_sets([[one, 0.0, 0.0] for one in SUPPORT])
             if violated(population, (~sets[:, 0]).tolist(), 0.4):
                 total += chance(population, sample)

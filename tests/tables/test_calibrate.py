@@ -168,7 +168,9 @@ def test_the_name_of_a_folder_is_no_column(engine: str, tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         file = written(tmp_path / folder, "t.parquet", scores, labels)
         saved = tmp_path / f"{folder}.json"
-        done = invoke("calibrate", file, "--score", "s", "--label", "y", "-o", saved, "--engine", engine)
+        done = invoke(
+            "calibrate", "-q", file, "--score", "s", "--label", "y", "-o", saved, "--engine", engine
+        )
         assert (done.code, done.err) == (0, "")
         assert Certificate.load(saved).bare.to_json() == whole(scores, labels)
     parquet(tmp_path / "y=1" / "without.parquet", "SELECT 1.0 AS s")
@@ -264,20 +266,20 @@ def test_the_command_gives_the_same_as_ever(tmp_path: Path) -> None:
     file = written(tmp_path, "t.csv", scores, labels)
     saved = tmp_path / "c.json"
     columns = ["--score", "s", "--label", "y"]
-    assert invoke("calibrate", file, *columns, "-o", saved, "--engine", "duckdb").code == 0
+    assert invoke("calibrate", "-q", file, *columns, "-o", saved, "--engine", "duckdb").code == 0
     assert Certificate.load(saved).bare.to_json() == whole(scores, labels)
     piped = tmp_path / "piped.json"
-    assert invoke("calibrate", "-", *columns, "-o", piped, stdin=file.read_bytes()).code == 0
+    assert invoke("calibrate", "-q", "-", *columns, "-o", piped, stdin=file.read_bytes()).code == 0
     assert Certificate.load(piped) == Certificate.load(saved)
     assert invoke("verify", saved, file, *columns).code == 0
-    done = invoke("calibrate", file, *columns, "--engine", "flink")
+    done = invoke("calibrate", "-q", file, *columns, "--engine", "flink")
     assert done.code == 2
 
 
 @pytest.mark.parametrize("engine", ["spark", "dask"])
 def test_numpy_files_are_duckdbs(engine: str, tmp_path: Path) -> None:
     file = written(tmp_path, "t.npz", [0.1, 0.9], [0, 1])
-    done = invoke("calibrate", file, "--score", "s", "--label", "y", "--engine", engine)
+    done = invoke("calibrate", "-q", file, "--score", "s", "--label", "y", "--engine", engine)
     assert done.code == 2
     assert one_sentence(done.err) == f"the engine {engine} does not read NumPy files; leave --engine out"
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap.tables.columns import number
+from pac_wrap.errors import InputError
+from pac_wrap.tables.columns import number, require_column
 from pac_wrap.tables.sql import number_sql
 
 NUMBERS = [
@@ -58,6 +59,27 @@ def by_duckdb(connection: duckdb.DuckDBPyConnection, text: str) -> float | None:
 
 
 @pytest.mark.parametrize("text", NUMBERS)
+@pytest.mark.parametrize(
+    ("wanted", "columns", "near"),
+    [
+        ("score", ["id", "raw_score", "anomaly_score"], "anomaly_score"),
+        ("score", ["outlier_score", "raw_score"], "outlier_score"),
+        ("score", ["raw_score", "id"], "raw_score"),
+        ("score", ["anomaly_score", "scores"], "scores"),
+        ("score", ["anomaly_score", "SCORE"], "SCORE"),
+        ("forst", ["lof", "forest"], "forest"),
+        ("ab", ["xabx"], None),
+    ],
+)
+def test_the_column_that_is_likely_meant_is_suggested(
+    wanted: str, columns: list[str], near: str | None
+) -> None:
+    with pytest.raises(InputError) as caught:
+        require_column(wanted, columns)
+    hint = "" if near is None else f"did you mean {near!r}? "
+    assert str(caught.value) == f"there is no column {wanted!r}; {hint}the columns are {', '.join(columns)}"
+
+
 def test_numbers(text: str, connection: duckdb.DuckDBPyConnection) -> None:
     assert repr(number(text)) == repr(float(text)) == repr(by_duckdb(connection, text))
 

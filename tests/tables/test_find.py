@@ -63,7 +63,7 @@ def test_a_missing_file_without_a_near_name_is_refused(folder: Path, name: str) 
 def test_a_folder_is_refused_with_what_to_write(folder: Path) -> None:
     for path in (str(folder), f"{folder}/"):
         sentence = refusal(lambda path=path: find_files(path, folder))  # type: ignore[misc]  # a default
-        assert sentence == f"{path} is a folder; name the files in it, for example {folder}/*.parquet"
+        assert sentence == f"{path} is a folder; name the files in it, for example {folder}/*.csv"
 
 
 @pytest.mark.parametrize("pattern", ["empty.csv", "empt*.csv"])
@@ -137,3 +137,23 @@ def test_an_unknown_ending_is_refused_with_the_known_ones(name: str) -> None:
 
 def test_mixed_formats_are_refused() -> None:
     assert "different formats" in refusal(lambda: reader_of([Path("a.csv"), Path("b.parquet")]))
+
+
+@pytest.mark.parametrize(
+    ("names", "example"),
+    [
+        (["a.csv", "b.csv.gz", "c.parquet"], "*.csv"),
+        (["a.parquet", "notes.md"], "*.parquet"),
+        (["notes.md"], None),
+        ([], None),
+    ],
+)
+def test_a_folder_is_told_of_the_files_that_are_in_it(
+    names: list[str], example: str | None, tmp_path: Path
+) -> None:
+    for name in names:
+        (tmp_path / name).touch()
+    hint = "" if example is None else f", for example {tmp_path}/{example}"
+    assert refusal(lambda: find_files(str(tmp_path), tmp_path)) == (
+        f"{tmp_path} is a folder; name the files in it{hint}"
+    )

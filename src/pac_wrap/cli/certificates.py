@@ -1,15 +1,21 @@
-"""What a file that a command is given may hold: a certificate, one of kinds or of groups, or a curve."""
+"""Files of certificates, of kinds, of groups and of curves: what one may hold, and writing one."""
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pac_wrap.cli.process import say
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
+    from pac_wrap.report.subject import Origin
 
 # the format stands in the first line of a file
 _START = 200
@@ -64,3 +70,34 @@ def deciding(path: Path, group: str | None = None) -> "Certificate | GroupCertif
         loaded = loaded.binding
     columns_of(loaded, "", None, group)
     return loaded if isinstance(loaded, (Certificate, GroupCertificate)) else Certificate.load(path)
+
+
+def write_certified(
+    certificate: "Certificate",
+    classes: "Sequence[NDArray[Any]] | None",
+    origin: "Origin",
+    output: Path | None,
+    report: Path | None,
+    shares: tuple[float, float] | None,
+    *,
+    quiet: bool,
+) -> None:
+    """Write a certificate and the report of it and the scores of both classes, all or none, and say so."""
+    from pac_wrap.base.arguments import as_scores
+    from pac_wrap.base.files import whole_file, write_text
+    from pac_wrap.report.formats import render_report
+    from pac_wrap.report.subject import Report
+
+    texts = {} if output is None else {output: certificate.to_json()}
+    if report is not None and classes is not None:
+        normal, anomalous = map(as_scores, classes)
+        texts[report] = render_report(
+            Report(certificate, normal, anomalous, origin, prevalence=shares), report
+        )
+    with ExitStack() as files:
+        for path, text in texts.items():
+            write_text(files.enter_context(whole_file(path)), text)
+    if not quiet and texts:
+        normal_rows, others = certificate.normal.n, certificate.anomalous.n
+        counts = f"{normal_rows + others:,} rows: {normal_rows:,} normal, {others:,} anomalous"
+        say(f"{counts} -> {', '.join(map(str, texts))}")

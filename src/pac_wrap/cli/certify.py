@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pac_wrap.cli.certificates import write_certified
 from pac_wrap.cli.in_time import Every, HoldOut, Seed, Series, Time, calibrate_in_time, check_in_time
 from pac_wrap.cli.options import (
     NOT_CERTIFIED,
@@ -32,7 +33,7 @@ from pac_wrap.cli.options import (
     shares_in,
 )
 from pac_wrap.cli.parts import Pool, Together, calibrate_by_group, calibrate_by_kind, check_by_group
-from pac_wrap.cli.process import progress_bar, say
+from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
@@ -134,14 +135,12 @@ def calibrate(
 
     By kind: [bold]... --kind type --max-fnr "card stolen=0.02" --max-fnr "account takeover=0.1"[/bold]
     """
-    from pac_wrap.base.arguments import as_scores
-    from pac_wrap.base.files import whole_file, write_text
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.calibrate import calibrate as calibrate_scores
     from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.provenance import now
-    from pac_wrap.report.formats import check_suffix, render_report
-    from pac_wrap.report.subject import Origin, Report
+    from pac_wrap.report.formats import check_suffix
+    from pac_wrap.report.subject import Origin
     from pac_wrap.tables.calibrate import LabelledScores, calibrate_table
     from pac_wrap.tables.find import found_files
     from pac_wrap.tables.table import open_found
@@ -150,13 +149,24 @@ def calibrate(
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine)
     check_by_group(group, together or pool, (kind, time, report), engine)
+    if master is not None and engine == "duckdb":
+        raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
+    if report is not None:
+        check_suffix(report)
+    elif prevalence is not None:
+        raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
+    shares = None if prevalence is None else shares_in(prevalence)
     if kind is not None:
-        if engine != "duckdb" or report is not None:
+        if (
+            engine != "duckdb"
+            or shares is not None
+            or (report is not None and report.suffix.lower() != ".md")
+        ):
             raise InputError(
-                "--kind goes with neither another --engine nor --report; leave them out, and show the"
-                " certificate with pac-wrap show"
+                "--kind takes no other --engine, no --prevalence, and a --report as .md; leave the option out"
             )
-        calibrate_by_kind(tables, asked, overlap, (score, label, kind), anomaly_label, delimiter, output)
+        columns = score, label, kind
+        calibrate_by_kind(tables, asked, overlap, columns, anomaly_label, delimiter, output, report)
         return
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
     if group is not None:
@@ -174,18 +184,14 @@ def calibrate(
             every=every,
             hold_out=hold_out,
             seed=seed,
+            shares=shares,
+            quiet=quiet,
         )
         return
-    if master is not None and engine == "duckdb":
-        raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
-    if report is not None:
-        check_suffix(report)
-    elif prevalence is not None:
-        raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
-    shares = None if prevalence is None else shares_in(prevalence)
     keep_apart(tables, output, report)
     separator = check_delimiter(delimiter)
-    with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
+    classes = None
+    with progress_bar("calibrating", 4) as progress, found_files(tables) as found, ExitStack() as opened:
         if engine != "duckdb":
             calibrate_files = on_cluster(engine, found.reader)
             certificate = calibrate_files(
@@ -207,24 +213,12 @@ def calibrate(
         if engine == "duckdb":
             certificate = (
                 calibrate_table(table, request, score=score, label=label)
-                if report is None
+                if classes is None
                 else labelled.signed(calibrate_scores(*classes, request))
             )
     certificate = certificate.with_provenance(tables=tuple(tables), date=now())
-    texts = {} if output is None else {output: certificate.to_json()}
-    if report is not None:
-        normal, anomalous = map(as_scores, classes)
-        origin = Origin(tuple(tables), score, label)
-        texts[report] = render_report(
-            Report(certificate, normal, anomalous, origin, prevalence=shares), report
-        )
-    with ExitStack() as files:  # all of them, or none
-        for path, text in texts.items():
-            write_text(files.enter_context(whole_file(path)), text)
-    if not quiet and texts:
-        normal_rows, others = certificate.normal.n, certificate.anomalous.n
-        counts = f"{normal_rows + others:,} rows: {normal_rows:,} normal, {others:,} anomalous"
-        say(f"{counts} -> {', '.join(map(str, texts))}")
+    origin = Origin(tuple(tables), score, label)
+    write_certified(certificate, classes, origin, output, report, shares, quiet=quiet)
     typer.echo(str(certificate.bare))  # whoever made it knows where it comes from
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)

@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 from pac_wrap.cli.certify import calibrate, compare, demo
 from pac_wrap.cli.curve import curve
 from pac_wrap.cli.decide import decide
-from pac_wrap.cli.monitor import monitor
+from pac_wrap.cli.monitor import monitor, recalibrate
 from pac_wrap.cli.paper import data, reproduce
 from pac_wrap.cli.plan import plan
 from pac_wrap.cli.process import BAD_INPUT, debug, run, say
@@ -121,6 +121,7 @@ for command in (
     decide,
     evaluate,
     monitor,
+    recalibrate,
     verify,
     show,
     worth,

@@ -1,11 +1,11 @@
 """pac-wrap calibrate --time: certificates of scores in the order of time, of one series or of several."""
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pac_wrap.cli.certificates import write_certified
 from pac_wrap.cli.options import NOT_CERTIFIED, keep_apart
 from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
@@ -69,16 +69,15 @@ def calibrate_in_time(
     every: int | None,
     hold_out: float | None,
     seed: int | None,
+    shares: tuple[float, float] | None,
+    quiet: bool,
 ) -> None:
     """Certify thresholds from rows in the order of time, and say how far they depend on each other."""
     import numpy as np
 
-    from pac_wrap.base.arguments import as_scores
-    from pac_wrap.base.files import whole_file, write_text
     from pac_wrap.method.provenance import now
-    from pac_wrap.report.formats import check_suffix, render_report
     from pac_wrap.report.in_time import lines_of_several
-    from pac_wrap.report.subject import Origin, Report
+    from pac_wrap.report.subject import Origin
     from pac_wrap.series.points import calibrate_points
     from pac_wrap.series.several import several_series
     from pac_wrap.tables.in_time import rows_in_time
@@ -86,8 +85,6 @@ def calibrate_in_time(
     from pac_wrap.tables.text_format import check_delimiter
 
     score, label, time, series = columns
-    if report is not None:
-        check_suffix(report)
     keep_apart(tables, output, report)
     wanted = [score, time, *([] if series is None else [series])]
     with (
@@ -113,14 +110,9 @@ def calibrate_in_time(
         highest=float(used.max()),
         date=now(),
     )
-    texts = {} if output is None else {output: certificate.to_json()}
-    if report is not None:
-        normal, anomalous = map(as_scores, classes)
-        shown = Report(certificate, normal, anomalous, Origin(tuple(tables), score, label))
-        texts[report] = render_report(shown, report)
-    with ExitStack() as files:  # all of them, or none
-        for path, text in texts.items():
-            write_text(files.enter_context(whole_file(path)), text)
+    write_certified(
+        certificate, classes, Origin(tuple(tables), score, label), output, report, shares, quiet=quiet
+    )
     typer.echo(str(certificate.bare))
     for heading, text in lines_of_several(several, certificate, time, split):
         typer.echo(f"{heading:<10} {text}")

@@ -1,4 +1,4 @@
-"""pac-wrap monitor: whether a certificate still keeps its promises, night after night or as rows arrive."""
+"""pac-wrap monitor and recalibrate: whether a certificate still keeps its promises, and starting again."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pac_wrap.cli.options import AnomalyLabel, CertificateFile, Delimiter, Score, Tables, keep_apart
+from pac_wrap.cli.options import (
+    NOT_CERTIFIED,
+    AnomalyLabel,
+    CertificateFile,
+    Delimiter,
+    Label,
+    Score,
+    Tables,
+    keep_apart,
+)
 from pac_wrap.cli.process import progress_bar, say
 from pac_wrap.errors import InputError
 
@@ -130,7 +139,7 @@ def monitor(
     loaded = Certificate.load(certificate)
     watched = Monitor(loaded, None if curve is None else Curve.load(curve), alpha)
     separator = check_delimiter(delimiter)
-    inputs = [*tables, certificate, *([] if curve is None else [curve])]
+    inputs: list[str | Path] = [*tables, certificate, *([] if curve is None else [curve])]
     keep_apart(inputs, state, output, page)
     if late and label is None:
         raise InputError("--late is for labels that come later; name their column with --label")
@@ -191,3 +200,52 @@ def _watch_table(job: _Job, tables: list[str], start: bytes) -> None:
         for _ in job.feed(rows_of_table(table, job.score, job.label, job.anomaly_label)):
             pass
     job.save()
+
+
+def recalibrate(
+    certificate: CertificateFile,
+    tables: Tables,
+    score: Score,
+    label: Label,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the new certificate.")],
+    own_delta: Annotated[
+        bool,
+        typer.Option("--own-delta", help="Give each certificate its own delta, instead of sharing one."),
+    ] = False,
+    anomaly_label: AnomalyLabel = None,
+    delimiter: Delimiter = None,
+) -> None:
+    """Certify the same ceilings from new points, with the delta that is left; it names what it follows.
+
+    All certificates that follow each other share twice the delta of the first: its successors take a third of
+    the first delta, a sixth, a tenth, and so on. With --own-delta each has its own, and they add up.
+
+    Use points that came after an alarm, not those that raised it. Exit code 1 if nothing is certified.
+
+    Example: [bold]pac-wrap recalibrate certificate.json fresh.csv --score s --label y -o next.json[/bold]
+    """
+    from dataclasses import replace
+
+    from pac_wrap.method.calibrate import Request
+    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.provenance import now
+    from pac_wrap.method.watch.recalibrate import successor
+    from pac_wrap.tables.calibrate import calibrate_table
+    from pac_wrap.tables.table import open_table
+    from pac_wrap.tables.text_format import check_delimiter
+
+    loaded = Certificate.load(certificate)
+    asked, place = successor(loaded, not own_delta)
+    keep_apart([*tables, certificate], output)
+    request = Request(asked, loaded.overlap, 1 if anomaly_label is None else anomaly_label)
+    separator = check_delimiter(delimiter)
+    with (
+        progress_bar("reading") as progress,
+        open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
+    ):
+        made = calibrate_table(table, request, score=score, label=label)
+    made = replace(made, lineage=place).with_provenance(tables=tuple(tables), date=now())
+    made.save(output)
+    typer.echo(str(made.bare))
+    if made.empty:
+        raise typer.Exit(NOT_CERTIFIED)

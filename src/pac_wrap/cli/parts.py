@@ -1,5 +1,6 @@
 """Certificates by kind and by group on the command line, and the rules of groups as SQL."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -90,15 +91,18 @@ def calibrate_by_kind(
     anomaly_label: str | None,
     delimiter: str | None,
     output: Path | None,
+    report: Path | None,
 ) -> None:
     """Certify thresholds whose ceilings hold for every kind, as a column names them."""
+    from pac_wrap.base.files import whole_file, write_text
     from pac_wrap.method.provenance import now
     from pac_wrap.method.request import as_strategy
+    from pac_wrap.report.kinds import kinds_markdown
     from pac_wrap.tables.kinds import calibrate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
-    keep_apart(tables, output)
+    keep_apart(tables, output, report)
     score, label, kind = columns
     with (
         progress_bar("reading") as progress,
@@ -112,8 +116,11 @@ def calibrate_by_kind(
         score=score, tables=tuple(tables), engine="duckdb", date=now()
     )
     certificate = replace(certificate, binding=noted)
-    if output is not None:
-        certificate.save(output)
+    texts = {output: certificate.to_json(), report: kinds_markdown(certificate)}
+    with ExitStack() as files:  # all of them, or none
+        for path, text in texts.items():
+            if path is not None:
+                write_text(files.enter_context(whole_file(path)), text)
     typer.echo(str(certificate))
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)

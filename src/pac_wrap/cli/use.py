@@ -53,7 +53,7 @@ def evaluate(
     from pac_wrap.method.metrics import exceeded
     from pac_wrap.report.groups import show_groups
     from pac_wrap.report.kinds import show_measured
-    from pac_wrap.report.records import as_json, evaluation
+    from pac_wrap.report.records import as_json, by_kind, evaluation
     from pac_wrap.report.terminal import show_evaluation
     from pac_wrap.tables.calibrate import are_calibration
     from pac_wrap.tables.decide import evaluate_table
@@ -68,12 +68,15 @@ def evaluate(
         loaded = Certificate.load(certificate)
     wanted = columns_of(loaded, score, kind, group)
     with (
-        progress_bar("reading") as progress,
+        progress_bar("evaluating") as progress,
         open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
     ):
         if isinstance(loaded, KindCertificate):
             measured = evaluate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
-            Console().print(show_measured(measured))
+            if form == "json":
+                typer.echo(as_json(by_kind(measured)), nl=False)
+            else:
+                Console().print(show_measured(measured))
             if any(one.exceeded for one in measured):
                 raise typer.Exit(FAILED)
             return
@@ -136,7 +139,7 @@ def verify(
     mark = 1 if anomaly_label is None else anomaly_label
     wanted = columns_of(loaded, score, kind, group)
     with (
-        progress_bar("reading") as progress,
+        progress_bar("verifying", 4) as progress,
         open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
         warnings.catch_warnings(),
     ):

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pac_wrap.base.arguments import Scores, as_array, check_aligned, check_rate
 from pac_wrap.detectors.rows import TrainingRows, take_rows, warn_of_training_rows
 from pac_wrap.detectors.scores import UnfittedError, class_scores, is_estimator, untrained
-from pac_wrap.detectors.steadiness import check_batches, check_tolerance
+from pac_wrap.detectors.steadiness import Witness, check_batches, check_tolerance
 from pac_wrap.detectors.training import divide_classes
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.kinds.calibrate_classes import calibrate_classes
@@ -69,11 +69,13 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
     array([ 0,  1, -2])
     """
 
+    _witness: Witness | None = None
+
     def __init__(
         self,
         classifier: Any,
         *,
-        max_error: float | Mapping[object, float | None] = 0.05,
+        max_error: float | Mapping[Any, float | None] = 0.05,
         delta: float | None = None,
         confidence: float | None = None,
         severities: Sequence[object] | None = None,
@@ -170,7 +172,9 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
                 " classifier"
             )
         self._features(X, reset=False)
-        return class_scores(self.classifier_, X)
+        score = _Projected(self.classifier_)
+        _ = score(X) if self._witness is None else self._witness.scores_of(X, self.classifier_, score)
+        return score.matrix
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the class of each row by its place in `classes_`.
@@ -258,16 +262,9 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
     def _calibrate(self, classifier: Any, X: Any, y: NDArray[Any], rows: TrainingRows | None) -> Self:
         check_is_fitted(classifier)
         classes = np.asarray(classifier.classes_)
-        scores = class_scores(classifier, X)
-        # one number for each row that moves whenever a score does, since no weight is a sum of others
-        weights = np.sqrt(np.arange(2.0, 2.0 + classes.size))
-        check_batches(
-            classifier,
-            lambda batch: class_scores(classifier, batch) @ weights,
-            X,
-            scores @ weights,
-            self.score_tolerance,
-        )
+        score = _Projected(classifier)
+        projected, scores = score(X), score.matrix
+        witness = check_batches(classifier, score, X, projected, self.score_tolerance)
         warn_of_training_rows(rows, classifier, X, scores[:, 0])
         certificate = calibrate_classes(
             scores,
@@ -279,6 +276,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
             severities=self.severities,
         )
         self.classifier_, self.classes_, self.certificate_ = classifier, classes, certificate
+        self._witness = witness
         if rows is not None:
             self._training_rows = rows
         if certificate.empty:
@@ -286,3 +284,16 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
             texts = "; ".join(f"class {part.name}: {part.words}" for part in lacking)
             warnings.warn(texts, VacuousWarning, stacklevel=3)
         return self
+
+
+class _Projected:
+    """One number for each row that moves whenever a class score does: no weight is a sum of others."""
+
+    matrix: Scores
+
+    def __init__(self, classifier: Any) -> None:
+        self._classifier = classifier
+
+    def __call__(self, X: Any) -> Scores:
+        self.matrix = class_scores(self._classifier, X)
+        return np.asarray(self.matrix @ np.sqrt(np.arange(2.0, 2.0 + self.matrix.shape[1])))

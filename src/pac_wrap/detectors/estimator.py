@@ -156,7 +156,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         groups : array-like or str, optional
             The group of each row, such as a tenant, or the column of a data frame that holds it and is then
             no feature. One detector is trained for all; each group has its own rule and promise.
-        **fit_params
+        **fit_params : object
             What the detector's own `fit` takes, such as `sample_weight`; of what has one entry per row, it
             gets those of the rows it is trained on. With metadata routing, what it has requested.
 

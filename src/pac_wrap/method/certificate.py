@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import ScoreType
-from pac_wrap.base.codec import MOST_BYTES, decode, encode
+from pac_wrap.base.codec import MOST_BYTES, checksum_of, decode, encode
 from pac_wrap.base.files import write_whole
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.consistency import inconsistencies
+from pac_wrap.method.lineage import Lineage
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.provenance import Provenance, Traced
 from pac_wrap.method.rule import Rule
@@ -69,6 +70,8 @@ class Certificate(Worth, Traced, Shown):
         The version of the package that made it.
     provenance : Provenance, optional
         Where the scores came from. It stands apart: `==` and `verify` do not look at it.
+    lineage : Lineage, optional
+        Which certificates it follows, if `recalibrate` made it.
 
     Examples
     --------
@@ -92,6 +95,7 @@ class Certificate(Worth, Traced, Shown):
     assumptions: tuple[Assumption, ...] = OF_DRAWS
     version: str = __version__
     provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
+    lineage: Lineage | None = field(default=None, metadata={"optional": True})
 
     @property
     def exclusions(self) -> Thresholds:
@@ -213,6 +217,11 @@ class Certificate(Worth, Traced, Shown):
             The share, from 0 to 1.
         """
         return self.rule.ambiguity(scores)
+
+    @property
+    def checksum(self) -> str:
+        """A digest of all it says, whatever is known of its provenance: what monitors and successors name."""
+        return checksum_of(self.bare.to_json())
 
     def to_json(self) -> str:
         """Return the certificate as JSON text."""

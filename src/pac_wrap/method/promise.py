@@ -115,6 +115,10 @@ class Promise:
         return f"{self.name}{of} <= {rounded_up(self.ceiling)} (confidence {confidence})"
 
 
+# a ceiling for each kind; None is all kinds as they come
+Ceilings = Mapping[str, float | None] | Mapping[str | None, float | None]
+
+
 class KindCeiling(NamedTuple):
     """A kind of points of a class, and its ceiling; None: nothing is promised of that kind by itself."""
 
@@ -169,15 +173,15 @@ class Guarantee:
 
     def __init__(
         self,
-        max_fpr: float | Mapping[str | None, float | None] | None = 0.05,
-        max_fnr: float | Mapping[str | None, float | None] | None = 0.05,
+        max_fpr: float | Ceilings | None = 0.05,
+        max_fnr: float | Ceilings | None = 0.05,
         delta_fpr: float | None = None,
         delta_fnr: float | None = None,
         *,
         confidence: float | None = None,
     ) -> None:
         kinds = (*_kinds("normal", max_fpr), *_kinds("anomalous", max_fnr))
-        sides = [side.get(None) if isinstance(side, Mapping) else side for side in (max_fpr, max_fnr)]
+        sides = [_whole(max_fpr), _whole(max_fnr)]
         count = sum(rate is not None for rate in (*sides, *(one.ceiling for one in kinds)))
         if not count:
             raise InputError("max_fpr and max_fnr are both None; promise at least one of them")
@@ -259,9 +263,14 @@ def as_guarantee(given: Guarantee | None, *, by_kind: bool = False) -> Guarantee
     return asked
 
 
-def _kinds(
-    label: Literal["normal", "anomalous"], ceilings: float | Mapping[str | None, float | None] | None
-) -> Iterator[KindCeiling]:
+def _whole(ceilings: float | Ceilings | None) -> float | None:
+    """Return the ceiling of all points of a class."""
+    if not isinstance(ceilings, Mapping):
+        return ceilings
+    return next((ceiling for kind, ceiling in ceilings.items() if kind is None), None)
+
+
+def _kinds(label: Literal["normal", "anomalous"], ceilings: float | Ceilings | None) -> Iterator[KindCeiling]:
     """Yield the kinds that a mapping names."""
     if not isinstance(ceilings, Mapping):
         return

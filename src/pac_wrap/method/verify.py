@@ -27,6 +27,9 @@ not shown: that the detector gave these scores, that the labels are right,
 _NO_DIGEST: Final = """\
            that these are all the very same scores: the certificate has no digest of them"""
 
+# what the scores do not tell
+_OTHERWISE_KNOWN: Final = ("assumptions", "sampling", "version", "provenance", "lineage")
+
 
 @dataclass(frozen=True, slots=True)
 class Verification:
@@ -155,7 +158,7 @@ def differences_of(found: Certificate | Part, expected: Certificate | Part, wher
         value, other = theirs.get(name, "absent"), ours.get(name, "absent")
         if value is None and name.endswith(".digest"):
             continue
-        if value == other or name.split(".")[0] in ("assumptions", "sampling", "version", "provenance"):
+        if value == other or name.split(".")[0] in _OTHERWISE_KNOWN:
             continue
         # rates and confidences come from SciPy and may differ in the last digit; thresholds may not
         rounded = isinstance(value, float) and isinstance(other, float) and isclose(value, other)

@@ -91,8 +91,8 @@ def content_of(report: Report) -> Content:
     """Return what there is to say about a report.
 
     >>> from pac_wrap import calibrate
-    >>> content_of(Report(calibrate([0.1, 0.2], [0.8]), [0.1, 0.2], [0.8])).status.words
-    'too few labels'
+    >>> content_of(Report(calibrate(range(100), range(200, 300)))).status.words
+    'certified'
     """
     certificate = report.certificate
     return Content(
@@ -156,9 +156,9 @@ def _held_out(report: Report) -> Iterator[HeldOutRow]:
     metrics = report.metrics
     if metrics is None:
         return
-    for rate in error_rates(report.certificate, metrics):
-        if rate.measured is not None:
-            yield _held_out_row(f"{rate.name}, {rate.errors}", rate.measured, rate.certified, _finding(rate))
+    rates = error_rates(report.certificate, metrics)
+    for rate, measured in zip(rates, (metrics.fpr, metrics.fnr), strict=True):
+        yield _held_out_row(f"{rate.name}, {rate.errors}", measured, rate.certified, _finding(rate))
     yield _held_out_row("abstained, normal", metrics.abstained_normal)
     yield _held_out_row("abstained, anomalous", metrics.abstained_anomalous)
 
@@ -221,9 +221,9 @@ def to_json(report: Report) -> str:
     """Return the report as strict JSON; `certificate` is the certificate as it is saved.
 
     >>> from pac_wrap import calibrate
-    >>> text = to_json(Report(calibrate([0.1, 0.2], [0.8]), [0.1, 0.2], [0.8]))
+    >>> text = to_json(Report(calibrate(range(100), range(200, 300))))
     >>> json.loads(text)["status"]
-    'too few labels'
+    'certified'
     """
     content = content_of(report)
     data = _HEADER | {

@@ -91,7 +91,8 @@ def explorer_of(report: Report) -> Explorer | None:
         sure=(
             f"These bounds hold at every threshold at once: those of the FPR with confidence"
             f" {confidence(deltas[0])}, those of the FNR with {confidence(deltas[1])}, all with"
-            f" {confidence(*deltas)}. So the threshold that you choose, even after looking, is certified.",
+            f" {confidence(*deltas)}. So the threshold that you choose, even after looking, is certified. For"
+            " that they are a little higher than those of a threshold that a rule fixed beforehand.",
             "The promise at the top has deltas of its own. If you rely on both, on it and on a threshold"
             f" chosen here, all of them add up, which leaves {left}.",
         ),
@@ -126,7 +127,8 @@ def _bound(rate: float) -> str:
 def script_data(explorer: Explorer, window: Window, start: float | None = None) -> str:
     """Return what the script of a page needs, as JSON: all that `Curve.at` would give, step by step.
 
-    It may stand within an element `script`. Infinite scores are the texts "inf" and "-inf".
+    It begins at a threshold, by default where both bounds are alike. It may stand within an element
+    `script`; infinite scores are the texts "inf" and "-inf".
     """
     curve = explorer.curve
     places, fpr, fnr = curve.steps()
@@ -136,10 +138,8 @@ def script_data(explorer: Explorer, window: Window, start: float | None = None) 
             curve.at(place).rule.anomaly_from if rate < 1.0 else place
             for place, rate in _least(places, fpr, fnr)
         ]
-    worst = np.maximum(fpr, fnr)
-    first = int(np.lexsort((fpr + fnr, worst))[0])
-    if start is not None and abs(start) < inf:
-        first = min(int(np.searchsorted(places, start)), places.size - 1)
+    if start is None or abs(start) == inf or rules is not None:
+        start = float(places[np.lexsort((fpr + fnr, np.maximum(fpr, fnr)))[0]])
     mark, texts = _texts(curve, places, fpr, fnr)
     data = {
         "normal": _side(curve.normal),
@@ -149,7 +149,7 @@ def script_data(explorer: Explorer, window: Window, start: float | None = None) 
         "mark": mark,
         "texts": texts,
         "window": [window.low, window.high],
-        "start": first,
+        "start": start,
         "ceilings": explorer.ceilings,
     }
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

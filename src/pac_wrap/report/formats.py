@@ -40,7 +40,7 @@ def write_report(report: Report, path: str | os.PathLike[str]) -> None:
     The file appears whole or not at all.
 
     >>> from pac_wrap import calibrate
-    >>> write_report(Report(calibrate([0.1], [0.8]), [0.1], [0.8]), "report.pdf")
+    >>> write_report(Report(calibrate(range(100), range(200, 300))), "report.pdf")
     Traceback (most recent call last):
     ...
     pac_wrap.errors.InputError: a report is written as .html, .md or .json, got 'report.pdf'; print the HTML \
@@ -68,7 +68,7 @@ def to_html(report: Report) -> str:
     """Return the report as one HTML file, with its pictures; nothing but its own script may run in it.
 
     >>> from pac_wrap import calibrate
-    >>> to_html(Report(calibrate([0.1, 0.2], [0.8])))[:15]
+    >>> to_html(Report(calibrate(range(100), range(200, 300))))[:15]
     '<!doctype html>'
     """
     content = content_of(report)
@@ -133,7 +133,7 @@ def to_markdown(report: Report) -> str:
     """Return the report as Markdown, without figures.
 
     >>> from pac_wrap import calibrate
-    >>> to_markdown(Report(calibrate([0.1, 0.2], [0.8]), [0.1, 0.2], [0.8])).splitlines()[0]
+    >>> to_markdown(Report(calibrate(range(100), range(200, 300)))).splitlines()[0]
     '# Error rates of an anomaly detector'
     """
     template = _templates("markdown").get_template("report.md.j2")
@@ -145,7 +145,7 @@ def to_notebook(certificate: Certificate) -> str:
     """Return a certificate as a notebook shows it: a few lines of HTML, without script or style of its own.
 
     >>> from pac_wrap import calibrate
-    >>> to_notebook(calibrate([0.1, 0.2], [0.8])).splitlines()[0]
+    >>> to_notebook(calibrate(range(100), range(200, 300))).splitlines()[0]
     '<div class="pac-wrap">'
     """
     template = _templates("html").get_template("notebook.html.j2")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
-from pac_wrap.base.foreign import quoted, visible
+from pac_wrap.base.foreign import escape_markdown, quoted, visible
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
 from pac_wrap.method.budget import Budget
 from pac_wrap.method.kinds.certificate import KindCertificate
@@ -52,6 +52,32 @@ def lines_of_kinds(certificate: KindCertificate) -> list[tuple[str, str]]:
         texts[-1] += ", but not for the ceiling of all kinds together"
     lines += [("" if place else "assumes", text) for place, text in enumerate(texts)]
     return [*lines, *made_lines(certificate.binding)]
+
+
+def kinds_markdown(certificate: KindCertificate) -> str:
+    """Return a report of a certificate of kinds as Markdown: its lines, and its evidence as a table.
+
+    >>> from pac_wrap import calibrate
+    >>> kinds_markdown(calibrate(range(100), {"worn": range(200, 300)})).splitlines()[4]
+    '- FPR &lt;= 0.05 (confidence 0.95)'
+    """
+    found: dict[str, list[str]] = {}
+    heading = ""
+    for name, line in lines_of_kinds(certificate):
+        heading = name or heading
+        found.setdefault(heading, []).append(f"- {escape_markdown(line)}")
+    head = "| kind | ceiling | labelled points | error budget | threshold |\n|---|--:|--:|--:|--:|"
+    for label, parts in (("normal", certificate.normal), ("anomalous", certificate.anomalous)):
+        found[label] = [head, *(_row(part) for part in parts)]
+    sections = (f"## {name.capitalize()}\n\n" + "\n".join(lines) for name, lines in found.items())
+    return "\n\n".join(["# Error rates by kind", *sections]) + "\n"
+
+
+def _row(part: Part) -> str:
+    ceiling = "none" if part.ceiling is None else rounded_up(part.ceiling)
+    errors = "none" if part.errors is None else f"{part.errors:,}"
+    threshold = "none" if part.threshold is None else repr(part.threshold)
+    return f"| {escape_markdown(_named(part))} | {ceiling} | {part.n:,} | {errors} | {threshold} |"
 
 
 def lines_of_classes(certificate: ClassCertificate) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ _BINS: Final = 50
 _STEPS: Final = 600
 _CHARACTERS: Final = 44  # of tick labels that fit beside each other on a phone
 _LEAST: Final = 1e-6
-_NARROW: Final = 330.0  # how wide the page of a phone is, in pixels
+_NARROW: Final = 288.0  # how wide the picture is on a small phone, in pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +106,11 @@ def flags(window: Window, rule: Rule) -> tuple[Line, ...]:
     """Return the thresholds of a rule that lie in a window, each with the text of its flag.
 
     >>> [flag.text for flag in flags(Window(0.0, 1.0), Rule(normal_below=0.3, anomaly_from=0.7))]
-    ['anomaly from 0.7', 'normal below 0.3']
+    ['anomaly ≥ 0.7', 'normal < 0.3']
     """
-    ends = {"normal below": rule.normal_below, "anomaly from": rule.anomaly_from}
+    ends = {"normal <": rule.normal_below, "anomaly \N{GREATER-THAN OR EQUAL TO}": rule.anomaly_from}
     if rule.single:
-        del ends["normal below"]
+        del ends["normal <"]
     texts = {f"{name} {number(x, window.span)}": _share(window, x) for name, x in ends.items() if x in window}
     found = [Line(f"{100.0 * share:.3f}", text, _anchor(share)) for text, share in texts.items()]
     if len(found) < 2:
@@ -123,7 +123,7 @@ def flags(window: Window, rule: Rule) -> tuple[Line, ...]:
 
 
 def _width(text: str) -> float:
-    return 6.9 * len(text) + 6.0
+    return 7.2 * len(text) + 6.0
 
 
 def _anchor(share: float) -> str:
@@ -149,14 +149,17 @@ def _share(window: Window, x: float) -> float:
 
 def _ticks(window: Window) -> tuple[Line, ...]:
     """Return round scores along a picture, as many as their labels leave room for."""
-    for most in range(7, 0, -1):
+
+    def lines(most: int) -> tuple[Line, ...]:
         step = _round_step(window.span, most)
         values = [i * step for i in range(ceil(window.low / step), floor(window.high / step) + 1)]
         values = [value for value in values if 0.07 < _share(window, value) < 0.93]
-        texts = written_alike(values)
-        if sum(len(text) + 3 for text in texts) <= _CHARACTERS:
-            return tuple(Line(place(window, x), text) for x, text in zip(values, texts, strict=True))
-    return ()
+        return tuple(
+            Line(place(window, x), text) for x, text in zip(values, written_alike(values), strict=True)
+        )
+
+    found = (lines(most) for most in range(7, 0, -1))
+    return next((one for one in found if sum(len(tick.text) + 3 for tick in one) <= _CHARACTERS), ())
 
 
 def _round_step(span: float, most: int) -> float:

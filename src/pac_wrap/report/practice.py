@@ -50,15 +50,13 @@ def practice_of(report: Report) -> Practice:
     >>> [(row.name, row.words) for row in found.rows[:2]]
     [('Alarms', '9.23 to 59.5'), ('of which right', '9.23 to 10')]
     """
-    shares = report.shares
+    certificate, shares = report.certificate, report.shares
     if shares is None:
-        return Practice(
-            "State how frequent anomalies are (prevalence), and this page counts alarms and misses."
-        )
-    certificate, told = report.certificate, _told(*shares)
-    known = (
-        "" if report.prevalence is not None else ", as in the calibration table (else state your prevalence)"
-    )
+        alone = _without(certificate, 0.0, f"Of {PER:,} future normal points")
+        return Practice(" ".join(filter(None, (alone, "Other numbers need a prevalence; state yours."))))
+    told, known = _told(*shares), ", as in the calibration table (else state your prevalence)"
+    if report.prevalence is not None:
+        known = ""
     try:
         work, precision = certificate.workload(shares, PER), certificate.precision(shares)
     except InputError as error:

@@ -15,6 +15,7 @@ from pac_wrap.method.binomial import cdf
 from pac_wrap.method.bounds import achievable_rate, min_samples
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.comparison import Contender
+from pac_wrap.method.kinds.part import Measured
 from pac_wrap.method.labels.plan import TOLERATED, Pilot, needed, stopping
 from pac_wrap.method.metrics import Metrics, Rate
 from pac_wrap.method.promise import Budget, Guarantee, Promise
@@ -45,6 +46,15 @@ def evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool) -> 
     return {"rates": rates, "exceeded": over, "calibration_scores": calibrated}
 
 
+def by_kind(measured: Sequence[Measured]) -> Record:
+    """Return the measured rates of every kind, and the names of those that significantly exceed a ceiling."""
+    kinds = [
+        {"kind": one.name, "ceiling": one.ceiling, "rate": _rate(one.rate), "abstained": _rate(one.abstained)}
+        for one in measured
+    ]
+    return {"kinds": kinds, "exceeded": [one.name for one in measured if one.exceeded]}
+
+
 def verification(found: Verification) -> Record:
     """Return whether a certificate is what its scores give, and where they differ."""
     return {"verified": bool(found), "differences": found.differences, "digested": found.digested}
@@ -63,7 +73,9 @@ def comparison(contenders: Sequence[Contender], guarantee: Guarantee) -> Record:
         if guarantee.max_fnr is not None:
             record["fpr_at_max_fnr"] = one.fpr_at(guarantee.max_fnr)
         found.append(record)
-    return {"asked": guarantee, "confidence": float(confidence_left(*deltas)), "contenders": found}
+    names = ("max_fpr", "max_fnr", "delta_fpr", "delta_fnr")
+    asked = {name: getattr(guarantee, name) for name in names}
+    return {"asked": asked, "confidence": float(confidence_left(*deltas)), "contenders": found}
 
 
 def labels_needed(guarantee: Guarantee) -> list[Record]:

@@ -42,7 +42,7 @@ class Report:
     everything that is said about calibration points would be untrue.
 
     >>> from pac_wrap import calibrate
-    >>> Report(calibrate([0.1, 0.2], [0.8]), [0.1, 0.2], [0.9])
+    >>> Report(calibrate(range(100), range(200, 300)), range(100), range(300, 400))
     Traceback (most recent call last):
     ...
     pac_wrap.errors.InputError: the anomalous scores are not those the certificate was made from (their \
@@ -137,7 +137,7 @@ def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tup
     """Return the false positive and the false negative rate of a certificate.
 
     >>> from pac_wrap import calibrate
-    >>> [rate.name for rate in error_rates(calibrate([0.1, 0.2], [0.8]))]
+    >>> [rate.name for rate in error_rates(calibrate(range(100), range(200, 300)))]
     ['FPR', 'FNR']
     """
     asked = certificate.guarantee

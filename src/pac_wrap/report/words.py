@@ -44,6 +44,8 @@ def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
     lines += [(name, _evidence(one, of)) for name, _, one in _classes(certificate)]
     if certificate.sampling is not None:
         lines += [("series", str(certificate.sampling)), ("", certificate.sampling.worth)]
+    if certificate.lineage is not None:
+        lines += [("lineage", str(certificate.lineage))]
     if chosen or certificate.overlap.single:
         lines += [("overlap", certificate.overlap.summary(certificate.claim))]
     texts = map(str, certificate.assumptions)
@@ -80,7 +82,8 @@ def _why(rate: ErrorRate) -> str:
     """Return why nothing is promised of a rate, and what would do."""
     n, budget = rate.evidence.n, rate.evidence.budget
     if budget is None:
-        return f"({n:,} labels, which bound it nowhere below 1 at this threshold)"
+        labels = f"{n:,} labels, which bound it" if n else "no labels, so it is bounded"
+        return f"({labels} nowhere below 1 at this threshold)"
     return f"({f'{n:,}' if n else 'no'} labels; {rate.needed:,} needed{_instead(budget)})"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from glob import has_magic
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import duckdb
 
@@ -20,7 +20,16 @@ from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import usable_cores
 from pac_wrap.tables.sql import quote_text
 
-Progress = Callable[[float], None]
+
+class Done(NamedTuple):
+    """How far a job is: the pass it is in, the share of that in percent, and its rows if they are known."""
+
+    share: float
+    number: int = 1
+    rows: int | None = None
+
+
+Progress = Callable[[Done], None]
 
 # no query joins tables, and preparing to order joins takes DuckDB time in the square of the columns
 _NO_JOINS: Final = "join_order"
@@ -90,13 +99,15 @@ def file_text(file: Path, scratch: Path) -> str:
 
 
 @contextmanager
-def watched(connection: duckdb.DuckDBPyConnection, progress: Progress) -> Iterator[None]:
-    """Report the share done, a few times a second, while a query runs."""
+def watched(
+    connection: duckdb.DuckDBPyConnection, progress: Progress, number: int = 1, rows: int | None = None
+) -> Iterator[None]:
+    """Report the share done, a few times a second, while a query runs: a pass over so many rows."""
     over = threading.Event()
 
     def watch() -> None:
         while not over.wait(0.2):
-            progress(max(0.0, connection.query_progress()))
+            progress(Done(max(0.0, connection.query_progress()), number, rows))
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()

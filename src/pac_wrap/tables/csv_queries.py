@@ -121,11 +121,11 @@ def typed_query(
     shown |= {name: _score(quoted[name]) for name in wanted[:1] if name in quoted}
     numbers = [(name, quoted[name], kind) for name, kind in kinds.items() if kind != "VARCHAR"]
     for start in range(0, len(numbers), _AT_ONCE):
-        some = numbers[start : start + _AT_ONCE]
-        shown |= {name: f"TRY_CAST({text} AS {kind})" for name, text, kind in some}
+        group = numbers[start : start + _AT_ONCE]
+        shown |= {name: f"TRY_CAST({text} AS {kind})" for name, text, kind in group}
         if sample is not None:  # where one of a row's cells does not fit, the first of them fails
-            name = some[0][0]
-            shown[name] = f"CASE WHEN {_fit(some)} THEN {shown[name]} ELSE error('{MISFIT}') END"
+            name = group[0][0]
+            shown[name] = f"CASE WHEN {_fit(group)} THEN {shown[name]} ELSE error('{MISFIT}') END"
     listed = [f"{shown[name]} AS {text}" for name, text in quoted.items()]
     listed += [] if source is None else [quote_name(source)]
     return f"(SELECT {', '.join(listed)} FROM ({texts}))"

@@ -1,4 +1,4 @@
-"""Scores of one set of rows that stand in several tables, matched by a key; what does not match is refused."""
+"""Scores of the same rows in several tables, matched by a key; what does not match is refused."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def joined(
     delimiter: str | None = None,
     progress: Progress = lambda share: None,
 ) -> dict[str, tuple[Scores, Marks]]:
-    """Return each column of scores with where the labels mark an anomaly, all in the order of the first table.
+    """Return each column of scores, and where labels mark an anomaly, in the order of the first table.
 
     Each path is a table, and a pattern the table of its files. A column of scores stands in one of them, the
     key in all, and the label in one at least. Keys are compared as texts.
@@ -46,12 +46,12 @@ def joined(
     for one in (*scores, label):
         if one == key:
             raise InputError(f"column {quoted(key)} cannot be the key and something else; name two columns")
-        if one != label:
-            require_two(one, label)
+    for one in scores:
+        require_two(one, label)
     parts, columns = [], []
     for path in paths:
         with found_files([path]) as found:
-            with open_found(found, [], delimiter=delimiter) as table:
+            with open_found(found, [key], delimiter=delimiter) as table:
                 known = list(table.columns)
             require_column(key, known)
             columns += known
@@ -94,7 +94,7 @@ def _part(
         arrays = table.arrays(f"SELECT {', '.join(wanted)} FROM source")
     name, keys = (
         visible(found.names[0]),
-        np.ma.filled(np.ma.asarray(arrays["k"], dtype=object), None).tolist(),
+        np.ma.asarray(arrays["k"]).tolist(),
     )
     if missing := sum(one is None or one == "" for one in keys):
         raise InputError(f"{name} has {missing:,} rows without a key in column {quoted(key)}; fill them in")
@@ -115,10 +115,10 @@ def _order(first: _Part, other: _Part, key: str) -> NDArray[np.intp]:
     lacking = [one for one in first.rows if one not in other.rows]
     more = [one for one in other.rows if one not in first.rows]
     if lacking or more:
-        which = quoted((lacking or more)[0])
+        which, one, two = quoted((lacking or more)[0]), first.name, other.name
         raise InputError(
-            f"{len(lacking):,} keys of {first.name} are not in {other.name}, and {len(more):,} of {other.name}"
-            f" are not in {first.name}, such as {which} in column {quoted(key)}; keep the rows that both have"
+            f"{len(lacking):,} keys of {one} are not in {two}, and {len(more):,} of {two} are not in {one},"
+            f" such as {which} in column {quoted(key)}; keep the rows that both have"
         )
     return np.fromiter((other.rows[one] for one in first.rows), np.intp, len(first.rows))
 

@@ -54,6 +54,8 @@ class Table:
         self.names, self.files, self.reader = found.names, found.files, found.reader
         self.columns, self.types, self.everything = view.columns, view.types, view.everything
         self.delimiter = delimiter
+        # passes over all rows so far
+        self._passes = 0
 
     @contextmanager
     def in_order(self) -> Iterator["Table"]:
@@ -183,7 +185,7 @@ class Table:
 
     def batches(self, query: str) -> Generator[tuple[Scores, NDArray[np.uint8]]]:
         """Yield what a query for two columns gives, as `pac_wrap.tables.arrow_stream` does."""
-        with self._refusing(), watched(self._connection, self._progress):
+        with self._watched():
             yield from batches(self._connection.sql(query))
 
     def arrays(self, query: str) -> dict[str, Any]:
@@ -191,8 +193,18 @@ class Table:
         return self._fetch(query, duckdb.DuckDBPyConnection.fetchnumpy)
 
     def _fetch(self, query: str, fetch: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
-        with self._refusing(), watched(self._connection, self._progress):
+        with self._watched(" LIMIT " not in query):
             return fetch(self._connection.execute(query))
+
+    @contextmanager
+    def _watched(self, whole: bool = True) -> Iterator[None]:
+        """Report how far a query is, and what is wrong with the files; is it a pass over the whole table?"""
+        self._passes += whole
+        with (
+            self._refusing(),
+            watched(self._connection, self._progress, max(1, self._passes), self._view.rows),
+        ):
+            yield
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -217,7 +229,7 @@ def open_found(
     source: str | None = None,
     passes: bool = False,
     delimiter: str | None = None,
-    progress: Progress = lambda share: None,
+    progress: Progress = lambda done: None,
 ) -> Iterator[Table]:
     """Open files as one table, of which only the scores and the label are read.
 
@@ -245,7 +257,7 @@ def open_table(
     whole: bool = False,
     passes: bool = False,
     delimiter: str | None = None,
-    progress: Progress = lambda share: None,
+    progress: Progress = lambda done: None,
 ) -> Iterator[Table]:
     """Open files, patterns or "-" (standard input) as one table, as `open_found` does."""
     with (

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from pac_wrap import (
     Abstain,
@@ -43,7 +44,7 @@ def test_the_rule_is_that_of_the_kinds_that_bind() -> None:
     assert (stolen.errors, takeover.errors) == (9, 21)  # k*(800, .02, .05) and k*(300, .1, .05)
     assert stolen.threshold == np.sort(STOLEN)[9]
     assert takeover.threshold == np.sort(TAKEOVER)[21]
-    assert certificate.thresholds.clear_below == min(stolen.threshold, takeover.threshold)
+    assert certificate.thresholds.clear_below == min(np.sort(STOLEN)[9], np.sort(TAKEOVER)[21])
     assert certificate.binds[1] is takeover
     alone = calibrate(NORMAL, TAKEOVER, Guarantee(max_fpr=0.01, max_fnr=0.1))
     assert certificate.binding == alone
@@ -82,7 +83,9 @@ def test_every_part_keeps_its_own_threshold(
                 calibrate(low, high, asked, overlap=overlap)
             return
         certificate = calibrate(low, high, asked, overlap=overlap)
-        again = calibrate(dict(reversed(low.items())), dict(reversed(high.items())), asked, overlap=overlap)
+        again = calibrate(
+            dict(reversed(list(low.items()))), dict(reversed(list(high.items()))), asked, overlap=overlap
+        )
         assert verify(certificate, low, high)
     assert again == certificate
     assert KindCertificate.from_json(certificate.to_json()) == certificate
@@ -133,7 +136,7 @@ def test_all_kinds_as_they_come_are_one_more_promise() -> None:
 
 
 def test_a_kind_with_too_few_labels_makes_it_vacuous_by_name() -> None:
-    certificate = calibrate(NORMAL, KINDS | {"new": [4.0, 5.0]})
+    certificate = calibrate(NORMAL, KINDS | {"new": np.array([4.0, 5.0])})
     assert certificate.regime is Regime.VACUOUS
     assert certificate.empty
     assert certificate.binds[1] is not None
@@ -184,7 +187,7 @@ def test_a_whole_request_is_taken_as_it_is() -> None:
 
 
 def test_kinds_of_different_types_are_all_taken_for_doubles() -> None:
-    mixed = {"stolen": STOLEN.astype(np.float32), "takeover": TAKEOVER}
+    mixed: dict[str, ArrayLike] = {"stolen": STOLEN.astype(np.float32), "takeover": TAKEOVER}
     certificate = calibrate(NORMAL.astype(np.float32), mixed, ASKED)
     assert certificate.score_type == "float64"
     narrow = calibrate(NORMAL.astype(np.float32), {k: v.astype(np.float32) for k, v in KINDS.items()}, ASKED)

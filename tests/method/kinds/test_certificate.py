@@ -73,11 +73,11 @@ def test_too_few_labels_leave_no_threshold() -> None:
 
 
 def test_a_bound_of_counted_errors_is_the_least_one() -> None:
-    part = HELD.anomalous[0]
-    assert part.ceiling is not None
+    ceiling = HELD.anomalous[0].ceiling
+    assert ceiling is not None
     with pytest.raises(CertificateError, match="not the bound of"):
         KindCertificate.from_json(
-            resealed(HELD, lambda c: c["anomalous"][0].update(ceiling=part.ceiling * 1.0001))
+            resealed(HELD, lambda c: c["anomalous"][0].update(ceiling=ceiling * 1.0001))
         )
 
 

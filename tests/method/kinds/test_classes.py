@@ -37,6 +37,7 @@ def test_each_threshold_is_the_rank_that_its_budget_says() -> None:
     for column, part in enumerate(CERTIFICATE.parts):
         own = np.sort(SCORES[column == LABELS, column])
         assert part.errors == error_budget(own.size, 0.05, 0.05)
+        assert part.threshold is not None
         assert part.threshold == own[part.errors]
         np.testing.assert_array_equal(
             CERTIFICATE.label_sets(SCORES)[:, column], SCORES[:, column] >= part.threshold
@@ -112,6 +113,7 @@ def test_severities_are_decided_one_after_the_other() -> None:
     for column in (3, 1, 0):
         own, part = column == LABELS, ORDERED.parts[column]
         ranked = np.sort(np.where(taken[own], inf, SCORES[own, column]))
+        assert part.threshold is not None
         assert part.threshold == ranked[part.errors]
         now = ~taken & (SCORES[:, column] >= part.threshold)
         expected[now] = column

@@ -41,9 +41,8 @@ def test_it_goes_on_as_if_never_interrupted(cuts: list[int]) -> None:
     whole, resumed = Monitor(CERTIFICATE, CURVE), Monitor(CERTIFICATE, CURVE)
     for start, end in itertools.pairwise(ends):
         feed(whole, start, end)
-        fresh = Monitor(CERTIFICATE, CURVE)
-        fresh._state = read_state(resumed.to_json(), fresh._state)
-        feed(resumed := fresh, start, end)
+        resumed = Monitor(CERTIFICATE, CURVE).resumed(resumed.to_json())
+        feed(resumed, start, end)
     assert resumed.to_json() == whole.to_json()
     assert resumed.alarms == whole.alarms != ()
 

@@ -78,8 +78,7 @@ class Curve(Traced):
         float or ndarray of float
             The bounds.
         """
-        keys = threshold_keys(thresholds)
-        rates = self.normal.false_alarms(keys)
+        rates = self.normal.false_alarms(threshold_keys(thresholds))
         return rates if np.ndim(thresholds) else float(rates[0])
 
     def fnr(self, thresholds: ArrayLike) -> Any:
@@ -95,8 +94,7 @@ class Curve(Traced):
         float or ndarray of float
             The bounds.
         """
-        keys = threshold_keys(thresholds)
-        rates = self.anomalous.misses(keys)
+        rates = self.anomalous.misses(threshold_keys(thresholds))
         return rates if np.ndim(thresholds) else float(rates[0])
 
     def at(self, threshold: float) -> Certificate:
@@ -170,8 +168,7 @@ class Curve(Traced):
         elif max_fnr is not None:
             name, asked, kept, other, side = "fnr", max_fnr, fnr, fpr, self.anomalous
         ceiling = check_rate(f"max_{name}", asked)
-        place = best(kept, other, ceiling)
-        if place is None:
+        if (place := best(kept, other, ceiling)) is None:
             least = f"{side.n:,} labels of its class bound it by {rounded_up(kept.min())} at best"
             raise InputError(f"no threshold keeps max_{name} = {ceiling!r}; {least}")
         return self.at(float(places[place]))
@@ -179,8 +176,7 @@ class Curve(Traced):
     def balanced(self) -> Certificate:
         """Return the certificate of the threshold at which the larger of the two bounds is least."""
         places, fpr, fnr = self.steps()
-        worst = np.maximum(fpr, fnr)
-        if not (worst < 1.0).any():
+        if not ((worst := np.maximum(fpr, fnr)) < 1.0).any():
             raise InputError("no threshold bounds both rates below 1; label more points of both classes")
         return self.at(float(places[np.lexsort((fpr + fnr, worst))[0]]))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +28,8 @@ from pac_wrap.ranks.kernels import digest
 from pac_wrap.ranks.precision import is_narrower, rounded
 
 Columns = NDArray[np.intp]
-Ceilings = float | Mapping[object, float | None]
+Ceilings = float | Mapping[Any, float | None]
+Names = Sequence[object] | NDArray[Any]
 _USUAL_DELTA = 0.05
 
 
@@ -48,8 +49,8 @@ def calibrate_classes(
     *,
     delta: float | None = None,
     confidence: float | None = None,
-    classes: Sequence[object] | None = None,
-    severities: Sequence[object] | None = None,
+    classes: Names | None = None,
+    severities: Names | None = None,
 ) -> ClassCertificate:
     """Return the certificate of more than two classes, each with its own ceiling.
 
@@ -168,7 +169,7 @@ def _asked(
     max_error: Ceilings,
     delta: float | None,
     confidence: float | None,
-    severities: Sequence[object] | None,
+    severities: Names | None,
 ) -> _Asked:
     if not 2 <= len(names) <= MOST_CLASSES:
         raise InputError(f"there must be 2 to {MOST_CLASSES:,} classes, got {len(names):,}")

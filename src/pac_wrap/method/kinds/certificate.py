@@ -1,23 +1,21 @@
 """A certificate whose ceilings hold for every kind: the rule of those that bind, and all evidence."""
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import ScoreType, check_rate
-from pac_wrap.base.codec import MOST_BYTES, decode, encode
-from pac_wrap.base.files import write_whole
+from pac_wrap.base.codec import decode, encode
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.kinds.consistency import MOST_KINDS as MOST_KINDS
 from pac_wrap.method.kinds.consistency import kind_problems
-from pac_wrap.method.kinds.part import Measured, Part, farthest, sound
+from pac_wrap.method.kinds.part import Filed, Measured, Part, farthest, sound
 from pac_wrap.method.metrics import Tally, tally
 from pac_wrap.method.promise import Error, Population, Promise, check_kind
 from pac_wrap.method.rule import Rule
@@ -31,7 +29,7 @@ Kinds = Mapping[str, ArrayLike]
 
 
 @dataclass(frozen=True, slots=True)
-class KindCertificate:
+class KindCertificate(Filed):
     """A rule whose ceilings hold for every kind of points; made by `calibrate` from scores by kind.
 
     Each kind has its own threshold, from its own points. The rule is that of the two kinds that bind: the
@@ -207,7 +205,7 @@ class KindCertificate:
         return encode(self, _HEADER)
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> "KindCertificate":
+    def from_json(cls, text: str | bytes) -> Self:
         """Return the certificate in a JSON text, after checking that it is whole and consistent.
 
         Parameters
@@ -228,33 +226,6 @@ class KindCertificate:
         certificate = decode(cls, text, _HEADER)
         sound(kind_problems(certificate))
         return certificate
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the certificate as a JSON file that appears whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        write_whole(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "KindCertificate":
-        """Read a certificate; loading never runs code, and reads no more than a certificate can have.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-
-        Returns
-        -------
-        KindCertificate
-            The certificate, if it is whole and does not contradict itself.
-        """
-        with open(path, "rb") as file:
-            return cls.from_json(file.read(MOST_BYTES + 1))
 
     def __str__(self) -> str:
         from pac_wrap.report.kinds import lines_of_kinds

@@ -1,23 +1,21 @@
 """A certificate of more than two classes: which of them a row of class scores leaves possible."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores, ScoreType, as_array, check_rate, check_same_length
-from pac_wrap.base.codec import MOST_BYTES, content_of, encode, typed
-from pac_wrap.base.files import write_whole
+from pac_wrap.base.codec import content_of, encode, typed
 from pac_wrap.base.floats import reaches, widened
 from pac_wrap.base.foreign import listed, quoted
 from pac_wrap.base.missing import OnMissing, abstained_or_stopped, refused
 from pac_wrap.errors import InputError
 from pac_wrap.method.consistency import version_problems
-from pac_wrap.method.kinds.part import Measured, Part, sound
+from pac_wrap.method.kinds.part import Filed, Measured, Part, sound
 from pac_wrap.ranks.precision import represents, rounded
 from pac_wrap.version import __version__
 
@@ -30,7 +28,7 @@ NONE: Final = -2
 
 
 @dataclass(frozen=True, slots=True)
-class ClassCertificate:
+class ClassCertificate(Filed):
     """Which classes a row of scores leaves possible, with a ceiling for each; made by `calibrate_classes`.
 
     A class is ruled out where its score lies below its threshold: eq. (63). With `severities`, every row is
@@ -72,7 +70,7 @@ class ClassCertificate:
         return any(part.vacuous for part in self.parts)
 
     def label_sets(self, class_scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
-        """Return which classes each row leaves possible: eq. (63), or what eq. (67) leaves.
+        """Return which classes each row leaves possible: eq. (63), or eq. (69).
 
         Parameters
         ----------
@@ -164,7 +162,7 @@ class ClassCertificate:
         return encode(self, _HEADER)
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> "ClassCertificate":
+    def from_json(cls, text: str | bytes) -> Self:
         """Return the certificate in a JSON text, after checking that it is whole and consistent.
 
         Parameters
@@ -183,36 +181,9 @@ class ClassCertificate:
             If the text is no certificate of classes, was changed, or contradicts itself.
         """
         content = content_of(text, _HEADER, "certificate", signs=_SIGNS)
-        certificate: ClassCertificate = typed(cls, content, "certificate")
+        certificate: Self = typed(cls, content, "certificate")
         sound(certificate._problems())
         return certificate
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the certificate as a JSON file that appears whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        write_whole(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "ClassCertificate":
-        """Read a certificate; loading never runs code, and reads no more than a certificate can have.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-
-        Returns
-        -------
-        ClassCertificate
-            The certificate, if it is whole and does not contradict itself.
-        """
-        with open(path, "rb") as file:
-            return cls.from_json(file.read(MOST_BYTES + 1))
 
     def _problems(self) -> Iterator[str]:
         """Yield what contradicts itself."""

@@ -1,9 +1,13 @@
 """One part of the calibration points, a kind or a class, with its own ceiling, budget and threshold."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isclose
+from typing import Self
 
+from pac_wrap.base.codec import MOST_BYTES
+from pac_wrap.base.files import write_whole
 from pac_wrap.base.floats import order_key
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.rounding import rounded_down, rounded_up
@@ -159,6 +163,48 @@ class Measured:
     def __str__(self) -> str:
         ceiling = "none" if self.ceiling is None else rounded_up(self.ceiling)
         return f"{self.name}: {self.rate}, ceiling {ceiling}, {self.finding}"
+
+
+class Filed:
+    """A certificate that can be saved and loaded: what has `to_json` and `from_json`."""
+
+    __slots__ = ()
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Return the certificate in a JSON text, after checking that it is whole and consistent."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate as a JSON file that appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        write_whole(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a certificate; loading never runs code, and reads no more than a certificate can have.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        certificate
+            What the file holds, if it is whole and does not contradict itself.
+        """
+        with open(path, "rb") as file:
+            return cls.from_json(file.read(MOST_BYTES + 1))
 
 
 def sound(problems: Iterator[str]) -> None:

@@ -60,10 +60,10 @@ class Reached(NamedTuple):
 class Bets:
     """Bets on points that fall into cells: what each cell multiplies each bet with, as logarithms.
 
-    They do not exceed 1 on average as long as what is allowed is kept, so no bet can be expected to win. All
-    are mixed equally, and each is started again and again, with the weight 1/((j+1)(j+2)) the j-th time: eq.
-    (82). With a `ceiling` half of the stake is on a rate above it from the first point on: eq. (81). The fate
-    of a cell in a bet is 1 if it wins, else 0, or 2 above the place where it wins.
+    They do not exceed 1 on average as long as what is allowed is kept, eq. (80), so no bet can be expected to
+    win. All are mixed equally, and each is started again and again, the j-th time with the weight
+    1/((j+1)(j+2)): eq. (82). With a `ceiling` half of the stake is on a rate above it from the first point
+    on: eq. (81). The fate of a cell in a bet is 1 if it wins, else 0, or 2 above the place where it wins.
     """
 
     logs: Doubles

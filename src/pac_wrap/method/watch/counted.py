@@ -36,7 +36,7 @@ class Watch:
     alpha : float
         The chance of an alarm, ever, though nothing exceeds what is allowed.
     delta : float
-        The chance that what is allowed is itself wrong, over draws of the calibration points.
+        The chance that what is allowed is itself wrong, over draws of the calibration points: eq. (86).
     ceiling : float or None
         The share that is allowed; None for "scores", where it depends on the scores themselves.
     cells : tuple of int

@@ -70,7 +70,7 @@ def hull_of(curve: Curve) -> Hull | None:
     for t, above, a, b in pairs:
         low, high = int(np.searchsorted(edges, t)), int(np.searchsorted(edges, above))
         fate = np.where(cells <= low, 0, np.where(cells <= high, 1, 2))
-        for share in SHARES:
+        for share in SHARES:  # eq. (90)
             bet = share * min(a / (1.0 - a), b / (1.0 - b))
             logs.append(np.log1p([-bet * (1.0 - a) / a, bet, -bet * (1.0 - b) / b])[fate])
             fates.append(fate)

@@ -89,7 +89,7 @@ class Monitor:
         alpha = check_rate("alpha", alpha)
         self._anomaly_label = anomaly_label
         self._state = MonitorState(
-            checksum_of(certificate.bare.to_json()),
+            certificate.checksum,
             alpha,
             rows=0,
             batches=0,
@@ -227,8 +227,30 @@ class Monitor:
             If the file is damaged, contradicts itself, or belongs to another certificate, curve or alpha.
         """
         with open(path, "rb") as file:
-            self._state = read_state(file.read(MOST_BYTES + 1), self._state)
+            return self.resumed(file.read(MOST_BYTES + 1))
+
+    def resumed(self, text: str | bytes) -> "Monitor":
+        """Go on from what `to_json` gave, as if there had been no interruption.
+
+        Parameters
+        ----------
+        text : str or bytes
+            The text.
+
+        Returns
+        -------
+        Monitor
+            This one.
+        """
+        self._state = read_state(text, self._state)
         return self
+
+    def copy(self) -> "Monitor":
+        """Return a monitor that has seen the same, and goes its own way from here."""
+        other = object.__new__(Monitor)
+        # a state is never changed, only replaced
+        other._anomaly_label, other._state = self._anomaly_label, self._state
+        return other
 
     @contextmanager
     def on(self, path: str | os.PathLike[str]) -> Iterator["Monitor"]:
@@ -239,10 +261,10 @@ class Monitor:
         path : str or path
             The file. If something goes wrong within, it stays as it was.
 
-        Yields
-        ------
-        Monitor
-            This one.
+        Returns
+        -------
+        context manager
+            It gives this monitor.
 
         Raises
         ------

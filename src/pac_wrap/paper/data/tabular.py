@@ -8,7 +8,7 @@ import gzip
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import duckdb
 import numpy as np
@@ -141,16 +141,22 @@ def _column(
 def load_usps(normal: Sequence[int] = (0, 6, 9), anomalous: Sequence[int] = (8,)) -> Dataset:
     """Return digits of zip codes, the training part first: 16 x 16 pixels from -1 (white) to 1."""
     _check_digits(normal, anomalous)
-    train, test = map(_read_usps, ENTRIES["usps"].files)
-    return _select_digits("usps", (train, test), normal, anomalous)
+    return _select_digits("usps", load_digits("usps"), normal, anomalous)
 
 
 def load_mnist(normal: Sequence[int] = (0, 6, 9), anomalous: Sequence[int] = (8,)) -> Dataset:
     """Return handwritten digits, the training part first: 28 x 28 pixels from 0 to 1, divided by 255."""
     _check_digits(normal, anomalous)
+    return _select_digits("mnist", load_digits("mnist"), normal, anomalous)
+
+
+def load_digits(name: Literal["usps", "mnist"]) -> tuple[Images, Images]:
+    """Return the images and the digits of the training and of the test part, all ten of them."""
+    if name == "usps":
+        train, test = map(_read_usps, ENTRIES["usps"].files)
+        return train, test
     train_images, train_labels, test_images, test_labels = ENTRIES["mnist"].files
-    parts = _read_mnist(train_images, train_labels), _read_mnist(test_images, test_labels)
-    return _select_digits("mnist", parts, normal, anomalous)
+    return _read_mnist(train_images, train_labels), _read_mnist(test_images, test_labels)
 
 
 def _read_usps(file: RemoteFile) -> Images:

@@ -11,7 +11,7 @@
     const place = Math.min(PacWrap.first(places, (one) => one >= t), places.length - 1);
     return place && t - places[place - 1] < places[place] - t ? place - 1 : place;
   };
-  const chosen = { mode: "one", t: places[curve.start], place: curve.start, file: null };
+  const chosen = { mode: "one", t: curve.start, place: nearest(curve.start), file: null };
   const said = (t) => String(Number(t.toPrecision(6))).replace("-", "\u2212");
   const tell = (name, words) => { form.querySelector(`[data-of="${name}"]`).textContent = words; };
   const at = (x) => `${Math.min(100, Math.max(0, (100 * (x - low)) / (high - low)))}%`;
@@ -20,8 +20,7 @@
   const thresholds = () => {
     if (chosen.mode === "one") return [chosen.t, chosen.t];
     const [i, j] = Object.keys(ceilings).map((id) => Number(document.getElementById(id).value));
-    const from = normal.scores.length ? PacWrap.nextUp(normal.scores[i]) : -Infinity;
-    const below = anomalous.scores.length ? anomalous.scores[j] : Infinity;
+    const [from, below] = [PacWrap.nextUp(normal.scores[i]), anomalous.scores[j]];
     if (from > below) return [below, from];
     const place = Math.min(PacWrap.first(places, (one) => one >= from), places.length - 1);
     [chosen.t, chosen.place] = [places[place], place];
@@ -125,6 +124,8 @@
     input.max = Math.max(0, side.bounds.length - 1);
     input.value = Math.max(0, PacWrap.first(side.bounds, (bound) => bound > curve.ceilings[place]) - 1);
   });
+  // where one class has no bound, no ceiling of its rate can be chosen
+  form.querySelector("fieldset").hidden = !(normal.bounds.length && anomalous.bounds.length);
   form.hidden = false;
   update();
 })();

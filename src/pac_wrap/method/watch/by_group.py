@@ -1,0 +1,224 @@
+"""A monitor for each group of a certificate of groups, all under one alpha."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pac_wrap.base.arguments import as_array, check_aligned, check_rate, check_same_length
+from pac_wrap.base.files import write_whole
+from pac_wrap.base.locks import held
+from pac_wrap.errors import CertificateError, InputError
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.groups.certificate import NEVER, GroupCertificate
+from pac_wrap.method.groups.values import Group
+from pac_wrap.method.metrics import as_verdicts
+from pac_wrap.method.watch.alarm import Alarm
+from pac_wrap.method.watch.monitor import Monitor
+
+_FORMAT: Final = "pac-wrap group monitor"
+_MOST_BYTES: Final = 10**9
+
+
+class GroupMonitor:
+    """Watches the promises of all groups at once: a `Monitor` for each, under one alpha shared equally.
+
+    Groups with too few labels that follow the rule of a pool are watched together, since the promise of the
+    pool is about their mixture. What is promised nothing, and groups never seen, is not watched.
+
+    Parameters
+    ----------
+    certificate : GroupCertificate
+        What is promised, from `calibrate_groups`.
+    alpha : float
+        The chance that the promises of any group raise a false alarm, ever; and, likewise, that the share of
+        undecided points of any group does.
+    anomaly_label : object
+        The label that marks an anomaly.
+
+    Raises
+    ------
+    InputError
+        If no group is promised anything, or alpha does not lie strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate_groups
+    >>> scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
+    >>> certificate = calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200)
+    >>> monitor = GroupMonitor(certificate)
+    >>> monitor.update([1] * 20, ["b"] * 20, [0] * 20)
+    >>> [(group, alarm.watch, alarm.row) for group, alarm in monitor.alarms]
+    [('b', 'FPR', 3)]
+    """
+
+    def __init__(
+        self, certificate: GroupCertificate, alpha: float = 0.01, *, anomaly_label: object = 1
+    ) -> None:
+        if not isinstance(certificate, GroupCertificate):
+            raise InputError(
+                f"certificate must be a GroupCertificate, got {type(certificate).__name__};"
+                " for a certificate without groups use Monitor"
+            )
+        pooled = certificate.pooled
+        self._certificate, self._anomaly_label = certificate, anomaly_label
+        # the place of whoever watches each group, and last of one never seen; the pool is behind all groups
+        watched = np.where(pooled, len(certificate.groups), np.arange(len(certificate.groups)))
+        self._watchers = np.append(np.where(certificate.columns.empty & ~pooled, NEVER, watched), NEVER)
+        self.size = int(np.unique(self._watchers[self._watchers >= 0]).size)
+        if not self.size:
+            raise InputError("no group is promised anything, so nothing can be watched; label more points")
+        self.alpha = check_rate("alpha", alpha)
+        self._monitors: dict[int, Monitor] = {}
+
+    @property
+    def monitors(self) -> dict[Group | tuple[Group, ...], Monitor]:
+        """The monitors of the groups that occurred so far; that of the pool under a tuple of its groups."""
+        return {self._name(place): monitor for place, monitor in sorted(self._monitors.items())}
+
+    @property
+    def alarms(self) -> tuple[tuple[Group | tuple[Group, ...], Alarm], ...]:
+        """Every alarm with its group; its rows are counted within the group."""
+        return tuple((name, alarm) for name, one in self.monitors.items() for alarm in one.alarms)
+
+    def update(
+        self,
+        verdicts: ArrayLike,
+        groups: ArrayLike,
+        labels: ArrayLike | None = None,
+        *,
+        late: bool = False,
+    ) -> None:
+        """Take a batch of rows in the order in which they came; what is refused leaves all as it was.
+
+        Parameters
+        ----------
+        verdicts : array-like of int
+            1 (anomaly), 0 (normal) or -1 (abstain) for each row.
+        groups : array-like
+            The group of each row.
+        labels : array-like, optional
+            The label of each row; None, NaN or NA where there is none (yet).
+        late : bool
+            Whether these rows were fed before without their labels.
+        """
+        check_aligned("verdicts", verdicts, "groups", groups)
+        given, places = as_verdicts(verdicts), self._certificate.places(groups)
+        check_same_length("verdicts", given.size, "groups", places.size)
+        known = None
+        if labels is not None:
+            check_aligned("verdicts", verdicts, "labels", labels)
+            plain = isinstance(labels, list | tuple)
+            known = np.asarray(labels, dtype=object) if plain else as_array(labels, "labels")
+            check_same_length("verdicts", given.size, "labels", known.size)
+        watchers = self._watchers[places]
+        monitors = {}
+        for place in np.unique(watchers[watchers >= 0]).tolist():
+            rows = np.flatnonzero(watchers == place)
+            before = self._monitors.get(place)
+            monitor = monitors[place] = self._fresh(place) if before is None else before.copy()
+            monitor.update(given[rows], None if known is None else known[rows], late=late)
+        self._monitors |= monitors
+
+    def to_json(self) -> str:
+        """Return everything that was seen as JSON text."""
+        states = {str(place): one.to_json() for place, one in sorted(self._monitors.items())}
+        content = {"format": _FORMAT, "schema": 1, "alpha": self.alpha, "certificate": self._digest}
+        return json.dumps(content | {"monitors": states, "checksum": _checksum(states)}) + "\n"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything that was seen as a JSON file that appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        write_whole(path, self.to_json())
+
+    def load(self, path: str | os.PathLike[str]) -> "GroupMonitor":
+        """Go on from a file, as if there had been no interruption.
+
+        Parameters
+        ----------
+        path : str or path
+            What `save` wrote, for the same certificate and alpha.
+
+        Returns
+        -------
+        GroupMonitor
+            This one.
+
+        Raises
+        ------
+        CertificateError
+            If the file is damaged, or belongs to another certificate or alpha.
+        """
+        with open(path, "rb") as file:
+            text = file.read(_MOST_BYTES + 1)
+        try:
+            content: Any = json.loads(text) if len(text) <= _MOST_BYTES else None
+            states = dict(content["monitors"])
+            facts = content["format"], content["schema"], content["alpha"], content["certificate"]
+            sound = content["checksum"] == _checksum(states)
+            places = {int(place): state for place, state in states.items()}
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise CertificateError("this is no group monitor; is it the right file?") from error
+        if facts != (_FORMAT, 1, self.alpha, self._digest):
+            raise CertificateError(
+                "the group monitor belongs to another certificate, alpha or version; start a new one"
+            )
+        if not sound or not set(places) <= set(self._watchers.tolist()) - {NEVER}:
+            raise CertificateError(
+                "the group monitor was changed after it was written; go back to an older copy, or start again"
+            )
+        self._monitors = {place: self._fresh(place).resumed(state) for place, state in places.items()}
+        return self
+
+    @contextmanager
+    def on(self, path: str | os.PathLike[str]) -> Iterator["GroupMonitor"]:
+        """Go on from a file if there is one, and save there at the end; no other process may meanwhile.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. If something goes wrong within, it stays as it was.
+
+        Returns
+        -------
+        context manager
+            It gives this monitor.
+        """
+        with held(path):
+            if os.path.exists(path):
+                self.load(path)
+            yield self
+            self.save(path)
+
+    @property
+    def _digest(self) -> str:
+        return sha256(self._certificate.bare.to_json().encode()).hexdigest()
+
+    def _fresh(self, place: int) -> Monitor:
+        return Monitor(self._promised(place), alpha=self.alpha / self.size, anomaly_label=self._anomaly_label)
+
+    def _promised(self, place: int) -> Certificate:
+        groups, pool = self._certificate.groups, self._certificate.pool
+        if place == len(groups) and pool is not None:
+            return pool
+        return self._certificate.certificates[groups[place]]
+
+    def _name(self, place: int) -> Group | tuple[Group, ...]:
+        groups = self._certificate.groups
+        if place < len(groups):
+            return groups[place]
+        return tuple(groups[one] for one in np.flatnonzero(self._certificate.pooled).tolist())
+
+
+def _checksum(states: dict[str, Any]) -> str:
+    return sha256(json.dumps(states, sort_keys=True).encode()).hexdigest()

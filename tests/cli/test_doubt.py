@@ -1,0 +1,116 @@
+"""`decide` says when the scores are likely another detector's, once; and commands say what they did."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pac_wrap import Provenance, calibrate
+from pac_wrap.errors import PACWrapWarning
+from pac_wrap.method.provenance import Doubt
+from support.shell import GOLDEN, invoke, parquet, write
+
+CERTIFICATE = calibrate(np.arange(200.0), np.arange(150.0, 350.0)).with_provenance(
+    score="forest", lowest=0.0, highest=349.0
+)
+BEYOND = (
+    "pac-wrap: note: {} of the first {} scores lie outside those of the calibration, 0 to 349; are they the"
+    " same detector's?"
+)
+COLUMN = (
+    "pac-wrap: note: the certificate was made from column 'forest', not 'lof'; are they the same detector's"
+    " scores?"
+)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    CERTIFICATE.save(tmp_path / "c.json")
+    return tmp_path / "c.json"
+
+
+def rows(column: str, *scores: float) -> str:
+    return "".join(f"{line}\n" for line in (column, *scores))
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("output", ["out.csv", "out.jsonl", "out.parquet"])
+@pytest.mark.parametrize("source", ["csv", "parquet"])
+def test_files_of_another_detector(saved: Path, tmp_path: Path, source: str, output: str) -> None:
+    table = write(tmp_path / "t.csv", rows("lof", *np.arange(1000.0, 3000.0)))
+    if source == "parquet":
+        table = parquet(tmp_path / "t.parquet", f"SELECT * FROM read_csv('{table}')")
+    done = invoke("decide", saved, table, "--score", "lof", "-o", tmp_path / output)
+    assert done.code == 0
+    assert done.err.splitlines() == [
+        COLUMN,
+        BEYOND.format("1,000", "1,000"),
+        f"pac-wrap: 2,000 rows: 0 normal, 2,000 alarms, 0 undecided -> {tmp_path / output}",
+    ]
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_pipe_is_warned_once_and_a_short_one_at_its_end(saved: Path, form: str) -> None:
+    for count, first in ((5000, "1,000"), (20, "20"), (19, None)):
+        text = rows("lof", *[-5.0] * count)
+        if form == "jsonl":
+            text = '{"lof": -5.0}\n' * count
+        done = invoke("decide", saved, "-", "--score", "lof", stdin=text.encode())
+        notes = [line for line in done.err.splitlines() if "note" in line]
+        assert notes == [COLUMN, *([] if first is None else [BEYOND.format(first, first)])]
+
+
+@pytest.mark.filterwarnings("default")
+def test_what_fits_is_not_doubted(saved: Path, tmp_path: Path) -> None:
+    fits = write(tmp_path / "t.csv", rows("forest", *np.arange(0.0, 380.0)))
+    done = invoke("decide", saved, fits, "--score", "forest", "-o", tmp_path / "o.csv", "--quiet")
+    assert (done.code, done.err) == (0, "")
+    CERTIFICATE.bare.save(saved)
+    other = write(tmp_path / "u.csv", rows("lof", *np.arange(1000.0, 2000.0)))
+    assert invoke("decide", saved, other, "--score", "lof", "-o", tmp_path / "o.csv", "--quiet").err == ""
+
+
+def test_nine_in_ten_scores_outside_are_nearly_all_and_missing_ones_do_not_count() -> None:
+    known = Provenance(lowest=0.0, highest=1.0)
+
+    def said(outside: int, inside: int, missing: int = 0) -> bool:
+        doubt = Doubt(known, "s")
+        values = np.r_[np.full(outside, 5.0), np.full(inside, 0.5), np.full(missing, np.nan)]
+        try:
+            for part in np.array_split(np.random.default_rng(0).permutation(values.astype(float)), 7):
+                doubt.see(part)
+            doubt.end()
+            doubt.end()
+        except PACWrapWarning:
+            return True
+        return False
+
+    assert said(90, 10)
+    assert not said(89, 11)
+    assert said(18, 2, missing=500)
+    assert not said(18, 1, missing=500)
+    assert not said(0, 0)
+    assert said(1000, 0)
+
+
+def test_a_hostile_column_is_compared_and_shown_harmlessly() -> None:
+    Doubt(Provenance(score="a\x1b[31m"), "a\x1b[31m")
+    with pytest.warns(PACWrapWarning) as caught:
+        Doubt(Provenance(score="a\x1b[31m"), "b\x1b[31m")
+    assert str(caught[0].message).isprintable()
+
+
+def test_calibrate_and_evaluate_say_what_they_did_unless_they_are_to_be_quiet(tmp_path: Path) -> None:
+    labelled = [GOLDEN / "scores.csv", "--score", "score", "--label", "label"]
+    made, report = tmp_path / "c.json", tmp_path / "r.json"
+    done = invoke("calibrate", *labelled, "-o", made, "--report", report)
+    assert done.err == f"pac-wrap: 120 rows: 60 normal, 60 anomalous -> {made}, {report}\n"
+    assert invoke("calibrate", *labelled, "-o", made, "-q").err == ""
+    assert invoke("calibrate", *labelled).err == ""
+    done = invoke("evaluate", made, *labelled)
+    table = np.loadtxt(GOLDEN / "scores.csv", delimiter=",", skiprows=1)
+    verdicts = calibrate(table[table[:, 1] == 0, 0], table[table[:, 1] == 1, 0]).verdicts(table[:, 0])
+    counts = [int(np.count_nonzero(verdicts == one)) for one in (0, 1, -1)]
+    assert done.err == "pac-wrap: 120 rows: {} normal, {} alarms, {} undecided\n".format(*counts)
+    assert invoke("evaluate", made, *labelled, "--quiet").err == ""

@@ -1,0 +1,83 @@
+"""Groups are watched each by itself, under one alpha; those of a pool together; others not at all."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pac_wrap import CertificateError, GroupMonitor, InputError, Monitor, calibrate, calibrate_groups
+
+RNG = np.random.default_rng(0)
+GROUPS = np.repeat(["a", "b", "c", "d", "e"], [1000, 1000, 1000, 60, 100])
+LABELS = (RNG.random(GROUPS.size) < 0.5).astype(int)
+SCORES = RNG.normal(4.0 * LABELS)
+CERTIFICATE = calibrate_groups(SCORES, LABELS, GROUPS)
+POOLED = calibrate_groups(SCORES, LABELS, GROUPS, pool=True)
+
+
+def rows(size: int, drift: str = "", seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(["a", "b", "c", "d", "never seen"], size)
+    scores = rng.normal(np.where(groups == drift, 2.0, 0.0))
+    return CERTIFICATE.verdicts(scores, groups), groups, np.where(rng.random(size) < 0.5, 0.0, np.nan)
+
+
+def test_each_group_is_watched_by_itself_with_its_share_of_alpha() -> None:
+    monitor = GroupMonitor(CERTIFICATE, alpha=0.03)
+    verdicts, groups, labels = rows(3000, drift="b")
+    monitor.update(verdicts, groups, labels)
+    assert monitor.size == 3
+    assert list(monitor.monitors) == ["a", "b", "c"]
+    assert [group for group, alarm in monitor.alarms if alarm.watch == "FPR"] == ["b"]
+    alone = Monitor(CERTIFICATE.certificates["b"], alpha=0.03 / 3)
+    alone.update(verdicts[groups == "b"], labels[groups == "b"])
+    assert monitor.monitors["b"].to_json() == alone.to_json()
+
+
+def test_the_groups_of_a_pool_are_watched_together() -> None:
+    monitor = GroupMonitor(POOLED)
+    assert monitor.size == 4
+    monitor.update([0] * 10 + [1] * 5, ["d", "e"] * 5 + ["d"] * 5, [0] * 15)
+    assert list(monitor.monitors) == [("d", "e")]
+    assert monitor.monitors[("d", "e")].rows == 15
+
+
+def test_it_goes_on_from_its_file(tmp_path: Path) -> None:
+    path, whole = tmp_path / "watch.json", GroupMonitor(CERTIFICATE)
+    for seed in range(3):
+        whole.update(*rows(500, "c", seed))
+        with GroupMonitor(CERTIFICATE).on(path) as monitor:
+            monitor.update(*rows(500, "c", seed))
+    assert path.read_text() == whole.to_json()
+    with pytest.raises(CertificateError, match="belongs to another certificate, alpha or version"):
+        GroupMonitor(POOLED).load(path)
+    with pytest.raises(CertificateError, match="belongs to another certificate, alpha or version"):
+        GroupMonitor(CERTIFICATE, alpha=0.5).load(path)
+    path.write_text(whole.to_json().replace('rows\\": ', 'rows\\": 1', 1))
+    with pytest.raises(CertificateError, match="was changed after it was written"):
+        GroupMonitor(CERTIFICATE).load(path)
+    for text in ("{}", "[1]", "no", '{"monitors": 3}', '{"monitors": {"x": ""}, "format": 1}'):
+        path.write_text(text)
+        with pytest.raises(CertificateError, match="this is no group monitor"):
+            GroupMonitor(CERTIFICATE).load(path)
+
+
+def test_what_is_refused_leaves_all_as_it_was() -> None:
+    monitor = GroupMonitor(CERTIFICATE)
+    monitor.update(*rows(100))
+    before = monitor.to_json()
+    with pytest.raises(InputError, match="labels must be 0"):
+        monitor.update([0, 0], ["a", "b"], [0, 7])
+    with pytest.raises(InputError, match="verdicts and groups must have the same length"):
+        monitor.update([0, 0], ["a"])
+    with pytest.raises(InputError, match="verdicts and labels must have the same length"):
+        monitor.update([0, 0], ["a", "b"], [0])
+    assert monitor.to_json() == before
+
+
+def test_what_promises_nothing_cannot_be_watched() -> None:
+    with pytest.raises(InputError, match="certificate must be a GroupCertificate, got Certificate"):
+        GroupMonitor(calibrate(range(1000), range(2000, 3000)))  # type: ignore[arg-type]
+    few = calibrate_groups([1.0, 2.0], [0, 1], ["a", "a"])
+    with pytest.raises(InputError, match="no group is promised anything"):
+        GroupMonitor(few)
