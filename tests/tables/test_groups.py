@@ -100,7 +100,13 @@ def test_groups_come_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     path = written(frame, tmp_path, "parquet")
     whole = from_table(path, "number", pool=True)
     monkeypatch.setattr(module, "_BLOCK", 100)
-    monkeypatch.setattr(module, "_BATCH", 700)
+
+    def small(batches: Any, rows: int) -> Any:
+        for scores, marks in batches:
+            for start in range(0, scores.size, 700):
+                yield scores[start : start + 700], marks[start : start + 700]
+
+    monkeypatch.setattr(module, "gathered", small)
     assert from_table(path, "number", pool=True) == whole
     assert from_table(path, "name") == calibrate_groups(frame["score"], frame["label"], frame["name"], ASKED)
 
@@ -174,6 +180,31 @@ def test_what_is_wrong_with_a_table_is_said(
 ) -> None:
     with pytest.raises(InputError, match=words):
         from_table(written(frame, tmp_path, "parquet"), column)
+
+
+def test_too_many_groups_and_no_anomalies_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(drawn(300), tmp_path, "parquet")
+    request = GroupRequest(Request(ASKED, anomaly_label="fault"))
+    with (
+        open_table([path], ["score", "number"], "label", passes=True) as table,
+        pytest.raises(InputError, match="must hold 'fault'"),
+    ):
+        calibrate_groups_table(table, request, ("score", "label", "number"), "fault")
+    monkeypatch.setattr(module, "MOST_GROUPS", 3)
+    with pytest.raises(InputError, match="more than 3 groups"):
+        from_table(path, "number")
+
+
+def test_wider_scores_are_rounded_as_calibration_saw_them(tmp_path: Path) -> None:
+    frame = drawn(2000, np.float32)
+    certificate = calibrate_groups(frame["score"], frame["label"], frame["number"], ASKED)
+    path = written(frame.astype({"score": np.float64}), tmp_path, "parquet")
+    request = GroupRequest(Request(ASKED))
+    with open_table([path], ["score", "number"], "label", passes=True) as table:
+        again = calibrate_groups_table(table, request, ("score", "label", "number"), score_type="float32")
+    assert again == certificate
 
 
 def test_columns_of_other_types_are_groups_too(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from pac_wrap.base.files import write_whole
 from pac_wrap.base.locks import held
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.groups.certificate import NEVER, GroupCertificate
-from pac_wrap.method.groups.values import Group
+from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import as_verdicts
 from pac_wrap.method.watch.alarm import Alarm
 from pac_wrap.method.watch.monitor import Monitor
@@ -108,7 +108,7 @@ class GroupMonitor:
             Whether these rows were fed before without their labels.
         """
         check_aligned("verdicts", verdicts, "groups", groups)
-        given, places = as_verdicts(verdicts), self._certificate.places(groups)
+        given, places = as_verdicts(verdicts), self._certificate.lookup.places(groups)
         check_same_length("verdicts", given.size, "groups", places.size)
         known = None
         if labels is not None:
