@@ -175,3 +175,15 @@ def test_nothing_certified_ends_with_1(tables: Path) -> None:
     few = pd.DataFrame({"tenant": ["a", "b"], "score": [1.0, 2.0], "label": [0, 1]})
     few.to_csv(tables / "few.csv", index=False)
     assert invoke("calibrate", tables / "few.csv", *COLUMNS).code == 1
+
+
+def test_a_rate_that_is_not_significantly_above_says_so(tables: Path) -> None:
+    rng = np.random.default_rng(0)
+    label = np.tile([0, 1], 150)
+    frame = pd.DataFrame({"tenant": "acme", "score": rng.normal(8 * label, 1), "label": label})
+    frame.to_csv(tables / "scores.csv", index=False)
+    path = calibrated(tables)
+    more = pd.DataFrame({"tenant": "acme", "score": [0.0] * 18 + [99.0] * 2, "label": 0})
+    more.to_csv(tables / "more.csv", index=False)
+    out = succeeded("evaluate", path, tables / "more.csv", *COLUMNS)
+    assert "above, not" in out
