@@ -96,7 +96,7 @@ def test_rows_are_decided_by_their_group(frame: pd.DataFrame, tables: Path) -> N
             )
             assert done.code == 0
             assert "2 in groups never seen" in done.err
-            found = duckdb.sql(f"SELECT verdict FROM '{tables / target}'").fetchall()
+            found = duckdb.execute(f"SELECT verdict FROM '{tables / target}'").fetchall()
             assert [row[0] for row in found] == expected
     for source in ("new.csv", "new.jsonl"):
         stdin = (tables / source).read_bytes()
@@ -132,7 +132,7 @@ def test_the_rules_as_sql(frame: pd.DataFrame, tables: Path) -> None:
     path = calibrated(tables)
     expected = GroupCertificate.load(path).verdicts(frame["score"], frame["tenant"]).tolist()
     case = succeeded("sql", path, "--score", "score", "--group", "tenant")
-    found = duckdb.sql(f"SELECT {case} AS verdict FROM '{tables / 'scores.parquet'}'").fetchall()
+    found = duckdb.execute(f"SELECT {case} AS verdict FROM '{tables / 'scores.parquet'}'").fetchall()
     assert [row[0] for row in found] == expected
     script = succeeded("sql", path, "--score", "score", "--group", "tenant", "--join-table", "rules")
     with duckdb.connect() as connection:

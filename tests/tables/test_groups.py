@@ -43,7 +43,7 @@ def drawn(rows: int = 4000, kind: Any = np.float64) -> pd.DataFrame:
     label = (rng.random(rows) < 0.4).astype(int)
     score = np.round(rng.normal(3 * label, 1), 1)
     score[:3] = [np.inf, -np.inf, -0.0]
-    name = rng.choice([*HOSTILE, None], rows, p=[0.5, *[0.049] * 9, 0.059])
+    name = rng.choice(np.array([*HOSTILE, None], dtype=object), rows, p=[0.5, *[0.049] * 9, 0.059])
     number = rng.integers(-2, 5, rows)
     return pd.DataFrame(
         {"score": score.astype(kind), "label": label, "name": name, "number": number, "low": "x", "value": 1}
@@ -121,7 +121,8 @@ def test_rows_are_decided_in_order_by_their_own_rule(
     ):
         counted = decide_groups_table(table, certificate, ("score", column), out, output_options(out.name))
     read = f"SELECT * FROM '{out}'" if target != ".csv" else f"FROM read_csv('{out}', all_varchar = true)"
-    result = duckdb.sql(read).df()
+    with duckdb.connect() as connection:
+        result = connection.execute(read).df()
     expected = certificate.verdicts(frame["score"], frame[column])
     assert result["verdict"].astype(int).tolist() == expected.tolist()
     assert result["value"].astype(int).tolist() == frame["value"].tolist()
