@@ -1,8 +1,10 @@
 """Rows for a monitor, batch by batch in their order: from a pipe as they arrive, or from an open table."""
 
+import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.streams.decide import is_json_line
+from pac_wrap.streams.decide import is_json_line, read_start
 from pac_wrap.tables.arrow_stream import gathered
 from pac_wrap.tables.columns import (
     FALSE,
@@ -102,6 +104,35 @@ def rows_of_lines(
             yield Rows(scores, labels)
         if error is not None:
             raise error
+
+
+def rows_of_json_files(
+    files: Sequence[Path], score: str, label: str | None, anomaly_label: str | None = None
+) -> Iterator[Rows] | None:
+    """Return the rows of files of JSON lines, packed or not; None if some file is JSON of another shape.
+
+    DuckDB, with several threads, may give the last row of such a file before the others.
+    """
+    for file in files:
+        with _opened(file) as reader:
+            if not is_json_line(read_start(reader)):
+                return None
+    return _rows_of_files(files, score, label, anomaly_label)
+
+
+def _rows_of_files(
+    files: Sequence[Path], score: str, label: str | None, anomaly_label: str | None
+) -> Iterator[Rows]:
+    for file in files:
+        with _opened(file) as reader:
+            try:
+                yield from rows_of_lines(reader, read_start(reader), score, label, anomaly_label)
+            except InputError as error:
+                raise InputError(f"{file.name}: {error}") from error
+
+
+def _opened(file: Path) -> Any:
+    return gzip.open(file, "rb") if file.suffix.lower() == ".gz" else file.open("rb")
 
 
 def rows_of_table(
