@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -186,22 +185,19 @@ def _watch_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
 
 def _watch_table(job: _Job, tables: list[str], start: bytes) -> None:
     """Watch a whole table, or nothing of it: the state is saved at the end."""
-    from pac_wrap.streams.watch import rows_of_json_files, rows_of_table
+    from pac_wrap.streams.watch import rows_of_table
     from pac_wrap.tables.decide import refuse_undecidable
     from pac_wrap.tables.find import found_files
     from pac_wrap.tables.table import open_found
 
-    columns = job.score, job.label, job.anomaly_label
-    with progress_bar("watching") as progress, found_files(tables, start) as found, ExitStack() as opened:
-        batches = rows_of_json_files(found.files, *columns) if found.reader == "read_json" else None
-        if batches is None:
-            table = opened.enter_context(
-                open_found(found, [job.score], job.label, delimiter=job.delimiter, progress=progress)
-            )
-            table.require_numbers(job.score)
-            refuse_undecidable(table, job.certificate, job.score)
-            batches = rows_of_table(table, *columns)
-        for _ in job.feed(batches):
+    with (
+        progress_bar("watching") as progress,
+        found_files(tables, start) as found,
+        open_found(found, [job.score], job.label, delimiter=job.delimiter, progress=progress) as table,
+    ):
+        table.require_numbers(job.score)
+        refuse_undecidable(table, job.certificate, job.score)
+        for _ in job.feed(rows_of_table(table, job.score, job.label, job.anomaly_label)):
             pass
     job.save()
 
