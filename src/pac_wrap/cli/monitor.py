@@ -18,7 +18,8 @@ from pac_wrap.cli.options import (
     Tables,
     keep_apart,
 )
-from pac_wrap.cli.process import progress_bar, say
+from pac_wrap.cli.process import say
+from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
