@@ -73,6 +73,7 @@ def test_all_groups_together_fail_as_the_product_says() -> None:
     assert 0.9 * exact < worst <= exact + 1e-12
 
 
+@pytest.mark.slow
 def test_continuous_scores_attain_the_product() -> None:
     groups, n, trials = 6, 80, 3000
     asked = Guarantee(max_fpr=0.1, max_fnr=None, delta_fpr=0.1)

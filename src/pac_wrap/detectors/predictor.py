@@ -20,7 +20,6 @@ from pac_wrap.detectors.rows import warn_of_training_rows
 from pac_wrap.detectors.scores import Polarity, UnfittedError, anomaly_scores, is_estimator, trainable
 from pac_wrap.detectors.steadiness import Witness
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.metrics import evaluate
@@ -79,11 +78,8 @@ class CertifiedPredictor(BaseEstimator):
         """
         X, members = self._with_groups(X, groups)
         scores = self.decision_function(X)
-        certificate = self.certificate_
-        if isinstance(certificate, GroupCertificate):
-            verdicts = certificate.verdicts(scores, members)
-        else:
-            verdicts = certificate.verdicts(scores)
+        given = (scores,) if members is None else (scores, members)
+        verdicts: NDArray[np.int8] = self.certificate_.verdicts(*given)
         check_metric(int(np.count_nonzero(verdicts < 0)), verdicts.size, self.anomaly_label)
         return verdicts
 
@@ -104,10 +100,9 @@ class CertifiedPredictor(BaseEstimator):
         """
         X, members = self._with_groups(X, groups)
         scores = self.decision_function(X)
-        certificate: Certificate | GroupCertificate = self.certificate_
-        if isinstance(certificate, GroupCertificate):
-            return certificate.prediction_sets(scores, members)
-        return certificate.prediction_sets(scores)
+        given = (scores,) if members is None else (scores, members)
+        sets: NDArray[np.bool_] = self.certificate_.prediction_sets(*given)
+        return sets
 
     def decision_function(self, X: Any) -> Scores:
         """Return the detector's score of each row, higher for what is more anomalous.
