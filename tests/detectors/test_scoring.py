@@ -51,6 +51,19 @@ def test_a_ceiling_that_was_raised_costs() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
+def test_of_groups_the_ceiling_is_that_of_the_worst() -> None:
+    asked: dict[str, Any] = {"max_fpr": 0.001, "max_fnr": 0.02, "overlap": "raise"}
+    groups = np.where(np.arange(600) % 3, "many", "few")
+    wrap = PACWrap(distance, **asked).fit(X, Y, groups=groups)
+    alone = [PACWrap(distance, **asked).fit(X[groups == name], Y[groups == name]) for name in ("many", "few")]
+    ceilings = [certified_ceiling_scorer(one) for one in alone]
+    assert -1 < ceilings[1] < ceilings[0]
+    assert certified_ceiling_scorer(wrap) == ceilings[1]
+    wrap = PACWrap(distance, **asked).fit(X, Y, groups=np.where(np.arange(600) < 5, "five", "the others"))
+    assert certified_ceiling_scorer(wrap) == -1.0
+
+
+@pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 def test_where_nothing_is_promised_an_error_rate_may_be_anything() -> None:
     wrap = PACWrap(distance).fit(X[380:410], Y[380:410])
     assert certified_ceiling_scorer(wrap) == -1.0

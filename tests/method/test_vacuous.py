@@ -43,7 +43,8 @@ def by_database(folder: Path) -> Certificate:
 
 def by_wrap(folder: Path) -> Certificate:
     wrap = PACWrap(lambda rows: np.asarray(rows)[:, 0], score_tolerance=None)
-    return wrap.fit(SCORES[:, None], LABELS).certificate_
+    found: Certificate = wrap.fit(SCORES[:, None], LABELS).certificate_
+    return found
 
 
 ENTRANCES: dict[str, Callable[[Path], Certificate]] = {

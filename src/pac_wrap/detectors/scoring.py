@@ -9,6 +9,8 @@ from pac_wrap.base.arguments import as_class_mask
 from pac_wrap.detectors.predictor import CertifiedPredictor
 from pac_wrap.detectors.scores import anomaly_scores, core_of
 from pac_wrap.errors import InputError
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.ranks.auc import auc
 
 
@@ -44,7 +46,7 @@ def certified_ceiling_scorer(estimator: Any, X: Any = None, y: ArrayLike | None 
     """Return minus the greatest ceiling that is certified, of those asked for: more is better.
 
     It varies where ceilings are raised (`overlap="raise"`, `"hold_fnr"`, ...); -1 means that an error rate
-    may be anything.
+    may be anything. Of groups it is that of the worst.
 
     Parameters
     ----------
@@ -65,10 +67,9 @@ def certified_ceiling_scorer(estimator: Any, X: Any = None, y: ArrayLike | None 
     >>> certified_ceiling_scorer(wrap)
     -0.2
     """
-    certificate = _certified(estimator).certificate_
-    if certificate.empty or certificate.certified is None:
-        return -1.0
-    return -float(max(promise.ceiling for promise in certificate.certified.promises))
+    found: Certificate | GroupCertificate = _certified(estimator).certificate_
+    each = found.certificates.values() if isinstance(found, GroupCertificate) else [found]
+    return -max(map(_ceiling, each))
 
 
 def ranking_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
@@ -109,6 +110,12 @@ def ranking_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
         )
     scores = estimator.decision_function(X) if certified else anomaly_scores(estimator, X)
     return auc(scores[~anomalous], scores[anomalous])
+
+
+def _ceiling(certificate: Certificate) -> float:
+    if certificate.empty or certificate.certified is None:
+        return 1.0
+    return max(promise.ceiling for promise in certificate.certified.promises)
 
 
 def _certified(estimator: Any) -> CertifiedPredictor:

@@ -218,7 +218,20 @@ class Thresholds:
         return self.possible(values, missing)
 
     def possible(self, scores: Scores, missing: Places) -> NDArray[np.bool_]:
-        """Return the prediction sets of scores of which some are known to be missing."""
+        """Return the prediction sets of scores of which some are known to be missing.
+
+        Parameters
+        ----------
+        scores : ndarray of float
+            One score per point.
+        missing : ndarray of int
+            The places of those that are missing, where both labels are possible.
+
+        Returns
+        -------
+        ndarray of bool, shape (n, 2)
+            Is label 0 (normal), is label 1 (anomalous) still possible?
+        """
         sets = np.ones((scores.size, 2), dtype=bool)
         if self.alarm_from is not None:
             np.logical_not(self._alarms(scores), out=sets[:, 0])
