@@ -28,7 +28,10 @@ SURFACE = [
     "DetectorError",
     "Error",
     "Evidence",
+    "Gap",
+    "Gaps",
     "Given",
+    "GroupCertificate",
     "GroupMonitor",
     "Guarantee",
     "Hold",
@@ -74,9 +77,11 @@ SURFACE = [
     "calibrate",
     "calibrate_chunks",
     "calibrate_classes",
+    "calibrate_groups",
     "calibrate_labelled",
     "certify_curve",
     "certify_curve_chunks",
+    "certify_curve_groups",
     "confidence_sequence",
     "error_budget",
     "evaluate",
@@ -90,6 +95,7 @@ SURFACE = [
     "verify",
     "verify_classes",
     "verify_curve",
+    "verify_groups",
 ]
 # the others are results, enumerations and errors, which a user meets but does not make
 MADE_BY_USERS = [

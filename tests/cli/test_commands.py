@@ -22,6 +22,8 @@ COMMANDS = [
     "curve",
     "decide",
     "evaluate",
+    "monitor",
+    "recalibrate",
     "verify",
     "show",
     "worth",

@@ -14,6 +14,7 @@ from support.shell import CERTIFICATE, invoke, one_sentence, succeeded
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
 
+
 NAMES = ["acme", "\x1b[31mred\x1b[0m", "it's | <b>", "tiny"]
 
 
@@ -95,7 +96,7 @@ def test_rows_are_decided_by_their_group(frame: pd.DataFrame, tables: Path) -> N
             )
             assert done.code == 0
             assert "2 in groups never seen" in done.err
-            found = duckdb.sql(f"SELECT verdict FROM '{tables / target}'").fetchall()
+            found = duckdb.execute(f"SELECT verdict FROM '{tables / target}'").fetchall()
             assert [row[0] for row in found] == expected
     for source in ("new.csv", "new.jsonl"):
         stdin = (tables / source).read_bytes()
@@ -131,7 +132,7 @@ def test_the_rules_as_sql(frame: pd.DataFrame, tables: Path) -> None:
     path = calibrated(tables)
     expected = GroupCertificate.load(path).verdicts(frame["score"], frame["tenant"]).tolist()
     case = succeeded("sql", path, "--score", "score", "--group", "tenant")
-    found = duckdb.sql(f"SELECT {case} AS verdict FROM '{tables / 'scores.parquet'}'").fetchall()
+    found = duckdb.execute(f"SELECT {case} AS verdict FROM '{tables / 'scores.parquet'}'").fetchall()
     assert [row[0] for row in found] == expected
     script = succeeded("sql", path, "--score", "score", "--group", "tenant", "--join-table", "rules")
     with duckdb.connect() as connection:
@@ -174,3 +175,15 @@ def test_nothing_certified_ends_with_1(tables: Path) -> None:
     few = pd.DataFrame({"tenant": ["a", "b"], "score": [1.0, 2.0], "label": [0, 1]})
     few.to_csv(tables / "few.csv", index=False)
     assert invoke("calibrate", tables / "few.csv", *COLUMNS).code == 1
+
+
+def test_a_rate_that_is_not_significantly_above_says_so(tables: Path) -> None:
+    rng = np.random.default_rng(0)
+    label = np.tile([0, 1], 150)
+    frame = pd.DataFrame({"tenant": "acme", "score": rng.normal(8 * label, 1), "label": label})
+    frame.to_csv(tables / "scores.csv", index=False)
+    path = calibrated(tables)
+    more = pd.DataFrame({"tenant": "acme", "score": [0.0] * 18 + [99.0] * 2, "label": 0})
+    more.to_csv(tables / "more.csv", index=False)
+    out = succeeded("evaluate", path, tables / "more.csv", *COLUMNS)
+    assert "above, not" in out

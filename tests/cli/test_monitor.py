@@ -1,20 +1,21 @@
 """`monitor`: tables and pipes give the same state; alarms, exit codes, formats; what is refused."""
 
 import contextlib
+import gzip
 import json
-import re
 import signal
 import subprocess
 import time
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
 
 from pac_wrap import Certificate, Monitor, calibrate, certify_curve, recalibrate
+from pac_wrap.streams.watch import rows_of_table
+from pac_wrap.tables.table import open_table
 from support.shell import SCRIPT, Done, invoke, refused, write
 
 RNG = np.random.default_rng(0)
@@ -61,20 +62,41 @@ def expected(frame: pd.DataFrame) -> Monitor:
     return monitor
 
 
+@pytest.mark.parametrize(
+    ("kind", "options"), [("parquet", "FORMAT parquet, ROW_GROUP_SIZE 5000"), ("csv", "HEADER")]
+)
+@pytest.mark.parametrize("anomaly_label", [None, "1"])
+def test_rows_of_a_table_come_in_their_order(
+    folder: Path, kind: str, options: str, anomaly_label: str | None
+) -> None:
+    """More than one thread reads; a list of words in SQL would become a join, which has no order."""
+    file = str(folder / ("t.parquet" if "parquet" in options else "t.csv"))
+    rows = "SELECT i::DOUBLE AS s, CASE WHEN i % 3 < 2 THEN i % 3 END AS y FROM range(200000) t(i)"
+    duckdb.sql(f"COPY ({rows}) TO '{file}' ({options})")
+    for _ in range(3):
+        with open_table([file], ["s"], "y") as table:
+            found = [(one.scores.copy(), one.labels) for one in rows_of_table(table, "s", "y", anomaly_label)]
+        scores, labels = (np.concatenate(one) for one in zip(*found, strict=True))
+        np.testing.assert_array_equal(scores, np.arange(200000))
+        np.testing.assert_array_equal(labels, np.tile([0.0, 1.0, np.nan], 66667)[:200000])
+
+
 @pytest.mark.filterwarnings("ignore::pac_wrap.MissingScoreWarning")
 def test_every_format_and_every_way_in_gives_the_state_of_python(folder: Path) -> None:
     frame = rows()
     frame.to_csv(folder / "t.csv", index=False)
     frame.to_parquet(folder / "t.parquet")
     (folder / "t.jsonl").write_bytes(lines(frame))
-    for number, table in enumerate(("t.csv", "t.parquet", "t.jsonl")):
+    with gzip.open(folder / "u.jsonl.gz", "wb") as packed:
+        packed.write(lines(frame))
+    for number, table in enumerate(("t.csv", "t.parquet", "t.jsonl", "u.jsonl.gz")):
         done = watch(folder, folder / table, name=f"{number}.json")
         assert (done.code, done.err) == (0, "")
-    for number, stdin in enumerate(((folder / "t.csv").read_bytes(), lines(frame)), start=3):
+    for number, stdin in enumerate(((folder / "t.csv").read_bytes(), lines(frame)), start=4):
         assert watch(folder, "-", stdin=stdin, name=f"{number}.json").code == 0
-    watch(folder, "-", stdin=(folder / "t.parquet").read_bytes(), name="5.json")
-    states = [(folder / f"{number}.json").read_text() for number in range(6)]
-    assert states == [expected(frame).to_json()] * 6
+    watch(folder, "-", stdin=(folder / "t.parquet").read_bytes(), name="6.json")
+    states = [(folder / f"{number}.json").read_text() for number in range(7)]
+    assert states == [expected(frame).to_json()] * 7
 
 
 def test_it_goes_on_night_after_night_and_ends_with_1_from_an_alarm_on(folder: Path) -> None:
@@ -159,6 +181,17 @@ def test_json_lines(folder: Path, text: bytes) -> None:
     assert Monitor(CERTIFICATE, CURVE).load(folder / "w.json").rows in (1, 2)
 
 
+def test_json_files_of_other_shapes(folder: Path) -> None:
+    write(folder / "t.json", '[{"s": 0, "y": 0},\n {"s": 9, "y": 1}]')
+    assert watch(folder, folder / "t.json").code == 0
+    assert Monitor(CERTIFICATE, CURVE).load(folder / "w.json").rows == 2
+    write(folder / "t.jsonl", '{"s": 0, "y": 0}\n{"s": 9, "y": 5}\n')
+    before = (folder / "w.json").read_bytes()
+    done = watch(folder, folder / "t.jsonl")
+    assert "column 'y' must be 0/1" in done.err
+    assert (folder / "w.json").read_bytes() == before
+
+
 def test_options_that_do_not_go_together(folder: Path) -> None:
     write(folder / "t.csv", "s,y\n0,0\n")
     words = ["monitor", folder / "c.json", folder / "t.csv", "--score", "s", "--state"]
@@ -171,82 +204,15 @@ def test_options_that_do_not_go_together(folder: Path) -> None:
     assert "another curve" in refused(folder, *words, folder / "w.json")
 
 
-def test_json_and_metrics(folder: Path) -> None:
+def test_formats_and_files(folder: Path) -> None:
     rows(1500, 1.0).to_csv(folder / "t.csv", index=False)
-    done = watch(folder, folder / "t.csv", "--id", 'a "b"\\\n', "--format", "json")
-    content = json.loads(done.out)
+    content = json.loads(watch(folder, folder / "t.csv", "--format", "json").out)
     assert content["rows"] == 1500
-    assert [one["name"] for one in content["watches"]] == ["FPR", "FNR", "undecided", "scores"]
-    assert content["alarms"][0]["id"] == 'a "b"\\\n'
-    output = folder / "watch.prom"
-    assert watch(folder, folder / "t.csv", "--format", "prometheus", "-o", output).out == ""
-    metrics = parsed(output.read_text())
-    assert metrics["pac_wrap_monitor_rows_total"][()] == 3000.0
-    assert metrics["pac_wrap_monitor_alarm"][(("watch", "FPR"),)] == 1.0
-    assert metrics["pac_wrap_monitor_alarm"][(("watch", "FNR"),)] == 0.0
-    rows_of = metrics["pac_wrap_monitor_alarm_row"]
-    assert (("batch", 'a "b"\\\n'), ("watch", "FPR")) in rows_of
-
-
-SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\[\\n"])*",?)*)\})? (-?[0-9.e+-]+)')
-LABEL = re.compile(r'([a-z]+)="((?:[^"\\]|\\.)*)"')
-UNESCAPED = {r"\\": "\\", r"\n": "\n", r"\"": '"'}
-
-
-def parsed(text: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
-    """The metrics, read as the text format is defined: help and type first, then samples."""
-    found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
-    named = ""
-    assert text.endswith("\n")
-    for line in text.splitlines():
-        if line.startswith("# HELP "):
-            named = line.split()[2]
-            assert named not in found
-            found[named] = {}
-        elif line.startswith("# TYPE "):
-            assert line.split()[2] == named
-            assert line.split()[3] == ("counter" if named.endswith("_total") else "gauge")
-        else:
-            sample = SAMPLE.fullmatch(line)
-            assert sample is not None
-            assert sample[1] == named
-            pairs = LABEL.findall(sample[2] or "")
-            labels = [(name, re.sub(r"\\.", lambda one: UNESCAPED[one[0]], value)) for name, value in pairs]
-            found[named][tuple(sorted(labels))] = float(sample[3])
-    return found
-
-
-class Page(HTMLParser):
-    """Texts, and elements by name."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-        self.tags: list[tuple[str, dict[str, Any]]] = []
-        self.feed(text)
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-
-def test_the_page_shows_every_watch_and_runs_nothing(folder: Path) -> None:
-    rows(1500, 1.0).to_csv(folder / "t.csv", index=False)
-    watch(folder, folder / "t.csv", "--id", "<script>x</script>", "--page", folder / "w.html")
-    page = Page((folder / "w.html").read_text())
-    names = [tag for tag, _ in page.tags]
-    assert names.count("figure") == 4
-    assert "script" not in names
-    policy = next(
-        one["content"] for tag, one in page.tags if one.get("http-equiv") == "Content-Security-Policy"
-    )
-    assert policy.startswith("default-src 'none'; style-src 'sha256-")
-    assert "unsafe" not in policy
-    assert "script-src" not in policy
-    assert any("<script>x</script>" in text for text in page.texts)
-    assert not any("src" in one or "href" in one or "style" in one for _, one in page.tags)
+    output, page = folder / "watch.prom", folder / "w.html"
+    done = watch(folder, folder / "t.csv", "--format", "prometheus", "-o", output, "--page", page)
+    assert done.out == ""
+    assert "pac_wrap_monitor_rows_total 3000\n" in output.read_text()
+    assert "Wealth over time" in page.read_text()
 
 
 @pytest.mark.slow

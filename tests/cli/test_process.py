@@ -4,7 +4,6 @@ import io
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from pac_wrap.cli import app, main, process
 from pac_wrap.cli.process import Output, ended, standard_output
 from pac_wrap.errors import InputError, OutputError
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.tables.connection import Done
 from support.shell import CERTIFICATE, command, invoke, one_sentence
 
 runner = CliRunner()
@@ -241,34 +239,3 @@ def test_a_command_ends_with_the_code_it_settled_on(
     with pytest.raises(SystemExit) as caught:
         process.end_with(command)
     assert caught.value.code == code
-
-
-def test_a_bar_tells_the_pass_its_rows_and_the_time_left_in_80_characters(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from rich.console import Console
-
-    screen = io.StringIO()
-    monkeypatch.setattr(
-        "rich.console.Console", lambda stderr: Console(file=screen, force_terminal=True, width=80)
-    )
-    monkeypatch.setattr(process, "_PATIENCE", -1.0)
-    with process.progress_bar("calibrating", 4) as update:
-        for done in (Done(50.0, 1, 60_000_000), Done(25.0, 2, 60_000_000), Done(100.0, 5)):
-            update(done)
-            time.sleep(0.2)
-        update(10.0, "q1: training")
-        time.sleep(0.2)
-    shown = screen.getvalue()
-    assert "calibrating, pass 1 of at most 4, 30.0 of 60.0 million rows" in shown
-    assert "calibrating, pass 2 of at most 4, 15.0 of 60.0 million rows" in shown
-    assert "calibrating, pass 5 " in shown
-    assert "q1: training" in shown
-    assert "left" in shown
-    assert "…" not in shown
-
-
-def test_without_a_terminal_there_is_no_bar(capfd: pytest.CaptureFixture[str]) -> None:
-    with process.progress_bar("deciding") as update:
-        update(Done(50.0, 1, 10))
-    assert capfd.readouterr() == ("", "")

@@ -76,7 +76,7 @@ def test_groups_are_routed(rows: tuple[pd.DataFrame, Any]) -> None:
     X, y = rows
     plain, tenant = X[["one", "two"]], X["tenant"].to_numpy()
     with sklearn.config_context(enable_metadata_routing=True):
-        wrap = wrapped().set_fit_request(groups=True).set_predict_request(groups=True)  # type: ignore[attr-defined]
+        wrap = wrapped().set_fit_request(groups=True).set_predict_request(groups=True)
         wrap.detector.set_fit_request(sample_weight=False)
         pipe = make_pipeline(StandardScaler(), wrap)
         with pytest.warns(OverlapWarning):

@@ -11,6 +11,7 @@ from pac_wrap.report.content import content_of, to_json
 from pac_wrap.report.sentences import Status
 from pac_wrap.report.subject import Report
 from support.reports import report
+from support.strategies import calibrate_quietly
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ def test_the_status_says_whether_something_is_certified(name: str, sign: str, wo
 
 
 def test_a_held_ceiling_whose_other_rate_is_unknown_is_a_part() -> None:
-    held = calibrate([], range(200), overlap="hold_fnr")
+    held = calibrate_quietly([], range(200), overlap="hold_fnr")
     assert content_of(Report(held)).status == Status("partly", "partly certified")
 
 
@@ -47,7 +48,7 @@ def test_what_a_ceiling_of_the_fpr_alone_means() -> None:
     )
     lead = content_of(Report(alone, prevalence=0.02)).practice.lead
     assert lead.startswith("Of 1,000 future points, if 2 % are anomalous, at most 49 are false alarms: on")
-    nothing = content_of(Report(calibrate(range(20), []))).practice
+    nothing = content_of(Report(calibrate_quietly(range(20), []))).practice
     assert (nothing.lead, nothing.rows) == ("Other numbers need a prevalence; state yours.", ())
 
 

@@ -162,3 +162,9 @@ def test_a_class_that_is_too_large_for_a_band_has_no_curve(monkeypatch: pytest.M
     monkeypatch.setattr("pac_wrap.report.explorer.MOST_POINTS", 399)
     assert explorer_of(given) is None
     assert "figure-scores" in to_html(given)
+
+
+def test_a_name_in_the_certificate_cannot_end_the_script() -> None:
+    page = to_html(reported(LOW, HIGH))
+    assert page.count("</script") == 2
+    assert r"\u003c/script>.csv" in page

@@ -73,7 +73,10 @@ def said(name: str) -> str:
         ("raised", "false alarms went from 5 % to 18.5 %; the ceiling of missed anomalies went from 5 %"),
         ("raised", "126 rungs, one for each number of normal errors, were fixed beforehand"),
         ("raised", "To get back what was asked for, allow abstention (overlap abstain), or improve"),
-        ("overlapping", "Decide who looks at the undecided points"),
+        (
+            "overlapping",
+            "looks at the undecided points (28.3 % of the normal and 32 % of the anomalous calibration poi",
+        ),
         ("overlapping", "suffice for FPR ceilings down to 1 %, at the price of more undecided points"),
         ("relaxed", "number 3 was the first that one threshold can keep"),
         (

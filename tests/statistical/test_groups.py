@@ -20,6 +20,7 @@ from statistical.enumeration import compositions
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
 
+
 SUPPORT = np.array([0.0, 1.0, inf])
 PARTS = 6
 POPULATIONS = np.array(list(compositions(PARTS, SUPPORT.size))) / PARTS
@@ -72,6 +73,7 @@ def test_all_groups_together_fail_as_the_product_says() -> None:
     assert 0.9 * exact < worst <= exact + 1e-12
 
 
+@pytest.mark.slow
 def test_continuous_scores_attain_the_product() -> None:
     groups, n, trials = 6, 80, 3000
     asked = Guarantee(max_fpr=0.1, max_fnr=None, delta_fpr=0.1)

@@ -14,6 +14,7 @@ from pac_wrap.method.binomial import error_budget
 from statistical.claims import assert_power, assert_rate
 from statistical.enumeration import compositions
 
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 SUPPORT = (-inf, 0.0, inf)
 PARTS = 8
 POPULATIONS = list(compositions(PARTS, len(SUPPORT)))

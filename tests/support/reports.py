@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pac_wrap.errors import UpsideDownWarning
+from pac_wrap.errors import UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.promise import Guarantee
@@ -85,7 +85,8 @@ def make(
         random.normal(apart, 1, n if n_anomalous is None else n_anomalous),
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UpsideDownWarning)
+        for kind in (UpsideDownWarning, VacuousWarning):
+            warnings.simplefilter("ignore", kind)
         certificate = calibrate(normal, anomalous, guarantee, **options)
     metrics = None
     if held_out != 0.0:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Guarantee
@@ -82,9 +82,10 @@ def refusal(action: Callable[[], object]) -> str:
 def calibrate_quietly(
     normal: Any, anomalous: Any, guarantee: Guarantee | None = None, **options: Any
 ) -> Certificate:
-    """Return the certificate of scores that are drawn at random, so that they may well be upside down."""
+    """Return the certificate of scores drawn at random, which may well be upside down, or too few."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UpsideDownWarning)
+        for kind in (UpsideDownWarning, VacuousWarning):
+            warnings.simplefilter("ignore", kind)
         certificate: Certificate = calibrate(normal, anomalous, guarantee, **options)
         return certificate
 

@@ -22,6 +22,7 @@ from support.postgres import server
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
 
+
 HOSTILE = [
     "plain",
     "it's",
@@ -42,7 +43,7 @@ def drawn(rows: int = 4000, kind: Any = np.float64) -> pd.DataFrame:
     label = (rng.random(rows) < 0.4).astype(int)
     score = np.round(rng.normal(3 * label, 1), 1)
     score[:3] = [np.inf, -np.inf, -0.0]
-    name = rng.choice([*HOSTILE, None], rows, p=[0.5, *[0.049] * 9, 0.059])
+    name = rng.choice(np.array([*HOSTILE, None], dtype=object), rows, p=[0.5, *[0.049] * 9, 0.059])
     number = rng.integers(-2, 5, rows)
     return pd.DataFrame(
         {"score": score.astype(kind), "label": label, "name": name, "number": number, "low": "x", "value": 1}
@@ -99,7 +100,13 @@ def test_groups_come_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     path = written(frame, tmp_path, "parquet")
     whole = from_table(path, "number", pool=True)
     monkeypatch.setattr(module, "_BLOCK", 100)
-    monkeypatch.setattr(module, "_BATCH", 700)
+
+    def small(batches: Any, rows: int) -> Any:
+        for scores, marks in batches:
+            for start in range(0, scores.size, 700):
+                yield scores[start : start + 700], marks[start : start + 700]
+
+    monkeypatch.setattr(module, "gathered", small)
     assert from_table(path, "number", pool=True) == whole
     assert from_table(path, "name") == calibrate_groups(frame["score"], frame["label"], frame["name"], ASKED)
 
@@ -120,7 +127,8 @@ def test_rows_are_decided_in_order_by_their_own_rule(
     ):
         counted = decide_groups_table(table, certificate, ("score", column), out, output_options(out.name))
     read = f"SELECT * FROM '{out}'" if target != ".csv" else f"FROM read_csv('{out}', all_varchar = true)"
-    result = duckdb.sql(read).df()
+    with duckdb.connect() as connection:
+        result = connection.execute(read).df()
     expected = certificate.verdicts(frame["score"], frame[column])
     assert result["verdict"].astype(int).tolist() == expected.tolist()
     assert result["value"].astype(int).tolist() == frame["value"].tolist()
@@ -172,6 +180,31 @@ def test_what_is_wrong_with_a_table_is_said(
 ) -> None:
     with pytest.raises(InputError, match=words):
         from_table(written(frame, tmp_path, "parquet"), column)
+
+
+def test_too_many_groups_and_no_anomalies_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(drawn(300), tmp_path, "parquet")
+    request = GroupRequest(Request(ASKED, anomaly_label="fault"))
+    with (
+        open_table([path], ["score", "number"], "label", passes=True) as table,
+        pytest.raises(InputError, match="must hold 'fault'"),
+    ):
+        calibrate_groups_table(table, request, ("score", "label", "number"), "fault")
+    monkeypatch.setattr(module, "MOST_GROUPS", 3)
+    with pytest.raises(InputError, match="more than 3 groups"):
+        from_table(path, "number")
+
+
+def test_wider_scores_are_rounded_as_calibration_saw_them(tmp_path: Path) -> None:
+    frame = drawn(2000, np.float32)
+    certificate = calibrate_groups(frame["score"], frame["label"], frame["number"], ASKED)
+    path = written(frame.astype({"score": np.float64}), tmp_path, "parquet")
+    request = GroupRequest(Request(ASKED))
+    with open_table([path], ["score", "number"], "label", passes=True) as table:
+        again = calibrate_groups_table(table, request, ("score", "label", "number"), score_type="float32")
+    assert again == certificate
 
 
 def test_columns_of_other_types_are_groups_too(tmp_path: Path) -> None:

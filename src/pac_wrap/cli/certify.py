@@ -33,7 +33,7 @@ from pac_wrap.cli.options import (
     shares_in,
 )
 from pac_wrap.cli.parts import Pool, Together, calibrate_by_group, calibrate_by_kind, check_by_group
-from pac_wrap.cli.process import progress_bar
+from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:

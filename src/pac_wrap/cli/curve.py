@@ -19,7 +19,8 @@ from pac_wrap.cli.options import (
     keep_apart,
     on_cluster,
 )
-from pac_wrap.cli.process import in_options, progress_bar
+from pac_wrap.cli.process import in_options
+from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import typer
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.cli.certificates import deciding
 from pac_wrap.cli.options import CertificateFile, Delimiter, Group, Quiet, Score, Tables, keep_apart
-from pac_wrap.cli.process import progress_bar, say, standard_output
+from pac_wrap.cli.process import say, standard_output
+from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:

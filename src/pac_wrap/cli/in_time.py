@@ -7,7 +7,7 @@ import typer
 
 from pac_wrap.cli.certificates import write_certified
 from pac_wrap.cli.options import NOT_CERTIFIED, keep_apart
-from pac_wrap.cli.process import progress_bar
+from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:

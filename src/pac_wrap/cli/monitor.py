@@ -18,7 +18,8 @@ from pac_wrap.cli.options import (
     Tables,
     keep_apart,
 )
-from pac_wrap.cli.process import progress_bar, say
+from pac_wrap.cli.process import say
+from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def monitor(
 
     Which rows get a label must not depend on their scores. Labels may be missing, or come later with --late.
 
-    Example: [bold]pac-wrap monitor certificate.json new.csv --score s --label y --state watch.json[/bold]
+    Example: [bold]pac-wrap monitor certificate.json new.csv --score score --state watch.json[/bold]
     """
     from pac_wrap.base.locks import held
     from pac_wrap.method.certificate import Certificate
@@ -222,7 +223,8 @@ def recalibrate(
 
     Use points that came after an alarm, not those that raised it. Exit code 1 if nothing is certified.
 
-    Example: [bold]pac-wrap recalibrate certificate.json fresh.csv --score s --label y -o next.json[/bold]
+    Example:
+    [bold]pac-wrap recalibrate certificate.json test.csv --score score --label label -o next.json[/bold]
     """
     from dataclasses import replace
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pac_wrap.base.foreign import visible
-from pac_wrap.cli.process import progress_bar, run
+from pac_wrap.cli.process import run
+from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:

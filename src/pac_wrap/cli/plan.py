@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pac_wrap.cli.options import AnomalyLabel, Delimiter, Form, keep_apart
-from pac_wrap.cli.process import progress_bar
+from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:

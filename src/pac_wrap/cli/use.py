@@ -19,7 +19,8 @@ from pac_wrap.cli.options import (
     Score,
     Tables,
 )
-from pac_wrap.cli.process import progress_bar, say
+from pac_wrap.cli.process import say
+from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import PACWrapWarning
 
 FAILED = 1

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pac_wrap.cli.options import CertificateFile, Delimiter, Form, shares_in
-from pac_wrap.cli.process import progress_bar
+from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:

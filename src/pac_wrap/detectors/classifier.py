@@ -1,6 +1,5 @@
 """PACClassifier: a classifier of several classes trained and calibrated the scikit-learn way."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -17,7 +16,7 @@ from pac_wrap.detectors.rows import TrainingRows, take_rows, warn_of_training_ro
 from pac_wrap.detectors.scores import UnfittedError, class_scores, is_estimator, untrained
 from pac_wrap.detectors.steadiness import Witness, check_batches, check_tolerance
 from pac_wrap.detectors.training import divide_classes
-from pac_wrap.errors import InputError, VacuousWarning
+from pac_wrap.errors import InputError
 from pac_wrap.method.kinds.calibrate_classes import calibrate_classes
 
 
@@ -279,10 +278,6 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         self._witness = witness
         if rows is not None:
             self._training_rows = rows
-        if certificate.empty:
-            lacking = [part for part in certificate.parts if part.vacuous]
-            texts = "; ".join(f"class {part.name}: {part.words}" for part in lacking)
-            warnings.warn(texts, VacuousWarning, stacklevel=3)
         return self
 
 

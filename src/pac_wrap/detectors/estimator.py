@@ -1,8 +1,6 @@
 """PACWrap: a detector trained and calibrated the scikit-learn way; no statistics inside."""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -11,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import ClassifierTags, Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
 from pac_wrap.base.arguments import as_class_mask, check_choice
 from pac_wrap.detectors.callers import check_callers
-from pac_wrap.detectors.groups import taken
-from pac_wrap.detectors.predictor import CertifiedPredictor
+from pac_wrap.detectors.groups import certified, taken
+from pac_wrap.detectors.predictor import CertifiedPredictor, all_or_nothing
 from pac_wrap.detectors.rows import Indices, TrainingRows, take_rows, warn_of_training_rows
 from pac_wrap.detectors.scores import Polarity, is_estimator, lineage, trainable
 from pac_wrap.detectors.steadiness import check_batches, check_tolerance
@@ -30,10 +27,9 @@ from pac_wrap.detectors.training import (
     train,
 )
 from pac_wrap.errors import DependenceWarning
-from pac_wrap.method.calibrate import Request, calibrate
-from pac_wrap.method.certificate import Certificate, Overlap
-from pac_wrap.method.groups.calibrate import GroupRequest, calibrate_groups
-from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import Overlap
+from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.sampling import OF_SUBJECTS
@@ -158,9 +154,8 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         subjects : array-like, optional
             Whose row it is, such as a patient or a machine: all rows of a subject train, or all calibrate.
         groups : array-like or str, optional
-            The group of each row, such as a tenant, or the column of a data frame that holds it, which is then
-            no feature. One detector is trained for all; each group has its own rule and promise, and
-            `certificate_` is a `GroupCertificate`.
+            The group of each row, such as a tenant, or the column of a data frame that holds it and is then
+            no feature. One detector is trained for all; each group has its own rule and promise.
         **fit_params : object
             What the detector's own `fit` takes, such as `sample_weight`; of what has one entry per row, it
             gets those of the rows it is trained on. With metadata routing, what it has requested.
@@ -182,7 +177,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         DependenceWarning
             If several calibration rows are of one subject.
         """
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
             self._check_parameters()
             X, y = self._indexable(X, y)
             X, members_of = self._with_groups(X, groups, reset=True)
@@ -213,20 +208,6 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             return self._calibrate(
                 detector, take_rows(X, rows), anomalous[rows], members, taken(members_of, rows)
             )
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return what `fit` takes for itself, and what it passes on to the detector's.
-
-        Returns
-        -------
-        MetadataRouter
-            As scikit-learn has it.
-        """
-        router = MetadataRouter(owner=self).add_self_request(self)
-        if trainable(self.detector):
-            mapping = MethodMapping().add(caller="fit", callee="fit")
-            router.add(detector=self.detector, method_mapping=mapping)
-        return router
 
     def calibrate(
         self,
@@ -262,7 +243,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         self._check_parameters()
         X, y = self._indexable(X, y)
         trained = hasattr(self, "_training_rows") and self._trained_from is self.detector
-        with _all_or_nothing(self):
+        with all_or_nothing(self):
             X, members_of = self._with_groups(X, groups, reset=True)
             if not trained:
                 self.__dict__.pop("_training_rows", None)
@@ -282,11 +263,14 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
 
     def _check_parameters(self) -> None:
         """Refuse bad parameters before any time is spent on training."""
-        GroupRequest(self._request(), self.together, self.pool)
+        self._by_group()
         check_choice("train_on", self.train_on, ("auto", "normal", "unlabelled", "labelled"))
         check_choice("polarity", self.polarity, ("auto", "higher", "lower"))
         check_share(self.calibration_size)
         check_tolerance(self.score_tolerance)
+
+    def _by_group(self) -> GroupRequest:
+        return GroupRequest(self._request(), self.together, self.pool)
 
     def _request(self) -> Request:
         asked = Guarantee(
@@ -301,12 +285,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         scores = score(X)
         witness = check_batches(detector, score, X, scores, self.score_tolerance)
         warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
-        certificate: Certificate | GroupCertificate
-        if groups is None:
-            certificate = calibrate(scores[~anomalous], scores[anomalous], self._request())
-        else:
-            options = {"together": self.together, "pool": self.pool}
-            certificate = calibrate_groups(scores, anomalous, groups, self._request(), **options)
+        certificate = certified(scores, anomalous, groups, self._by_group())
         if subjects is not None and (text := several_rows(anomalous, subjects)):
             certificate = replace(certificate, assumptions=OF_SUBJECTS)
             warnings.warn(text, DependenceWarning, stacklevel=3)
@@ -317,15 +296,3 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         self.detector_, self.certificate_, self._witness = detector, certificate, witness
         self._calibration_scores = scores[~anomalous], scores[anomalous]  # for `report`
         return self
-
-
-@contextmanager
-def _all_or_nothing(estimator: PACWrap) -> Iterator[None]:
-    """Leave an estimator as it was if fitting or calibrating fails."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
-        raise

@@ -2,9 +2,16 @@
 
 from typing import Any
 
-from pac_wrap.base.arguments import check_aligned, check_same_length
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.base.arguments import Scores, check_aligned, check_same_length
 from pac_wrap.base.foreign import listed, quoted
 from pac_wrap.errors import InputError
+from pac_wrap.method.calibrate import calibrate
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.groups.calibrate import GroupRequest, calibrate_groups
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn
 
 
@@ -45,3 +52,14 @@ def taken(groups: Any, rows: Any) -> Any:
 
 def _rows(table: Any) -> int:
     return int(table.shape[0]) if hasattr(table, "shape") else len(table)
+
+
+def certified(
+    scores: Scores, anomalous: NDArray[np.bool_], groups: Any, request: GroupRequest
+) -> Certificate | GroupCertificate:
+    """Return the certificate of scores, by group if there are groups."""
+    if groups is None:
+        return calibrate(scores[~anomalous], scores[anomalous], request.request)
+    return calibrate_groups(
+        scores, anomalous, groups, request.request, together=request.together, pool=request.pool
+    )

@@ -1,6 +1,8 @@
 """What a calibrated detector says about new rows: scores, verdicts, prediction sets."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -8,16 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import validate_data
 
 from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned
 from pac_wrap.detectors.callers import check_metric
 from pac_wrap.detectors.groups import divided
 from pac_wrap.detectors.rows import warn_of_training_rows
-from pac_wrap.detectors.scores import Polarity, UnfittedError, anomaly_scores, is_estimator
+from pac_wrap.detectors.scores import Polarity, UnfittedError, anomaly_scores, is_estimator, trainable
 from pac_wrap.detectors.steadiness import Witness
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.metrics import evaluate
@@ -31,10 +33,25 @@ class CertifiedPredictor(BaseEstimator):
     anomaly_label: object
     polarity: Polarity
     detector_: Any
-    certificate_: Certificate | GroupCertificate
+    # a Certificate, or a GroupCertificate if there were groups
+    certificate_: Any
     _group_column: str | None = None
     _witness: Witness | None = None
     _calibration_scores: tuple[Scores, Scores]
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what `fit` takes for itself, and what it passes on to the detector's.
+
+        Returns
+        -------
+        MetadataRouter
+            As scikit-learn has it.
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if trainable(self.detector):
+            mapping = MethodMapping().add(caller="fit", callee="fit")
+            router.add(detector=self.detector, method_mapping=mapping)
+        return router
 
     def predict(self, X: Any, *, groups: GroupColumn | None = None) -> NDArray[np.int8]:
         """Return the verdict on each row.
@@ -61,11 +78,8 @@ class CertifiedPredictor(BaseEstimator):
         """
         X, members = self._with_groups(X, groups)
         scores = self.decision_function(X)
-        certificate = self.certificate_
-        if isinstance(certificate, GroupCertificate):
-            verdicts = certificate.verdicts(scores, members)
-        else:
-            verdicts = certificate.verdicts(scores)
+        given = (scores,) if members is None else (scores, members)
+        verdicts: NDArray[np.int8] = self.certificate_.verdicts(*given)
         check_metric(int(np.count_nonzero(verdicts < 0)), verdicts.size, self.anomaly_label)
         return verdicts
 
@@ -86,10 +100,9 @@ class CertifiedPredictor(BaseEstimator):
         """
         X, members = self._with_groups(X, groups)
         scores = self.decision_function(X)
-        certificate = self.certificate_
-        if isinstance(certificate, GroupCertificate):
-            return certificate.prediction_sets(scores, members)
-        return certificate.prediction_sets(scores)
+        given = (scores,) if members is None else (scores, members)
+        sets: NDArray[np.bool_] = self.certificate_.prediction_sets(*given)
+        return sets
 
     def decision_function(self, X: Any) -> Scores:
         """Return the detector's score of each row, higher for what is more anomalous.
@@ -254,3 +267,15 @@ class CertifiedPredictor(BaseEstimator):
             validate_data(self, X, skip_check_array=True, reset=reset)
         except ValueError as error:
             raise InputError(str(error)) from error
+
+
+@contextmanager
+def all_or_nothing(estimator: CertifiedPredictor) -> Iterator[None]:
+    """Leave an estimator as it was if fitting or calibrating fails."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise

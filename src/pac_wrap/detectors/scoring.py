@@ -68,7 +68,7 @@ def certified_ceiling_scorer(estimator: Any, X: Any = None, y: ArrayLike | None 
     certificate = _certified(estimator).certificate_
     if certificate.empty or certificate.certified is None:
         return -1.0
-    return -max(promise.ceiling for promise in certificate.certified.promises)
+    return -float(max(promise.ceiling for promise in certificate.certified.promises))
 
 
 def ranking_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:

@@ -12,6 +12,7 @@ from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.kinds.calibrate import calibrate_kinds
 from pac_wrap.method.kinds.certificate import KindCertificate, Kinds
+from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.promise import as_guarantee as as_guarantee
 from pac_wrap.method.request import WORDS as WORDS
@@ -100,7 +101,9 @@ def calibrate(
     array([0, 0, 1], dtype=int8)
     """
     if isinstance(normal, Mapping) or isinstance(anomalous, Mapping):
-        return calibrate_kinds(normal, anomalous, guarantee, overlap)
+        found = calibrate_kinds(normal, anomalous, guarantee, overlap)
+        warn_of_lacking((*found.normal, *found.anomalous))
+        return found
     return warned(certify_classes(Request.of(guarantee, overlap), normal, anomalous))
 
 

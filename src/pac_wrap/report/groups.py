@@ -65,7 +65,10 @@ def show_groups(certificate: GroupCertificate, measured: GroupMeasured) -> Rende
         promised = None if own.empty else own.certified
         ceilings = (None, None) if promised is None else (promised.max_fpr, promised.max_fnr)
         broken = over.get(shown(group), [])
-        kept = f"{' and '.join(broken)} exceeded" if broken else "no promise" if own.empty else "kept"
+        pairs = zip((metrics.fpr, metrics.fnr), ceilings, strict=True)
+        above = any(ceiling is not None and rate.value > ceiling for rate, ceiling in pairs)
+        kept = "no promise" if own.empty else "above, not significantly" if above else "kept"
+        kept = f"{' and '.join(broken)} exceeded" if broken else kept
         cells = [_rate(*pair) for pair in zip((metrics.fpr, metrics.fnr), ceilings, strict=True)]
         left = f"{metrics.ambiguity.value:.4f}"
         table.add_row(Text(line(shown(group))), f"{metrics.err.n:,}", *cells, left, kept)

@@ -9,7 +9,7 @@ from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.ranks.auc import is_upside_down, rough_auc
 from pac_wrap.report.numbers import ceiling, confidence, percent
-from pac_wrap.report.subject import ErrorRate, Report, error_rates, ranges, verdict_rows
+from pac_wrap.report.subject import ErrorRate, Report, error_rates, ranges
 
 # what a rule that lacks a verdict does with every point
 _CONSEQUENCES: Final = {
@@ -112,13 +112,8 @@ def notes(report: Report) -> Iterator[str]:
         if len(kept) == 2:
             alone = [f"{rate.errors} {confidence(rate.delta)}" for rate in kept]
             yield f"Each part on its own holds with more confidence: {alone[0]}, {alone[1]}."
-    for row in () if report.normal is None else verdict_rows(report):
-        if row.verdict is Verdict.ABSTAIN and row.range != (None, None):
-            yield (
-                "Points that cannot be decided are left to you, and do not count as errors: among the"
-                f" calibration points {row.normal_share} of the normal and {row.anomalous_share} of the"
-                " anomalous ones."
-            )
+    if ranges(certificate.rule).get(Verdict.ABSTAIN, (None, None)) != (None, None):
+        yield "Points that cannot be decided are left to you, and do not count as errors."
     if changes := list(_raises(certificate)):
         why = "One threshold could not keep what was asked for"
         if certificate.separable:

@@ -8,8 +8,8 @@ from pac_wrap.method.bounds import achievable_rate, min_samples
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime
-from pac_wrap.report.numbers import ceiling, confidence
-from pac_wrap.report.subject import ErrorRate, Report, error_rates, range_words, ranges
+from pac_wrap.report.numbers import ceiling, confidence, percent
+from pac_wrap.report.subject import ErrorRate, Report, error_rates, range_words, ranges, verdict_rows
 
 _TIGHTER: Final = (1, 2, 5, 10)
 TOLERATED: Final = 10
@@ -127,7 +127,7 @@ def _decide(report: Report) -> Iterator[str]:
     elif certificate.regime is Regime.VACUOUS:
         return
     elif certificate.regime is Regime.OVERLAPPING:
-        yield "Decide who looks at the undecided points, and how soon."
+        yield f"Decide who looks at the undecided points{_how_many(report)}, and how soon."
         yield (
             "To have fewer of them, accept a higher ceiling, or improve the detector so that the classes"
             " overlap less; more labels help a little."
@@ -149,6 +149,20 @@ def _decide(report: Report) -> Iterator[str]:
             f"{', which here decides every point' if certificate.separable else ''}), or improve the"
             " detector so that the classes overlap less."
         )
+
+
+def _how_many(report: Report) -> str:
+    found = [row for row in verdict_rows(report) if row.verdict is Verdict.ABSTAIN]
+    shares = [
+        f"{percent(count / n)} of the {kind}"
+        for row in found
+        for kind, count, n in (
+            ("normal", row.normal, row.n_normal),
+            ("anomalous", row.anomalous, row.n_anomalous),
+        )
+        if count is not None and n
+    ]
+    return f" ({' and '.join(shares)} calibration points)" if shares else ""
 
 
 def _tighten(certificate: Certificate, rate: ErrorRate, other: ErrorRate) -> Iterator[str]:

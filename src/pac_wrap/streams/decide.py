@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.groups.certificate import NEVER, GroupCertificate
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.rules import decided, sets_of
+from pac_wrap.method.groups.values import NEVER
 from pac_wrap.method.worth.shares import Counted
 from pac_wrap.streams.answers import Asked, ScoredRows
 from pac_wrap.streams.csv_lines import CsvLines
@@ -186,7 +187,7 @@ def _answers(certificate: Certificate | GroupCertificate) -> Callable[[ScoredRow
 
 
 def _by_group(certificate: GroupCertificate, rules: Any, exclusions: Any, batch: ScoredRows) -> Answered:
-    places = certificate.places(batch.groups or [])
+    places = certificate.lookup.places(batch.groups or [])
     verdicts = decided(rules, batch.scores, places)
     missing, unseen = np.isnan(batch.scores), places == NEVER
     counted = Counted.of(verdicts, int(missing.sum()), int(unseen.sum()))

@@ -22,7 +22,7 @@ from pac_wrap.tables.columns import (
     spellings,
     without_case,
 )
-from pac_wrap.tables.sql import label_sql, one_of
+from pac_wrap.tables.sql import label_sql, one_of, quote_text
 from pac_wrap.tables.table import Table
 from pac_wrap.tables.text_format import ByteReader, CsvRows, whole_lines
 
@@ -129,7 +129,7 @@ def rows_of_table(
 def _mark_sql(table: Table, label: str, anomaly_label: str | None) -> str:
     """Return the expression that is 1 for anomalies, 0 for normal points and 2 for a missing label."""
     text = label_sql(label)
-    missing = f"({text} IS NULL OR {one_of(f'lower({text})', _MISSING)})"
+    missing = f"({text} IS NULL OR {one_of(text, _MISSING)})"
     marks = TRUE if anomaly_label is None else spellings(anomaly_label)
     neither = f"NOT {missing} AND NOT {one_of(text, marks)}"
     found = table.rows(f"SELECT DISTINCT {text} FROM source WHERE {neither} ORDER BY 1 LIMIT 9")
@@ -137,8 +137,10 @@ def _mark_sql(table: Table, label: str, anomaly_label: str | None) -> str:
     strange = [value for value in others if value not in FALSE] if anomaly_label is None else others[1:]
     if strange:
         raise strange_label(label, strange[0], anomaly_label, tuple(others[:1]))
-    case = f"CASE WHEN {missing} THEN {_MISSING_CODE} WHEN {one_of(text, marks)} THEN 1 ELSE 0 END"
-    return f"CAST({case} AS UTINYINT)"
+    # one by one: a long list would become a join, after which rows come in any order
+    codes = dict.fromkeys(_MISSING, _MISSING_CODE) | dict.fromkeys(marks, 1)
+    cases = " ".join(f"WHEN {text} = {quote_text(value)} THEN {code}" for value, code in codes.items())
+    return f"CAST(CASE WHEN {text} IS NULL THEN {_MISSING_CODE} {cases} ELSE 0 END AS UTINYINT)"
 
 
 def _labels(codes: _Codes, values: list[Any], before: int) -> tuple[NDArray[np.float64], InputError | None]:

@@ -20,11 +20,11 @@ from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
 from pac_wrap.method.groups.block import Block
 from pac_wrap.method.groups.calibrate import GroupRequest
-from pac_wrap.method.groups.certificate import NEVER, GroupCertificate
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import permuted
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.rules import decided
-from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, in_order, texts_of
+from pac_wrap.method.groups.values import MOST_GROUPS, NEVER, Group, as_groups, in_order, texts_of
 from pac_wrap.method.provenance import Engine
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.worth.shares import Counted
@@ -246,7 +246,7 @@ def _answers(compared: Compared) -> str:
 
 def places_in(certificate: GroupCertificate, groups: tuple[Group, ...]) -> NDArray[np.int64]:
     """Return the place of each group in a certificate, -1 for one that was never seen."""
-    places = (certificate.place(group) for group in groups)
+    places = (certificate.lookup.place(group) for group in groups)
     return np.array([NEVER if place is None else place for place in places], dtype=np.int64)
 
 

@@ -3,6 +3,7 @@
 import warnings
 from decimal import Decimal, localcontext
 from math import inf
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,10 @@ from pac_wrap import (
 )
 from pac_wrap.base.rounding import shared_together
 from pac_wrap.method.groups.head import shared
+
+# groups with too few labels are what many of these are about
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
+
 
 STRATEGIES = [
     "abstain",
@@ -48,21 +53,18 @@ def _not_upside_down() -> None:
 @settings(max_examples=150, deadline=None)
 @given(ROWS, st.sampled_from(STRATEGIES), st.sampled_from([np.float64, np.float32]))
 def test_each_group_gets_what_calibrate_gives(
-    rows: list[tuple[float, bool, str]], overlap: object, kind: type
+    rows: list[tuple[float, bool, str]], overlap: Any, kind: Any
 ) -> None:
-
-# groups with too few labels are what many of these are about
-pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
     with np.errstate(over="ignore", under="ignore"):
         scores = np.array([row[0] for row in rows]).astype(kind)
     labels, groups = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
-    found = calibrate_groups(scores, labels, groups, EASY, overlap=overlap)  # type: ignore[arg-type]
+    found = calibrate_groups(scores, labels, groups, EASY, overlap=overlap)
     for group in sorted(set(groups.tolist())):
         own = groups == group
-        alone = calibrate(scores[own & ~labels], scores[own & labels], EASY, overlap=overlap)  # type: ignore[call-overload]
+        alone = calibrate(scores[own & ~labels], scores[own & labels], EASY, overlap=overlap)
         assert found.certificates[group].to_json() == alone.to_json()
         assert (found.verdicts(scores[own], groups[own]) == alone.verdicts(scores[own])).all()
-        place = found.place(group)
+        place = found.lookup.place(group)
         verdicts = alone.verdicts(scores[own])
         wrong = [int(((verdicts == 1 - one) & (labels[own] == one)).sum()) for one in (0, 1)]
         assert found.columns.errors[:, place].tolist() == wrong
@@ -72,7 +74,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
 @settings(max_examples=60, deadline=None)
 @given(rows=ROWS)
 def test_one_ceiling_decides_alone(asked: Guarantee, rows: list[tuple[float, bool, str]]) -> None:
-    scores, labels, groups = (np.array([row[place] for row in rows]) for place in range(3))
+    scores: np.ndarray = np.array([row[0] for row in rows])
+    labels, groups = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
     found = calibrate_groups(scores, labels, groups, asked)
     for group in set(groups.tolist()):
         own = groups == group
@@ -148,6 +151,7 @@ def test_a_group_never_seen_is_left_undecided() -> None:
         found.certificates[8]
 
 
+@pytest.mark.slow
 def test_a_million_groups_of_one_row_each() -> None:
     count = 10**6
     labels = np.arange(count) % 2

@@ -24,6 +24,10 @@ from pac_wrap.base.codec import checksum
 from pac_wrap.method.consistency import inconsistencies
 from pac_wrap.method.groups import file
 
+# groups with too few labels are what many of these are about
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
+
+
 NAMES: list[Any] = ["plain", "", None, 7, -3, 2.5, "\x1b[31m<script>'\";--\u202e\udcff", "x" * 1000]
 
 
@@ -47,9 +51,6 @@ def resealed(content: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     "overlap", ["abstain", "abstain_always", "raise", "hold_fnr", "hold_fpr", "algorithm1"]
 )
-
-# groups with too few labels are what many of these are about
-pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_a_file_comes_back_as_it_was(overlap: str, kind: Any, tmp_path: Path) -> None:
     found = made(overlap, kind)
@@ -61,6 +62,34 @@ def test_a_file_comes_back_as_it_was(overlap: str, kind: Any, tmp_path: Path) ->
     assert [again.certificates[group] for group in NAMES] == [found.certificates[group] for group in NAMES]
     assert list(map(type, again.groups)) == list(map(type, found.groups))
     assert again != made("abstain", kind, together=True)
+
+
+@pytest.mark.parametrize("asked", [Guarantee(0.1, None), Guarantee(None, 0.1)])
+def test_one_ceiling_comes_back_and_is_checked(asked: Guarantee) -> None:
+    labels = np.tile([0, 1], 200)
+    found = calibrate_groups(np.arange(400.0), labels, np.repeat(["a", "b"], 200), asked)
+    assert GroupCertificate.from_json(found.to_json()) == found
+    assert found.columns != "columns"
+    content = json.loads(found.to_json())
+    content["rule"][0] = content["rule"][1] = 7.0
+    with pytest.raises(CertificateError, match="contradicts itself: group 'a'"):
+        GroupCertificate.from_json(resealed(content))
+
+
+@pytest.mark.parametrize("overlap", ["abstain", "abstain_always", "raise", "hold_fpr", Raise(highest=0.11)])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_prediction_sets_are_those_of_each_certificate(overlap: Any, kind: Any) -> None:
+    found = made(overlap, kind)
+    scores = np.round(np.linspace(-3, 12, 400), 1).astype(kind)
+    for group in NAMES:
+        own = found.certificates[group].prediction_sets(scores)
+        assert (found.prediction_sets(scores, [group] * 400) == own).all()
+    assert found.prediction_sets([np.nan, 0.0], ["plain", "never seen"]).all()
+    pooled = made(pool=True)
+    assert pooled.pool is not None
+    if not pooled.pool.empty:
+        sets = pooled.pool.prediction_sets(scores)
+        assert (pooled.prediction_sets(scores, [2.5] * 400) == sets).all()
 
 
 def test_a_pool_and_a_provenance_come_back_too() -> None:

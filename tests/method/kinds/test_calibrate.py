@@ -21,12 +21,14 @@ from pac_wrap import (
     Regime,
     Request,
     UpsideDownWarning,
+    VacuousWarning,
     calibrate,
     calibrate_labelled,
     verify,
 )
 from pac_wrap.method.thresholds import alarm_from, clear_below
 
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(17)
 NORMAL = RNG.normal(0, 1, 3000)
 STOLEN, TAKEOVER = RNG.normal(5, 1, 800), RNG.normal(3, 1, 300)
@@ -136,7 +138,8 @@ def test_all_kinds_as_they_come_are_one_more_promise() -> None:
 
 
 def test_a_kind_with_too_few_labels_makes_it_vacuous_by_name() -> None:
-    certificate = calibrate(NORMAL, KINDS | {"new": np.array([4.0, 5.0])})
+    with pytest.warns(VacuousWarning, match="^'new': 2 scores, too few for any error budget: 59 are needed$"):
+        certificate = calibrate(NORMAL, KINDS | {"new": np.array([4.0, 5.0])})
     assert certificate.regime is Regime.VACUOUS
     assert certificate.empty
     assert certificate.binds[1] is not None
@@ -172,7 +175,7 @@ def test_holding_with_one_ceiling_decides_by_that_side() -> None:
 
 def test_a_count_that_certifies_nothing_is_said() -> None:
     kinds = {"low": np.full(100, -9.0), "high": np.full(100, 9.0)}
-    with pytest.warns(UpsideDownWarning, match="AUC 0.000"):
+    with pytest.warns(UpsideDownWarning, match="AUC 0.000"), pytest.warns(VacuousWarning, match="'low': 100"):
         certificate = calibrate(NORMAL, kinds, overlap="hold_fpr")
     assert {part.name: part.ceiling is None for part in certificate.anomalous} == {"low": True, "high": False}
     assert certificate.empty

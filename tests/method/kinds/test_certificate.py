@@ -11,6 +11,7 @@ import pytest
 from pac_wrap import Certificate, CertificateError, Guarantee, KindCertificate, calibrate
 from pac_wrap.base.codec import checksum
 
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(3)
 NORMAL = RNG.normal(0, 1, 500)
 KINDS = {"a": RNG.normal(4, 1, 200), "b": RNG.normal(3, 1, 90)}

@@ -18,6 +18,7 @@ from pac_wrap import (
     Guarantee,
     InputError,
     MissingScoreWarning,
+    VacuousWarning,
     calibrate,
     calibrate_classes,
     error_budget,
@@ -25,6 +26,7 @@ from pac_wrap import (
 )
 from pac_wrap.base.codec import checksum
 
+pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(5)
 LABELS = RNG.integers(4, size=900)
 SCORES = RNG.normal(0, 1, (900, 4)) + 3 * np.eye(4)[LABELS]
@@ -134,7 +136,8 @@ def test_one_score_with_thresholds_in_order() -> None:
 
 
 def test_a_class_without_labels_is_never_ruled_out() -> None:
-    certificate = calibrate_classes(SCORES[LABELS != 2], LABELS[LABELS != 2])
+    with pytest.warns(VacuousWarning, match="^'2': 0 scores, too few"):
+        certificate = calibrate_classes(SCORES[LABELS != 2], LABELS[LABELS != 2])
     assert certificate.empty
     assert certificate.parts[2].threshold == -inf
     assert certificate.label_sets(SCORES)[:, 2].all()

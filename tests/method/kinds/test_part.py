@@ -35,7 +35,7 @@ def test_every_problem_is_named(changes: dict[str, object], problems: list[str])
 
 
 def test_a_part_of_which_nothing_is_promised_says_so() -> None:
-    assert Part(None, None, None, 0.05, 7, "0" * 16, None, None).words == "7 scores, nothing promised"
+    assert Part(None, None, None, 0.05, 7, "0" * 16, None, None).words == "7 scores, nothing asked for"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pac_wrap.paper import data as datasets
 from pac_wrap.paper.data import Dataset
 from pac_wrap.paper.data.registry import ENTRIES
 from pac_wrap.paper.data.store import locate
-from pac_wrap.paper.data.tabular import load_mnist, load_usps
+from pac_wrap.paper.data.tabular import load_digits, load_mnist, load_usps
 from support.datafolder import needs
 
 WHOLE = ("thyroid", "campaign", "celeba", "census", "usps", "mnist")
@@ -126,6 +126,13 @@ def test_mnist_has_the_pixels_of_its_bytes() -> None:
         start = 16 + 784 * wanted[row]
         pixels = np.array(list(images[start : start + 784]), dtype=np.float32) / np.float32(255)
         assert loaded.X[loaded.n_train + row].tolist() == pixels.tolist()
+
+
+def test_all_ten_digits_come_in_two_parts() -> None:
+    needs("usps")
+    (train, digits), (test, others) = load_digits("usps")
+    assert (train.shape, test.shape) == ((7291, 256), (2007, 256))
+    assert set(digits) == set(others) == set(range(10))
 
 
 @pytest.mark.parametrize("load", [load_usps, load_mnist], ids=["usps", "mnist"])

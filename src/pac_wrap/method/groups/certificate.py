@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
 from math import inf
-from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,20 +17,15 @@ from pac_wrap.base.missing import ON_MISSING, OnMissing, abstained_or_stopped, m
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.consistency import inconsistencies, version_problems
 from pac_wrap.method.groups.columns import Columns, Numbers
 from pac_wrap.method.groups.file import MOST_BYTES, problems, read, written
 from pac_wrap.method.groups.gaps import Gaps, gaps_of
 from pac_wrap.method.groups.head import Head, shared
 from pac_wrap.method.groups.listing import Certificates, Row, rows_of
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
-from pac_wrap.method.groups.rules import decided, exclusions_of, sets_of
-from pac_wrap.method.groups.values import Codes, Group, GroupColumn, as_group, coded, places_of, text_of
-from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS
+from pac_wrap.method.groups.rules import decided, exclusions_of, sets_of, with_pool
+from pac_wrap.method.groups.values import Group, GroupColumn, Lookup
 from pac_wrap.method.strategies.abstain import Abstain
-
-# the last place of the table of rules: that of groups never seen
-NEVER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +69,8 @@ class GroupCertificate(Head):
 
     groups: tuple[Group, ...] = field(kw_only=True)
     columns: Columns = field(kw_only=True, repr=False)
-    _places: dict[str | None, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+    # made when first asked for
+    _lookup: Lookup | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def request(self) -> Request:
@@ -88,43 +83,34 @@ class GroupCertificate(Head):
         return Certificates(
             self.groups,
             self.columns,
-            self.place,
+            self.lookup.place,
             partial(self.columns.at, request=self.request, score_type=self.score_type),
         )
 
     @property
     def pooled(self) -> NDArray[np.bool_]:
         """Which groups follow the rule of the pool, since they have too few labels for one of their own."""
-        if self.pool is None or self.pool.empty:
-            return np.zeros(len(self.groups), dtype=bool)
-        return self.columns.vacuous
+        follow = self.pool is not None and not self.pool.empty
+        return self.columns.vacuous & follow
 
     @property
     def empty(self) -> bool:
         """Whether nothing useful is promised to any group, by itself or as a part of the pool."""
         return bool((self.columns.empty & ~self.pooled).all())
 
-    def place(self, group: object) -> int | None:
-        """Return the place of a group, None if it was never seen."""
-        if not self._places:
-            self._places.update(places_of(self.groups))
-        return self._places.get(text_of(as_group(group)))
-
-    def places(self, groups: GroupColumn) -> Codes:
-        """Return the place of the group of each row, -1 for one that was never seen."""
-        found = coded(groups)
-        places = [self.place(value) for value in found.values]
-        table = np.array([NEVER if place is None else place for place in places] or [0], dtype=np.int64)
-        return table[found.codes]
+    @property
+    def lookup(self) -> Lookup:
+        """Where each group stands, by its text."""
+        if self._lookup is None:
+            object.__setattr__(self, "_lookup", Lookup(self.groups))
+        assert self._lookup is not None
+        return self._lookup
 
     @property
     def rules(self) -> Numbers:
         """The two ends of each group's rule, and last those of a group that was never seen."""
-        rule = self.columns.rule
-        if self.pool is not None:
-            own = np.array([[self.pool.rule.normal_below], [self.pool.rule.anomaly_from]])
-            rule = np.where(self.pooled, own, rule)
-        return np.append(rule, [[-inf], [inf]], axis=1)
+        pool = None if self.pool is None else (self.pool.rule.normal_below, self.pool.rule.anomaly_from)
+        return with_pool(self.columns.rule, self.pooled, pool, (-inf, inf))
 
     def verdicts(
         self, scores: ArrayLike, groups: GroupColumn, *, on_missing: OnMissing = "abstain"
@@ -150,7 +136,7 @@ class GroupCertificate(Head):
         given = as_array(scores, "scores")
         if given.ndim != 1 or given.dtype.kind not in "biuf":
             raise InputError(f"scores must be a column of numbers, got {given.dtype} of shape {given.shape}")
-        places = self.places(groups)
+        places = self.lookup.places(groups)
         check_same_length("scores", given.size, "groups", places.size)
         check_choice("on_missing", on_missing, ON_MISSING)
         abstained_or_stopped(missing_places(given), given.size, on_missing)
@@ -169,7 +155,7 @@ class GroupCertificate(Head):
         ndarray of bool, shape (n, 2)
             Is label 0, is label 1 still possible?
         """
-        return sets_of(self.exclusions, widened(as_array(scores, "scores")), self.places(groups))
+        return sets_of(self.exclusions, widened(as_array(scores, "scores")), self.lookup.places(groups))
 
     def evaluate(
         self, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, *, anomaly_label: object = 1
@@ -191,18 +177,16 @@ class GroupCertificate(Head):
         check_aligned("scores", scores, "labels", labels)
         verdicts, marks = self.verdicts(scores, groups), as_anomaly_mask(labels, anomaly_label)
         check_same_length("scores", verdicts.size, "labels", marks.size)
-        counts = tallied(verdicts, marks, self.places(groups), len(self.groups))
+        counts = tallied(verdicts, marks, self.lookup.places(groups), len(self.groups))
         return measured(self.columns, self.groups, counts)
 
     @property
     def exclusions(self) -> Numbers:
         """What each group's prediction sets follow, as `Certificate.exclusions`; NaN rules nothing out."""
+        ends = None if self.pool is None else self.pool.exclusions
+        pool = None if ends is None else (ends.alarm_from, ends.clear_below)
         own = exclusions_of(self.columns, self.asked, self.score_type)
-        if self.pool is not None:
-            ends = self.pool.exclusions
-            pooled = [np.nan if end is None else end for end in (ends.alarm_from, ends.clear_below)]
-            own = np.where(self.pooled, np.array(pooled)[:, None], own)
-        return np.append(own, [[inf], [-inf]], axis=1)
+        return with_pool(own, self.pooled, pool, (inf, -inf))
 
     def rows(self) -> Iterator[Row]:
         """Yield what is to be said of each group, the worst first.
@@ -257,26 +241,12 @@ class GroupCertificate(Head):
         shared_by_all = {one.name: getattr(head, one.name) for one in fields(Head)}
         certificate = cls(**shared_by_all, groups=groups, columns=columns)
         try:
-            problem = next(certificate._problems(), None)
+            problem = next(problems(head, groups, columns, certificate.request), None)
         except InputError as error:  # numbers that no calibration would take
             problem = str(error)
         if problem is not None:
             raise CertificateError(f"the group certificate contradicts itself: {problem}; calibrate again")
         return certificate
-
-    def _problems(self) -> Iterator[str]:
-        yield from version_problems(self.version)
-        if self.assumptions not in (OF_DRAWS, OF_SUBJECTS):
-            yield "these are not the assumptions of draws"
-        yield from problems(self.columns, self.groups, self.request, self.score_type)
-        if self.pool is None:
-            return
-        few = self.columns.n[:, self.columns.vacuous].sum(axis=1).tolist()
-        if few != [self.pool.normal.n, self.pool.anomalous.n]:
-            yield "the pool does not hold the points of the groups with too few labels"
-        if (self.pool.guarantee, self.pool.overlap) != (self.request.guarantee, self.overlap):
-            yield "the pool was not asked for what the groups were"
-        yield from (f"the pool: {problem}" for problem in inconsistencies(self.pool))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate as a JSON file that appears whole or not at all.

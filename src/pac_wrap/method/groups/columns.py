@@ -145,7 +145,8 @@ def columns_of(certificates: Iterable[tuple[Certificate, tuple[int, int]]]) -> C
     made_of: list[Any] = [
         np.array(part, dtype=kind).T for part, kind in zip(zip(*rows, strict=True), kinds, strict=True)
     ]
-    return Columns(*made_of[:-1], made_of[-1][0])
+    names = [field.name for field in fields(Columns)]
+    return Columns(**dict(zip(names, (*made_of[:-1], made_of[-1][0]), strict=True)))
 
 
 def joined(parts: Iterable[Columns]) -> Columns:

@@ -14,10 +14,12 @@ from pac_wrap.base.floats import is_flushed, order_keys
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.consistency import MOST_SCORES, inconsistencies
+from pac_wrap.method.consistency import MOST_SCORES, inconsistencies, version_problems
 from pac_wrap.method.groups.columns import NO_COUNT, Columns
+from pac_wrap.method.groups.head import Head
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
 from pac_wrap.method.promise import Budget
+from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.precision import rounded, rounding_edge
@@ -82,8 +84,25 @@ def read(text: str | bytes) -> tuple[dict[str, Any], tuple[Group, ...], Columns]
     return content, groups, Columns(budget=budget, **arrays)
 
 
-def problems(columns: Columns, groups: tuple[Group, ...], request: Request, kind: ScoreType) -> Iterator[str]:
-    """Yield what in the columns contradicts itself, group by group."""
+def problems(head: Head, groups: tuple[Group, ...], columns: Columns, request: Request) -> Iterator[str]:
+    """Yield what in a certificate of groups contradicts itself; `request` is that of each group."""
+    yield from version_problems(head.version)
+    if head.assumptions not in (OF_DRAWS, OF_SUBJECTS):
+        yield "these are not the assumptions of draws"
+    yield from _column_problems(columns, groups, request, head.score_type)
+    if head.pool is None:
+        return
+    few = columns.n[:, columns.vacuous].sum(axis=1).tolist()
+    if few != [head.pool.normal.n, head.pool.anomalous.n]:
+        yield "the pool does not hold the points of the groups with too few labels"
+    if (head.pool.guarantee, head.pool.overlap) != (request.guarantee, request.overlap):
+        yield "the pool was not asked for what the groups were"
+    yield from (f"the pool: {problem}" for problem in inconsistencies(head.pool))
+
+
+def _column_problems(
+    columns: Columns, groups: tuple[Group, ...], request: Request, kind: ScoreType
+) -> Iterator[str]:
     if isinstance(request.overlap, Abstain):
         suspects = np.flatnonzero(_suspicious(columns, request, request.overlap, kind)).tolist()
     else:

@@ -79,7 +79,7 @@ class Gaps:
     >>> scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
     >>> gaps = calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200).gaps()
     >>> round(gaps.fpr.bound, 4)
-    0.0723
+    0.062
     """
 
     fpr: Gap | None

@@ -39,6 +39,19 @@ def exclusions_of(columns: Columns, asked: Guarantee, kind: ScoreType) -> Number
     return np.where(np.isnan(columns.deltas[0]), np.array([[inf], [-inf]]), found)
 
 
+def with_pool(
+    own: Numbers,
+    pooled: NDArray[np.bool_],
+    pool: tuple[float | None, float | None] | None,
+    never: tuple[float, float],
+) -> Numbers:
+    """Return the two ends of each group, those of the pool where it is followed, and last those of none."""
+    if pool is not None:
+        ends = [np.nan if end is None else end for end in pool]
+        own = np.where(pooled, np.array(ends)[:, None], own)
+    return np.append(own, np.array(never)[:, None], axis=1)
+
+
 def sets_of(exclusions: Numbers, scores: Scores, places: Codes) -> NDArray[np.bool_]:
     """Return which labels each score leaves possible, by the exclusions at its place: eq. (11).
 

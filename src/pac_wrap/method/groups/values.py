@@ -24,6 +24,8 @@ GroupColumn = ArrayLike | Sequence[Any]
 Codes = NDArray[np.int64]
 
 MOST_GROUPS: Final = 10**6
+# the place of a group that was never seen: the last one of a table of rules
+NEVER: Final = -1
 LONGEST_NAME: Final = 1_000
 _LARGEST: Final = 10**18
 # whole numbers whose range is no wider than so many times their count are numbered by a table, without a sort
@@ -142,7 +144,8 @@ def merged(codes: Codes, found: Sequence[Any]) -> Coded:
             f"there are {len(values):,} groups, and at most {MOST_GROUPS:,} are certified at once"
         )
     one_kind = len(set(map(type, values.values()))) == 1
-    ordered = sorted(values.values(), key=None if one_kind and None not in values else in_order)
+    plain: list[Any] = list(values.values())
+    ordered = sorted(plain) if one_kind and None not in values else sorted(plain, key=in_order)
     places = places_of(ordered)
     # a code of -1 takes the last place, which is that of None
     table = np.array([places[text] for text in texts] or [0], dtype=np.int64)
@@ -222,3 +225,24 @@ def texts_of(groups: Sequence[Group]) -> list[str | None]:
     """Return the text of each group, likewise."""
     kinds = set(map(type, groups))
     return list(map(str, groups)) if kinds <= {str, int} else list(map(text_of, groups))
+
+
+class Lookup:
+    """Where each of several groups stands, by its text.
+
+    >>> Lookup(("a", 7)).places(["7", "b", "a"])
+    array([ 1, -1,  0])
+    """
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self._places = places_of(groups)
+
+    def place(self, group: object) -> int | None:
+        """Return the place of a group, None if it is not among them."""
+        return self._places.get(text_of(as_group(group)))
+
+    def places(self, groups: GroupColumn) -> Codes:
+        """Return the place of the group of each row, -1 for one that is not among them."""
+        found = coded(groups)
+        places = [self._places.get(text, NEVER) for text in texts_of(found.values)]
+        return np.array(places or [0], dtype=np.int64)[found.codes]

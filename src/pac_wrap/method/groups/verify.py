@@ -52,8 +52,10 @@ def verify_groups(
 
     Examples
     --------
-    >>> certificate = calibrate_groups([0.1, 0.9, 0.2, 0.8], [0, 1, 0, 1], ["a", "a", "b", "b"])
-    >>> bool(verify_groups(certificate, [0.8, 0.1, 0.9, 0.2], [1, 0, 1, 0], ["b", "a", "a", "b"]))
+    >>> from pac_wrap import calibrate_groups
+    >>> scores, labels, groups = range(200), [0] * 100 + [1] * 100, ["a"] * 200
+    >>> certificate = calibrate_groups(scores, labels, groups)
+    >>> bool(verify_groups(certificate, scores[::-1], labels[::-1], groups))
     True
     """
     if not isinstance(certificate, GroupCertificate):
@@ -83,14 +85,14 @@ def verify_groups_against(certificate: GroupCertificate, again: GroupCertificate
 
 
 def _differences(found: GroupCertificate, expected: GroupCertificate) -> Iterator[str]:
-    missing = [group for group in found.groups if expected.place(group) is None]
-    added = [group for group in expected.groups if found.place(group) is None]
+    missing = [group for group in found.groups if expected.lookup.place(group) is None]
+    added = [group for group in expected.groups if found.lookup.place(group) is None]
     for groups, where in ((missing, "the certificate"), (added, "the scores")):
         if groups:
             yield f"{len(groups):,} groups are in {where} alone, such as {shown(groups[0])}"
     if missing or added:
         return
-    order = [expected.place(group) for group in found.groups]
+    order = [expected.lookup.place(group) for group in found.groups]
     again = permuted(expected.columns, np.array(order, dtype=np.intp))
     different = np.flatnonzero(~found.columns.same(again)).tolist()
     for place in different[:_TOLD]:

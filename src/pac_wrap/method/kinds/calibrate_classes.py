@@ -21,7 +21,7 @@ from pac_wrap.method.kinds.classes import (
     class_text,
     refuse_missing,
 )
-from pac_wrap.method.kinds.part import Part
+from pac_wrap.method.kinds.part import Part, warn_of_lacking
 from pac_wrap.method.thresholds import clear_below
 from pac_wrap.method.verify import Verification, differences_of
 from pac_wrap.ranks.kernels import digest
@@ -89,6 +89,11 @@ def calibrate_classes(
         If scores are no matrix of numbers, contain NaN, or do not fit the labels; if a ceiling is missing or
         is for no class.
 
+    Warns
+    -----
+    VacuousWarning
+        If a class has too few labels for its ceiling.
+
     Examples
     --------
     >>> import numpy as np
@@ -111,7 +116,9 @@ def calibrate_classes(
     check_same_length("class_scores", len(scores), "labels", given_to.size)
     if not given_to.size:
         raise InputError("class_scores and labels are empty; pass at least one labelled row")
-    return _calibrated(asked, scores, given_to, type_of(given))
+    found = _calibrated(asked, scores, given_to, type_of(given))
+    warn_of_lacking(found.parts)
+    return found
 
 
 def verify_classes(certificate: ClassCertificate, class_scores: ArrayLike, labels: ArrayLike) -> Verification:

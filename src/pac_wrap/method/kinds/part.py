@@ -1,7 +1,8 @@
 """One part of the calibration points, a kind or a class, with its own ceiling, budget and threshold."""
 
 import os
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isclose
 from typing import Self
@@ -10,8 +11,9 @@ from pac_wrap.base.codec import MOST_BYTES
 from pac_wrap.base.files import write_whole
 from pac_wrap.base.floats import order_key
 from pac_wrap.base.foreign import quoted
+from pac_wrap.base.missing import frames_inside
 from pac_wrap.base.rounding import rounded_down, rounded_up
-from pac_wrap.errors import CertificateError, InputError
+from pac_wrap.errors import CertificateError, InputError, VacuousWarning
 from pac_wrap.method.bounds import interval
 from pac_wrap.method.budget import Budget
 from pac_wrap.method.consistency import MOST_SCORES, digest_problems
@@ -102,7 +104,7 @@ class Part:
         text = f"{self.n:,} scores"
         budget = self.budget
         if budget is None:
-            return f"{text}, nothing promised"
+            return f"{text}, nothing {'asked for' if self.asked is None else 'certified at this threshold'}"
         if budget.errors is None:
             return f"{text}, too few for any error budget: {self.n + budget.missing:,} are needed"
         sure = rounded_down(budget.confidence)
@@ -205,6 +207,17 @@ class Filed:
         """
         with open(path, "rb") as file:
             return cls.from_json(file.read(MOST_BYTES + 1))
+
+
+def warn_of_lacking(parts: Iterable[Part]) -> None:
+    """Warn the user, who is outside this package, of ceilings that were asked for and are not promised."""
+    texts = [
+        f"{'all points' if part.name is None else quoted(part.name)}: {part.words}"
+        for part in parts
+        if part.vacuous or (part.asked is not None and part.ceiling is None)
+    ]
+    if texts:
+        warnings.warn("; ".join(texts), VacuousWarning, stacklevel=frames_inside() + 1)
 
 
 def sound(problems: Iterator[str]) -> None:

@@ -2,30 +2,27 @@
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_array, check_aligned, check_rate, check_same_length
-from pac_wrap.base.files import write_whole
-from pac_wrap.base.locks import held
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.groups.certificate import NEVER, GroupCertificate
-from pac_wrap.method.groups.values import Group
+from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import as_verdicts
 from pac_wrap.method.watch.alarm import Alarm
+from pac_wrap.method.watch.kept import Kept
 from pac_wrap.method.watch.monitor import Monitor
 
 _FORMAT: Final = "pac-wrap group monitor"
 _MOST_BYTES: Final = 10**9
 
 
-class GroupMonitor:
+class GroupMonitor(Kept):
     """Watches the promises of all groups at once: a `Monitor` for each, under one alpha shared equally.
 
     Groups with too few labels that follow the rule of a pool are watched together, since the promise of the
@@ -108,7 +105,7 @@ class GroupMonitor:
             Whether these rows were fed before without their labels.
         """
         check_aligned("verdicts", verdicts, "groups", groups)
-        given, places = as_verdicts(verdicts), self._certificate.places(groups)
+        given, places = as_verdicts(verdicts), self._certificate.lookup.places(groups)
         check_same_length("verdicts", given.size, "groups", places.size)
         known = None
         if labels is not None:
@@ -131,17 +128,7 @@ class GroupMonitor:
         content = {"format": _FORMAT, "schema": 1, "alpha": self.alpha, "certificate": self._digest}
         return json.dumps(content | {"monitors": states, "checksum": _checksum(states)}) + "\n"
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that was seen as a JSON file that appears whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        write_whole(path, self.to_json())
-
-    def load(self, path: str | os.PathLike[str]) -> "GroupMonitor":
+    def load(self, path: str | os.PathLike[str]) -> Self:
         """Go on from a file, as if there had been no interruption.
 
         Parameters
@@ -179,26 +166,6 @@ class GroupMonitor:
             )
         self._monitors = {place: self._fresh(place).resumed(state) for place, state in places.items()}
         return self
-
-    @contextmanager
-    def on(self, path: str | os.PathLike[str]) -> Iterator["GroupMonitor"]:
-        """Go on from a file if there is one, and save there at the end; no other process may meanwhile.
-
-        Parameters
-        ----------
-        path : str or path
-            The file. If something goes wrong within, it stays as it was.
-
-        Returns
-        -------
-        context manager
-            It gives this monitor.
-        """
-        with held(path):
-            if os.path.exists(path):
-                self.load(path)
-            yield self
-            self.save(path)
 
     @property
     def _digest(self) -> str:

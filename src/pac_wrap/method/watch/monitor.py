@@ -1,19 +1,15 @@
 """The monitor: batch after batch it watches whether a certificate still keeps its promises."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.codec import MOST_BYTES, checksum_of
-from pac_wrap.base.files import write_whole
 from pac_wrap.base.foreign import quoted
-from pac_wrap.base.locks import held
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
@@ -21,6 +17,7 @@ from pac_wrap.method.rule import Verdict
 from pac_wrap.method.watch.alarm import Alarm
 from pac_wrap.method.watch.batch import Batch, check_id, read_batch
 from pac_wrap.method.watch.counted import Counts, Watch, watches_of
+from pac_wrap.method.watch.kept import Kept
 from pac_wrap.method.watch.state import MOST_IDS, MonitorState, id_digest, read_state
 
 # which verdict on which class is an error
@@ -28,7 +25,7 @@ _ERRORS: Final = {"FPR": (False, Verdict.ANOMALY), "FNR": (True, Verdict.NORMAL)
 _NONE: Final = np.empty(0, dtype=np.int64)
 
 
-class Monitor:
+class Monitor(Kept):
     """Watches whether a certificate still keeps its promises, in batches of any size, forever.
 
     Each promise is watched by bets on a rate above its ceiling, whose wealth reaches 1/alpha with probability
@@ -198,17 +195,7 @@ class Monitor:
         """Return everything that was seen as JSON text: a few kilobytes, however many rows there were."""
         return self._state.to_json()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that was seen as a JSON file that appears whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        write_whole(path, self.to_json())
-
-    def load(self, path: str | os.PathLike[str]) -> "Monitor":
+    def load(self, path: str | os.PathLike[str]) -> Self:
         """Go on from a file, as if there had been no interruption.
 
         Parameters
@@ -229,7 +216,7 @@ class Monitor:
         with open(path, "rb") as file:
             return self.resumed(file.read(MOST_BYTES + 1))
 
-    def resumed(self, text: str | bytes) -> "Monitor":
+    def resumed(self, text: str | bytes) -> Self:
         """Go on from what `to_json` gave, as if there had been no interruption.
 
         Parameters
@@ -251,43 +238,6 @@ class Monitor:
         # a state is never changed, only replaced
         other._anomaly_label, other._state = self._anomaly_label, self._state
         return other
-
-    @contextmanager
-    def on(self, path: str | os.PathLike[str]) -> Iterator["Monitor"]:
-        """Go on from a file if there is one, and save there at the end; no other process may meanwhile.
-
-        Parameters
-        ----------
-        path : str or path
-            The file. If something goes wrong within, it stays as it was.
-
-        Returns
-        -------
-        context manager
-            It gives this monitor.
-
-        Raises
-        ------
-        OutputError
-            If another process holds the file, or it cannot be written.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pac_wrap import Monitor, calibrate
-        >>> certificate = calibrate(range(1000), range(2000, 3000))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     for night in ("Monday", "Tuesday"):
-        ...         with Monitor(certificate).on(f"{folder}/watch.json") as monitor:
-        ...             _ = monitor.update([0, 0, 1], [0, 0, 1], id=night)
-        >>> monitor.rows
-        6
-        """
-        with held(path):
-            if os.path.exists(path):
-                self.load(path)
-            yield self
-            self.save(path)
 
     def __str__(self) -> str:
         lines = [f"{self.rows:,} rows in {self._state.batches:,} batches", *map(str, self.watches)]

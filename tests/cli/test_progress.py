@@ -1,0 +1,38 @@
+import io
+import time
+
+import pytest
+
+from pac_wrap.cli import progress
+from pac_wrap.tables.connection import Done
+
+
+def test_a_bar_tells_the_pass_its_rows_and_the_time_left_in_80_characters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from rich.console import Console
+
+    screen = io.StringIO()
+    monkeypatch.setattr(
+        "rich.console.Console", lambda stderr: Console(file=screen, force_terminal=True, width=80)
+    )
+    monkeypatch.setattr(progress, "_PATIENCE", -1.0)
+    with progress.progress_bar("calibrating", 4) as update:
+        for done in (Done(50.0, 1, 60_000_000), Done(25.0, 2, 60_000_000), Done(100.0, 5)):
+            update(done)
+            time.sleep(0.2)
+        update(10.0, "q1: training")
+        time.sleep(0.2)
+    shown = screen.getvalue()
+    assert "calibrating, pass 1 of at most 4, 30.0 of 60.0 million rows" in shown
+    assert "calibrating, pass 2 of at most 4, 15.0 of 60.0 million rows" in shown
+    assert "calibrating, pass 5 " in shown
+    assert "q1: training" in shown
+    assert "left" in shown
+    assert "…" not in shown
+
+
+def test_without_a_terminal_there_is_no_bar(capfd: pytest.CaptureFixture[str]) -> None:
+    with progress.progress_bar("deciding") as update:
+        update(Done(50.0, 1, 10))
+    assert capfd.readouterr() == ("", "")

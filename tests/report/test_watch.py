@@ -1,0 +1,107 @@
+"""A monitor for readers: JSON, metrics as Prometheus reads them, and a page that runs nothing."""
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pac_wrap import Monitor, calibrate, certify_curve
+from pac_wrap.report.watch import monitor_json, monitor_metrics, monitor_page
+
+RNG = np.random.default_rng(0)
+NORMAL, ANOMALOUS = RNG.normal(size=1000), RNG.normal(2.5, 1, size=1000)
+CERTIFICATE = calibrate(NORMAL, ANOMALOUS)
+HOSTILE = 'a "b"\\\n<script>x</script>'
+
+
+def monitored(drift: float = 1.5) -> Monitor:
+    monitor = Monitor(CERTIFICATE, certify_curve(NORMAL, ANOMALOUS))
+    scores = np.random.default_rng(1).normal(drift, 1, 1500)
+    monitor.update(CERTIFICATE.verdicts(scores), np.zeros(1500), scores=scores, id=HOSTILE)
+    return monitor
+
+
+SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\[\\n"])*",?)*)\})? (-?[0-9.e+-]+)')
+LABEL = re.compile(r'([a-z]+)="((?:[^"\\]|\\.)*)"')
+UNESCAPED = {r"\\": "\\", r"\n": "\n", r"\"": '"'}
+
+
+def parsed(text: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+    """The metrics, read as the text format is defined: help and type first, then samples."""
+    found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
+    named = ""
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            named = line.split()[2]
+            assert named not in found
+            found[named] = {}
+        elif line.startswith("# TYPE "):
+            assert line.split()[2] == named
+            assert line.split()[3] == ("counter" if named.endswith("_total") else "gauge")
+        else:
+            sample = SAMPLE.fullmatch(line)
+            assert sample is not None
+            assert sample[1] == named
+            pairs = LABEL.findall(sample[2] or "")
+            labels = [(name, re.sub(r"\\.", lambda one: UNESCAPED[one[0]], value)) for name, value in pairs]
+            found[named][tuple(sorted(labels))] = float(sample[3])
+    return found
+
+
+class Page(HTMLParser):
+    """Texts, and elements by name."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.tags: list[tuple[str, dict[str, Any]]] = []
+        self.feed(text)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+def test_metrics_are_those_of_the_format_and_foreign_text_is_escaped() -> None:
+    metrics = parsed(monitor_metrics(monitored()))
+    assert metrics["pac_wrap_monitor_rows_total"][()] == 1500.0
+    assert metrics["pac_wrap_monitor_alarm"][(("watch", "FPR"),)] == 1.0
+    assert metrics["pac_wrap_monitor_alarm"][(("watch", "FNR"),)] == 0.0
+    assert (("batch", HOSTILE), ("watch", "FPR")) in metrics["pac_wrap_monitor_alarm_row"]
+    assert "pac_wrap_monitor_alarm_row" not in parsed(monitor_metrics(Monitor(CERTIFICATE)))
+
+
+def test_json_has_every_watch_and_every_alarm() -> None:
+    content = json.loads(monitor_json(monitored()))
+    assert [one["name"] for one in content["watches"]] == ["FPR", "FNR", "undecided", "scores"]
+    assert content["watches"][0]["limit"] == 0.05
+    assert content["alarms"][0]["id"] == HOSTILE
+    assert json.loads(monitor_json(Monitor(CERTIFICATE)))["alarm"] is None
+
+
+@pytest.mark.parametrize(
+    "monitor", [monitored(), monitored(0.0), Monitor(CERTIFICATE)], ids=["alarm", "none", "new"]
+)
+def test_the_page_shows_every_watch_and_runs_nothing(monitor: Monitor) -> None:
+    page = Page(monitor_page(monitor))
+    names = [tag for tag, _ in page.tags]
+    assert names.count("figure") == len(monitor.watches)
+    assert "script" not in names
+    policy = next(
+        one["content"] for _, one in page.tags if one.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "script-src" not in policy
+    assert any("<script>x</script>" in text for text in page.texts) == (monitor.alarm is not None)
+    assert not any("src" in one or "href" in one or "style" in one for _, one in page.tags)
+    numbers = re.findall(
+        r"-?[0-9.]+", " ".join(one["d"] for tag, one in page.tags if one.get("class") == "bound fpr")
+    )
+    assert all(0.0 <= float(number) <= 650.0 for number in numbers)
