@@ -34,6 +34,21 @@ def test_the_examples_of_the_page_on_time_series_run_as_printed() -> None:
     assert certificate.sampling is not None
 
 
+def test_the_example_of_the_page_on_alarms_runs_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    certificate = pac_wrap.calibrate(range(1000), range(2000, 3000))
+    fresh = {"fresh_scores": [*range(1000), *range(2000, 3000)], "fresh_labels": [0] * 1000 + [1] * 1000}
+    names: dict[str, object] = {"certificate": certificate} | fresh
+    (block,) = python_blocks("docs/after-an-alarm.md")
+    exec(block, names)
+    following = pac_wrap.Certificate.load("next.json")
+    assert following.lineage is not None
+    assert following.lineage.ancestors == (certificate.checksum,)
+    assert (tmp_path / "next-watch.json").exists()
+
+
 def test_the_examples_of_the_page_on_scale_run_as_printed() -> None:
     names: dict[str, object] = {}
     local = [block for block in python_blocks("docs/scale.md") if "engines" not in block]

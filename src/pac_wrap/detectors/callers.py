@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Final
 
+import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -70,18 +71,20 @@ def check_metric(undecided: int, of: int, anomaly_label: object) -> None:
     An abstention would count as a third class, and labels other than 0 and 1 would be compared with verdicts
     as they stand.
     """
-    if not undecided and anomaly_label == 1:
+    scorers = (one for one in _callers() if one.f_code.co_name == "_score")
+    found = ((one, getattr(one.f_locals.get("self"), "_score_func", None)) for one in scorers)
+    frame, metric = next((pair for pair in found if pair[1] is not None), (None, None))
+    if frame is None or not getattr(metric, "__module__", "").startswith("sklearn."):
         return
-    scorers = (one.f_locals.get("self") for one in _callers() if one.f_code.co_name == "_score")
-    metric = next((found for one in scorers if (found := getattr(one, "_score_func", None))), None)
-    if metric is None or not getattr(metric, "__module__", "").startswith("sklearn."):
-        return
+    if anomaly_label == 1:  # of two other whole numbers, the greater was taken for the anomalies
+        values = np.unique(np.asarray(frame.f_locals.get("y_true", 1)))
+        anomaly_label = 1 if np.isin(values, (0, 1)).all() else values[-1].item()
     if anomaly_label != 1:
         raise InputError(
             f"{metric.__name__} takes 1 for an anomaly, as verdicts do, but in y that is"
             f" anomaly_label={anomaly_label!r}; recode y as 0 and 1, or score with pac_wrap.scoring"
         )
-    if metric.__name__ not in _RIGHT_OR_NOT:
+    if undecided and metric.__name__ not in _RIGHT_OR_NOT:
         raise InputError(
             f"{metric.__name__} has no place for abstentions, which {undecided:,} of {of:,} verdicts are;"
             ' score with pac_wrap.scoring, or decide every row with overlap="raise"'

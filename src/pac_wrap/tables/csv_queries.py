@@ -139,8 +139,9 @@ def _fit(numbers: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _score(text: str) -> str:
-    # most scores start with a digit or a sign, and comparing beginnings is fast
-    usual = f"{text} < ':' AND {text} NOT BETWEEN '+-' AND '+.' AND NOT contains({text}, '_')"
+    # most scores start with a digit or a point, perhaps after a minus, and comparing beginnings is fast
+    begun = f"({text} >= '.' AND {text} < ':' OR {text} >= '-.' AND {text} < '-:')"
+    usual = f"{begun} AND NOT contains({text}, '_')"
     cast = f"coalesce(TRY_CAST({text} AS DOUBLE), error('{MISFIT}'))"
     rest = f"WHEN {number_sql(text)} IS NOT NULL THEN {number_sql(text)} ELSE error('{MISFIT}')"
     return f"CASE WHEN {text} IS NULL THEN NULL WHEN {usual} THEN {cast} {rest} END"

@@ -87,7 +87,7 @@ def test_when_labels_that_are_looked_at_suffice() -> None:
     hopeless = stopping(FIVE, Looks(), 0.2)
     assert hopeless.quantile(0.5) is None
     assert hopeless.expected == pytest.approx(2000, rel=1e-3)
-    with pytest.raises(InputError, match="true rate must lie strictly between 0 and 1, got 0"):
+    with pytest.raises(InputError, match="true_rate must lie strictly between 0 and 1, got 0"):
         stopping(FIVE, Looks(), 0.0)
 
 

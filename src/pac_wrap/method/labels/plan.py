@@ -161,7 +161,7 @@ def stopping(promise: Promise, looks: Looks, rate: float) -> Stopping:
     (240, 286)
     """
     budgets = look_budgets(promise.ceiling, looks.local(promise), looks.looks)
-    return Stopping(looks.looks, first_success(check_rate("true rate", rate), looks.looks, budgets))
+    return Stopping(looks.looks, first_success(check_rate("true_rate", rate), looks.looks, budgets))
 
 
 @dataclass(frozen=True, slots=True)
