@@ -78,7 +78,8 @@ def test_metadata_is_routed_to_the_detector_and_to_the_split() -> None:
     weights, patients = X[:, 0].copy(), np.arange(600) // 3
     with sklearn.config_context(enable_metadata_routing=True):
         detector = Weighing().set_fit_request(sample_weight=True)
-        wrap = PACWrap(detector, random_state=0).set_fit_request(subjects=True)
+        wrap = PACWrap(detector, random_state=0).set_fit_request(subjects=True, groups=False)
+        wrap.set_score_request(groups=False)  # they are those of the split, and no groups with own promises
         with pytest.warns(DependenceWarning):
             results = cross_validate(
                 wrap,
