@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.bounds import lower_bound as lower_bound
     from pac_wrap.method.bounds import min_samples as min_samples
     from pac_wrap.method.bounds import upper_bound as upper_bound
+    from pac_wrap.method.budget import Budget as Budget
     from pac_wrap.method.calibrate import calibrate as calibrate
     from pac_wrap.method.calibrate import calibrate_labelled as calibrate_labelled
     from pac_wrap.method.certificate import Certificate as Certificate
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
     from pac_wrap.method.metrics import evaluate as evaluate
-    from pac_wrap.method.promise import Budget as Budget
     from pac_wrap.method.promise import Error as Error
     from pac_wrap.method.promise import Guarantee as Guarantee
     from pac_wrap.method.promise import Population as Population
@@ -98,6 +98,7 @@ _HOME = {
     "method.strategies.algorithm1": "Algorithm1",
     "method.binomial": "error_budget exact_confidence",
     "method.bounds": "achievable_rate interval lower_bound min_samples upper_bound",
+    "method.budget": "Budget",
     "method.calibrate": "calibrate calibrate_labelled",
     "method.request": "Request",
     "method.certificate": "Certificate",
@@ -110,7 +111,7 @@ _HOME = {
     "method.groups.gaps": "Gap Gaps",
     "method.groups.verify": "verify_groups",
     "method.metrics": "Metrics Rate evaluate",
-    "method.promise": "Budget Error Guarantee Population Promise",
+    "method.promise": "Error Guarantee Population Promise",
     "method.provenance": "Provenance",
     "method.strategies.given": "Given",
     "method.strategies.hold": "Hold",

@@ -113,7 +113,18 @@ class KindCertificate(Filed):
         return farthest(iter(promised), never)
 
     def counted(self, label: Label) -> bool:
-        """Return whether the ceilings of a class are bounds of counted errors: the other class is held."""
+        """Return whether the ceilings of a class are bounds of counted errors: the other class is held.
+
+        Parameters
+        ----------
+        label : "normal" or "anomalous"
+            The class.
+
+        Returns
+        -------
+        bool
+            False where its ceilings are those that were asked for.
+        """
         held = self.binding.overlap
         return isinstance(held, Hold) and (held.rate == "fnr") == (label == "normal")
 

@@ -143,7 +143,24 @@ class Measured:
     def of(
         cls, name: str, ceiling: float | None, counts: Sequence[int], confidence: float = 0.95
     ) -> "Measured":
-        """Return what the counts of errors, of abstentions and of points amount to."""
+        """Return what the counts of errors, of abstentions and of points amount to.
+
+        Parameters
+        ----------
+        name : str
+            Whose points they are.
+        ceiling : float or None
+            What was promised for their error rate; None if nothing was.
+        counts : sequence of int
+            Errors, abstentions and points.
+        confidence : float
+            Of the exact intervals.
+
+        Returns
+        -------
+        Measured
+            Both rates with their intervals.
+        """
         errors, abstained, n = counts
         wrong, left = (Rate(count, n, *interval(count, n, confidence)) for count in (errors, abstained))
         return cls(name, ceiling, wrong, left)
