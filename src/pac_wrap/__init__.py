@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pac_wrap.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from pac_wrap.detectors.classifier import PACClassifier as PACClassifier
     from pac_wrap.detectors.estimator import PACWrap as PACWrap
     from pac_wrap.detectors.scores import UnfittedError as UnfittedError
     from pac_wrap.detectors.scores import anomaly_scores as anomaly_scores
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pac_wrap.errors import InputError as InputError
     from pac_wrap.errors import LabelWarning as LabelWarning
     from pac_wrap.errors import MissingExtraError as MissingExtraError
+    from pac_wrap.errors import MissingScoreWarning as MissingScoreWarning
     from pac_wrap.errors import OutputError as OutputError
     from pac_wrap.errors import OverlapWarning as OverlapWarning
     from pac_wrap.errors import PACWrapError as PACWrapError
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from pac_wrap.method.bounds import lower_bound as lower_bound
     from pac_wrap.method.bounds import min_samples as min_samples
     from pac_wrap.method.bounds import upper_bound as upper_bound
-    from pac_wrap.method.calibrate import Request as Request
     from pac_wrap.method.calibrate import calibrate as calibrate
     from pac_wrap.method.calibrate import calibrate_labelled as calibrate_labelled
     from pac_wrap.method.certificate import Certificate as Certificate
@@ -39,6 +40,20 @@ if TYPE_CHECKING:
     from pac_wrap.method.curves.certify import certify_curve_chunks as certify_curve_chunks
     from pac_wrap.method.curves.certify import verify_curve as verify_curve
     from pac_wrap.method.curves.curve import Curve as Curve
+    from pac_wrap.method.groups.calibrate import calibrate_groups as calibrate_groups
+    from pac_wrap.method.groups.certificate import GroupCertificate as GroupCertificate
+    from pac_wrap.method.groups.curves import certify_curve_groups as certify_curve_groups
+    from pac_wrap.method.groups.gaps import Gap as Gap
+    from pac_wrap.method.groups.gaps import Gaps as Gaps
+    from pac_wrap.method.groups.verify import verify_groups as verify_groups
+    from pac_wrap.method.kinds.calibrate_classes import calibrate_classes as calibrate_classes
+    from pac_wrap.method.kinds.calibrate_classes import verify_classes as verify_classes
+    from pac_wrap.method.kinds.certificate import KindCertificate as KindCertificate
+    from pac_wrap.method.kinds.classes import ClassCertificate as ClassCertificate
+    from pac_wrap.method.kinds.part import Measured as Measured
+    from pac_wrap.method.kinds.part import Part as Part
+    from pac_wrap.method.labels.plan import Plan as Plan
+    from pac_wrap.method.labels.plan import plan as plan
     from pac_wrap.method.labels.until import LabelUntil as LabelUntil
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
@@ -48,6 +63,8 @@ if TYPE_CHECKING:
     from pac_wrap.method.promise import Guarantee as Guarantee
     from pac_wrap.method.promise import Population as Population
     from pac_wrap.method.promise import Promise as Promise
+    from pac_wrap.method.provenance import Provenance as Provenance
+    from pac_wrap.method.request import Request as Request
     from pac_wrap.method.rule import Rule as Rule
     from pac_wrap.method.rule import Verdict as Verdict
     from pac_wrap.method.strategies.abstain import Abstain as Abstain
@@ -62,6 +79,10 @@ if TYPE_CHECKING:
     from pac_wrap.method.thresholds import Thresholds as Thresholds
     from pac_wrap.method.verify import Verification as Verification
     from pac_wrap.method.verify import verify as verify
+    from pac_wrap.method.watch.alarm import Alarm as Alarm
+    from pac_wrap.method.watch.counted import Watch as Watch
+    from pac_wrap.method.watch.monitor import Monitor as Monitor
+    from pac_wrap.method.watch.wealth import confidence_sequence as confidence_sequence
     from pac_wrap.method.worth.alarms import Bounds as Bounds
     from pac_wrap.method.worth.alarms import Workload as Workload
     from pac_wrap.streams.verdict_stream import VerdictStream as VerdictStream
@@ -69,29 +90,46 @@ if TYPE_CHECKING:
 # Each name loads its module on first use, so that `import pac_wrap` stays as light as `import numpy`.
 _HOME = {
     "errors": "CertificateError DataError DependenceWarning DetectorError InputError LabelWarning"
-    " MissingExtraError OutputError OverlapWarning PACWrapError PACWrapWarning PrecisionWarning"
-    " UpsideDownWarning VacuousWarning",
+    " MissingExtraError MissingScoreWarning OutputError OverlapWarning PACWrapError PACWrapWarning"
+    " PrecisionWarning UpsideDownWarning VacuousWarning",
     "method.strategies.abstain": "Abstain",
     "method.strategies.algorithm1": "Algorithm1",
     "method.binomial": "error_budget exact_confidence",
     "method.bounds": "achievable_rate interval lower_bound min_samples upper_bound",
-    "method.calibrate": "Request calibrate calibrate_labelled",
+    "method.calibrate": "calibrate calibrate_labelled",
+    "method.request": "Request",
     "method.certificate": "Certificate",
     "method.curves.certify": "certify_curve certify_curve_chunks verify_curve",
     "method.curves.curve": "Curve",
     "method.chunked": "calibrate_chunks",
+    "method.groups.calibrate": "calibrate_groups",
+    "method.groups.certificate": "GroupCertificate",
+    "method.groups.curves": "certify_curve_groups",
+    "method.groups.gaps": "Gap Gaps",
+    "method.groups.verify": "verify_groups",
     "method.metrics": "Metrics Rate evaluate",
     "method.promise": "Budget Error Guarantee Population Promise",
+    "method.provenance": "Provenance",
     "method.strategies.given": "Given",
     "method.strategies.hold": "Hold",
     "method.strategies.interface": "Strategy",
     "method.strategies.looks": "Looks",
     "method.strategies.raising": "Raise",
+    "method.labels.plan": "Plan plan",
+    "method.kinds.calibrate_classes": "calibrate_classes verify_classes",
+    "method.kinds.certificate": "KindCertificate",
+    "method.kinds.classes": "ClassCertificate",
+    "method.kinds.part": "Measured Part",
     "method.labels.until": "LabelUntil",
     "method.rule": "Rule Verdict",
     "method.thresholds": "Evidence Regime Thresholds",
     "method.verify": "Verification verify",
+    "method.watch.alarm": "Alarm",
+    "method.watch.counted": "Watch",
+    "method.watch.monitor": "Monitor",
+    "method.watch.wealth": "confidence_sequence",
     "method.worth.alarms": "Bounds Workload",
+    "detectors.classifier": "PACClassifier",
     "detectors.estimator": "PACWrap",
     "detectors.scores": "UnfittedError anomaly_scores",
     "streams.verdict_stream": "VerdictStream",

@@ -15,6 +15,7 @@ PACWrapWarning           (UserWarning)
 ├── VacuousWarning       nothing useful is promised: labels are missing
 ├── OverlapWarning       calibration rows that the detector was trained on
 ├── DependenceWarning    calibration points that depend on each other in time: fewer than they look
+├── MissingScoreWarning  points without a score, which are abstained on
 └── PrecisionWarning     scores of a narrower type than the certificate's, where that may change verdicts
 """
 
@@ -78,6 +79,10 @@ class OverlapWarning(PACWrapWarning):
 
 class DependenceWarning(PACWrapWarning):
     """The points of a series are worth far less than their number, or nothing can be said of their worth."""
+
+
+class MissingScoreWarning(PACWrapWarning):
+    """Some points to decide have no score, and are abstained on."""
 
 
 class PrecisionWarning(PACWrapWarning):

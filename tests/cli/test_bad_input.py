@@ -21,7 +21,10 @@ def asker(name: str, tmp_path: Path) -> Ask:
     """Return what runs a command on tables, with outputs asked for, and gives its refusal."""
     certificate = [] if name in ("calibrate", "compare") else [CERTIFICATE]
     label = [] if name == "decide" else ["--label", "label"]
-    output = {"calibrate": ["-o", tmp_path / "out.json"], "decide": ["-o", tmp_path / "out.csv"]}
+    output = {
+        "calibrate": ["-o", tmp_path / "out.json"],
+        "decide": ["--on-missing", "stop", "-o", tmp_path / "out.csv"],
+    }
 
     def run(*tables: Path, stdin: bytes | None = None) -> str:
         options = ["--score", "score", *label, *output.get(name, [])]
@@ -42,7 +45,8 @@ def test_every_command_refuses_bad_tables(name: str, tmp_path: Path) -> None:
     assert "there is no file" in ask(tmp_path / "missing.csv")
     assert "there is no column 'score'" in ask(write(tmp_path / "1.csv", "x,label\n1,0\n"))
     assert "got 'x' in row 2" in ask(write(tmp_path / "2.csv", "score,label\n1,0\nx,1\n"))
-    assert "the first in row 2" in ask(write(tmp_path / "3.csv", "score,label\n1,0\nnan,1\n"))
+    if name != "evaluate":  # which counts it among the undecided
+        assert "the first in row 2" in ask(write(tmp_path / "3.csv", "score,label\n1,0\nnan,1\n"))
     assert "has no rows" in ask(write(tmp_path / "4.csv", "score,label\n"))
 
 
@@ -187,7 +191,7 @@ def test_a_file_that_is_not_utf8_is_refused_where_it_cannot_be_kept(late: bool, 
     row = f"{path}: row {before + 1:,} is not UTF-8"
     assert asker("calibrate", tmp_path)(path).startswith(row)
     decide = ["decide", CERTIFICATE, path, "--score", "score"]
-    for words in ([], ["-o", tmp_path / "out.parquet"]):
+    for words in (["--format", "jsonl"], ["-o", tmp_path / "out.parquet"]):
         assert refused(tmp_path, *decide, *words).startswith(row)
     assert command(*decide, "-o", tmp_path / "out.csv").code == 0
     assert (tmp_path / "out.csv").read_bytes().endswith(b"2,\xe9,1,{1}\n")

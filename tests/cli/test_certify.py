@@ -1,7 +1,7 @@
 """`calibrate` certifies what the library does, says so by its exit code, and writes what is asked for."""
 
 import json
-import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, Hold, Raise, calibrate
+from pac_wrap.method.provenance import Provenance
 from pac_wrap.tables.calibrate import LabelledScores
 from support.shell import GOLDEN, command, invoke, parquet, refused, succeeded, write
 
@@ -68,6 +69,28 @@ def test_every_option_reaches_the_certificate(name: str, tmp_path: Path) -> None
     assert Certificate.load(saved) == expected
     assert (done.out, done.err) == (f"{expected}\n", "")
     assert done.code == (1 if expected.empty else 0)
+
+
+@pytest.mark.parametrize("options", [[], ["--report", "report.json"]])
+def test_the_file_remembers_where_the_scores_came_from(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1801396800")
+    table = write(tmp_path / "scores.csv", (GOLDEN / "scores.csv").read_text())
+    columns = ["--score", "score", "--label", "label"]
+    succeeded("calibrate", table.name, *columns, *options, "-o", "c.json")
+    found = Certificate.load("c.json").provenance
+    assert found == Provenance(
+        score="score",
+        tables=("scores.csv",),
+        date="2027-01-31T12:00:00Z",
+        engine="duckdb",
+        lowest=TABLE[:, 0].min(),
+        highest=TABLE[:, 0].max(),
+    )
+    assert succeeded("show", "c.json").splitlines()[-1].endswith(str(found))
+    assert str(found) in succeeded("show", "c.json", "--format", "markdown").replace("\\", "")
 
 
 @pytest.mark.parametrize("name", ONLY_IN_PYTHON)
@@ -244,6 +267,7 @@ def test_a_report_leaves_the_certificate_as_it_is_and_reads_the_scores_once(
         return call(self, task)
 
     monkeypatch.setattr(LabelledScores, "__call__", count)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     texts = []
     for more in ([], ["--report", tmp_path / "report.md"]):
         passes.clear()
@@ -254,21 +278,22 @@ def test_a_report_leaves_the_certificate_as_it_is_and_reads_the_scores_once(
     assert len(passes) == 1
 
 
-def test_without_matplotlib_the_certificate_is_written_and_a_sentence_says_what_the_report_needs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [name for name in sys.modules if re.match(r"pac_wrap\.report\.figures", name)]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    certificate, report = tmp_path / "certificate.json", tmp_path / "report.html"
-    done = invoke("calibrate", *LABELLED, "-o", certificate, "--report", report)
-    assert done.code == 2
-    assert done.out == f"{Certificate.load(certificate)}\n"
-    assert done.err == (
-        "pac-wrap: an HTML report needs matplotlib, which is not installed:"
-        ' pip install "pac-wrap-ad[plot]", or write a .md or .json report\n'
-    )
-    assert [path.name for path in tmp_path.iterdir()] == ["certificate.json"]
+def test_a_report_needs_no_matplotlib(tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    words = ["calibrate", *map(str, LABELLED), "--report", str(report), "--prevalence", "0.01-0.02"]
+    hidden = "import sys; sys.modules['matplotlib'] = None; from pac_wrap.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", hidden, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    page = report.read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
+    assert 'id="figure-scores"' in page
+    assert "if 1 % to 2 % are anomalous:" in page
+
+
+@pytest.mark.parametrize("text", ["2", "x", "0.03-0.01", ""])
+def test_a_prevalence_is_a_share_or_a_range(text: str, tmp_path: Path) -> None:
+    options = ["--report", tmp_path / "report.html", "--prevalence", text]
+    assert "--prevalence must be a share" in refused(tmp_path, "calibrate", *LABELLED, *options)
+    assert "is for --report" in refused(tmp_path, "calibrate", *LABELLED, "--prevalence", text)
 
 
 def test_the_demo_writes_a_report(tmp_path: Path) -> None:

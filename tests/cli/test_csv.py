@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from pac_wrap.streams.answers import Asked
 from pac_wrap.streams.decide import decide_lines
 from pac_wrap.tables.decide import copy_with
 from pac_wrap.tables.find import found_files
@@ -44,7 +45,7 @@ def test_no_row_vanishes_and_no_cell_changes(rows: list[list[str]], tmp_path: Pa
     assert [row[:3] for row in decided(path)[1:]] == rows
     packed = write(tmp_path / "b.csv.gz", gzip.compress(path.read_bytes()))
     assert [row[:3] for row in decided(packed)[1:]] == rows
-    lines = succeeded(*DECIDE, path, "--score", "score").splitlines()
+    lines = succeeded(*DECIDE, path, "--score", "score", "--format", "jsonl").splitlines()
     assert [json.loads(line)["id"] for line in lines] == [row[0] for row in rows]
     succeeded(*DECIDE, path, "--score", "score", "-o", tmp_path / "out.parquet")
     with duckdb.connect() as connection:
@@ -134,7 +135,9 @@ def test_a_delimiter_may_be_given_to_every_command(tmp_path: Path) -> None:
     succeeded("evaluate", saved, path, *given)
     succeeded("compare", path, *given)
     for words, stdin in (([path], None), (["-"], path.read_bytes())):
-        out = succeeded("decide", saved, *words, "--score", "score", "--delimiter", ":", stdin=stdin)
+        out = succeeded(
+            "decide", saved, *words, "--score", "score", "--delimiter", ":", "--format", "jsonl", stdin=stdin
+        )
         assert len(out.splitlines()) == 200
     assert "there is no column 'score'" in refused(tmp_path, "calibrate", path, *COLUMNS)
     assert "the delimiter must be" in refused(tmp_path, "calibrate", path, *COLUMNS, "--delimiter", "ab")
@@ -145,7 +148,10 @@ def test_columns_of_several_files_are_matched_and_kept(tmp_path: Path) -> None:
     two = write(tmp_path / "2.csv", 'score;note\n"-5";"a;b"\n')
     out = succeeded(*DECIDE, one, two, "--score", "score", "--format", "csv")
     assert out == "id,score,note,verdict,prediction_set\n01,5.5,,1,{1}\n,-5,a;b,0,{0}\n"
-    rows = [json.loads(line) for line in succeeded(*DECIDE, one, two, "--score", "score").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in succeeded(*DECIDE, one, two, "--score", "score", "--format", "jsonl").splitlines()
+    ]
     assert [(row["id"], row["score"], row["note"]) for row in rows] == [("01", 5.5, None), (None, -5, "a;b")]
 
 
@@ -163,7 +169,7 @@ def test_another_number_of_rows_is_never_written(tmp_path: Path) -> None:
         open_found(found, ["score"], whole=True, output=tmp_path / "out.csv") as table,
     ):
         target = tmp_path / "out.csv"
-        said = refusal(lambda: copy_with(table, "score", {"v": "1"}, target, "FORMAT csv", 9))
+        said = refusal(lambda: copy_with(table, "score", lambda _: "1 AS v", target, "FORMAT csv", 9))
     assert "has 9 rows, but 10 were read" in said
 
 
@@ -189,7 +195,7 @@ def test_a_stream_that_loses_a_row_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 
     usual: Any = vars(lines)["CsvLines"]
     monkeypatch.setattr(lines, "CsvLines", lambda *arguments: _Lossy(usual(*arguments)))
-    said = refusal(lambda: decide_lines(RULE, io.BytesIO(), b"s\n1\n2\n", io.BytesIO(), "s", "csv"))
+    said = refusal(lambda: decide_lines(RULE, io.BytesIO(), b"s\n1\n2\n", io.BytesIO(), Asked("s", True)))
     assert "has 3 rows, but 2 were read" in said
 
 

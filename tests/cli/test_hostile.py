@@ -74,7 +74,8 @@ def test_a_hostile_column_of_scores_is_a_column(name: str, suffix: str, workplac
         pq.write_table(pa.table([pa.array([0.25, 5.5]), pa.array([0, 1])], names=[name, "y"]), path)
     before = listing(workplace)
     decided = [
-        json.loads(line) for line in succeeded("decide", CERTIFICATE, path, "--score", name).splitlines()
+        json.loads(line)
+        for line in succeeded("decide", CERTIFICATE, path, "--score", name, "--format", "jsonl").splitlines()
     ]
     assert [list(row) for row in decided] == [[name, "y", "verdict", "prediction_set"]] * 2
     assert [(row[name], row["verdict"]) for row in decided] == [(0.25, 0), (5.5, 1)]
@@ -104,7 +105,7 @@ def test_a_hostile_column_that_is_not_there_is_named_in_one_sentence(name: str, 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_other_hostile_columns_are_kept(name: str, workplace: Path) -> None:
     pq.write_table(pa.table([pa.array(["x"]), pa.array([5.5])], names=[name, "s"]), "a.parquet")
-    (line,) = succeeded("decide", CERTIFICATE, "a.parquet", "--score", "s").splitlines()
+    (line,) = succeeded("decide", CERTIFICATE, "a.parquet", "--score", "s", "--format", "jsonl").splitlines()
     assert json.loads(line) == {name: "x", "s": 5.5, "verdict": 1, "prediction_set": "{1}"}
 
 
@@ -114,7 +115,7 @@ def test_a_hostile_file_is_a_file(name: str, workplace: Path) -> None:
     write(workplace / "a.csv", "score\n-9\n")  # what a pattern could match instead
     before = listing(workplace)
     for path in (name, workplace / name):
-        out = succeeded("decide", CERTIFICATE, path, "--score", "score")
+        out = succeeded("decide", CERTIFICATE, path, "--score", "score", "--format", "jsonl")
         assert [json.loads(line)["verdict"] for line in out.splitlines()] == [0, 1]
     assert listing(workplace) == before
 
@@ -144,7 +145,7 @@ def test_hostile_cells_are_kept_as_they_are(workplace: Path) -> None:
     ]
     with (workplace / "a.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["cell", "score"], *([cell, "1.5"] for cell in cells)])
-    out = succeeded("decide", CERTIFICATE, "a.csv", "--score", "score")
+    out = succeeded("decide", CERTIFICATE, "a.csv", "--score", "score", "--format", "jsonl")
     assert [json.loads(line)["cell"] for line in out.splitlines()] == cells
 
 

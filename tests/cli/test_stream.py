@@ -16,7 +16,7 @@ import pytest
 
 from support.shell import CERTIFICATE, SCRIPT, command, one_sentence
 
-WORDS = [str(SCRIPT), "decide", str(CERTIFICATE), "-", "--score", "score"]
+WORDS = [str(SCRIPT), "decide", str(CERTIFICATE), "-", "--score", "score", "--format", "jsonl"]
 posix = pytest.mark.skipif(os.name != "posix", reason="pipes and signals of POSIX")
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
 
@@ -195,13 +195,23 @@ def test_ctrl_c_is_one_sentence_and_what_was_decided_stays() -> None:
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"")
-    assert one_sentence(err.decode()) == "interrupted; no file is left half written"
+    assert err.decode() == (
+        "pac-wrap: 1 row: 0 normal, 1 alarm, 0 undecided\n"
+        "pac-wrap: interrupted; no file is left half written\n"
+    )
 
 
 def test_a_bad_row_in_the_middle_ends_it_after_all_rows_before() -> None:
     rows = "".join(f"{i},1\n" for i in range(100_000))
     done = command(
-        "decide", CERTIFICATE, "-", "--score", "score", stdin=f"id,score\n{rows}x,y\n{rows}".encode()
+        "decide",
+        CERTIFICATE,
+        "-",
+        "--score",
+        "score",
+        "--format",
+        "jsonl",
+        stdin=f"id,score\n{rows}x,y\n{rows}".encode(),
     )
     assert done.code == 2
     assert one_sentence(done.err) == (

@@ -67,7 +67,7 @@ def test_what_cannot_be_streamed_is_still_read_whole(name: str, tmp_path: Path) 
         write(tmp_path / name, "\n".join(json.dumps(row, indent=1) for row in rows))
     content = (tmp_path / name).read_bytes()
     with nothing_left(tmp_path):
-        out = succeeded("decide", CERTIFICATE, "-", "--score", "score", stdin=content)
+        out = succeeded("decide", CERTIFICATE, "-", "--score", "score", "--format", "jsonl", stdin=content)
     found = [json.loads(line) for line in out.splitlines()]
     assert [(row["verdict"], row["prediction_set"]) for row in found] == answers(RULE, SCORES)
 

@@ -139,7 +139,9 @@ def test_standard_input_to_standard_output(source: str, form: str, tmp_path: Pat
 
 
 def test_a_real_pipe_works(tmp_path: Path) -> None:
-    done = command("decide", CERTIFICATE, "-", "--score", "score", stdin=b"score\n0.1\n1\n5\n")
+    done = command(
+        "decide", CERTIFICATE, "-", "--score", "score", "--format", "jsonl", stdin=b"score\n0.1\n1\n5\n"
+    )
     assert (done.code, done.err) == (0, "")
     assert [json.loads(line)["verdict"] for line in done.out.splitlines()] == [0, -1, 1]
 
@@ -147,7 +149,9 @@ def test_a_real_pipe_works(tmp_path: Path) -> None:
 def test_several_files_and_patterns_are_decided_in_the_order_given(tmp_path: Path) -> None:
     write(tmp_path / "b.csv", "score\n1\n2\n")
     write(tmp_path / "a.csv.gz", gzip.compress(b"score\n3.5\n"))
-    out = succeeded("decide", CERTIFICATE, tmp_path / "b.csv", tmp_path / "a*", "--score", "score")
+    out = succeeded(
+        "decide", CERTIFICATE, tmp_path / "b.csv", tmp_path / "a*", "--score", "score", "--format", "jsonl"
+    )
     assert [json.loads(line)["score"] for line in out.splitlines()] == [1.0, 2.0, 3.5]
 
 

@@ -170,7 +170,7 @@ def test_the_sql_rule_runs_as_printed_and_agrees_with_decide() -> None:
     rule = succeeded("sql", CERTIFICATE, "--score", "score")
     with duckdb.connect() as connection:
         found = connection.execute(f"SELECT {rule} FROM read_csv('{GOLDEN / 'new.csv'}')").fetchall()
-    decided = succeeded("decide", CERTIFICATE, GOLDEN / "new.csv", "--score", "score")
+    decided = succeeded("decide", CERTIFICATE, GOLDEN / "new.csv", "--score", "score", "--format", "jsonl")
     assert [verdict for (verdict,) in found] == [json.loads(line)["verdict"] for line in decided.splitlines()]
 
 

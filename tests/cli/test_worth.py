@@ -62,6 +62,7 @@ def test_a_table_without_labels_is_counted_in_every_format(saved: Path, ending: 
         "alarms": int((verdicts == 1).sum()),
         "clears": int((verdicts == 0).sum()),
         "points": 5000,
+        "missing": 0,
     }
     assert found["unlabelled"]["low"] == one.precision_from_unlabelled(NEW, delta=0.01).low > 0.5
     assert found["prevalence"]["low"] == one.prevalence_of(NEW, delta=0.01).low
@@ -80,8 +81,8 @@ def test_alarms_that_may_all_be_false_are_said_to_be(saved: Path) -> None:
     ("words", "sentence"),
     [
         ([], "say what is known"),
-        (["--prevalence", "x"], "a range such as 0.01:0.03, got 'x'"),
-        (["--prevalence", "0.2:0.1"], "the smaller first"),
+        (["--prevalence", "x"], "a range such as 0.01-0.03; got 'x'"),
+        (["--prevalence", "0.2:0.1"], "a range such as"),
         (["--prevalence", "0"], "between 0 and 1"),
         (["--prevalence", "0.1", "--delta", "2"], "delta"),
         (["--unlabelled", "new.csv"], "give --score"),

@@ -8,6 +8,8 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import LocalOutlierFactor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from pac_wrap import Algorithm1, DetectorError, InputError, LabelWarning, PACWrap, UpsideDownWarning
 
@@ -59,6 +61,7 @@ class Untouchable(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # untyped
         ("train_on", None, "train_on must be one of"),
         ("calibration_size", 0, "calibration_size must lie strictly"),
         ("calibration_size", 100, "calibration_size must lie strictly"),
+        ("calibration_size", "half", "calibration_size must be \"auto\" or a share such as 0.5, got 'half'"),
         ("polarity", "down", "polarity must be one of"),
         ("score_tolerance", -1e-9, "score_tolerance must be a number, 0 or more, got -1e-09; 1e-05 is"),
         ("score_tolerance", np.nan, "score_tolerance must be a number"),
@@ -178,7 +181,7 @@ def test_upside_down_scores_are_warned_of_and_can_be_flipped() -> None:
 def test_another_number_of_features_is_refused(width: int) -> None:
     wrap = PACWrap(forest(), random_state=0).fit(X, Y)
     other = RNG.normal(size=(600, width))
-    message = f"X has {width} features, but PACWrap is expecting 3 features"
+    message = f"X has {width} features, but IsolationForest is expecting 3 features"
     for method in ("predict", "predict_set", "decision_function", "score_samples"):
         with pytest.raises(InputError, match=message):
             getattr(wrap, method)(other)
@@ -198,12 +201,13 @@ def test_fitting_again_accepts_other_features() -> None:
     ("detector", "reason"),
     [
         (LocalOutlierFactor(), "novelty=True"),
+        (make_pipeline(StandardScaler(), LocalOutlierFactor()), "fit LocalOutlierFactor with novelty=True"),
         (LinearRegression(), "LinearRegression gives no scores"),
         (IsolationForest, "not an object"),
         (None, "gives no scores"),
         ("calculated", "gives no scores"),
     ],
-    ids=["LOF", "regressor", "class", "None", "text"],
+    ids=["LOF", "LOF in a pipeline", "regressor", "class", "None", "text"],
 )
 def test_detectors_without_scores_are_refused(detector: Any, reason: str) -> None:
     with pytest.raises(DetectorError, match=reason):

@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from pyod.models.knn import KNN
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_outlier_detector
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import IsolationForest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
@@ -19,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 from sklearn.utils import get_tags
 
-from pac_wrap import Algorithm1, Hold, InputError, PACWrap
+from pac_wrap import Algorithm1, Hold, InputError, OverlapWarning, PACWrap
 
 RNG = np.random.default_rng(0)
 X = np.r_[RNG.normal(0, 1, (400, 3)), RNG.normal(4, 1, (200, 3))]
@@ -58,7 +60,9 @@ def test_it_is_tuned() -> None:
         PACWrap(forest(), random_state=0),
         {"max_fpr": [0.05, 0.3], "max_fnr": [0.05, 0.2], "detector__n_estimators": [5, 10]},
         cv=FOLDS,
-    ).fit(X, Y)
+    )
+    with pytest.warns(OverlapWarning, match="GridSearchCV around PACWrap"):
+        search.fit(X, Y)
     assert len(search.cv_results_["params"]) == 8
     best = search.best_estimator_
     assert best.certificate_.guarantee.max_fpr == search.best_params_["max_fpr"]
@@ -70,7 +74,9 @@ def test_what_is_done_where_classes_overlap_is_tuned() -> None:
     ways = ["abstain", "hold_fnr", Hold("fpr"), Algorithm1(step=0.2)]
     wrap = PACWrap(forest(), random_state=0, max_fpr=0.1, max_fnr=0.1)
     grid = {"overlap": ways, "confidence": [0.8, 0.9], "detector__n_estimators": [5]}
-    search = GridSearchCV(wrap, grid, cv=FOLDS).fit(X, Y)
+    search = GridSearchCV(wrap, grid, cv=FOLDS)
+    with pytest.warns(OverlapWarning, match="GridSearchCV around PACWrap"):
+        search.fit(X, Y)
     assert search.cv_results_["param_overlap"].tolist() == [way for _ in range(2) for way in ways]
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     best = search.best_estimator_
@@ -171,6 +177,36 @@ def test_other_names_or_another_order_are_refused(kind: str, method: str, column
     arguments = (frame(kind, columns), Y)[: 2 if method == "calibrate" else 1]
     with pytest.raises(InputError, match="feature names should match"):
         getattr(wrap, method)(*arguments)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_columns_in_another_order_or_more_of_them_pass_if_the_detector_takes_them_by_name(kind: str) -> None:
+    by_name = ColumnTransformer([("scaled", StandardScaler(), ["depth", "width"])])
+    detector = make_pipeline(by_name, forest())
+    wrap = PACWrap(detector, random_state=0).fit(frame(kind, NAMES), Y)
+    expected = wrap.decision_function(frame(kind, NAMES))
+    rows = np.c_[X[:, ::-1], X[:, 0] ** 2]
+    other = frame(kind, ["depth", "height", "width", "extra"], rows)
+    np.testing.assert_array_equal(wrap.decision_function(other), expected)
+    np.testing.assert_array_equal(wrap.predict(other), wrap.predict(frame(kind, NAMES)))
+    with pytest.warns(OverlapWarning, match="200 calibration rows are also in the training data"):
+        wrap.calibrate(other, Y)
+    with pytest.raises(InputError, match=r"cannot score these rows: .*width"):
+        wrap.predict(frame(kind, ["depth", "height", "breadth"]))
+    trained = detector.fit(frame(kind, NAMES), Y)
+    np.testing.assert_allclose(
+        PACWrap(trained).calibrate(other, Y).decision_function(frame(kind, NAMES)),
+        PACWrap(trained).calibrate(frame(kind, NAMES), Y).decision_function(other),
+    )
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_columns_in_another_order_are_refused_for_a_detector_that_does_not_look(kind: str) -> None:
+    wrap = PACWrap(KNN(), random_state=0).fit(frame(kind, NAMES), Y)
+    with pytest.raises(InputError, match="feature names should match"):
+        wrap.predict(frame(kind, NAMES[::-1]))
+    with pytest.raises(InputError, match="X has 2 features"):
+        PACWrap(KNN(), random_state=0).fit(X, Y).predict(X[:, :2])
 
 
 def test_labels_come_in_a_series_with_any_index() -> None:

@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pac_wrap import InputError, OverlapWarning, PACWrap
-from pac_wrap.detectors.estimator import TrainOn
 from pac_wrap.detectors.rows import row_digests
+from pac_wrap.detectors.training import TrainOn
 
 RNG = np.random.default_rng(0)
 X = np.r_[RNG.normal(0, 1, (400, 3)), RNG.normal(3, 1, (100, 3))]
@@ -50,6 +50,10 @@ class Classifying(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # unty
         return np.asarray(X).sum(axis=1)
 
 
+def row_sums(rows: Any) -> Any:
+    return np.asarray(rows).sum(axis=1)
+
+
 def labels_of(rows: Any) -> list[int]:
     """Return the labels of rows taken from X, in order."""
     known = dict(zip(row_digests(X).tolist(), Y.tolist(), strict=True))
@@ -73,7 +77,7 @@ def labels_of(rows: Any) -> list[int]:
 def test_each_way_of_training_shows_the_detector_its_rows_and_no_more(
     detector: Any, train_on: TrainOn, trained: tuple[int, int], sees_labels: bool
 ) -> None:
-    wrap = PACWrap(detector, train_on=train_on, random_state=0).fit(X, Y)
+    wrap = PACWrap(detector, train_on=train_on, calibration_size=0.5, random_state=0).fit(X, Y)
     labels = labels_of(wrap.detector_.X_)
     assert (labels.count(0), labels.count(1)) == trained
     if sees_labels:
@@ -225,3 +229,39 @@ def test_too_few_rows_to_train_and_calibrate_are_refused(
 ) -> None:
     with pytest.raises(InputError, match=missing):
         PACWrap(detector, random_state=0).fit(X[rows], Y[rows])
+
+
+@pytest.mark.parametrize(
+    ("detector", "name", "trained"),
+    [
+        (IsolationForest(n_estimators=5), "IsolationForest", (200, 0)),
+        (LogisticRegression(), "LogisticRegression", (200, 41)),
+        (make_pipeline(StandardScaler(), LogisticRegression()), "Pipeline of LogisticRegression", (200, 41)),
+        (FrozenEstimator(LogisticRegression().fit(X, Y)), "FrozenEstimator of LogisticRegression", None),
+        (row_sums, "row_sums", None),
+    ],
+    ids=["forest", "classifier", "pipeline", "frozen", "function"],
+)
+def test_the_certificate_says_what_was_trained_on_how_many_rows(
+    detector: Any, name: str, trained: tuple[int, int] | None
+) -> None:
+    wrap = PACWrap(detector, random_state=0).fit(X, Y)
+    found, scores = wrap.certificate_.provenance, wrap.decision_function(X)
+    assert found is not None
+    assert (found.detector, found.trained) == (name, trained)
+    assert found.lowest is not None
+    assert found.lowest >= scores.min()
+    if trained is None:
+        assert (found.lowest, found.highest) == (scores.min(), scores.max())
+        return
+    assert f"trained on {trained[0]} normal and {trained[1]} anomalous rows" in str(wrap.certificate_)
+    assert f"anomalous  {100 - trained[1]} scores" in str(wrap.certificate_)
+    again = wrap.calibrate(NEW + 9, np.ones(50)).certificate_.provenance
+    assert again is not None
+    assert again.trained == trained
+
+
+def test_scores_computed_before_have_no_detector() -> None:
+    found = PACWrap("precomputed").fit(X[:, 0], Y).certificate_.provenance
+    assert found is not None
+    assert (found.detector, found.trained) == (None, None)

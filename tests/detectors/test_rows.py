@@ -1,4 +1,4 @@
-"""Rows are taken, split and compared alike, whatever container holds them."""
+"""Rows are taken and compared alike, whatever container holds them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,13 +7,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pac_wrap import InputError
-from pac_wrap.detectors.rows import row_digests, split_rows, take_rows
+from pac_wrap.detectors.rows import row_digests, take_rows
 
 NUMBERS = np.array([[1.0, 0.0, 3.0], [0.0, -2.5, 0.0], [1.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
 WORDS = [["red", "low"], ["blue", "high"], ["red", "low"], ["low", "red"]]
@@ -187,53 +184,3 @@ def test_whole_numbers_and_texts_are_not_rounded() -> None:
 def test_the_order_of_columns_matters() -> None:
     rows = np.random.default_rng(0).normal(size=(1000, 2))
     assert not np.any(row_digests(rows) == row_digests(rows[:, ::-1]))
-
-
-@given(
-    anomalous=st.lists(st.booleans(), max_size=60),
-    share=st.floats(0.01, 0.99),
-    keep=st.booleans(),
-    seed=st.integers(0, 100),
-)
-def test_a_split_covers_all_rows_once_and_keeps_the_share_of_each_class(
-    anomalous: list[bool], share: float, keep: bool, seed: int
-) -> None:
-    mask = np.array(anomalous, dtype=bool)
-    try:
-        train, held_out = split_rows(mask, share, np.random.RandomState(seed), keep_anomalies=keep)
-    except InputError:
-        of_normal, of_anomalous = round(share * np.sum(~mask)), round(share * np.sum(mask))
-        assert of_normal + (np.sum(mask) if keep else of_anomalous) in (0, mask.size)
-        return
-    assert 0 < train.size < mask.size
-    assert sorted([*train, *held_out]) == list(range(mask.size))
-    assert np.all(np.diff(train) > 0)
-    assert np.all(np.diff(held_out) > 0)
-    normals, anomalies = np.count_nonzero(~mask), np.count_nonzero(mask)
-    assert abs(np.count_nonzero(~mask[held_out]) - share * normals) <= 0.5 + 1e-9
-    if keep:
-        assert np.count_nonzero(mask[held_out]) == anomalies
-    else:
-        assert abs(np.count_nonzero(mask[held_out]) - share * anomalies) <= 0.5 + 1e-9
-
-
-def test_the_seed_alone_decides_which_rows_are_held_out() -> None:
-    mask = np.arange(100) >= 80
-
-    def held_out(seed: int) -> list[int]:
-        _, rows = split_rows(mask, 0.5, np.random.RandomState(seed), keep_anomalies=False)
-        return [int(row) for row in rows]
-
-    assert held_out(0) == held_out(0)
-    assert held_out(0) != held_out(1)
-
-
-def test_every_row_is_held_out_equally_often() -> None:
-    # 2,000 splits of 20 rows: an honest count strays beyond 0.5 +- 0.062 with probability 20 * 3e-8 < 1e-6,
-    # while a row that is held out 3 in 5 times is caught with probability 0.9997
-    mask = np.arange(20) >= 10
-    random = np.random.RandomState(0)
-    counts = np.zeros(20)
-    for _ in range(2000):
-        counts[split_rows(mask, 0.5, random, keep_anomalies=False)[1]] += 1
-    assert np.abs(counts / 2000 - 0.5).max() < 0.062

@@ -14,17 +14,14 @@ from pyod.models.lof import LOF
 from pyod.models.mcd import MCD
 from pyod.models.ocsvm import OCSVM
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.covariance import EllipticEnvelope
 from sklearn.ensemble import IsolationForest
-from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity, KNeighborsClassifier, LocalOutlierFactor
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
 from pac_wrap import OverlapWarning, PACWrap
@@ -129,75 +126,3 @@ def test_a_row_counts_once_however_it_is_known() -> None:
     for trained in (rows, rows[::-1], rows.astype(object)):
         assert TrainingRows.of(trained).count_in(rows) == 4
     assert TrainingRows.of(rows[:2]).count_in(rows) == 2
-
-
-AROUND = (
-    r"^the pipeline around PACWrap has fitted {} on the calibration rows too, .*; put the steps inside: {}$"
-)
-
-
-class Learning(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped base
-    """A step that says nothing about itself."""
-
-    def fit(self, X: Any, y: Any = None) -> "Learning":
-        return self
-
-    def transform(self, X: Any) -> Any:
-        return X
-
-
-@pytest.mark.parametrize(
-    ("steps", "named"),
-    [
-        ([StandardScaler()], "StandardScaler"),
-        ([SelectKBest(k=2)], "SelectKBest"),
-        ([FunctionTransformer(), StandardScaler(), SelectKBest(k=2)], "StandardScaler and SelectKBest"),
-        ([Learning()], "Learning"),
-        ([make_pipeline(StandardScaler(), SelectKBest(k=2))], "Pipeline"),
-    ],
-    ids=["scaler", "selector", "both", "unknown", "nested"],
-)
-@pytest.mark.parametrize("detector", [forest(), LogisticRegression(), lambda X: X[:, 0]])
-def test_a_pipeline_that_learns_from_the_calibration_rows_is_warned_of(
-    steps: list[Any], named: str, detector: Any
-) -> None:
-    inside = named.replace(" and ", "(), ") + "(), detector"
-    message = AROUND.format(named, rf"PACWrap\(make_pipeline\({inside}\)\)".replace("()", r"\(\)"))
-    with pytest.warns(OverlapWarning, match=message):
-        make_pipeline(*steps, PACWrap(detector, random_state=0)).fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    "pipeline",
-    [
-        make_pipeline(PACWrap(forest())),
-        make_pipeline(FunctionTransformer(), Normalizer(), PACWrap(forest())),
-        Pipeline([("none", None), ("all", "passthrough"), ("wrap", PACWrap(forest()))]),
-        make_pipeline(FrozenEstimator(StandardScaler().fit(NEW)), PACWrap(forest())),
-        PACWrap(make_pipeline(StandardScaler(), SelectKBest(k=2), LogisticRegression())),
-    ],
-    ids=["alone", "stateless", "nothing", "frozen", "inside"],
-)
-def test_steps_that_learn_nothing_from_them_are_not_warned_of(pipeline: Any) -> None:
-    assert pipeline.fit(X, Y).predict(NEW).shape == (400,)
-
-
-def test_pipelines_around_pipelines_and_searches_are_seen() -> None:
-    inner = make_pipeline(SelectKBest(k=2), PACWrap(forest()))
-    with pytest.warns(OverlapWarning, match="has fitted StandardScaler and SelectKBest on"):
-        make_pipeline(StandardScaler(), inner).fit(X, Y)
-    tuned = GridSearchCV(PACWrap(forest()), {"max_fpr": [0.1, 0.2]}, cv=2)
-    with pytest.warns(OverlapWarning, match="has fitted StandardScaler on"):
-        make_pipeline(StandardScaler(), tuned).fit(X, Y)
-
-
-def test_calibrating_outside_a_pipeline_is_not_warned_of_although_one_was_imported() -> None:
-    class Steps:
-        """Not a pipeline, though it has steps and is fitted."""
-
-        steps = 3
-
-        def fit(self) -> Any:
-            return PACWrap(forest(), random_state=0).fit(X, Y)
-
-    assert Steps().fit().certificate_.normal.n == 150

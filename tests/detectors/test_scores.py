@@ -162,7 +162,7 @@ class Silent(BaseEstimator):  # type: ignore[misc]  # untyped base
         (IsolationForest, r"the class IsolationForest, not an object; write IsolationForest\(...\)"),
         (object(), "object gives no scores"),
         (None, "NoneType gives no scores"),
-        ("calculated", "str gives no scores"),
+        ("calculated", "'calculated' gives no scores"),
         (LogisticRegression().fit(X, np.arange(240) % 3), r"the classes \[.*0.*1.*2.*\], but two are needed"),
         (LogisticRegression().fit(X, Y + 5), "one of them the anomaly label 1"),
     ],

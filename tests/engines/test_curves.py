@@ -36,7 +36,7 @@ def test_files_give_the_curve_of_memory(tmp_path: Path, frame: Any, ending: str)
         part, path = frame.iloc[start:end], tmp_path / f"part{number}.{ending}"
         part.to_parquet(path) if ending == "parquet" else part.to_csv(path, index=False)
     found = of_files(str(tmp_path / f"*.{ending}"), 0.05, 0.1, score="s", label="y")
-    assert found.to_json() == EXPECTED
+    assert found.bare.to_json() == EXPECTED
 
 
 def test_dask_gives_the_curve_of_memory(frame: Any) -> None:
@@ -64,4 +64,4 @@ def test_spark_gives_the_curve_of_memory(session: Any, frame: Any, tmp_path: Pat
     df = session.read.parquet(str(path)).repartition(3)
     assert engine.certify_curve(df, 0.05, 0.1, score="s", label="y").to_json() == EXPECTED
     found = calibrate_files([path], "read_parquet", CurveRequest(0.05, 0.1), score="s", label="y")
-    assert found.to_json() == EXPECTED
+    assert found.bare.to_json() == EXPECTED

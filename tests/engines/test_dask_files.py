@@ -60,7 +60,7 @@ def by_dask(files: list[str], label: str = "y", anomaly_label: str | None = None
     found = [*map(Path, files)]
     return calibrate_files(
         found, reader, request, score="s", label=label, master=options.get("master")
-    ).to_json()
+    ).bare.to_json()
 
 
 @pytest.mark.parametrize("suffix", READERS)

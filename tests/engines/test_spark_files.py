@@ -50,7 +50,7 @@ def csv(file: Path, rows: slice = slice(None), names: Any = "01", sep: str = ","
 
 def certificate(files: list[Path], reader: Reader = "read_csv", anomaly_label: Any = 1) -> str:
     request = Request(anomaly_label=anomaly_label)
-    return calibrate_files(files, reader, request, label="the label").to_json()
+    return calibrate_files(files, reader, request, label="the label").bare.to_json()
 
 
 def test_csv_files_of_any_name_and_dialect(session: Any, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ warnings.simplefilter("error")
 from pac_wrap import Request
 from pac_wrap.engines.spark_files import calibrate_files
 found = calibrate_files([Path(sys.argv[1])], "read_csv", Request(), label="the label", master="local[2]")
-print(found.to_json(), end="")
+print(found.bare.to_json(), end="")
 from pyspark.sql import SparkSession
 assert SparkSession.getActiveSession() is None
 """

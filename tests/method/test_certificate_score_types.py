@@ -230,7 +230,7 @@ def test_a_narrow_file_far_from_the_thresholds_is_decided(tmp_path: Path) -> Non
     saved = tmp_path / "c.json"
     calibrate_labelled([float(text) for text in SHORT], LABELS).save(saved)
     np.save(tmp_path / "s.npy", np.array([0.25, 0.31], dtype=np.float32))
-    out = succeeded("decide", saved, tmp_path / "s.npy", *SCORE)
+    out = succeeded("decide", saved, tmp_path / "s.npy", *SCORE, "--format", "jsonl")
     assert [row["verdict"] for row in strict(out)] == [0, 1]
 
 
@@ -276,7 +276,7 @@ def test_infinities_in_json_are_read_and_written_as_texts(first: str, folder: Pa
     file.write_bytes(content)
     saved = folder / "wide.parquet.json"
     verdicts = Certificate.load(saved).verdicts([np.inf, -np.inf, 0.5]).tolist()
-    streamed = strict(succeeded("decide", saved, "-", *SCORE, stdin=content))
+    streamed = strict(succeeded("decide", saved, "-", *SCORE, "--format", "jsonl", stdin=content))
     assert streamed[1] == {
         "score": "-Infinity",
         "note": ["NaN", 1],
@@ -284,7 +284,10 @@ def test_infinities_in_json_are_read_and_written_as_texts(first: str, folder: Pa
         "prediction_set": "{0}",
     }
     assert streamed[0]["note"] == 'Infinity, NaN "-Infinity'
-    read = [json.loads(line) for line in succeeded("decide", saved, file, *SCORE).splitlines()]
+    read = [
+        json.loads(line)
+        for line in succeeded("decide", saved, file, *SCORE, "--format", "jsonl").splitlines()
+    ]
     for found in (streamed, read):
         assert [float(row["score"]) for row in found] == [np.inf, -np.inf, 0.5]
         assert [isinstance(row["score"], str) for row in found] == [True, True, False]
@@ -295,6 +298,6 @@ def test_infinities_of_a_csv_are_texts_in_json(folder: Path, tmp_path: Path) -> 
     content = b"score\ninf\n-INF\nInfinity\n0.5\n"
     (tmp_path / "t.csv").write_bytes(content)
     saved = folder / "wide.parquet.json"
-    streamed = strict(succeeded("decide", saved, "-", *SCORE, stdin=content))
+    streamed = strict(succeeded("decide", saved, "-", *SCORE, "--format", "jsonl", stdin=content))
     assert [row["score"] for row in streamed] == ["Infinity", "-Infinity", "Infinity", 0.5]
-    assert strict(succeeded("decide", saved, tmp_path / "t.csv", *SCORE)) == streamed
+    assert strict(succeeded("decide", saved, tmp_path / "t.csv", *SCORE, "--format", "jsonl")) == streamed

@@ -79,7 +79,7 @@ def test_an_asked_ceiling_that_is_lost_makes_a_certificate_empty() -> None:
 def test_a_resealed_promise_that_does_not_follow_is_refused(old: str, new: str) -> None:
     import json
 
-    from pac_wrap.base.codec import _checksum
+    from pac_wrap.base.codec import checksum
 
     rng = np.random.default_rng(1)
     text = calibrate(rng.normal(0, 1, 2000), rng.normal(2, 1, 2000), overlap="algorithm1").to_json()
@@ -87,7 +87,7 @@ def test_a_resealed_promise_that_does_not_follow_is_refused(old: str, new: str) 
     content = json.loads(text.replace(old, new))
     del content["checksum"]
     with pytest.raises(CertificateError, match="contradicts itself: "):
-        Certificate.from_json(json.dumps(content | {"checksum": _checksum(content)}))
+        Certificate.from_json(json.dumps(content | {"checksum": checksum(content)}))
 
 
 def test_metrics_print_a_line_each() -> None:

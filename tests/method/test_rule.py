@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import ScoreType
+from pac_wrap.errors import MissingScoreWarning
 from pac_wrap.method import rule as module
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Thresholds
@@ -113,14 +114,39 @@ def test_float32_beside_a_double_is_compared_as_a_double(rule: Rule, upwards: bo
 
 @pytest.mark.parametrize("size", [1, 100, module._FEW + 1, 300_000])
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
-def test_a_nan_is_refused_wherever_it_stands(size: int, kind: Any) -> None:
+def test_a_nan_is_abstained_on_and_said_or_refused_wherever_it_stands(size: int, kind: Any) -> None:
     rule = Rule(normal_below=0.3, anomaly_from=0.7)
     for place in {0, size // 2, size - 1}:
         scores = np.full(size, inf, dtype=kind)
         scores[::2] = -inf
-        scores[place] = nan
-        message = refusal(lambda: rule.verdicts(scores))  # noqa: B023  (called at once)
+        expected = np.where(scores > 0, 1, 0)
+        expected[place], scores[place] = -1, nan
+        said = f"1 of {size:,} scores are NaN, the first at position {place}: points without a score"
+        with pytest.warns(MissingScoreWarning, match=said) as warned:
+            np.testing.assert_array_equal(rule.verdicts(scores), expected)
+        assert [one.filename for one in warned] == [__file__]
+        message = refusal(lambda: rule.verdicts(scores, "stop"))  # noqa: B023  (called at once)
         assert f"got 1 of {size:,}, the first at position {place};" in message
+
+
+@given(rules, st.lists(st.floats(), max_size=10), st.sampled_from([float, np.float32]))
+def test_a_missing_score_changes_no_other_verdict(rule: Rule, values: list[float], kind: Any) -> None:
+    with np.errstate(over="ignore"):
+        scores = np.array(values, dtype=kind)
+    verdicts, missing = rule.decided(scores)
+    expected = [-1 if score != score else by_definition(rule, float(score)) for score in scores]
+    assert verdicts.tolist() == expected
+    assert missing.tolist() == np.flatnonzero(np.isnan(scores)).tolist()
+
+
+def test_a_missing_score_is_among_those_abstained_on() -> None:
+    with pytest.warns(MissingScoreWarning):
+        assert Rule(0.5, 0.5).ambiguity([0.1, nan, 0.9, 0.9]) == 0.25
+
+
+def test_what_happens_to_missing_scores_must_be_known() -> None:
+    message = "on_missing must be one of 'abstain', 'stop'; got 'drop'"
+    assert refusal(lambda: Rule(0.3, 0.7).verdicts([0.1], "drop")) == message  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def tampered(change: Callable[[dict[str, Any]], object]) -> str:
         ({"gap": -1}, "gap must be a whole number, 0 or more, got -1"),
         ({"gap": None}, "gap must be a whole number, 0 or more, got None"),
         ({"reduce": "min"}, "reduce must be one of 'max', 'mean', 'last'; got 'min'"),
-        ({"split": "time"}, "split must be one of 'blocks', 'random', 'none'; got 'time'"),
+        ({"split": "time"}, "split must be one of 'blocks', 'random', 'series', 'none'; got 'time'"),
         ({"block": None}, "block must be at least 1 for a split in blocks, and None for others, got None"),
         (
             {"split": "random"},

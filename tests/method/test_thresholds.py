@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import as_scores
+from pac_wrap.errors import MissingScoreWarning
 from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import (
@@ -297,7 +298,21 @@ def test_every_regime_explains_itself() -> None:
     assert "too few labels" in Regime.VACUOUS.explanation
 
 
-@pytest.mark.parametrize("values", [[0.5, float("nan")], [[0.5]], ["0.5"]])
+def test_a_missing_score_leaves_both_labels_possible() -> None:
+    for thresholds in (
+        Thresholds(0.7, 0.3),
+        Thresholds(0.3, 0.7),
+        Thresholds(None, 0.3),
+        Thresholds(0.7, None),
+    ):
+        with pytest.warns(MissingScoreWarning, match="1 of 2 scores are NaN, the first at position 1"):
+            sets = thresholds.prediction_sets([0.9, float("nan")])
+        assert sets[1].tolist() == [True, True]
+        assert sets[0].tolist() == thresholds.prediction_sets([0.9])[0].tolist()
+        assert "got 1 of 1" in refusal(lambda: thresholds.prediction_sets([float("nan")], "stop"))  # noqa: B023  (called at once)
+
+
+@pytest.mark.parametrize("values", [[[0.5]], ["0.5"]])
 def test_scores_to_judge_are_checked_like_any_other(values: Any) -> None:
     thresholds = Thresholds(0.7, 0.3)
     for judge in (thresholds.rule.verdicts, thresholds.prediction_sets, thresholds.y_fp, thresholds.y_fn):

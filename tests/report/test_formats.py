@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +21,7 @@ import numpy as np
 import pytest
 
 from pac_wrap.base.foreign import visible
-from pac_wrap.errors import InputError, MissingExtraError, OutputError
+from pac_wrap.errors import InputError, OutputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.report.content import content_of, to_json
 from pac_wrap.report.figures import style
@@ -31,7 +32,8 @@ from support.strategies import calibrate_quietly
 
 ROOT = Path(__file__).parents[2]
 CSS = files("pac_wrap.report").joinpath("templates", "page.css").read_text(encoding="utf-8")
-ORDER = ["promise", "verdicts", "figures", "reached", "assumptions", "next", "certificate", "versions"]
+ORDER = ["next", "held-out", "practice", "thresholds", "verdicts", "assumptions"]
+FOLDED = ["reached", "labels", "certificate", "versions"]
 
 
 class Page(HTMLParser):
@@ -62,27 +64,28 @@ def test_html_shows_foreign_text_and_never_runs_it(hostile: Page) -> None:
     shown = "".join(hostile.shown)
     for name in (HOSTILE, *map(visible, FOREIGN.tables), FOREIGN.label):
         assert name in shown
-    assert {tag for tag, _ in hostile.elements}.isdisjoint(
-        {"script", "img", "iframe", "object", "link", "base"}
-    )
+    assert {tag for tag, _ in hostile.elements}.isdisjoint({"img", "iframe", "object", "link", "base"})
     assert not any(name.startswith("on") for _, attributes in hostile.elements for name in attributes)
     policy = next(
         a["content"] for a in hostile.all("meta") if a.get("http-equiv") == "Content-Security-Policy"
     )
     assert policy is not None
-    style = re.search(r"<style>(.*?)</style>", page("relaxed"), re.S)
-    assert style is not None
-    digest = b64encode(sha256(style.group(1).encode()).digest()).decode()
-    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    hashes = []
+    for element in ("style", "script"):
+        found = re.search(f"<{element}>(.*?)</{element}>", page("relaxed"), re.S)
+        assert found is not None
+        hashes.append(f"'sha256-{b64encode(sha256(found.group(1).encode()).digest()).decode()}'")
+    assert policy == (
+        f"default-src 'none'; style-src {hashes[0]}; script-src {hashes[1]};"
+        " base-uri 'none'; form-action 'none'"
+    )
+    assert [attributes.get("type") for attributes in hostile.all("script")] == ["application/json", None]
     assert not any("style" in attributes for _, attributes in hostile.elements)
 
 
 def test_html_refers_to_nothing_outside_itself(hostile: Page) -> None:
     text = page("relaxed")
-    assert set(re.findall(r"https?://[^\"' <>]*", text)) == {
-        "http://www.w3.org/1999/xlink",
-        "http://www.w3.org/2000/svg",
-    }
+    assert set(re.findall(r"https?://[^\"' <>]*", text)) == {"http://www.w3.org/2000/svg"}
     assert not re.findall(r"@import|@font-face|url\((?!#)", text)
     for _, attributes in hostile.elements:
         for name in ("src", "href", "xlink:href"):
@@ -97,33 +100,36 @@ def test_html_is_accessible(hostile: Page) -> None:
     assert levels.count(1) == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
     assert all(attributes.get("scope") in ("row", "col") for attributes in hostile.all("th"))
-    drawings = list(hostile.all("svg"))
-    assert len(drawings) == 6
+    drawings = [attributes for attributes in hostile.all("svg") if attributes.get("class") == "plot"]
+    assert len(drawings) == 2
     for attributes in drawings:
         assert attributes["role"] == "img"
         assert len(attributes["aria-label"] or "") > 60
+    outer = [attributes for attributes in hostile.all("svg") if "viewbox" not in attributes]
+    assert all("aria-hidden" in one or one.get("role") == "img" for one in outer)
+    labelled = {attributes["for"] for attributes in hostile.all("label") if "for" in attributes}
+    for attributes in hostile.all("input"):
+        radio = attributes["type"] == "radio"  # which stands within its label
+        assert radio or attributes["id"] in labelled or attributes["aria-label"]
     names = [attributes["id"] for _, attributes in hostile.elements if "id" in attributes]
     assert len(names) == len(set(names))
     assert len(list(hostile.all("table"))) == len(list(hostile.all("caption")))
 
 
-def test_figures_fit_the_report() -> None:
-    def figures(name: str) -> list[str | None]:
-        return [attributes["id"] for attributes in Page(page(name)).all("figure")]
+def test_no_picture_is_shown_twice_nor_where_there_is_nothing_to_show() -> None:
+    def figures(given: Report) -> list[str | None]:
+        return [attributes["id"] for attributes in Page(to_html(given)).all("figure")]
 
-    assert figures("vacuous") == ["figure-scores", "figure-log", "figure-rates", "figure-plan"]
-    assert figures("relaxed") == [
-        "figure-scores",
-        "figure-log",
-        "figure-boxes",
-        "figure-rates",
-        "figure-held-out",
-        "figure-plan",
-    ]
+    assert figures(report("relaxed")) == ["figure-scores", "figure-curve"]
+    few = Report(calibrate_quietly([], [0.5] * 2), np.empty(0), np.full(2, 0.5))
+    assert figures(few) == ["figure-scores"]
+    assert figures(Report(report("relaxed").certificate)) == []
+    assert "<script" not in to_html(Report(report("relaxed").certificate))
 
 
 def test_sections_come_in_the_same_order_everywhere(hostile: Page) -> None:
-    assert [attributes["id"] for attributes in hostile.all("h2")] == ORDER
+    assert [attributes["id"] for attributes in hostile.all("h2")] == ORDER + FOLDED
+    assert len(list(hostile.all("details"))) == len(FOLDED)
     titles = [line[3:] for line in to_markdown(report("relaxed")).splitlines() if line.startswith("## ")]
     assert titles == re.findall(r"<h2 [^>]*>(.*)</h2>", page("relaxed"))
 
@@ -143,28 +149,32 @@ def palettes() -> tuple[dict[str, str], dict[str, str]]:
 def test_colours_keep_their_contrast(scheme: int) -> None:
     colours = palettes()[scheme]
     pairs = [(text, "page") for text in ("text", "muted", "accent")]
-    pairs += [("text", "panel"), ("warning", "warning-page")]
-    assert {name for pair in pairs for name in pair} | {"line", "faint", "normal", "anomalous"} == set(
-        colours
-    )
+    pairs += [("text", "panel"), ("muted", "panel"), ("accent", "panel"), ("warning", "warning-page")]
+    pairs += [(f"{name}-text", name) for name in ("good", "part", "bad")]
+    drawn = {"line", "faint", "normal", "anomalous"}
+    assert {name for pair in pairs for name in pair} | drawn == set(colours)
     for text, ground in pairs:
         high, low = sorted((luminance(colours[text]), luminance(colours[ground])), reverse=True)
         assert (high + 0.05) / (low + 0.05) >= 4.5, (text, ground)
 
 
-def test_figures_take_their_colours_from_the_page() -> None:
-    rules = re.findall(r'^\[(fill|stroke)="(#\w{6})"\] { \1: var\(--(\w+)\); }$', CSS, re.M)
-    for name in FIGURE_COLOURS:
-        light, dark = (getattr(style(dark), name).lower() for dark in (False, True))
-        assert [palette[name] for palette in palettes()] == [light, dark]
-        assert [kind for kind, colour, to in rules if (colour, to) == (light, name)] == ["fill", "stroke"]
-    drawn = set(re.findall(r'(?:fill|stroke)="(#\w+)"', page("relaxed") + page("overlapping")))
-    assert drawn == {colour for _, colour, _ in rules}
+def test_pictures_take_their_colours_from_the_page() -> None:
+    for name in FIGURE_COLOURS:  # those of the figures that matplotlib draws
+        assert [palette[name] for palette in palettes()] == [
+            getattr(style(dark), name).lower() for dark in (False, True)
+        ]
+    assert not re.findall(r'(?:fill|stroke)="#', page("relaxed"))
 
 
 def test_a_report_is_small_however_many_scores_there_are() -> None:
     big = make(apart=2.0, n=1_000_000, held_out=2.0, source=FOREIGN, overlap="hold_fpr")
-    assert len(to_html(big).encode()) < 1_000_000
+    times: list[float] = []
+    while not times or (min(times) > 1.5 and len(times) < 5):  # some runs may be disturbed by others
+        started = time.perf_counter()
+        text = to_html(big)
+        times.append(time.perf_counter() - started)
+    assert min(times) <= 1.5, times
+    assert len(text.encode()) < 1_000_000
 
 
 def test_the_same_report_gives_the_same_bytes() -> None:
@@ -199,7 +209,7 @@ def test_markdown_tables_hold_whatever_the_names_are() -> None:
 
 
 def test_markdown_leaves_out_what_it_cannot_show() -> None:
-    assert "## What the scores show" not in to_markdown(report("vacuous"))
+    assert "## Measured on held-out points" not in to_markdown(report("vacuous"))
     assert "> **Warning.** The confidence is not guaranteed" in to_markdown(report("uncorrected"))
 
 
@@ -257,7 +267,12 @@ def test_strange_scores_can_be_reported(one: bool) -> None:
     normal = np.empty(0) if one else np.array([-inf] * 40 + [inf] * 40)
     anomalous = np.array([0.0] * 80 if one else [inf] * 80)
     odd = Report(calibrate_quietly(normal, anomalous), normal, anomalous)
-    assert to_html(odd).count("<svg") == 4
+    assert to_html(odd).count('class="plot"') == 2
+    if not one:
+        assert (
+            "Not drawn: 40 normal at \N{MINUS SIGN}inf (left); 40 normal and 80 anomalous at inf"
+            in to_html(odd)
+        )
     assert strict(to_json(odd))
     assert "nan" not in to_markdown(odd).lower()
 
@@ -287,17 +302,6 @@ def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
         write_report(report("vacuous"), tmp_path / "missing" / "report.md")
 
 
-def test_only_html_needs_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if re.match(r"pac_wrap\.report\.figures", name)]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match="pip install"):
-        write_report(report("vacuous"), tmp_path / "report.html")
-    write_report(report("vacuous"), tmp_path / "report.md")
-    write_report(report("vacuous"), tmp_path / "report.json")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.json", "report.md"]
-
-
 def test_a_wheel_holds_the_templates(tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
@@ -310,6 +314,4 @@ def test_a_wheel_holds_the_templates(tmp_path: Path) -> None:
     folder = Path(str(files("pac_wrap.report"))) / "templates"
     with ZipFile(wheel) as archive:
         packed = {Path(name).name for name in archive.namelist() if "/report/templates/" in name}
-    assert (
-        packed == {path.name for path in folder.iterdir()} >= {"report.html.j2", "report.md.j2", "page.css"}
-    )
+    assert packed == {path.name for path in folder.iterdir()} >= {"report.html.j2", "explorer.js", "page.css"}

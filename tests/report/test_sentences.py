@@ -53,7 +53,7 @@ def test_a_held_side_states_the_upper_bound_rounded_up() -> None:
     assert certificate.certified is not None
     assert certificate.certified.max_fpr is not None
     stated = Decimal(re.findall(r"At most ([\d.]+) %", content_of(report("hold_fnr")).promise)[0]) / 100
-    assert 0 <= stated - Decimal(certificate.certified.max_fpr) < Decimal("0.0001")
+    assert 0 <= stated - Decimal(certificate.certified.max_fpr) < Decimal("0.001")
 
 
 def said(name: str) -> str:
@@ -69,12 +69,12 @@ def said(name: str) -> str:
             "any single threshold among the undecided scores (from 1.52353 to below 3.26687) keeps",
         ),
         ("separated", "One threshold keeps both ceilings with their whole deltas, so nothing is left"),
-        ("overlapping", "To decide every point, calibrate with overlap raise (one threshold, both ceilings"),
-        ("raised", "false alarms went from 5 % to 18.45 %; the ceiling of missed anomalies went from 5 %"),
+        ("overlapping", "To decide every point, choose one threshold on the curve (see other thresholds), "),
+        ("raised", "false alarms went from 5 % to 18.5 %; the ceiling of missed anomalies went from 5 %"),
         ("raised", "126 rungs, one for each number of normal errors, were fixed beforehand"),
         ("raised", "To get back what was asked for, allow abstention (overlap abstain), or improve"),
         ("overlapping", "Decide who looks at the undecided points"),
-        ("overlapping", "suffice for FPR ceilings down to 0.9937 %, at the price of more undecided points"),
+        ("overlapping", "suffice for FPR ceilings down to 1 %, at the price of more undecided points"),
         ("relaxed", "number 3 was the first that one threshold can keep"),
         (
             "relaxed",
@@ -85,12 +85,12 @@ def said(name: str) -> str:
         ("less_confident", "promises with rising deltas of both sides"),
         ("uncorrected", "Delta was not corrected for the choice"),
         ("hold_fnr", "set by the FNR ceiling alone. It misjudges 93 of the 300 points of the other class"),
-        ("hold_fnr", "suffice for FNR ceilings down to 0.9937 %, at the price of more false alarms"),
+        ("hold_fnr", "suffice for FNR ceilings down to 1 %, at the price of more false alarms"),
         ("hold_fpr", "set by the FPR ceiling alone"),
-        ("fpr", "set max_fnr: the anomalous labels at hand (300) suffice for ceilings down to 0.9937 %"),
+        ("fpr", "set max_fnr: the anomalous labels at hand (300) suffice for ceilings down to 1 %"),
         ("fpr", "Only one side is promised, so its threshold decides alone"),
         ("vacuous", "Label more normal points (at hand 10, needed at least 59, missing 49)"),
-        ("vacuous", "the lowest ceiling of the FNR is 25.89 %"),
+        ("vacuous", "the lowest ceiling of the FNR is 25.9 %"),
         ("few", "Label more anomalous points (at hand 12, needed at least 59, missing 47)"),
         ("nothing", "Allow abstention"),
         ("nothing_overlapping", "none could be kept"),

@@ -10,17 +10,21 @@ from hypothesis import strategies as st
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.report.content import content_of
-from pac_wrap.report.subject import ranges
+from pac_wrap.report.subject import Report, ranges
 from support.reports import NAMES, report
 from support.strategies import refusal, score
 
 
 def test_scores_of_another_certificate_are_refused() -> None:
     good = report("vacuous")
-    text = refusal(lambda: replace(good, anomalous=good.anomalous + 1e-9))
+    assert good.normal is not None
+    assert good.anomalous is not None
+    normal, anomalous = good.normal, good.anomalous
+    text = refusal(lambda: replace(good, anomalous=anomalous + 1e-9))
     assert "anomalous scores are not those the certificate was made from" in text
-    refusal(lambda: replace(good, normal=good.normal[:-1]))
-    assert replace(good, normal=good.normal[::-1]).certificate is good.certificate
+    refusal(lambda: replace(good, normal=normal[:-1]))
+    assert "of both classes, or of neither" in refusal(lambda: Report(good.certificate, normal))
+    assert replace(good, normal=normal[::-1]).certificate is good.certificate
 
 
 thresholds = st.none() | score
@@ -46,9 +50,10 @@ def test_every_calibration_point_is_counted_in_one_row(name: str) -> None:
         (given_report.normal, [row.normal for row in rows]),
         (given_report.anomalous, [row.anomalous for row in rows]),
     ):
+        assert scores is not None
         verdicts = given_report.certificate.verdicts(scores)
         assert counted == [np.count_nonzero(verdicts == row.verdict) for row in rows]
-        assert sum(counted) == scores.size
+        assert sum(count or 0 for count in counted) == scores.size
     assert [row.scores for row in rows if row.range is None] == ["no score"] * sum(
         row.range is None for row in rows
     )

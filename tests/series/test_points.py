@@ -223,8 +223,8 @@ def test_a_warning_says_what_dependent_windows_are_worth_and_what_spacing_helps(
     ):
         found = points.worth(certificate.thresholds, anomalous)
         assert text == (
-            f"{n:,} {name} windows are worth about {found.effective:,.0f} independent ones, so the stated"
-            f" confidence is too high; take windows about {4 * found.apart:,} steps apart"
+            f"{n:,} {name} steps are worth about {found.effective:,.0f} independent ones, so the stated"
+            f" confidence is too high; take one in about {4 * found.apart:,} steps"
         )
         assert found.apart > 1
         assert found.effective == getattr(sampling, f"effective_{name}")
@@ -245,8 +245,8 @@ def events_of(*runs: int, apart: int = 30) -> Points:
 @pytest.mark.parametrize(
     ("runs", "told"),
     [
-        ((60, 60), "120 anomalous windows of only 2 events"),
-        ((120,), "120 anomalous windows of only one event"),
+        ((60, 60), "120 anomalous steps of only 2 events"),
+        ((120,), "120 anomalous steps of only one event"),
     ],
 )
 def test_many_windows_of_one_or_two_events_warn_though_their_scores_look_independent(
@@ -255,7 +255,7 @@ def test_many_windows_of_one_or_two_events_warn_though_their_scores_look_indepen
     points = events_of(*runs, apart=100)
     certificate, warned = calibrated(points)
     assert warned == [
-        f"{told} can tell little about other events, so the stated confidence is too high; label windows of"
+        f"{told} can tell little about other events, so the stated confidence is too high; label steps of"
         " more events"
     ]
     assert certificate.sampling is not None
@@ -302,7 +302,7 @@ def test_what_cannot_be_judged_warns() -> None:
     for points, counts in ((few, (28, 29)), (alike, (200, 200))):
         certificate, told = calibrated(points)
         assert told == [
-            f"{n} {name} windows cannot show how far windows depend on each other, because no score has 15 of"
+            f"{n} {name} steps cannot show how far steps depend on each other, because no score has 15 of"
             " them on either side, so the stated confidence holds only if they do not; label more"
             for n, name in zip(counts, ("normal", "anomalous"), strict=True)
         ]
@@ -318,8 +318,8 @@ def test_what_cannot_be_judged_warns() -> None:
 def test_one_window_of_a_class_warns() -> None:
     half = Guarantee(0.5, 0.5, 0.5, 0.5)
     for scores, labels, told in (
-        ([0.0, 1.0], [0, 1], ["1 normal window cannot show", "1 anomalous window of only one event can"]),
-        ([0.0], [0], ["1 normal window cannot show"]),
+        ([0.0, 1.0], [0, 1], ["1 normal step cannot show", "1 anomalous step of only one event can"]),
+        ([0.0], [0], ["1 normal step cannot show"]),
     ):
         _, warned = calibrated(window_points(scores, labels), half)
         assert [text.startswith(start) for text, start in zip(warned, told, strict=True)] == [True] * len(
@@ -344,8 +344,8 @@ def test_a_series_too_short_to_be_thinned_is_told_so() -> None:
     certificate, (text,) = calibrated(points, Guarantee(0.05, None, 0.05))
     found = points.worth(certificate.thresholds, anomalous=False)
     assert text == (
-        f"120 normal windows are worth about {found.effective:,.0f} independent ones, so the stated"
-        " confidence is too high; the series is too short to take windows further apart, because fewer"
+        f"120 normal steps are worth about {found.effective:,.0f} independent ones, so the stated"
+        " confidence is too high; the series is too short to take steps further apart, because fewer"
         " than the 59 that are needed would remain"
     )
 

@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import Thresholds
-from pac_wrap.streams.decide import read_start
+from pac_wrap.method.worth.shares import Counted
+from pac_wrap.streams.answers import Asked
+from pac_wrap.streams.decide import decide_lines, read_start
 from pac_wrap.tables.text_format import LONGEST
-from support.pieces import RULE, Pieces, answers, certificate_of, decided, rows_of
+from support.pieces import RULE, Pieces, TextFormat, answers, certificate_of, decided, rows_of
+from support.strategies import refusal
 
 RULES = [
     Thresholds(0.7, 0.3),
@@ -165,3 +168,44 @@ def test_the_start_may_come_byte_by_byte() -> None:
 def test_long_cells_are_kept() -> None:
     long = "x" * (LONGEST - 100)
     assert decided(f'a,s\n"{long}",1\n', "csv") == f"a,s,verdict,prediction_set\n{long},1,1,{{1}}\n".encode()
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("many", [1, 9_000])
+def test_a_missing_score_is_abstained_on_and_counted(form: TextFormat, many: int) -> None:
+    as_json = '{"s": null, "a": "x"}\n{"s": NaN}\n{"s": ""}\n{"a": "y"}\n'
+    for content, missing in (("a,s\nx,\ny,nan\ny,NaN\nz,\n", 4), ('{"s": 0.5, "a": "b"}\n' + as_json, 4)):
+        whole = content + content[content.index("\n") + 1 :] * (many - 1)
+        reader, target = Pieces(whole.encode(), [100, 5_000]), io.BytesIO()
+        told: list[Counted] = []
+        start = read_start(reader)
+        counted = decide_lines(RULE, reader, start, target, Asked("s", form == "csv"), said=told.append)
+        assert (counted.missing, counted.points - counted.alarms - counted.clears) == (
+            missing * many,
+            missing * many + ("{" in content),
+        )
+        assert told[-1] == counted
+        answers = (
+            target.getvalue().decode().count('-1,"{0,1}"' if form == "csv" else '-1,"prediction_set":"{0,1}"')
+        )
+        assert answers == counted.points
+
+
+def test_missing_scores_are_null_or_text_in_json() -> None:
+    assert [json.loads(line)["s"] for line in decided("s,a\n,x\nnan,x\n-NaN,x\n1,x\n").splitlines()] == [
+        None,
+        "NaN",
+        "NaN",
+        1,
+    ]
+
+
+@pytest.mark.parametrize("content", ["a,s\nx,1\n", '{"a":"x","s":1}\n', 'a;s\n"x";1\n'])
+def test_the_source_of_a_row_is_a_column_before_the_verdict(content: str) -> None:
+    assert rows_of(decided(content, "csv", source="from")) == [
+        ["a", "s", "from", "verdict", "prediction_set"],
+        ["x", "1", "-", "1", "{1}"],
+    ]
+    expected = {"a": "x", "s": 1, "from": "-", "verdict": 1, "prediction_set": "{1}"}
+    assert json.loads(decided(content, source="from")) == expected
+    assert "there is a column 'a' already" in refusal(lambda: decided(content, source="A"))

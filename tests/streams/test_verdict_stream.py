@@ -1,6 +1,7 @@
 """A stream gives the verdicts of the whole, batch by batch, and reads no further than it is asked to."""
 
 from collections.abc import Iterator
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import Certificate, InputError, Rule, Thresholds, VerdictStream, calibrate
+from pac_wrap import (
+    Certificate,
+    InputError,
+    MissingScoreWarning,
+    Monitor,
+    Rule,
+    Thresholds,
+    VerdictStream,
+    calibrate,
+    certify_curve,
+)
 from support.strategies import Floats, every_rule, refusal, scores, scores_of_any_type
 
 RULE = Rule(normal_below=0.3, anomaly_from=0.7)
@@ -92,9 +103,6 @@ def test_a_stream_without_batches_or_with_empty_ones_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("bad", "what", "place"),
     [
-        ([0.1, 0.2, np.nan], "batch 2 must not contain NaN, got 1 of 3", 5),
-        (np.array([np.nan, 1], dtype=np.float32), "batch 2 must not contain NaN, got 1 of 2", 3),
-        ([True, np.nan], "batch 2 must not contain NaN", 4),
         ([0.1, "x"], "batch 2 must be real numbers", 4),
         ([10**400], "batch 2 must be real numbers", 3),
         ([0.1, None], "batch 2 must be real numbers", 4),
@@ -116,6 +124,36 @@ def test_a_bad_batch_is_named_with_its_place_and_the_stream_goes_on(bad: Any, wh
     assert (stream.rows, stream.normal, stream.anomalous, stream.abstained) == (3, 1, 1, 1)
     assert next(stream).tolist() == [0]
     assert stream.rows == 4
+
+
+def test_missing_scores_are_abstained_on_counted_and_said_once() -> None:
+    stream = VerdictStream(RULE, [[0.1], [0.9, np.nan, 0.5], np.array([np.nan], dtype=np.float32), [0.9]])
+    assert next(stream).tolist() == [0]
+    assert repr(stream) == "VerdictStream(rows=1, normal=1, anomalous=0, abstained=0)"
+    with pytest.warns(
+        MissingScoreWarning, match="batch 1 has .* first at position 2 of the stream"
+    ) as warned:
+        assert [found.tolist() for found in stream] == [[1, -1, -1], [-1], [1]]
+    assert len(warned) == 1
+    assert repr(stream) == "VerdictStream(rows=6, normal=1, anomalous=2, abstained=3, missing=2)"
+
+
+@pytest.mark.parametrize(
+    ("bad", "what", "place"),
+    [
+        ([0.1, 0.2, np.nan], "batch 1 must not contain NaN, got 1 of 3", 4),
+        (np.array([np.nan, 1], dtype=np.float32), "batch 1 must not contain NaN, got 1 of 2", 2),
+        ([True, np.nan], "batch 1 must not contain NaN", 3),
+    ],
+)
+def test_a_stream_may_stop_at_missing_scores(bad: Any, what: str, place: int) -> None:
+    stream = VerdictStream(RULE, [[0.1, 0.5], bad, [0.2]], on_missing="stop")
+    next(stream)
+    sentence = refusal(lambda: next(stream))
+    assert sentence.startswith(what)
+    assert sentence.endswith(f"(position {place} of the stream)")
+    assert next(stream).tolist() == [0]
+    assert "on_missing must be one of" in refusal(lambda: VerdictStream(RULE, [], "drop"))  # type: ignore[arg-type]
 
 
 def test_what_the_batches_raise_passes_through() -> None:
@@ -140,3 +178,34 @@ def test_batches_have_to_be_an_iterable() -> None:
     assert "batches must be an iterable" in refusal(lambda: VerdictStream(RULE, 0.5))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="one-dimensional"):
         list(VerdictStream(RULE, np.array([0.1, 0.9])))
+
+
+def test_a_monitor_sees_what_is_handed_out() -> None:
+    rng = np.random.default_rng(1)
+    normal, anomalous = rng.normal(0, 1, 300), rng.normal(2, 1, 300)
+    made, curve = calibrate(normal, anomalous + 1.5), certify_curve(normal, anomalous + 1.5)
+    batches = [rng.normal(0.0, 1, 1000), np.array([np.nan, 0.5]), rng.normal(1.5, 1, 1000)]
+    monitor, alone = Monitor(made, curve), Monitor(made, curve)
+    with pytest.warns(MissingScoreWarning):
+        found = list(VerdictStream(made, batches, monitor=monitor))
+    alone.update(np.concatenate(found), scores=np.concatenate(batches))
+    assert monitor.watches == alone.watches
+    assert monitor.alarms == alone.alarms
+    assert monitor.alarm is not None
+    assert monitor.rows == 2002
+
+
+@pytest.mark.slow
+def test_a_monitored_stream_is_fast_and_its_memory_flat() -> None:
+    """A million rows a second on a machine that does nothing else; half of that is asked for here."""
+    rng = np.random.default_rng(1)
+    normal, anomalous = rng.normal(0, 1, 1000), rng.normal(3, 1, 1000)
+    made = calibrate(normal, anomalous)
+    monitor, batch = Monitor(made, certify_curve(normal, anomalous)), rng.normal(0, 1, 100_000)
+    for _ in VerdictStream(made, [batch] * 10, monitor=monitor):
+        pass
+    size, started = len(monitor.to_json()), process_time()
+    for _ in VerdictStream(made, (batch for _ in range(40)), monitor=monitor):
+        pass
+    assert 4_000_000 / (process_time() - started) > 500_000
+    assert len(monitor.to_json()) < 1.1 * size

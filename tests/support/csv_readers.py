@@ -17,6 +17,7 @@ import pytest
 from pac_wrap import Certificate
 from pac_wrap.engines.files import inspect
 from pac_wrap.errors import InputError
+from pac_wrap.streams.answers import Asked
 from pac_wrap.streams.decide import decide_files, decide_lines
 from pac_wrap.tables.columns import number, without_case
 from pac_wrap.tables.connection import connected
@@ -125,7 +126,7 @@ class Slow(io.BytesIO):
 
 def by_decide(seeds: range, folder: Path, form: Any) -> int:
     """Return how many files were decided, with all their cells; the others were refused, as streams too."""
-    decided, file = 0, folder / "a.csv"
+    decided, file, asked = 0, folder / "a.csv", Asked(SCORE, form == "csv", "stop")
     for content, words, reading in cases(seeds):
         if not content.strip() or content.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
             continue
@@ -133,8 +134,8 @@ def by_decide(seeds: range, folder: Path, form: Any) -> int:
         out, again = io.BytesIO(), io.BytesIO()
         refusals = []
         for run in (
-            lambda: decide_lines(RULE, io.BytesIO(), content, out, SCORE, form),  # noqa: B023  (called at once)
-            lambda: decide_files(RULE, [file], again, SCORE, form, None),  # noqa: B023  (called at once)
+            lambda: decide_lines(RULE, io.BytesIO(), content, out, asked),  # noqa: B023  (called at once)
+            lambda: decide_files(RULE, [file], ["a"], again, asked, None),  # noqa: B023  (called at once)
         ):
             try:
                 run()  # type: ignore[no-untyped-call]  # a lambda

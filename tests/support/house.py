@@ -38,7 +38,7 @@ ORDER: Final = (
     "series",
     "report",
     "paper",
-    "validation baselines",
+    "validation baselines scoring",
     "cli",
 )
 PLACE: Final = {name: place for place, names in enumerate(ORDER) for name in names.split()}
@@ -63,8 +63,15 @@ EXCEPTIONS: Final = {
     ("errors", "base.foreign"): "an error makes foreign text harmless where it is shown",
     ("detectors", "paper.detectors.devnet"): "a public address",
     ("method.consistency", "method.certificate"): "only its type",
-    ("method.certificate", "report.words"): "a certificate shows itself in the report's words",
+    ("method.shown", "report.words"): "a certificate shows itself in the report's words",
+    ("method.shown", "report.formats"): "as a report",
+    ("method.shown", "report.subject"): "of which it is the subject",
+    ("method.shown", "report.figures.distributions"): "and as a figure",
+    ("method.kinds.consistency", "method.kinds.certificate"): "only its type",
+    ("method.kinds.certificate", "report.kinds"): "a certificate of kinds shows itself",
+    ("method.kinds.classes", "report.kinds"): "so does one of classes",
     ("method.curves.curve", "report.words"): "so does a curve",
+    ("method.groups.certificate", "report.groups"): "so does a certificate of groups",
     ("method.curves.curve", "report.figures.curve"): "a curve draws itself",
     ("detectors", "paper.detectors.lstm"): "a public address",
 }

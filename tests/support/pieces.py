@@ -4,10 +4,15 @@ import csv
 import io
 from dataclasses import replace
 from itertools import pairwise
+from typing import Literal
 
 from pac_wrap import Certificate, Guarantee, Thresholds, calibrate
-from pac_wrap.streams.decide import TextFormat, decide_lines, is_streamed, read_start
+from pac_wrap.base.missing import OnMissing
+from pac_wrap.streams.answers import Asked
+from pac_wrap.streams.decide import decide_lines, is_streamed, read_start
 from support.strategies import refusal
+
+TextFormat = Literal["jsonl", "csv"]
 
 
 def certificate_of(thresholds: Thresholds) -> Certificate:
@@ -45,22 +50,25 @@ def decided(
     score: str = "s",
     cuts: list[int] | None = None,
     rule: Certificate = RULE,
+    source: str | None = None,
 ) -> bytes:
     reader, target = Pieces(content.encode() if isinstance(content, str) else content, cuts), io.BytesIO()
     start = read_start(reader)
     assert is_streamed(start)
-    decide_lines(rule, reader, start, target, score, form)
+    decide_lines(rule, reader, start, target, Asked(score, form == "csv", source=source))
     return target.getvalue()
 
 
-def stopped(content: bytes | str, form: TextFormat = "jsonl", score: str = "s") -> tuple[bytes, str]:
+def stopped(
+    content: bytes | str, form: TextFormat = "jsonl", score: str = "s", on_missing: OnMissing = "abstain"
+) -> tuple[bytes, str]:
     """Return what was written before the stream stopped, and the sentence."""
     reader, target = Pieces(content.encode() if isinstance(content, str) else content), io.BytesIO()
     start = read_start(reader)
 
     def run() -> None:
         assert is_streamed(start)
-        decide_lines(RULE, reader, start, target, score, form)
+        decide_lines(RULE, reader, start, target, Asked(score, form == "csv", on_missing))
 
     sentence = refusal(run)
     return target.getvalue(), sentence

@@ -63,7 +63,7 @@ def report(name: str) -> Report:
 
 @cache
 def page(name: str) -> str:
-    """Return the report of that name as HTML; drawing takes a second, so it is kept."""
+    """Return the report of that name as HTML, made once."""
     return to_html(report(name))
 
 

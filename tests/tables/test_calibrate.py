@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import Request, calibrate_labelled
 from pac_wrap.method.calibrate import calibrate as calibrate_arrays
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.provenance import Provenance
 from pac_wrap.tables import calibrate as module
-from pac_wrap.tables.calibrate import LabelledScores, calibrate, calibrate_table
+from pac_wrap.tables.calibrate import LabelledScores, calibrate, calibrate_table, certify_curve
 from pac_wrap.tables.table import Table, open_table
 from support.shell import invoke, one_sentence, parquet, write
 from support.strategies import RULES, refusal, scores_of_any_type
@@ -43,7 +45,7 @@ def certificate(files: list[Path], **options: Any) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
         names = [str(file) for file in files]
-        return calibrate(names, score="s", label="y", **options).to_json()
+        return calibrate(names, score="s", label="y", **options).bare.to_json()
 
 
 def whole(scores: Any, labels: Any, **options: Any) -> str:
@@ -168,7 +170,7 @@ def test_the_name_of_a_folder_is_no_column(engine: str, tmp_path: Path) -> None:
         saved = tmp_path / f"{folder}.json"
         done = invoke("calibrate", file, "--score", "s", "--label", "y", "-o", saved, "--engine", engine)
         assert (done.code, done.err) == (0, "")
-        assert saved.read_text() == whole(scores, labels)
+        assert Certificate.load(saved).bare.to_json() == whole(scores, labels)
     parquet(tmp_path / "y=1" / "without.parquet", "SELECT 1.0 AS s")
     message = refusal(
         lambda: certificate([tmp_path / "plain" / "t.parquet", tmp_path / "y=1" / "without.parquet"])
@@ -202,11 +204,22 @@ def test_whole_numbers_beyond_64_bits_are_rounded_to_the_nearest_double(tmp_path
     assert certificate([file]) == whole([-144115188075203960.0, 9223372036854775808.0], [0, 1])
 
 
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "npz"])
+def test_where_the_scores_came_from_is_noted(tmp_path: Path, ending: str) -> None:
+    scores = np.r_[np.random.default_rng(3).normal(0, 1, 5_000), -7.5, 9.25]
+    file = written(tmp_path, f"t.{ending}", scores, np.arange(scores.size) % 2)
+    found = calibrate(file, score="s", label="y")
+    noted = Provenance(score="s", tables=(str(file),), engine="duckdb", lowest=-7.5, highest=9.25)
+    assert found.provenance == noted
+    assert certify_curve(file, score="s", label="y").provenance == noted
+
+
 def test_files_are_named_in_several_ways(tmp_path: Path) -> None:
     file = written(tmp_path, "t.parquet", [0.1, 0.9], [0, 1])
     expected = certificate([file])
     for files in (file, str(file), (file,), [str(tmp_path / "*.parquet")]):
-        assert calibrate(files, score="s", label="y").to_json() == expected
+        assert calibrate(files, score="s", label="y").bare.to_json() == expected
     assert refusal(lambda: calibrate([])) == "files are empty; name at least one file or pattern"
 
 
@@ -252,10 +265,10 @@ def test_the_command_gives_the_same_as_ever(tmp_path: Path) -> None:
     saved = tmp_path / "c.json"
     columns = ["--score", "s", "--label", "y"]
     assert invoke("calibrate", file, *columns, "-o", saved, "--engine", "duckdb").code == 0
-    assert saved.read_text() == whole(scores, labels)
+    assert Certificate.load(saved).bare.to_json() == whole(scores, labels)
     piped = tmp_path / "piped.json"
     assert invoke("calibrate", "-", *columns, "-o", piped, stdin=file.read_bytes()).code == 0
-    assert piped.read_text() == saved.read_text()
+    assert Certificate.load(piped) == Certificate.load(saved)
     assert invoke("verify", saved, file, *columns).code == 0
     done = invoke("calibrate", file, *columns, "--engine", "flink")
     assert done.code == 2

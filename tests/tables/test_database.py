@@ -116,7 +116,7 @@ def test_the_certificate_is_that_of_memory_byte_for_byte(
 ) -> None:
     database.fill(*table)
     found = calibrate(database, "t", score="s", label="y", dialect=database.name, **options)
-    assert found.to_json() == in_memory(*table, **options).to_json()
+    assert found.bare.to_json() == in_memory(*table, **options).to_json()
     assert database.statements <= 6
 
 
@@ -149,7 +149,7 @@ def test_any_scores_give_the_certificate_of_memory(options: dict[str, Any], rows
         database = Database("duckdb", opened)
         database.fill(scores, labels)
         found = calibrate(database, "t", score="s", label="y", dialect="duckdb", **options)
-    assert found.to_json() == in_memory(scores, labels, **options).to_json()
+    assert found.bare.to_json() == in_memory(scores, labels, **options).to_json()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_labels_of_any_type(names: Any, kind: str, anomaly_label: str | None, da
     scores, labels = drawn(500, 4.0)
     database.fill(scores, [names[label] for label in labels], kind)
     found = calibrate(database, "t", score="s", label="y", anomaly_label=anomaly_label, dialect=database.name)
-    assert found.to_json() == in_memory(scores, labels).to_json()
+    assert found.bare.to_json() == in_memory(scores, labels).to_json()
 
 
 def test_a_label_may_be_written_in_several_ways(database: Database) -> None:
@@ -185,7 +185,7 @@ def test_hostile_names_are_only_names(database: Database) -> None:
     database.fill(scores, labels, table=HOSTILE, score=HOSTILE, label=f"{HOSTILE}.")
     quoted = '"' + HOSTILE.replace('"', '""') + '"'
     found = calibrate(database, quoted, score=HOSTILE, label=f"{HOSTILE}.", dialect=database.name)
-    assert found.to_json() == in_memory(scores, labels).to_json()
+    assert found.bare.to_json() == in_memory(scores, labels).to_json()
 
 
 def test_a_table_may_stand_in_a_schema(database: Database) -> None:
@@ -194,7 +194,7 @@ def test_a_table_may_stand_in_a_schema(database: Database) -> None:
     database.fill(scores, labels)
     database.connection.execute("CREATE VIEW apart.points AS SELECT * FROM t")
     found = calibrate(database, "apart.points", score="s", label="y", dialect=database.name)
-    assert found.to_json() == in_memory(scores, labels).to_json()
+    assert found.bare.to_json() == in_memory(scores, labels).to_json()
     for name in ("", ".t", "t.", 'a"b', '"a"b', "a..b"):
         assert "is not the name of a table" in refusal(lambda: Source(name, "s", "y"))  # noqa: B023  (called at once)
 
@@ -206,7 +206,7 @@ def test_scores_may_be_whole_numbers_and_decimals(database: Database) -> None:
         database.fill(expected, labels)
         database.connection.execute(f"CREATE VIEW v{digits} AS SELECT CAST(s AS {kind}) AS s, y FROM t")
         found = calibrate(database, f"v{digits}", score="s", label="y", dialect=database.name)
-        assert found.to_json() == in_memory(expected, labels).to_json()
+        assert found.bare.to_json() == in_memory(expected, labels).to_json()
         database.connection.execute(f"DROP VIEW v{digits}")
 
 
@@ -416,7 +416,7 @@ def test_a_count_that_no_rank_tells_is_asked_for(database: Database) -> None:
     labels = np.repeat([0, 0, 1], 100)
     database.fill(scores, labels)
     found = calibrate(database, "t", score="s", label="y", overlap="hold_fnr", dialect=database.name)
-    assert found.to_json() == in_memory(scores, labels, overlap="hold_fnr").to_json()
+    assert found.bare.to_json() == in_memory(scores, labels, overlap="hold_fnr").to_json()
 
 
 def test_what_is_no_csv_is_said() -> None:
@@ -470,4 +470,4 @@ def test_spark_computes_the_same_in_its_own_sql(tmp_path: Path) -> None:
                 return [tuple(row) for row in spark.sql(statement).collect()]
 
             found = calibrate(execute, "t", score="s`x", label="y", anomaly_label=word, dialect="spark")
-            assert found.to_json() == in_memory(scores, labels.astype(int)).to_json()
+            assert found.bare.to_json() == in_memory(scores, labels.astype(int)).to_json()

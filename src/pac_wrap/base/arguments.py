@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.floats import widened
 from pac_wrap.base.foreign import quoted
+from pac_wrap.base.missing import missing_places, refused
 from pac_wrap.errors import InputError, LabelWarning
 
 Scores = NDArray[np.float64]
@@ -68,10 +69,11 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
         raise InputError(f"{name} must be one of {listed}; got {quoted(value)}")
 
 
-def as_scores(values: ArrayLike, name: str = "scores") -> Scores:
+def as_scores(values: ArrayLike, name: str = "scores", *, missing: bool = False) -> Scores:
     """Return values as a one-dimensional float64 array, sharing memory where it can.
 
-    Integers and smaller floats are widened; infinities are legal; NaN is refused.
+    Integers and smaller floats are widened; infinities are legal; NaN is refused, unless scores may be
+    `missing`.
     """
     array = as_array(values, name)
     if array.ndim != 1:
@@ -88,12 +90,8 @@ def as_scores(values: ArrayLike, name: str = "scores") -> Scores:
         )
     with np.errstate(invalid="ignore"):  # a signalling NaN would warn before it is refused
         scores = array if array.dtype == np.float64 else widened(array)
-    missing = np.isnan(scores)
-    if missing.any():
-        raise InputError(
-            f"{name} must not contain NaN, got {int(missing.sum()):,} of {scores.size:,}, the first at"
-            f" position {int(missing.argmax())}; drop those points or make the detector score them"
-        )
+    if not missing and np.isnan(scores).any():
+        raise refused(name, missing_places(scores), scores.size)
     return scores
 
 

@@ -26,13 +26,15 @@ _NAME: Final = "name"
 # what is read at most; a certificate has about 2,500 bytes, a dozen brackets and 60 commas, a curve some
 # thousand commas: one limit for both, so that the one is told from the other by its format
 MOST_BYTES: Final = 1_000_000
-_MOST_SIGNS: Final = {"[": 100, "{": 100, ",": 10_000}
+Signs = dict[str, int]
+MOST_SIGNS: Final[Signs] = {"[": 100, "{": 100, ",": 10_000}
 _MOST_DIGITS: Final = 50
+_REMEDIES: Final = {"monitor": "go back to an older copy, or start again with a new file"}
 
 
 def encode(value: Any, header: dict[str, Any]) -> str:
     """Return value as readable JSON text, with the header in front and a checksum behind."""
-    content = header | _plain(value)
+    content = header | plain(value)
     for name, leaf in flat(value).items():
         numbers = leaf if isinstance(leaf, list) else [leaf]
         if any(isinstance(one, float) and is_flushed(one) for one in numbers):
@@ -40,19 +42,28 @@ def encode(value: Any, header: dict[str, Any]) -> str:
                 f"{name} is a subnormal number, which this process would write as 0, since it flushes them;"
                 " call torch.set_flush_denormal(False) before you save"
             )
-    return json.dumps(content | {"checksum": _checksum(content)}, indent=2, allow_nan=False) + "\n"
+    return json.dumps(content | {"checksum": checksum(content)}, indent=2, allow_nan=False) + "\n"
 
 
 def decode(kind: type[T], text: str | bytes, header: dict[str, Any]) -> T:
     """Return the value that `encode` wrote, or raise a CertificateError that says what is wrong."""
-    # a certificate, or a curve
-    noun = "curve" if str(header.get("format")).endswith("curve") else "certificate"
+    # a certificate, a curve or a monitor
+    last = str(header.get("format")).rpartition(" ")[2]
+    noun = last if last in ("curve", "monitor") else "certificate"
+    value: T = typed(kind, content_of(text, header, noun), noun)
+    return value
+
+
+def content_of(
+    text: str | bytes, header: dict[str, Any], noun: str, most: int = MOST_BYTES, signs: Signs = MOST_SIGNS
+) -> dict[str, Any]:
+    """Return what stands in a JSON text beside its header and checksum, if it is whole and not endless."""
     if not isinstance(text, (str, bytes)):
         raise CertificateError(
             f"a {noun} is read from a text, got {type(text).__name__}; read a file with"
             f" {noun.capitalize()}.load"
         )
-    _refuse_endless(text, noun)
+    _refuse_endless(text, noun, most, signs)
     try:
         content = json.loads(
             text,
@@ -62,21 +73,29 @@ def decode(kind: type[T], text: str | bytes, header: dict[str, Any]) -> T:
             object_pairs_hook=_no_twins,
         )
         written = content.pop("checksum", None) if isinstance(content, dict) else None
-        checksum = _checksum(content)
+        expected = checksum(content)
     except (ValueError, RecursionError) as error:
         raise CertificateError(f"the {noun} is not valid JSON: {error}; is it the right file?") from error
     if not isinstance(content, dict):
         raise CertificateError(f"the {noun} is not a JSON object; is it the right file?")
-    for name, expected in header.items():
-        if type(content.get(name)) is not type(expected) or content[name] != expected:
-            _refuse_header(noun, name, content.get(name), expected)
-    if checksum != written:
+    for name, value in header.items():
+        if type(content.get(name)) is not type(value) or content[name] != value:
+            _refuse_header(noun, name, content.get(name), value)
+    if expected != written:
         raise CertificateError(
-            f"the {noun} was changed after it was written (its checksum differs); calibrate again"
+            f"the {noun} was changed after it was written (its checksum differs);"
+            f" {_REMEDIES.get(noun, 'calibrate again')}"
         )
-    body = {name: value for name, value in content.items() if name not in header}
-    value: T = _typed(kind, body, noun)
-    return value
+    return {name: value for name, value in content.items() if name not in header}
+
+
+def checksum_of(text: str) -> str:
+    """Return the checksum that `encode` put at the end of a text.
+
+    >>> checksum_of('{"checksum": "ab"}')
+    'ab'
+    """
+    return str(json.loads(text)["checksum"])
 
 
 def flat(value: Any) -> dict[str, Any]:
@@ -89,16 +108,16 @@ def flat(value: Any) -> dict[str, Any]:
         else:
             yield name, node
 
-    return dict(walk("", _plain(value)))
+    return dict(walk("", plain(value)))
 
 
-def _refuse_endless(text: str | bytes, noun: str) -> None:
+def _refuse_endless(text: str | bytes, noun: str, largest: int, signs: Signs) -> None:
     """Refuse a text that would cost time or memory, before any of it is taken apart."""
-    if len(text) > MOST_BYTES:
+    if len(text) > largest:
         raise CertificateError(
-            f"this is not a {noun}: it is larger than {MOST_BYTES:,} bytes; is it the right file?"
+            f"this is not a {noun}: it is larger than {largest:,} bytes; is it the right file?"
         )
-    for sign, most in _MOST_SIGNS.items():
+    for sign, most in signs.items():
         # brackets bound the nesting, commas the number of values
         if (text.count(sign) if isinstance(text, str) else text.count(sign.encode())) > most:
             raise CertificateError(
@@ -118,7 +137,8 @@ def _short(kind: Callable[[str], T]) -> Callable[[str], T]:
     return read
 
 
-def _checksum(content: Any) -> str:
+def checksum(content: Any) -> str:
+    """Return the checksum of what a JSON text holds, however it is written."""
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -145,13 +165,14 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it."""
     if is_dataclass(value):
         pairs = ((field, getattr(value, field.name)) for field in _written(value))
-        content = {field.name: _plain(item) for field, item in pairs if item is not None or _needed(field)}
+        content = {field.name: plain(item) for field, item in pairs if item is not None or _needed(field)}
         return content if _tag(value) is None else {_NAME: _tag(value)} | content
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, float) and isinf(value):
@@ -175,19 +196,20 @@ def _tag(kind: Any) -> str | None:
     return tag if isinstance(tag, str) else None
 
 
-def _typed(kind: Any, value: Any, where: str) -> Any:
+def typed(kind: Any, value: Any, where: str) -> Any:
+    """Return what JSON holds as a type, or raise a CertificateError that says what is wrong, and where."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (UnionType, Union):
         if value is None:
             return _require(NoneType in arguments, None, where, "a value", value)
         options = [option for option in arguments if option is not NoneType]
         tagged = len(options) > 1 and all(map(_tag, options))
-        return _typed(_named(options, value, where) if tagged else options[0], value, where)
+        return typed(_named(options, value, where) if tagged else options[0], value, where)
     if origin is Literal:
         return _require(value in arguments, value, where, f"one of {arguments}", value)
     if origin is tuple:
         items = _require(isinstance(value, list), value, where, "a list", value)
-        return tuple(_typed(arguments[0], item, where) for item in items)
+        return tuple(typed(arguments[0], item, where) for item in items)
     if is_dataclass(kind):
         content = dict(_require(isinstance(value, dict), value, where, "an object", value))
         if _tag(kind) is not None:
@@ -228,7 +250,7 @@ def _fill(kind: Any, content: dict[str, Any], where: str) -> Any:
     for name in content:
         _require(name in names, None, f"{where}.{name}", "absent: it is unknown", content[name])
     try:
-        return kind(**{name: _typed(hints[name], content[name], f"{where}.{name}") for name in names})
+        return kind(**{name: typed(hints[name], content[name], f"{where}.{name}") for name in names})
     except InputError as error:
         raise CertificateError(f"{where} is not possible: {error}") from error
 

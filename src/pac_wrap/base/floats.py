@@ -130,6 +130,18 @@ def from_order_key(key: int) -> float:
     return value
 
 
+def from_order_keys(keys: Bits) -> Doubles:
+    """Return the numbers that have these keys.
+
+    >>> from_order_keys(order_keys(np.array([-2.5, -0.0, np.inf]))).tolist()
+    [-2.5, 0.0, inf]
+    """
+    # a key with the sign bit belongs to a number without it
+    flips = ~(keys.view(np.int64) >> _TO_MASK).view(np.uint64)
+    flips |= _SIGN
+    return (keys ^ flips).view(np.float64)
+
+
 def reaches(scores: Doubles, threshold: float) -> NDArray[np.bool_]:
     """Return which scores are greater than or equal to the threshold.
 

@@ -6,15 +6,17 @@ from typing import Final
 
 # digits enough for a sum or a share of doubles as they are written
 _FLOOR: Final = Context(prec=28, rounding=ROUND_FLOOR)
+# digits enough for a double in what 1 and the millionth part of a logarithm leave
+_EXACT: Final = Context(prec=50)
 
 
-def rounded_up(rate: float, unit: int = 1) -> str:
-    """Return a ceiling or a delta with four digits, never below the true one; `unit` is 100 for percent.
+def rounded_up(rate: float, unit: int = 1, digits: int = 4) -> str:
+    """Return a ceiling or a delta with so many digits, never below the true one; `unit` is 100 for percent.
 
     >>> rounded_up(0.758641), rounded_up(0.05), rounded_up(0.0431201, 100)
     ('0.7587', '0.05', '4.313')
     """
-    return _written(Context(prec=4, rounding=ROUND_CEILING).multiply(Decimal(repr(float(rate))), unit))
+    return _written(Context(prec=digits, rounding=ROUND_CEILING).multiply(Decimal(repr(float(rate))), unit))
 
 
 def rounded_down(share: Decimal | float, unit: int = 1, digits: int = 6) -> str:
@@ -49,6 +51,22 @@ def equal_share(confidence: float, count: int) -> float:
     share = _FLOOR.divide(confidence_left(confidence), Decimal(count))
     nearest = float(share)
     return nearest if Decimal(repr(nearest)) <= share else nextafter(nearest, 0.0)
+
+
+def shared_together(delta: float, count: int) -> float:
+    """Return the delta of each of so many independent promises that fail together with delta: eq. (53).
+
+    1 - (1 - delta)^(1/count), never more than that is.
+
+    >>> round(shared_together(0.05, 20), 6), shared_together(0.05, 1)
+    (0.002561, 0.05)
+    """
+    if count <= 1:
+        return delta
+    keeping = _EXACT.subtract(1, Decimal(repr(float(delta))))
+    share = _EXACT.subtract(1, _EXACT.exp(_EXACT.divide(_EXACT.ln(keeping), count)))
+    nearest = float(share)
+    return nearest if Decimal(nearest) <= share else nextafter(nearest, 0.0)
 
 
 def _written(number: Decimal) -> str:

@@ -1,11 +1,13 @@
 """pac-wrap demo, calibrate and compare: the way to a certificate."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pac_wrap.cli.in_time import Every, HoldOut, Seed, Series, Time, calibrate_in_time, check_in_time
 from pac_wrap.cli.options import (
     NOT_CERTIFIED,
     AnomalyLabel,
@@ -13,18 +15,27 @@ from pac_wrap.cli.options import (
     Delimiter,
     DeltaFnr,
     DeltaFpr,
+    Form,
+    Kind,
     Label,
     MaxFnr,
+    MaxFnrs,
     MaxFpr,
+    MaxFprs,
     OverlapWord,
+    Quiet,
     Score,
     Tables,
     guarantee_of,
     keep_apart,
     on_cluster,
+    shares_in,
 )
-from pac_wrap.cli.process import progress_bar
-from pac_wrap.errors import InputError, MissingExtraError
+from pac_wrap.cli.process import progress_bar, say
+from pac_wrap.errors import InputError
+
+if TYPE_CHECKING:
+    from pac_wrap.method.promise import Guarantee
 
 
 def demo(
@@ -71,12 +82,18 @@ def calibrate(
     tables: Tables,
     score: Score,
     label: Label,
-    max_fpr: MaxFpr = "0.05",
-    max_fnr: MaxFnr = "0.05",
+    max_fpr: MaxFprs = None,
+    max_fnr: MaxFnrs = None,
     delta_fpr: DeltaFpr = None,
     delta_fnr: DeltaFnr = None,
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
+    kind: Kind = None,
+    time: Time = None,
+    series: Series = None,
+    every: Every = None,
+    hold_out: HoldOut = None,
+    seed: Seed = None,
     delimiter: Delimiter = None,
     overlap: OverlapWord = "abstain",
     output: Annotated[
@@ -84,6 +101,13 @@ def calibrate(
     ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Also write a report: .html, .md or .json; reads scores into memory.")
+    ] = None,
+    prevalence: Annotated[
+        str | None,
+        typer.Option(
+            help="With --report: the share of anomalies among future points, 0.01 or a range, 0.01-0.03;"
+            " by default that of the table."
+        ),
     ] = None,
     engine: Annotated[
         Literal["duckdb", "spark", "dask"],
@@ -96,17 +120,21 @@ def calibrate(
             " address of Dask's scheduler; by default this machine."
         ),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Certify thresholds from a table of scores and labels, which may be larger than memory.
 
     Exit code 0 if something is certified, 1 if there are too few labels or no threshold is possible.
 
     Example: [bold]pac-wrap calibrate scores.csv --score score --label label -o certificate.json[/bold]
+
+    By kind: [bold]... --kind type --max-fnr "card stolen=0.02" --max-fnr "account takeover=0.1"[/bold]
     """
     from pac_wrap.base.arguments import as_scores
     from pac_wrap.base.files import whole_file, write_text
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.calibrate import calibrate as calibrate_scores
+    from pac_wrap.method.provenance import now
     from pac_wrap.report.formats import check_suffix, render_report
     from pac_wrap.report.subject import Origin, Report
     from pac_wrap.tables.calibrate import LabelledScores, calibrate_table
@@ -115,11 +143,36 @@ def calibrate(
     from pac_wrap.tables.text_format import check_delimiter
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
+    check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine)
+    if kind is not None:
+        if engine != "duckdb" or report is not None:
+            raise InputError(
+                "--kind goes with neither another --engine nor --report; leave them out, and show the"
+                " certificate with pac-wrap show"
+            )
+        _calibrate_kinds(tables, asked, overlap, (score, label, kind), anomaly_label, delimiter, output)
+        return
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
+    if time is not None:
+        calibrate_in_time(
+            tables,
+            request,
+            (score, label, time, series),
+            delimiter=delimiter,
+            output=output,
+            report=report,
+            every=every,
+            hold_out=hold_out,
+            seed=seed,
+        )
+        return
     if master is not None and engine == "duckdb":
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
     if report is not None:
         check_suffix(report)
+    elif prevalence is not None:
+        raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
+    shares = None if prevalence is None else shares_in(prevalence)
     keep_apart(tables, output, report)
     separator = check_delimiter(delimiter)
     with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
@@ -139,28 +192,67 @@ def calibrate(
                 open_found(found, [score], label, passes=True, delimiter=separator, progress=progress)
             )
         if report is not None:  # which needs the scores themselves, so the files are read once for both
-            classes = LabelledScores(table, score, label, request.label_text).by_class()
+            labelled = LabelledScores(table, score, label, request.label_text)
+            classes = labelled.by_class()
         if engine == "duckdb":
             certificate = (
                 calibrate_table(table, request, score=score, label=label)
                 if report is None
-                else calibrate_scores(*classes, request)
+                else labelled.signed(calibrate_scores(*classes, request))
             )
+    certificate = certificate.with_provenance(tables=tuple(tables), date=now())
     texts = {} if output is None else {output: certificate.to_json()}
-    missing: MissingExtraError | None = None
     if report is not None:
         normal, anomalous = map(as_scores, classes)
-        shown = Report(certificate, normal, anomalous, Origin(tuple(tables), score, label))
-        try:
-            texts[report] = render_report(shown, report)
-        except MissingExtraError as error:  # the certificate needs no figures, and is kept
-            missing = error
+        origin = Origin(tuple(tables), score, label)
+        texts[report] = render_report(
+            Report(certificate, normal, anomalous, origin, prevalence=shares), report
+        )
     with ExitStack() as files:  # all of them, or none
         for path, text in texts.items():
             write_text(files.enter_context(whole_file(path)), text)
+    if not quiet and texts:
+        normal_rows, others = certificate.normal.n, certificate.anomalous.n
+        counts = f"{normal_rows + others:,} rows: {normal_rows:,} normal, {others:,} anomalous"
+        say(f"{counts} -> {', '.join(map(str, texts))}")
+    typer.echo(str(certificate.bare))  # whoever made it knows where it comes from
+    if certificate.empty:
+        raise typer.Exit(NOT_CERTIFIED)
+
+
+def _calibrate_kinds(
+    tables: list[str],
+    asked: "Guarantee",
+    overlap: str,
+    columns: tuple[str, str, str],
+    anomaly_label: str | None,
+    delimiter: str | None,
+    output: Path | None,
+) -> None:
+    """Certify thresholds whose ceilings hold for every kind, as a column names them."""
+    from pac_wrap.method.provenance import now
+    from pac_wrap.method.request import as_strategy
+    from pac_wrap.tables.kinds import calibrate_kinds_table
+    from pac_wrap.tables.table import open_table
+    from pac_wrap.tables.text_format import check_delimiter
+
+    keep_apart(tables, output)
+    score, label, kind = columns
+    with (
+        progress_bar("reading") as progress,
+        open_table(
+            tables, [score, kind], label, passes=True, delimiter=check_delimiter(delimiter), progress=progress
+        ) as table,
+    ):
+        strategy = as_strategy(overlap.replace("-", "_"))
+        certificate = calibrate_kinds_table(table, asked, strategy, columns, anomaly_label)
+    noted = certificate.binding.with_provenance(
+        score=score, tables=tuple(tables), engine="duckdb", date=now()
+    )
+    certificate = replace(certificate, binding=noted)
+    if output is not None:
+        certificate.save(output)
     typer.echo(str(certificate))
-    if missing is not None:
-        raise missing
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
 
@@ -178,23 +270,37 @@ def compare(
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
     delimiter: Delimiter = None,
+    key: Annotated[
+        str | None,
+        typer.Option(help="Each table has other scores of the same rows: the column that tells rows apart."),
+    ] = None,
+    form: Form = "text",
 ) -> None:
     """Compare several detectors by what they certify at every threshold, all at once: delta is shared.
 
-    Example: [bold]pac-wrap compare scores.csv --score forest --score lof --label label[/bold]
+    Examples: [bold]pac-wrap compare scores.csv --score forest --score lof --label label[/bold],
+    [bold]pac-wrap compare forest.csv lof.parquet --key id --score forest --score lof --label label[/bold]
     """
     from rich.console import Console
 
     from pac_wrap.method.comparison import compare_scores
+    from pac_wrap.report.records import as_json, comparison
     from pac_wrap.report.terminal import show_comparison
+    from pac_wrap.tables.joined import joined
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
     guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     separator = check_delimiter(delimiter)
-    with (
-        progress_bar("reading") as progress,
-        open_table(tables, score, label, delimiter=separator, progress=progress) as table,
-    ):
-        columns = {name: table.labelled(name, label, anomaly_label) for name in score}
-    Console().print(show_comparison(compare_scores(columns, guarantee), guarantee))
+    with progress_bar("reading") as progress:
+        if key is not None:
+            options = {"anomaly_label": anomaly_label, "delimiter": separator}
+            columns = joined(tables, score, label, key, progress=progress, **options)
+        else:
+            with open_table(tables, score, label, delimiter=separator, progress=progress) as table:
+                columns = {name: table.labelled(name, label, anomaly_label) for name in score}
+    found = compare_scores(columns, guarantee)
+    if form == "json":
+        typer.echo(as_json(comparison(found, guarantee)), nl=False)
+    else:
+        Console().print(show_comparison(found, guarantee))

@@ -7,11 +7,13 @@ from typer.core import TyperGroup
 
 from pac_wrap.cli.certify import calibrate, compare, demo
 from pac_wrap.cli.curve import curve
+from pac_wrap.cli.decide import decide
+from pac_wrap.cli.monitor import monitor
 from pac_wrap.cli.paper import data, reproduce
 from pac_wrap.cli.plan import plan
 from pac_wrap.cli.process import BAD_INPUT, debug, run, say
 from pac_wrap.cli.sql import sql
-from pac_wrap.cli.use import decide, evaluate, show, verify
+from pac_wrap.cli.use import evaluate, show, verify
 from pac_wrap.cli.worth import worth
 from pac_wrap.version import __version__
 
@@ -113,6 +115,20 @@ def _options(
         typer.echo(_WELCOME)
 
 
-for command in (calibrate, curve, decide, evaluate, verify, show, worth, compare, sql, plan, demo, reproduce):
+for command in (
+    calibrate,
+    curve,
+    decide,
+    evaluate,
+    monitor,
+    verify,
+    show,
+    worth,
+    compare,
+    sql,
+    plan,
+    demo,
+    reproduce,
+):
     app.command()(run(command))
 app.add_typer(data)

@@ -12,13 +12,14 @@ from pac_wrap.cli.options import (
     Delimiter,
     DeltaFnr,
     DeltaFpr,
+    Form,
     Label,
     Score,
     Tables,
     keep_apart,
     on_cluster,
 )
-from pac_wrap.cli.process import progress_bar
+from pac_wrap.cli.process import in_options, progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def curve(
         Literal["duckdb", "spark", "dask"], typer.Option(help="What reads the tables; all give the same.")
     ] = "duckdb",
     master: Annotated[str | None, typer.Option(help="A cluster for --engine; else this machine.")] = None,
+    form: Form = "text",
 ) -> None:
     """Bound both error rates at every threshold at once, so that one may be chosen after looking.
 
@@ -57,6 +59,8 @@ def curve(
     """
     from pac_wrap.base.files import whole_file, write_text
     from pac_wrap.method.curves.certify import CurveRequest
+    from pac_wrap.method.provenance import now
+    from pac_wrap.report.records import as_json
 
     if sum(one is not None for one in (max_fpr, max_fnr, at)) > 1:
         raise InputError("--max-fpr, --max-fnr and --at each choose a threshold; give one of them")
@@ -73,6 +77,7 @@ def curve(
         1 if anomaly_label is None else anomaly_label,
     )
     found = _read(tables, request, score, label, delimiter, engine, master)
+    found = found.with_provenance(tables=tuple(tables), date=now())
     chosen, ceiling, reason = None, max_fnr if max_fpr is None else max_fpr, ""
     if at is not None:
         chosen = found.at(at)
@@ -82,7 +87,7 @@ def curve(
         except InputError as error:
             if not 0.0 < ceiling < 1.0:
                 raise
-            reason = str(error)
+            reason = in_options(str(error))
     with ExitStack() as files:  # all of them, or none
         if output is not None:
             write_text(files.enter_context(whole_file(output)), found.to_json())
@@ -100,7 +105,11 @@ def curve(
                 write_text(file, to_svg(drawn, alt="the certified trade-off of both error rates"))
             else:
                 drawn.savefig(file, format=figure.suffix[1:])
-    typer.echo(reason or str(found if chosen is None else chosen))
+    shown = found if chosen is None else chosen
+    if form == "json":
+        typer.echo(as_json({"kept": False, "reason": reason}) if reason else shown.to_json(), nl=False)
+    else:
+        typer.echo(reason or str(shown.bare))
     if reason:
         raise typer.Exit(NOT_CERTIFIED)
 

@@ -1,6 +1,7 @@
 """The options that several commands share, and what they mean together."""
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,6 +38,25 @@ Delimiter = Annotated[
 ]
 MaxFpr = Annotated[str, typer.Option(help="Ceiling of the false positive rate, or none.")]
 MaxFnr = Annotated[str, typer.Option(help="Ceiling of the false negative rate, or none.")]
+MaxFprs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--max-fpr",
+        help="Ceiling of the false positive rate, or none. With --kind: of every kind, or repeated as"
+        " 'kind=ceiling' for each; '*=ceiling' is for all kinds together.",
+        show_default="0.05",
+    ),
+]
+MaxFnrs = Annotated[
+    list[str] | None,
+    typer.Option("--max-fnr", help="Ceiling of the false negative rate, likewise.", show_default="0.05"),
+]
+Kind = Annotated[
+    str | None,
+    typer.Option(
+        "--kind", help="A column that names the kind of each point; ceilings then hold for each kind."
+    ),
+]
 DeltaFpr = Annotated[
     float | None, typer.Option(help="Chance that the FPR ceiling does not hold.", show_default="0.05")
 ]
@@ -45,6 +66,11 @@ DeltaFnr = Annotated[
 Confidence = Annotated[
     float | None, typer.Option(help="Confidence that both ceilings hold together, instead of the deltas.")
 ]
+Form = Annotated[
+    Literal["text", "json"],
+    typer.Option("--format", help="How to show it: for people, or with every digit for programs."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what was done.")]
 
 OverlapWord = Annotated[
     Literal["abstain", "abstain-always", "raise", "hold-fnr", "hold-fpr", "algorithm1"],
@@ -57,17 +83,37 @@ OverlapWord = Annotated[
 
 
 def guarantee_of(
-    max_fpr: str,
-    max_fnr: str,
+    max_fpr: str | list[str] | None,
+    max_fnr: str | list[str] | None,
     delta_fpr: float | None,
     delta_fnr: float | None,
     confidence: float | None = None,
 ) -> "Guarantee":
-    """Return the guarantee that the options ask for."""
+    """Return the guarantee that the options ask for; a list may give a ceiling to each kind."""
     from pac_wrap.method.promise import Guarantee
 
-    ceilings = _ceiling("--max-fpr", max_fpr), _ceiling("--max-fnr", max_fnr)
+    ceilings = _ceilings("--max-fpr", max_fpr), _ceilings("--max-fnr", max_fnr)
     return Guarantee(*ceilings, delta_fpr, delta_fnr, confidence=confidence)
+
+
+def shares_in(text: str) -> tuple[float, float]:
+    """Return the ends of a range of shares, or a number twice.
+
+    >>> shares_in("0.01-0.03"), shares_in("1e-3:2e-3"), shares_in("0.02")
+    ((0.01, 0.03), (0.001, 0.002), (0.02, 0.02))
+    """
+    from pac_wrap.base.foreign import quoted
+    from pac_wrap.method.worth.alarms import as_interval
+
+    # a hyphen after a digit divides; that of 1e-3 does not
+    low, _, high = re.sub(r"(?<=[\d.])\s*-", ":", text, count=1).partition(":")
+    try:
+        return as_interval((float(low), float(high or low)))
+    except (ValueError, InputError):
+        raise InputError(
+            "--prevalence must be a share between 0 and 1 such as 0.01, or a range such as 0.01-0.03; got"
+            f" {quoted(text)}"
+        ) from None
 
 
 def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
@@ -108,6 +154,23 @@ def _identities(path: str | Path) -> set[object]:
         if not stat.S_ISREG(facts.st_mode):
             return set()  # a pipe or a device is not replaced, and /dev/null may be named twice
         found.add((facts.st_dev, facts.st_ino))
+    return found
+
+
+def _ceilings(option: str, given: str | list[str] | None) -> float | dict[str | None, float | None] | None:
+    """Return a ceiling, or that of each kind; the last = of a text stands before the ceiling."""
+    texts = [given] if isinstance(given, str) else given or ["0.05"]
+    if len(texts) == 1 and "=" not in texts[0]:
+        return _ceiling(option, texts[0])
+    found: dict[str | None, float | None] = {}
+    for text in texts:
+        name, sign, ceiling = text.rpartition("=")
+        kind = None if name == "*" else name
+        if not sign or kind in found:
+            raise InputError(
+                f"{option} is given several times, so each must be another kind=ceiling, got {quoted(text)}"
+            )
+        found[kind] = _ceiling(option, ceiling)
     return found
 
 

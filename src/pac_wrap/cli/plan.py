@@ -1,15 +1,17 @@
 """pac-wrap plan: before there are labels, or enough of them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pac_wrap.cli.options import AnomalyLabel, Delimiter, keep_apart
+from pac_wrap.cli.options import AnomalyLabel, Delimiter, Form, keep_apart
 from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from pac_wrap.method.labels.plan import Pilot
     from pac_wrap.method.promise import Guarantee
 
@@ -51,6 +53,7 @@ def plan(
         list[float] | None,
         typer.Option(help="With --sequential: a true rate of errors to plan for; give it several times."),
     ] = None,
+    form: Form = "text",
 ) -> None:
     """Say how many labels a promise needs, or what promise given labels can keep.
 
@@ -64,6 +67,7 @@ def plan(
     from pac_wrap.base.arguments import check_rate
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.method.strategies.looks import Looks
+    from pac_wrap.report import records
     from pac_wrap.report.planner import show_affordable, show_pilot, show_sequential
     from pac_wrap.report.terminal import show_plan, show_promises
 
@@ -80,21 +84,27 @@ def plan(
         raise InputError("--true-rate, --every and --up-to are for --sequential; give it as well")
     if not pilot and any(one is not None for one in (score, label, anomaly_label, delimiter)):
         raise InputError("--score, --label, --anomaly-label and --delimiter are for --pilot; give it as well")
-    shown = []
+    shown: dict[str, tuple[RenderableType, Any]] = {}
     if labels is not None:
-        shown.append(show_promises(labels, delta))
+        shown["promises"] = show_promises(labels, delta), records.least_rates(labels, delta)
     if counted:
-        shown.append(show_affordable(normal, anomalous, delta, given))
+        known = normal, anomalous, delta, given
+        shown["affordable"] = show_affordable(*known), records.affordable(*known)
         if svg is not None:
             _draw(svg, normal, anomalous, delta)
     if pilot:
-        shown.append(show_pilot(_read(pilot, score, label, anomaly_label, delimiter, asked), asked))
+        found = _read(pilot, score, label, anomaly_label, delimiter, asked)
+        shown["pilot"] = show_pilot(found, asked), records.forecast(found, asked)
     if sequential:
         looks = Looks(20 if every is None else every, 2000 if up_to is None else up_to)
-        shown.append(show_sequential(asked, looks, true_rate or None))
+        runs = asked, looks, true_rate or None
+        shown["sequential"] = show_sequential(*runs), records.sequential(*runs)
     if not shown or (given and labels is not None):
-        shown.append(show_plan(asked))
-    for one in shown:
+        shown["needed"] = show_plan(asked), records.labels_needed(asked)
+    if form == "json":
+        typer.echo(records.as_json({name: record for name, (_, record) in shown.items()}), nl=False)
+        return
+    for one, _ in shown.values():
         Console().print(one)
 
 

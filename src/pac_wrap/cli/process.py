@@ -7,6 +7,7 @@ error of ours, 128 and the signal's number where one ended it: 130 for Ctrl-C.
 
 import io
 import os
+import re
 import signal
 import sys
 import time
@@ -14,11 +15,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
+from inspect import signature
 from types import FrameType
 from typing import Any, BinaryIO, Final, NoReturn, TextIO
 
 from pac_wrap.base.foreign import message
-from pac_wrap.errors import OutputError, PACWrapError
+from pac_wrap.errors import OutputError, PACWrapError, VacuousWarning
 
 BAD_INPUT: Final = 2
 BROKEN: Final = 70
@@ -27,7 +29,9 @@ INTERRUPTED: Final = 128
 _HASTE: Final = 1.0
 _PATIENCE: Final = 1.0
 _SIGNALS: Final = [one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP")]
-_state: dict[str, Any] = {"debug": False, "signal": None, "moment": -_HASTE}
+# what a command takes without naming it, and what Python takes by another name
+_ARGUMENTS: Final = ("certificate", "tables", "score", "label", "form", "output", "normal", "anomalous")
+_state: dict[str, Any] = {"debug": False, "signal": None, "moment": -_HASTE, "options": []}
 
 
 class Output(io.RawIOBase):
@@ -115,6 +119,7 @@ def run(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def careful(*arguments: Any, **options: Any) -> None:
+        _state["options"] = [name for name in signature(command).parameters if name not in _ARGUMENTS]
         with warnings.catch_warnings():
             warnings.showwarning = _note  # type: ignore[assignment]  # its signature has optional parts
             try:
@@ -127,9 +132,27 @@ def run(command: Callable[..., None]) -> Callable[..., None]:
     return careful
 
 
+def in_options(text: str) -> str:
+    """Return a sentence about Python's arguments as one about the options of the command that runs.
+
+    A name with an underscore is none but an argument's. A plain word is one where a rule about it begins the
+    sentence, or where it is given a value.
+    """
+    for name in _state["options"]:
+        option = f"--{name.replace('_', '-')}"
+        text = re.sub(rf"""(?<![\w'"]){name}="(\w+)\"""", rf"{option} \1", text)
+        if "_" in name:
+            text = re.sub(rf"(?<![\w'\"./-]){name}(?![\w'\"./(])", option, text)
+        else:
+            text = re.sub(rf"^{name}(?= (must|says) )", option, text)
+    return text
+
+
 def _note(warning: Warning | str, *_: Any) -> None:
+    if isinstance(warning, VacuousWarning):  # which the command's own output says
+        return
     # how to flip the scores in Python is of no use in a shell
-    text = str(warning).split(' or pass polarity="lower"')[0]
+    text = in_options(str(warning).split(' or pass polarity="lower"')[0])
     say(f"note: {text}")
 
 
@@ -190,7 +213,9 @@ def _sentence(error: BaseException) -> str:
         return f"cannot open {error.filename}: {error.strerror}"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return " ".join(str(error).split())
+    text = " ".join(str(error).split())
+    # the names of columns are the user's own
+    return text if "column" in text else in_options(text)
 
 
 def _interrupted(number: int) -> str:

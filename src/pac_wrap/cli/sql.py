@@ -75,6 +75,7 @@ def sql(
         _print_rule(certificate, score, dialect)
         return
     from pac_wrap.method.calibrate import Request
+    from pac_wrap.method.provenance import now
     from pac_wrap.tables.database import UnansweredError, from_answers
     from pac_wrap.tables.statements import Source
 
@@ -91,10 +92,11 @@ def sql(
         _comment(f"append its answer, as CSV with a header, to {file}, and run the same command again")
         typer.echo(str(next_one.statement))
         return
+    found = found.with_provenance(date=now())
     if output is not None:
         found.save(output)
     _comment("pac-wrap: every statement is answered" + ("; save the certificate with -o" * (output is None)))
-    for line in str(found).splitlines():
+    for line in str(found.bare).splitlines():
         _comment(line)
     if found.empty:
         raise typer.Exit(NOT_CERTIFIED)
@@ -103,10 +105,10 @@ def sql(
 def _print_rule(
     certificate: Path, score: str, dialect: Literal["duckdb", "postgres", "spark", "ansi"]
 ) -> None:
-    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.cli.certificates import deciding
     from pac_wrap.tables.sql import verdict_sql
 
-    typer.echo(verdict_sql(Certificate.load(certificate).rule, score, dialect))
+    typer.echo(verdict_sql(deciding(certificate).rule, score, dialect))
 
 
 def _comment(line: str) -> None:

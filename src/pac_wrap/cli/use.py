@@ -1,125 +1,27 @@
-"""pac-wrap decide, evaluate, verify and show: a certificate at work, and what it is worth."""
+"""pac-wrap evaluate, verify and show: whether a certificate holds, and what it promises."""
 
 import warnings
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, cast
+from typing import Annotated, Literal
 
 import typer
 
-from pac_wrap.cli.options import AnomalyLabel, CertificateFile, Delimiter, Label, Score, Tables, keep_apart
-from pac_wrap.cli.process import progress_bar, standard_output
-from pac_wrap.errors import UpsideDownWarning
-
-if TYPE_CHECKING:
-    from pac_wrap.method.certificate import Certificate
-    from pac_wrap.method.curves.curve import Curve
+from pac_wrap.cli.certificates import any_of, columns_of
+from pac_wrap.cli.options import (
+    AnomalyLabel,
+    CertificateFile,
+    Delimiter,
+    Form,
+    Kind,
+    Label,
+    Quiet,
+    Score,
+    Tables,
+)
+from pac_wrap.cli.process import progress_bar, say
+from pac_wrap.errors import PACWrapWarning
 
 FAILED = 1
-# the format stands in the first line of a file
-_START = 200
-
-
-def decide(
-    certificate: CertificateFile,
-    tables: Tables,
-    score: Score,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write: .parquet, .csv, .csv.gz or .jsonl.")
-    ] = None,
-    form: Annotated[
-        Literal["jsonl", "csv"],
-        typer.Option("--format", help="Format for standard output, a pipe or a device."),
-    ] = "jsonl",
-    delimiter: Delimiter = None,
-) -> None:
-    """Add a verdict (1 anomaly, 0 normal, -1 abstains) and a prediction set to every row of a table.
-
-    CSV or JSON lines on standard input, without -o, are decided as they arrive, in constant memory.
-
-    Cells of a CSV stay as they are; in JSON made from one, the score is a number and every other cell a text.
-
-    JSON has no infinities: they are the texts "Infinity" and "-Infinity", and are read as such.
-
-    Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
-    """
-    from pac_wrap.method.certificate import Certificate
-    from pac_wrap.streams.decide import decide_lines, is_streamed, read_start
-    from pac_wrap.tables.text_format import check_delimiter, standard_input
-
-    loaded = Certificate.load(certificate)
-    separator = check_delimiter(delimiter)
-    if output is not None:
-        keep_apart([*tables, certificate], output)
-    start = b""
-    if tables == ["-"] and output is None:
-        reader = standard_input()
-        start = read_start(reader)
-        if is_streamed(start):
-            decide_lines(loaded, reader, start, standard_output(), score, form, separator)
-            return
-    _decide_table(loaded, tables, score, output, form, start, separator)
-
-
-def _decide_table(
-    certificate: "Certificate",
-    tables: list[str],
-    score: str,
-    output: Path | None,
-    form: str,
-    start: bytes,
-    delimiter: str | None,
-) -> None:
-    """Write the whole table with its verdicts, or nothing at all."""
-    from pac_wrap.base.files import scratch_file, whole_file
-    from pac_wrap.tables.decide import decide_table, output_options
-    from pac_wrap.tables.find import found_files
-    from pac_wrap.tables.table import open_found
-
-    options = output_options(f".{form}" if output is None or _has_no_ending(output) else output.name)
-    with (
-        progress_bar("deciding") as progress,
-        found_files(tables, start) as found,
-        scratch_file() if output is None else whole_file(output) as target,
-    ):
-        if found.reader == "read_csv" and "parquet" not in options:
-            _decide_csv(certificate, found.files, score, target, options, delimiter)
-        else:
-            with open_found(
-                found, [score], whole=True, output=target, delimiter=delimiter, progress=progress
-            ) as table:
-                decide_table(table, certificate, score, target, options)
-        if output is None:
-            stdout = standard_output()
-            with target.open("rb") as finished:
-                while chunk := finished.read(1 << 20):
-                    stdout.write(chunk)
-            stdout.flush()
-
-
-def _has_no_ending(output: Path) -> bool:
-    """Return whether an output is a pipe or a device, whose name says nothing of a format."""
-    return output.suffix == "" and output.exists() and not output.is_file()
-
-
-def _decide_csv(
-    certificate: "Certificate",
-    files: list[Path],
-    score: str,
-    target: Path,
-    options: str,
-    delimiter: str | None,
-) -> None:
-    """Write CSV files with their verdicts as CSV or JSON lines, packed if the options say so."""
-    import gzip
-
-    from pac_wrap.streams.decide import decide_files
-
-    packed = "gzip" in options
-    with gzip.open(target, "wb", 6) if packed else target.open("wb") as out:
-        decide_files(
-            certificate, files, cast(BinaryIO, out), score, "csv" if "csv" in options else "jsonl", delimiter
-        )
 
 
 def evaluate(
@@ -128,7 +30,10 @@ def evaluate(
     score: Score,
     label: Label,
     anomaly_label: AnomalyLabel = None,
+    kind: Kind = None,
     delimiter: Delimiter = None,
+    form: Form = "text",
+    quiet: Quiet = False,
 ) -> None:
     """Measure the error rates on labelled points that were not used to calibrate.
 
@@ -141,20 +46,42 @@ def evaluate(
     from rich.console import Console
 
     from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.metrics import exceeded
+    from pac_wrap.report.kinds import show_measured
+    from pac_wrap.report.records import as_json, evaluation
     from pac_wrap.report.terminal import show_evaluation
+    from pac_wrap.tables.calibrate import are_calibration
     from pac_wrap.tables.decide import evaluate_table
+    from pac_wrap.tables.kinds import evaluate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
-    loaded = Certificate.load(certificate)
+    loaded = any_of(certificate)
     separator = check_delimiter(delimiter)
+    if not isinstance(loaded, KindCertificate):
+        loaded = Certificate.load(certificate)
+    wanted = columns_of(loaded, score, kind)
     with (
         progress_bar("reading") as progress,
-        open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
+        open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
     ):
+        if isinstance(loaded, KindCertificate):
+            measured = evaluate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
+            Console().print(show_measured(measured))
+            if any(one.exceeded for one in measured):
+                raise typer.Exit(FAILED)
+            return
         metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
-    Console().print(show_evaluation(loaded, metrics))
+        same = metrics.sizes == (loaded.normal.n, loaded.anomalous.n) and are_calibration(
+            table, loaded, score=score, label=label, anomaly_label=anomaly_label
+        )
+    if not quiet:
+        say(str(metrics.verdicts))
+    if form == "json":
+        typer.echo(as_json(evaluation(loaded, metrics, same)), nl=False)
+    else:
+        Console().print(show_evaluation(loaded, metrics, same))
     if exceeded(metrics, loaded.certified):
         raise typer.Exit(FAILED)
 
@@ -165,7 +92,9 @@ def verify(
     score: Score,
     label: Label,
     anomaly_label: AnomalyLabel = None,
+    kind: Kind = None,
     delimiter: Delimiter = None,
+    form: Form = "text",
 ) -> None:
     """Recompute a certificate or a curve from the scores it was made from; exit code 1 if it differs.
 
@@ -178,28 +107,39 @@ def verify(
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
     from pac_wrap.method.curves.curve import Curve
-    from pac_wrap.method.verify import verify_against
+    from pac_wrap.method.kinds.certificate import KindCertificate
+    from pac_wrap.method.verify import verify_against, verify_kinds_against
+    from pac_wrap.report.records import as_json
+    from pac_wrap.report.records import verification as record
     from pac_wrap.tables.calibrate import calibrate_table
+    from pac_wrap.tables.kinds import recalibrate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
-    loaded = _certificate_or_curve(certificate)
+    loaded = any_of(certificate)
     separator = check_delimiter(delimiter)
     mark = 1 if anomaly_label is None else anomaly_label
+    wanted = columns_of(loaded, score, kind)
     with (
         progress_bar("reading") as progress,
-        open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
+        open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
         warnings.catch_warnings(),
     ):
-        warnings.simplefilter("ignore", UpsideDownWarning)
+        warnings.simplefilter("ignore", PACWrapWarning)
         read = partial(calibrate_table, table, score=score, label=label, score_type=loaded.score_type)
-        if isinstance(loaded, Curve):
+        if isinstance(loaded, KindCertificate):
+            again_by_kind = recalibrate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
+            verification = verify_kinds_against(loaded, again_by_kind)
+        elif isinstance(loaded, Curve):
             deltas = loaded.normal.delta, loaded.anomalous.delta
             verification = verify_curve_against(loaded, read(CurveRequest(*deltas, mark)))
         else:
             again = read(Request(loaded.guarantee, loaded.overlap, mark))
             verification = verify_against(loaded, again)
-    typer.echo(str(verification))
+    if form == "json":
+        typer.echo(as_json(record(verification)), nl=False)
+    else:
+        typer.echo(str(verification))
     if not verification:
         raise typer.Exit(FAILED)
 
@@ -218,26 +158,20 @@ def show(
     """
     from pac_wrap.base.foreign import escape_markdown
     from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.kinds.certificate import KindCertificate
+    from pac_wrap.report.kinds import lines_of_kinds
     from pac_wrap.report.words import lines_of, lines_of_curve
 
-    loaded = _certificate_or_curve(certificate)
+    loaded = any_of(certificate)
     if form == "json":
         typer.echo(loaded.to_json(), nl=False)
     elif form == "markdown":
         curve = isinstance(loaded, Curve)
-        lines = lines_of_curve(loaded) if isinstance(loaded, Curve) else lines_of(loaded)
+        if isinstance(loaded, KindCertificate):
+            lines = lines_of_kinds(loaded)
+        else:
+            lines = lines_of_curve(loaded) if isinstance(loaded, Curve) else lines_of(loaded)
         rows = (f"| {name} | {escape_markdown(text)} |" for name, text in lines)
         typer.echo("\n".join([f"| {'curve' if curve else 'certificate'} | |", "|---|---|", *rows]))
     else:
         typer.echo(str(loaded))
-
-
-def _certificate_or_curve(path: Path) -> "Certificate | Curve":
-    """Return what a file holds; what is neither is refused as a certificate."""
-    from pac_wrap.base.codec import MOST_BYTES
-    from pac_wrap.method.certificate import Certificate
-    from pac_wrap.method.curves.curve import FORMAT, Curve
-
-    with path.open("rb") as file:
-        text = file.read(MOST_BYTES + 1)
-    return Curve.from_json(text) if FORMAT.encode() in text[:_START] else Certificate.from_json(text)

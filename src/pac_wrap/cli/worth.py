@@ -1,12 +1,10 @@
 """pac-wrap worth: what the alarms of a certificate are worth."""
 
-import json
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pac_wrap.cli.options import CertificateFile, Delimiter
+from pac_wrap.cli.options import CertificateFile, Delimiter, Form, shares_in
 from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
 
@@ -18,7 +16,7 @@ def worth(
     certificate: CertificateFile,
     prevalence: Annotated[
         str | None,
-        typer.Option(help="The share of anomalies among future points: 0.01, or a range, 0.01:0.03."),
+        typer.Option(help="The share of anomalies among future points: 0.01, or a range, 0.01-0.03."),
     ] = None,
     per: Annotated[int, typer.Option(min=1, help="Count the work for so many points.")] = 1000,
     unlabelled: Annotated[
@@ -29,7 +27,7 @@ def worth(
         float | None, typer.Option(help="Chance that a share counted for this does not hold.")
     ] = None,
     delimiter: Delimiter = None,
-    form: Annotated[Literal["text", "json"], typer.Option("--format", help="How to show it.")] = "text",
+    form: Form = "text",
 ) -> None:
     """Say how many alarms are right, and how much work they make.
 
@@ -40,6 +38,7 @@ def worth(
     [bold]pac-wrap worth certificate.json --unlabelled new.csv --score score[/bold]
     """
     from pac_wrap.method.certificate import Certificate
+    from pac_wrap.report.records import as_json
     from pac_wrap.report.words import lines_of_worth
 
     loaded = Certificate.load(certificate)
@@ -47,26 +46,15 @@ def worth(
         raise InputError("say what is known: --prevalence 0.01, or --unlabelled new.parquet --score score")
     found: dict[str, Any] = {}
     if prevalence is not None:
-        share = _shares(prevalence)
+        share = shares_in(prevalence)
         found["precision"] = loaded.precision(share, delta=delta)
         found["workload"] = loaded.workload(share, per, delta=delta)
     if unlabelled:
         found |= _from_unlabelled(loaded, unlabelled, score, 0.05 if delta is None else delta, delimiter)
     if form == "json":
-        typer.echo(json.dumps({name: asdict(one) for name, one in found.items()}, indent=2))
+        typer.echo(as_json(found), nl=False)
     else:
         typer.echo("\n".join(f"{name:<10} {text}" for name, text in lines_of_worth(**found)))
-
-
-def _shares(text: str) -> tuple[float, float]:
-    """Return the ends of a range, or a number twice."""
-    low, _, high = text.partition(":")
-    try:
-        return float(low), float(high or low)
-    except ValueError:
-        raise InputError(
-            f"--prevalence must be a share such as 0.01, or a range such as 0.01:0.03, got {text!r}"
-        ) from None
 
 
 def _from_unlabelled(

@@ -3,32 +3,36 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils import ClassifierTags, Tags, check_random_state, get_tags
+from sklearn.utils import ClassifierTags, Tags, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from pac_wrap.base.arguments import as_class_mask, check_choice, check_rate
+from pac_wrap.base.arguments import as_class_mask, check_choice
+from pac_wrap.detectors.callers import check_callers
 from pac_wrap.detectors.predictor import CertifiedPredictor
-from pac_wrap.detectors.rows import (
-    TrainingRows,
-    split_rows,
-    take_rows,
-    warn_of_pipeline,
-    warn_of_training_rows,
-)
-from pac_wrap.detectors.scores import Polarity, is_estimator, takes_labels, untrained
+from pac_wrap.detectors.rows import Indices, TrainingRows, take_rows, warn_of_training_rows
+from pac_wrap.detectors.scores import Polarity, is_estimator, lineage, trainable
 from pac_wrap.detectors.steadiness import check_batches, check_tolerance
-from pac_wrap.errors import InputError, VacuousWarning
+from pac_wrap.detectors.training import (
+    Share,
+    TrainOn,
+    as_subjects,
+    check_share,
+    passed_on,
+    several_rows,
+    train,
+)
+from pac_wrap.errors import DependenceWarning
 from pac_wrap.method.calibrate import Request, calibrate
 from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import Guarantee
-
-TrainOn = Literal["auto", "normal", "unlabelled", "labelled"]
+from pac_wrap.method.sampling import OF_SUBJECTS
 
 
 class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
@@ -55,8 +59,9 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         What `fit` trains the detector on: normal rows only, all rows without labels, or all rows with labels.
         "auto" is "labelled" for classifiers and detectors whose `fit` demands y, else "normal". Under
         "normal" the detector needs no anomalies, so all of them calibrate.
-    calibration_size : float
-        The share of each class that `fit` sets aside to calibrate.
+    calibration_size : "auto" or float
+        The share of each class that `fit` sets aside to calibrate. "auto" is half; of a class whose half is
+        too few to certify its ceiling it is the least number that certifies, up to nine tenths of the class.
     anomaly_label : object
         The label of anomalies: 1 (against 0), -1 (against 1, as scikit-learn has it), or a name.
     polarity : {"auto", "higher", "lower"}
@@ -100,7 +105,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         confidence: float | None = None,
         overlap: str | Overlap = "abstain",
         train_on: TrainOn = "auto",
-        calibration_size: float = 0.5,
+        calibration_size: Share = "auto",
         anomaly_label: object = 1,
         polarity: Polarity = "auto",
         score_tolerance: float | None = 1e-5,
@@ -120,7 +125,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         self.score_tolerance = score_tolerance
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(self, X: Any, y: ArrayLike, *, subjects: ArrayLike | None = None, **fit_params: Any) -> Self:
         """Split the rows by class, train the detector on one part and calibrate on the other.
 
         A detector that cannot be trained is calibrated on all rows.
@@ -131,6 +136,11 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             The rows, as the detector takes them.
         y : array-like
             Their labels: 0 (normal) and 1 (anomalous), or what `anomaly_label` says.
+        subjects : array-like, optional
+            Whose row it is, such as a patient or a machine: all rows of a subject train, or all calibrate.
+        **fit_params
+            What the detector's own `fit` takes, such as `sample_weight`; of what has one entry per row, it
+            gets those of the rows it is trained on. With metadata routing, what it has requested.
 
         Returns
         -------
@@ -141,43 +151,58 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         ------
         InputError
             If a parameter, the rows or the labels are wrong, or scores depend on the batch they are made in.
+
+        Warns
+        -----
+        OverlapWarning
+            If rows that calibrate have been trained on: here, by a pipeline or a search around it, or before.
+        DependenceWarning
+            If several calibration rows are of one subject.
         """
         with _all_or_nothing(self):
-            warn_of_pipeline()
-            return self._calibrate(*self._trained(X, y))
-
-    def _trained(self, X: Any, y: ArrayLike) -> tuple[Any, Any, NDArray[np.bool_]]:
-        """Return the detector, trained if it can be, and the rows to calibrate on with their classes."""
-        self._check_parameters()
-        if X is None:
-            raise InputError("X must be a table of rows, got None")
-        if y is None:
-            raise InputError(
-                "PACWrap requires y to be passed, but the target y is None; labels are what it calibrates on"
+            self._check_parameters()
+            X, y = self._indexable(X, y)
+            anomalous = as_class_mask(y, self.anomaly_label)
+            members = None if subjects is None else as_subjects(subjects, X, anomalous.size)
+            check_callers(self._request().guarantee, *np.bincount(anomalous, minlength=2))
+            self._check_features(X)
+            self.__dict__.pop("_training_rows", None)
+            routed = passed_on(self, self.detector, fit_params)
+            if not trainable(self.detector):
+                return self._calibrate(self.detector, X, anomalous, members)
+            detector, division = train(
+                self.detector,
+                X,
+                anomalous,
+                self._request().guarantee,
+                train_on=self.train_on,
+                share=self.calibration_size,
+                random_state=self.random_state,
+                subjects=members,
+                fit_params=routed,
             )
-        X, y = self._indexable(X, y)
-        anomalous = as_class_mask(y, self.anomaly_label)
-        self._check_features(X, reset=True)
-        self.__dict__.pop("_training_rows", None)
-        if not self._trainable():
-            return self.detector, X, anomalous
-        train_on = self.train_on
-        if train_on == "auto":
-            train_on = "labelled" if takes_labels(self.detector) else "normal"
-        random = check_random_state(self.random_state)
-        train, held_out = split_rows(
-            anomalous, self.calibration_size, random, keep_anomalies=train_on == "normal"
-        )
-        X_train = take_rows(X, train)
-        detector = untrained(self.detector, None if self.random_state is None else random)
-        try:
-            detector.fit(X_train, *([anomalous[train].astype(int)] if train_on == "labelled" else []))
-        except ValueError as error:
-            raise InputError(f"the detector cannot be trained on these rows: {error}") from error
-        self._training_rows, self._trained_from = TrainingRows.of(X_train), self.detector
-        return detector, take_rows(X, held_out), anomalous[held_out]
+            self._training_rows = TrainingRows.of(take_rows(X, division.train))
+            self._trained_from = self.detector
+            self._trained_on = tuple(np.bincount(anomalous[division.train], minlength=2).tolist())
+            rows = division.calibrate
+            members = None if members is None else members[rows]
+            return self._calibrate(detector, take_rows(X, rows), anomalous[rows], members)
 
-    def calibrate(self, X: Any, y: ArrayLike) -> Self:
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what `fit` takes for itself, and what it passes on to the detector's.
+
+        Returns
+        -------
+        MetadataRouter
+            As scikit-learn has it.
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if trainable(self.detector):
+            mapping = MethodMapping().add(caller="fit", callee="fit")
+            router.add(detector=self.detector, method_mapping=mapping)
+        return router
+
+    def calibrate(self, X: Any, y: ArrayLike, *, subjects: ArrayLike | None = None) -> Self:
         """Keep the trained detector and certify it on labelled rows it has not been trained on.
 
         Parameters
@@ -186,6 +211,8 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             The rows, as the detector takes them.
         y : array-like
             Their labels.
+        subjects : array-like, optional
+            Whose row it is: several rows of one subject are not independent, and the certificate says so.
 
         Returns
         -------
@@ -203,10 +230,10 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         with _all_or_nothing(self):
             if not trained:
                 self.__dict__.pop("_training_rows", None)
-            self._check_features(X, reset=not trained)
-            return self._calibrate(
-                self.detector_ if trained else self.detector, X, as_class_mask(y, self.anomaly_label)
-            )
+            self._check_features(X, self.detector_ if trained else None)
+            anomalous = as_class_mask(y, self.anomaly_label)
+            members = None if subjects is None else as_subjects(subjects, X, anomalous.size)
+            return self._calibrate(self.detector_ if trained else self.detector, X, anomalous, members)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -221,7 +248,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         self._request()
         check_choice("train_on", self.train_on, ("auto", "normal", "unlabelled", "labelled"))
         check_choice("polarity", self.polarity, ("auto", "higher", "lower"))
-        check_rate("calibration_size", self.calibration_size)
+        check_share(self.calibration_size)
         check_tolerance(self.score_tolerance)
 
     def _request(self) -> Request:
@@ -230,18 +257,23 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         )
         return Request.of(asked, self.overlap)
 
-    def _trainable(self) -> bool:
-        return hasattr(self.detector, "fit") and not isinstance(self.detector, (FrozenEstimator, type))
-
-    def _calibrate(self, detector: Any, X: Any, anomalous: NDArray[np.bool_]) -> Self:
+    def _calibrate(
+        self, detector: Any, X: Any, anomalous: NDArray[np.bool_], subjects: Indices | None
+    ) -> Self:
         score = partial(self._scores, detector)
         scores = score(X)
         witness = check_batches(detector, score, X, scores, self.score_tolerance)
         warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
         certificate = calibrate(scores[~anomalous], scores[anomalous], self._request())
+        if subjects is not None and (text := several_rows(anomalous, subjects)):
+            certificate = replace(certificate, assumptions=OF_SUBJECTS)
+            warnings.warn(text, DependenceWarning, stacklevel=3)
+        rows = self._trained_on if hasattr(self, "_training_rows") else None
+        certificate = certificate.with_provenance(
+            detector=lineage(detector), trained=rows, lowest=scores.min(), highest=scores.max()
+        )
         self.detector_, self.certificate_, self._witness = detector, certificate, witness
-        if certificate.empty:
-            warnings.warn("; ".join(certificate.diagnosis), VacuousWarning, stacklevel=3)
+        self._calibration_scores = scores[~anomalous], scores[anomalous]  # for `report`
         return self
 
 

@@ -1,5 +1,6 @@
 """What a calibrated detector says about new rows: scores, verdicts, prediction sets."""
 
+import os
 from functools import partial
 from typing import Any
 
@@ -10,10 +11,14 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import validate_data
 
 from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned
+from pac_wrap.detectors.callers import check_metric
+from pac_wrap.detectors.rows import warn_of_training_rows
 from pac_wrap.detectors.scores import Polarity, UnfittedError, anomaly_scores, is_estimator
 from pac_wrap.detectors.steadiness import Witness
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.metrics import evaluate
+from pac_wrap.method.worth.alarms import Prevalence
 
 
 class CertifiedPredictor(BaseEstimator):
@@ -25,6 +30,7 @@ class CertifiedPredictor(BaseEstimator):
     detector_: Any
     certificate_: Certificate
     _witness: Witness | None = None
+    _calibration_scores: tuple[Scores, Scores]
 
     def predict(self, X: Any) -> NDArray[np.int8]:
         """Return the verdict on each row.
@@ -37,7 +43,8 @@ class CertifiedPredictor(BaseEstimator):
         Returns
         -------
         ndarray of int8
-            1 (anomaly), 0 (normal) or -1 (abstains) for each row.
+            1 (anomaly), 0 (normal) or -1 (abstains) for each row. A row that the detector scores with NaN
+            is abstained on, with a `MissingScoreWarning`.
 
         Raises
         ------
@@ -47,7 +54,9 @@ class CertifiedPredictor(BaseEstimator):
             If the detector cannot score these rows, or has changed since it was calibrated.
         """
         scores = self.decision_function(X)
-        return self.certificate_.verdicts(scores)
+        verdicts = self.certificate_.verdicts(scores)
+        check_metric(int(np.count_nonzero(verdicts < 0)), verdicts.size, self.anomaly_label)
+        return verdicts
 
     def predict_set(self, X: Any) -> NDArray[np.bool_]:
         """Return the labels that are still possible for each row.
@@ -76,14 +85,15 @@ class CertifiedPredictor(BaseEstimator):
         Returns
         -------
         ndarray of float
-            One score per row.
+            One score per row, NaN where the detector gives none.
         """
         if not hasattr(self, "certificate_"):
             raise UnfittedError(
                 "this PACWrap is not calibrated yet; call fit(X, y), or calibrate(X, y) on a fitted detector"
             )
-        self._check_features(X, reset=False)
-        score = partial(self._scores, self.detector_)
+        self._check_features(X, self.detector_)
+        check_metric(0, 0, self.anomaly_label)
+        score = partial(self._scores, self.detector_, missing=True)
         return score(X) if self._witness is None else self._witness.scores_of(X, self.detector_, score)
 
     def score_samples(self, X: Any) -> Scores:
@@ -119,10 +129,55 @@ class CertifiedPredictor(BaseEstimator):
         X, y = self._indexable(X, y)
         return float(np.mean(self.predict(X) == as_class_mask(y, self.anomaly_label)))
 
-    def _scores(self, detector: Any, X: Any) -> Scores:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        prevalence: Prevalence | None = None,
+    ) -> None:
+        """Write a report of the certificate, with the rates measured on labelled rows if there are any.
+
+        Parameters
+        ----------
+        path : str or path
+            The file: .html, .md or .json.
+        X, y : array-like, optional
+            Rows that were neither trained nor calibrated on, and their labels.
+        prevalence : float or pair of floats, optional
+            The share of anomalies among future points; by default that of the calibration rows.
+
+        Raises
+        ------
+        InputError
+            If the rows calibrated it, which would prove nothing, or cannot be scored.
+        """
+        if not hasattr(self, "certificate_"):
+            raise UnfittedError("this PACWrap is not calibrated yet; call fit(X, y) before report")
+        metrics = None
+        if X is not None or y is not None:
+            if y is None:
+                raise InputError("the labels y of these rows are None; pass them, or no rows at all")
+            X, y = self._indexable(X, y)
+            anomalous, scores = as_class_mask(y, self.anomaly_label), self.decision_function(X)
+            fresh = scores[~anomalous], scores[anomalous]
+            pairs = zip(fresh, self._calibration_scores, strict=True)
+            if all(np.array_equal(np.sort(one), np.sort(other)) for one, other in pairs):
+                raise InputError(
+                    "these rows calibrated it, so what they show proves nothing; pass other rows, or none"
+                )
+            warn_of_training_rows(getattr(self, "_training_rows", None), self.detector_, X, scores)
+            metrics = evaluate(self.certificate_.verdicts(scores), anomalous)
+        name = type(self.detector_).__name__
+        self.certificate_.report(
+            path, *self._calibration_scores, prevalence=prevalence, metrics=metrics, detector=name
+        )
+
+    def _scores(self, detector: Any, X: Any, *, missing: bool = False) -> Scores:
         # a detector trained here was given the labels 0 and 1, whatever the caller's are
         label = 1 if hasattr(self, "_training_rows") else self.anomaly_label
-        scores = anomaly_scores(detector, X, self.polarity, anomaly_label=label)
+        scores = anomaly_scores(detector, X, self.polarity, anomaly_label=label, missing=missing)
         rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if scores.size != rows:
             raise InputError(
@@ -131,6 +186,12 @@ class CertifiedPredictor(BaseEstimator):
         return scores
 
     def _indexable(self, X: Any, y: ArrayLike) -> tuple[Any, ArrayLike]:
+        if X is None:
+            raise InputError("X must be a table of rows, got None")
+        if y is None:
+            raise InputError(
+                "PACWrap requires y to be passed, but the target y is None; labels are what it calibrates on"
+            )
         check_aligned("X", X, "y", y)
         try:
             X, y = indexable(X, y)
@@ -138,10 +199,17 @@ class CertifiedPredictor(BaseEstimator):
             raise InputError(f"X and y do not fit together: {error}") from error
         return X, y
 
-    def _check_features(self, X: Any, *, reset: bool) -> None:
-        """Keep, or compare with, the number and names of the features."""
+    def _check_features(self, X: Any, trained: Any = None) -> None:
+        """Keep the number and names of the features, or compare with those a trained detector has seen.
+
+        A detector that knows them compares them itself: it may take columns by name, in any order.
+        """
         if not is_estimator(self.detector) or len(getattr(X, "shape", (0, 0))) < 2:
             return  # what is not a table has no features; the detector itself judges it
+        reset = trained is None
+        known = "feature_names_in_" if hasattr(self, "feature_names_in_") else "n_features_in_"
+        if not reset and hasattr(trained, known):
+            return
         try:
             validate_data(self, X, skip_check_array=True, reset=reset)
         except ValueError as error:

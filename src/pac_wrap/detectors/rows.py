@@ -1,24 +1,20 @@
-"""Rows of X: taking some, splitting them by class, and telling whether something was trained on them."""
+"""Rows of X: taking some, and telling whether something was trained on them."""
 
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from hashlib import blake2b
-from inspect import currentframe
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils import get_tags
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import bits_of
-from pac_wrap.detectors.scores import is_estimator
-from pac_wrap.errors import InputError, OverlapWarning
+from pac_wrap.detectors.scores import handed_on
+from pac_wrap.errors import OverlapWarning
 
 Indices = NDArray[np.intp]
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -34,51 +30,29 @@ def take_rows(X: Any, rows: Indices) -> Any:
     return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
 
 
-def split_rows(
-    anomalous: NDArray[np.bool_],
-    share: float,
-    random: np.random.RandomState,
-    *,
-    keep_anomalies: bool,
-) -> tuple[Indices, Indices]:
-    """Return the rows to train on and those to calibrate on, `share` of each class.
-
-    With `keep_anomalies` every anomaly calibrates: a detector trained on normal rows has no use for them.
-    Either part empty is refused.
-    """
-    train, held_out = [], []
-    for rows in (np.flatnonzero(~anomalous), np.flatnonzero(anomalous)):
-        shuffled = random.permutation(rows)
-        whole = keep_anomalies and rows.size > 0 and bool(anomalous[rows[0]])
-        size = rows.size if whole else round(share * rows.size)
-        held_out.append(shuffled[:size])
-        train.append(shuffled[size:])
-    if not sum(rows.size for rows in train) or not sum(rows.size for rows in held_out):
-        raise InputError(
-            f"fit needs rows to train on ({'normal ones' if keep_anomalies else 'of both classes'})"
-            f" and rows to calibrate on, got n_samples = {anomalous.size},"
-            f" {np.count_nonzero(anomalous)} of them anomalous; add rows or change calibration_size"
-        )
-    return np.sort(np.concatenate(train)), np.sort(np.concatenate(held_out))
-
-
 @dataclass(frozen=True)
 class TrainingRows:
     """What is remembered of the rows a detector was trained on: their digests, as they are and in float32."""
 
     exact: NDArray[np.uint64]
     single: NDArray[np.uint64]
+    columns: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, X: Any) -> Self:
         """Return the digests of the rows of X."""
-        return cls(np.unique(row_digests(X)), np.unique(row_digests(X, single=True)))
+        columns = tuple(getattr(X, "columns", ()))
+        return cls(np.unique(row_digests(X)), np.unique(row_digests(X, single=True)), columns)
 
     def count_in(self, X: Any) -> int:
         """Return how many rows of X are training rows, the float32 copy of one, or what one is a copy of.
 
-        Rows that are merely close are not the same: float32 cannot tell seconds of one minute apart.
+        Rows that are merely close are not the same: float32 cannot tell seconds of one minute apart. Columns
+        in another order, or more of them, change no row.
         """
+        columns = tuple(getattr(X, "columns", ()))
+        if columns != self.columns and self.columns and set(self.columns) <= set(columns):
+            X = X[list(self.columns)]
         exact = row_digests(X)
         copies = np.isin(exact, self.single) | np.isin(row_digests(X, single=True), self.exact)
         return int(np.count_nonzero(np.isin(exact, self.exact) | copies))
@@ -96,18 +70,6 @@ def warn_of_training_rows(training: TrainingRows | None, detector: Any, X: Any, 
             " them: calibrate on rows the detector has not seen",
             OverlapWarning,
             stacklevel=4,
-        )
-
-
-def warn_of_pipeline() -> None:
-    """Warn if a pipeline that is being fitted has fitted its earlier steps on the rows to calibrate on."""
-    if steps := _steps_fitted_around():
-        inside = ", ".join(f"{step}()" for step in steps)
-        warnings.warn(
-            f"the pipeline around PACWrap has fitted {' and '.join(steps)} on the calibration rows too, so"
-            f" the promise does not hold; put the steps inside: PACWrap(make_pipeline({inside}, detector))",
-            OverlapWarning,
-            stacklevel=5,
         )
 
 
@@ -130,17 +92,11 @@ def _known_to(detector: Any, X: Any, scores: Scores) -> int:
 
 def _inside(detector: Any, X: Any) -> tuple[Any, Any]:
     """Return the last estimator of pipelines, searches and frozen ones, and the rows as it sees them."""
-    while True:
-        if hasattr(detector, "steps"):
-            if len(detector.steps) > 1:
-                X = detector[:-1].transform(X)
-            detector = detector.steps[-1][1]
-        elif hasattr(detector, "best_estimator_"):
-            detector = detector.best_estimator_
-        elif isinstance(detector, FrozenEstimator):
-            detector = detector.estimator
-        else:
-            return detector, X
+    while (inner := handed_on(detector)) is not None:
+        if len(getattr(detector, "steps", ())) > 1:
+            X = detector[:-1].transform(X)
+        detector = inner
+    return detector, X
 
 
 def _detectors_in(core: Any, seen: frozenset[int] = frozenset()) -> Iterator[Any]:
@@ -173,29 +129,6 @@ def _known_scores(kept: Any, scores: Scores) -> int:
     known, times = np.unique(np.asarray(kept, dtype=np.float32), return_counts=True)
     found = np.searchsorted(known, values).clip(max=known.size - 1)
     return scores.size if np.all((known[found] == values) & (counts <= times[found])) else 0
-
-
-def _steps_fitted_around() -> list[str]:
-    """Return the classes of the steps that pipelines up the stack have learned from the rows given to fit.
-
-    A step that needs no fitting, by scikit-learn's tag, or that is frozen has learned nothing from them.
-    """
-    module = sys.modules.get("sklearn.pipeline")
-    steps: list[str] = []
-    frame = currentframe()
-    while module is not None and frame is not None:
-        if frame.f_code.co_name.startswith("fit"):
-            pipeline = frame.f_locals.get("self")
-            if isinstance(pipeline, module.Pipeline):
-                steps[:0] = [type(step).__name__ for _, step in pipeline.steps[:-1] if _learns(step)]
-        frame = frame.f_back
-    return steps
-
-
-def _learns(step: Any) -> bool:
-    if step is None or step == "passthrough" or isinstance(step, FrozenEstimator):
-        return False
-    return not is_estimator(step) or bool(get_tags(step).requires_fit)
 
 
 def row_digests(X: Any, *, single: bool = False) -> NDArray[np.uint64]:

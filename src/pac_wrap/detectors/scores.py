@@ -8,10 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone, is_classifier, is_outlier_detector
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from pac_wrap.base.arguments import Scores, as_scores, check_choice
+from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import DetectorError, InputError, PACWrapError
 
 Polarity = Literal["auto", "higher", "lower"]
@@ -23,7 +25,7 @@ class UnfittedError(PACWrapError, NotFittedError):
 
 
 def anomaly_scores(
-    detector: Any, X: Any, polarity: Polarity = "auto", *, anomaly_label: object = 1
+    detector: Any, X: Any, polarity: Polarity = "auto", *, anomaly_label: object = 1, missing: bool = False
 ) -> Scores:
     """Return one score per row of X, higher for what is more anomalous.
 
@@ -39,6 +41,8 @@ def anomaly_scores(
         Whether anomalies score higher or lower; it must be said for any other object.
     anomaly_label : object
         The class of anomalies, for a classifier.
+    missing : bool
+        Whether a score may be missing: NaN is then returned, else refused.
 
     Returns
     -------
@@ -80,7 +84,7 @@ def anomaly_scores(
             f"the detector {detector_name(detector)} scores only the rows it was trained on: {error};"
             " use one that scores new rows"
         ) from error
-    scores = as_scores(values, f"the scores of {detector_name(detector)}")
+    scores = as_scores(values, f"the scores of {detector_name(detector)}", missing=missing)
     if polarity != "auto":
         flip = polarity == "lower"
     return -scores if flip else scores
@@ -104,6 +108,11 @@ def untrained(detector: Any, random: np.random.RandomState | None) -> Any:
             if value is None and name.split("__")[-1] == "random_state":
                 copy.set_params(**{name: random.randint(np.iinfo(np.int32).max)})
     return copy
+
+
+def trainable(detector: Any) -> bool:
+    """Return whether a detector can be trained; a class is none, and what is frozen stays as it is."""
+    return hasattr(detector, "fit") and not isinstance(detector, (FrozenEstimator, type))
 
 
 def is_estimator(detector: Any) -> bool:
@@ -146,7 +155,7 @@ def _method(detector: Any, *names: str) -> Callable[[Any], Any]:
             return method
     remedy = (
         "fit LocalOutlierFactor with novelty=True"
-        if hasattr(detector, "novelty")
+        if hasattr(_core(detector), "novelty")
         else "pass a function that returns one score per row instead"
     )
     raise DetectorError(
@@ -209,7 +218,7 @@ def _core(detector: Any) -> Any:
     while True:
         if hasattr(detector, "steps"):
             detector = detector.steps[-1][1]
-        elif hasattr(detector, "estimator"):
+        elif getattr(detector, "estimator", None) is not None:
             detector = detector.estimator
         else:
             return detector
@@ -221,5 +230,53 @@ def _is_a(detector: Any, package: str) -> bool:
 
 
 def detector_name(detector: Any) -> str:
-    """Return what a message calls a detector: the name of the function, or of the class."""
+    """Return what a message calls a detector: the name of the function, or of the class, or the text."""
+    if isinstance(detector, str):
+        return quoted(detector)
     return detector.__name__ if hasattr(detector, "__name__") else type(detector).__name__
+
+
+def handed_on(detector: Any) -> Any:
+    """Return what a pipeline, a search that is done or a frozen estimator asks in turn; None for others."""
+    if hasattr(detector, "steps"):
+        return detector.steps[-1][1]
+    if isinstance(detector, FrozenEstimator):
+        return detector.estimator
+    return getattr(detector, "best_estimator_", None)
+
+
+def core_of(detector: Any) -> Any:
+    """Return what gives the scores inside fitted pipelines, searches and frozen estimators."""
+    while (inner := handed_on(detector)) is not None:
+        detector = inner
+    return detector
+
+
+def lineage(detector: Any) -> str | None:
+    """Return what a certificate remembers a detector by: its name, and that of what gives the scores inside.
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.svm import OneClassSVM
+    >>> lineage(make_pipeline(OneClassSVM()))
+    'Pipeline of OneClassSVM'
+    """
+    if isinstance(detector, str):
+        return None
+    outer, core = detector_name(detector), core_of(detector)
+    return outer if core is detector else f"{outer} of {detector_name(core)}"
+
+
+def class_scores(classifier: Any, X: Any) -> Scores:
+    """Return a column of scores for each class; of two classes with one score, its negative and itself."""
+    for name in ("decision_function", "predict_proba"):
+        if not hasattr(classifier, name):
+            continue
+        scores = np.asarray(getattr(classifier, name)(X))
+        if scores.ndim == 1 and len(classifier.classes_) == 2:
+            scores = np.column_stack([-scores, scores])
+        if scores.ndim == 2 and scores.shape[1] == len(classifier.classes_):
+            return scores
+    raise DetectorError(
+        f"{detector_name(classifier)} has neither a decision_function nor predict_proba with a column for"
+        " each class; wrap a classifier that has, or call calibrate_classes with your own scores"
+    )

@@ -83,7 +83,8 @@ class Tolerance:
             distance = np.where(before == after, 0.0, np.abs(after - before))
             size = np.where(np.isfinite(before), np.abs(before), 0.0)
             allowed = self.share * self.spread + self.rounding * size
-        return Differences(distance, allowed, (distance > allowed) | np.isinf(distance))
+        # a score that has become NaN lies within nothing
+        return Differences(distance, allowed, ~(distance <= allowed) | np.isinf(distance))
 
 
 @dataclass(frozen=True)

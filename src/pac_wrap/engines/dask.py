@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, ScoreType, as_scores, score_type
+from pac_wrap.base.missing import missing_places
 from pac_wrap.engines.frames import (
     check_features,
     features_of,
@@ -29,7 +30,7 @@ from pac_wrap.method.chunked import Asked, Sample, T, calibrate_parts
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.rule import Rule, Verdict
+from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.partitions import PartitionAnswer, PartitionTask, missing_labels
 from pac_wrap.ranks.search import within
@@ -199,16 +200,14 @@ def _answer(task: PartitionTask, number: int, frame: Any) -> PartitionAnswer:
 
 def _verdicts(column: Any, rule: Rule) -> Any:
     """Return the verdicts of a column of scores; a missing one is abstained on."""
-    scores, missing = _known(column)
-    found = rule.verdicts(scores)
-    found[missing] = Verdict.ABSTAIN
+    found, _ = rule.decided(_scores(column))
     return type(column)(found, index=column.index)
 
 
 def _prediction_sets(column: Any, exclusions: Thresholds) -> Any:
     """Return the labels still possible, as texts; both are where the score is missing."""
-    scores, missing = _known(column)
-    possible = exclusions.prediction_sets(scores) | missing[:, np.newaxis]
+    scores = _scores(column)
+    possible = exclusions.possible(scores, missing_places(scores))
     return type(column)(_SETS[possible @ [1, 2]], index=column.index, dtype="string[pyarrow]")
 
 
@@ -244,8 +243,6 @@ def _numbers(column: Any) -> NDArray[Any]:
     return np.asarray(column.to_numpy())
 
 
-def _known(column: Any) -> tuple[Scores, NDArray[np.bool_]]:
-    """Return the scores, 0 where they are missing, and where that is."""
-    values = _numbers(column)
-    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool)
-    return as_scores(np.where(missing, 0.0, values), f"column {column.name!r}"), missing
+def _scores(column: Any) -> Scores:
+    """Return the scores of a column, NaN where they are missing."""
+    return as_scores(_numbers(column), f"column {column.name!r}", missing=True)

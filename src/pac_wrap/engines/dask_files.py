@@ -60,7 +60,7 @@ def calibrate_files(
             label="label",
         )
         found.expect(certificate.normal.n + certificate.anomalous.n)
-        return certificate
+        return certificate.with_provenance(score=score, tables=tuple(map(str, files)), engine="dask")
 
 
 @contextmanager

@@ -77,7 +77,7 @@ def calibrate_files(
         finally:
             frame.unpersist()
         found.expect(certificate.normal.n + certificate.anomalous.n)
-        return certificate
+        return certificate.with_provenance(score=score, tables=tuple(map(str, files)), engine="spark")
 
 
 @contextmanager

@@ -1,195 +1,80 @@
 """Labelled scores in, certificate out."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import islice
-from typing import Final
+import warnings
+from collections.abc import Mapping
+from typing import TypeVar, overload
 
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import (
-    ScoreType,
-    as_anomaly_mask,
-    as_array,
-    as_scores,
-    check_aligned,
-    label_text,
-    type_of,
-)
-from pac_wrap.base.floats import Floats
-from pac_wrap.base.foreign import quoted
-from pac_wrap.errors import InputError
+from pac_wrap.base.arguments import as_anomaly_mask, as_array, as_scores, check_aligned, type_of
+from pac_wrap.base.missing import frames_inside
+from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.kinds.calibrate import calibrate_kinds
+from pac_wrap.method.kinds.certificate import KindCertificate, Kinds
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.method.strategies.algorithm1 import Algorithm1
-from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.raising import Raise
-from pac_wrap.method.thresholds import Evidence, crossings, find_regime
-from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
-from pac_wrap.ranks.kernels import kernels, together
-from pac_wrap.ranks.memory import Ranked, RankedInMemory, unchecked
-from pac_wrap.ranks.search import Rank
+from pac_wrap.method.promise import as_guarantee as as_guarantee
+from pac_wrap.method.request import WORDS as WORDS
+from pac_wrap.method.request import Request as Request
+from pac_wrap.method.request import as_strategy as as_strategy
+from pac_wrap.method.request import certify_classes, certify_divided
+from pac_wrap.ranks.kernels import kernels
 
-# the words that stand for a strategy with its usual options
-WORDS: Final[dict[str, Overlap]] = {
-    strategy.word: strategy
-    for strategy in (Abstain(), Abstain(always=True), Raise(), Hold("fnr"), Hold("fpr"), Algorithm1())
-}
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a calibration is asked for, checked apart from any score; every entrance takes one.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-        The promises to keep.
-    overlap : Strategy
-        What is done where the classes overlap; nothing can with a single ceiling, which decides alone.
-    anomaly_label : object
-        The label that marks an anomaly.
-
-    Examples
-    --------
-    >>> request = Request.of(Guarantee(max_fpr=0.01), overlap="hold_fnr")
-    >>> request.overlap
-    Hold(rate='fnr')
-    """
-
-    guarantee: Guarantee = field(default_factory=Guarantee)
-    overlap: Overlap = field(default_factory=Abstain)
-    anomaly_label: object = 1
-
-    def __post_init__(self) -> None:
-        as_guarantee(self.guarantee)
-        overlap = as_strategy(self.overlap)
-        # with a single ceiling nothing can overlap
-        kept = overlap.one_sided or len(self.guarantee.promises) == 2
-        object.__setattr__(self, "overlap", overlap if kept else Abstain())
-
-    @property
-    def label_text(self) -> str | None:
-        """The label that marks an anomaly as a file has it; None stands for 0 and 1, or false and true."""
-        return label_text(self.anomaly_label)
-
-    def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
-        """Yield the ranks that may be asked for, as far as the numbers of labels tell."""
-        yield from self.overlap.ranks(self.guarantee, sizes)
-
-    def with_usual_labels(self) -> "Request":
-        """Return the same for labels 0 and 1."""
-        return replace(self, anomaly_label=1)
-
-    def certify(self, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> Certificate:
-        """Return the certificate that two classes get, wherever their scores live.
-
-        Parameters
-        ----------
-        normal, anomalous : Ranked
-            The scores of each class.
-        score_type : "float64", "float32" or "float16"
-            Their type.
-
-        Returns
-        -------
-        Certificate
-        """
-        if normal.size == anomalous.size == 0:
-            raise InputError("normal and anomalous are both empty; pass at least one labelled score")
-        found = self.overlap.decide(self.guarantee, normal, anomalous)
-        # a threshold that was given is read off a curve, which knows some ranks and not the counts
-        high, low = (None, None) if self.overlap.given else crossings(normal, anomalous, found.thresholds)
-        return Certificate(
-            guarantee=self.guarantee,
-            overlap=self.overlap,
-            certified=found.certified,
-            rule=found.rule.before_rounding(score_type),
-            thresholds=found.thresholds,
-            regime=find_regime(found.thresholds, found.fpr, found.fnr),
-            normal=Evidence(normal.size, normal.digest, found.fpr, high),
-            anomalous=Evidence(anomalous.size, anomalous.digest, found.fnr, low),
-            score_type=score_type,
-            separable=found.separable,
-        )
-
-    @classmethod
-    def of(
-        cls,
-        asked: "Guarantee | Request | None" = None,
-        overlap: str | Overlap | None = None,
-        anomaly_label: object = 1,
-    ) -> "Request":
-        """Return the request that the arguments of an entrance make.
-
-        Parameters
-        ----------
-        asked : Guarantee, Request or None
-            The promises; None is the usual ones. A whole request is taken as it is.
-        overlap : str or Strategy, optional
-            One of its words, such as "raise", or a strategy with options; see `calibrate`.
-        anomaly_label : object
-            The label that marks an anomaly.
-
-        Returns
-        -------
-        Request
-            The request.
-        """
-        if isinstance(asked, Request):
-            if overlap is not None or type(anomaly_label) is not int or anomaly_label != 1:
-                raise InputError("a Request says all that is asked for; leave overlap and anomaly_label out")
-            return asked
-        strategy = Abstain() if overlap is None else as_strategy(overlap)
-        return cls(as_guarantee(asked), strategy, anomaly_label)
-
-
-def as_guarantee(given: Guarantee | None) -> Guarantee:
-    """Return what was asked for: the usual promises for None, and nothing but a `Guarantee` else."""
-    asked = Guarantee() if given is None else given
-    if not isinstance(asked, Guarantee):
-        raise InputError(f"guarantee must be a Guarantee, got {quoted(asked)}; write Guarantee(max_fpr=0.05)")
-    return asked
-
-
-def as_strategy(overlap: str | Overlap) -> Overlap:
-    """Return the strategy that a word stands for, or the strategy itself."""
-    found = WORDS.get(overlap) if isinstance(overlap, str) else overlap
-    if not isinstance(found, Overlap):
-        raise InputError(
-            f"overlap must be one of {', '.join(map(repr, WORDS))}, or a strategy such as"
-            f" Algorithm1(step=0.05); got {quoted(overlap)}"
-        )
-    return found
-
-
+@overload
 def calibrate(
     normal: ArrayLike,
     anomalous: ArrayLike,
     guarantee: Guarantee | Request | None = None,
     *,
     overlap: str | Overlap | None = None,
-) -> Certificate:
+) -> Certificate: ...
+@overload
+def calibrate(
+    normal: Kinds,
+    anomalous: ArrayLike | Kinds,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+) -> KindCertificate: ...
+@overload
+def calibrate(
+    normal: ArrayLike,
+    anomalous: Kinds,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+) -> KindCertificate: ...
+def calibrate(
+    normal: ArrayLike | Kinds,
+    anomalous: ArrayLike | Kinds,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+) -> Certificate | KindCertificate:
     """Return the certificate for the scores of labelled normal and labelled anomalous points.
 
     Too few labels never raise: the certificate is vacuous and says so.
 
     Parameters
     ----------
-    normal, anomalous : array-like of float
-        The scores of each class, higher for what is more anomalous; infinities are scores too.
+    normal, anomalous : array-like of float, or mapping of kinds to such
+        The scores of each class, higher for what is more anomalous; infinities are scores too. By kind, as in
+        `{"card stolen": scores, "account takeover": scores}`, the ceilings hold for every kind.
     guarantee : Guarantee or Request, optional
-        What to promise; by default both rates at most 0.05, each with delta 0.05.
+        What to promise; by default both rates at most 0.05, each with delta 0.05. A plain number is the
+        ceiling of every kind, and each kind has its own delta.
     overlap : str or Strategy, optional
         What is done where the classes overlap: "abstain" (the default), "abstain_always", "raise",
-        "hold_fnr", "hold_fpr", "algorithm1", or a strategy with options.
+        "hold_fnr", "hold_fpr", "algorithm1", or a strategy with options. Kinds take the abstaining and
+        holding ones.
 
     Returns
     -------
-    Certificate
-        The rule, what it promises, and what that rests on.
+    Certificate or KindCertificate
+        The rule, what it promises, and what that rests on; the latter for scores by kind.
 
     Raises
     ------
@@ -200,6 +85,8 @@ def calibrate(
     -----
     UpsideDownWarning
         If anomalies score significantly lower than normal points.
+    VacuousWarning
+        If something that was asked for is not promised.
 
     Examples
     --------
@@ -212,9 +99,9 @@ def calibrate(
     >>> certificate.verdicts([-1.0, 1.9, 5.0])
     array([0, 0, 1], dtype=int8)
     """
-    given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
-    low, high = unchecked(given[0], "normal"), unchecked(given[1], "anomalous")
-    return _calibrate(Request.of(guarantee, overlap), low, high, type_of(*given))
+    if isinstance(normal, Mapping) or isinstance(anomalous, Mapping):
+        return calibrate_kinds(normal, anomalous, guarantee, overlap)
+    return warned(certify_classes(Request.of(guarantee, overlap), normal, anomalous))
 
 
 def calibrate_labelled(
@@ -263,18 +150,11 @@ def calibrate_labelled(
         raise InputError(
             f"scores and labels must have the same length, got {values.size:,} and {mask.size:,}"
         )
-    return _calibrate(request, *kernels().divide(values, mask), type_of(given))
+    return warned(certify_divided(request, *kernels().divide(values, mask), type_of(given)))
 
 
-def _calibrate(request: Request, low: Floats, high: Floats, score_type: ScoreType) -> Certificate:
-    # the first ranks that are asked for are bracketed in the pass that is made anyway
-    ranks = islice(request.ranks((low.size, high.size)), 2)
-    wanted = {0: low.size, 1: 1} | {rank.label: rank.k for rank in ranks}
-    classes = (
-        partial(RankedInMemory, low, "normal", wanted[0]),
-        partial(RankedInMemory, high, "anomalous", wanted[1]),
-    )
-    ranked = together(classes, min(low.size, high.size))
-    if low.size and high.size:
-        warn_if_upside_down(rough_auc(low, high), low.size, high.size)
-    return request.certify(ranked[0], ranked[1], score_type)
+def warned(certificate: T) -> T:
+    """Return what was certified; if that is less than was asked for, a warning says so, here alone."""
+    if isinstance(certificate, Certificate) and certificate.empty:
+        warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=frames_inside() + 1)
+    return certificate

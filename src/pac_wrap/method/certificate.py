@@ -11,11 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.base.arguments import ScoreType
 from pac_wrap.base.codec import MOST_BYTES, decode, encode
 from pac_wrap.base.files import write_whole
+from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.consistency import inconsistencies
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.provenance import Provenance, Traced
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling
+from pac_wrap.method.shown import Shown
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.given import Given
@@ -35,7 +38,7 @@ _HEADER: Final = {"format": "pac-wrap certificate", "schema": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate(Worth):
+class Certificate(Worth, Traced, Shown):
     """A rule with the promise that it keeps, and what both rest on; made by `calibrate`, never by hand.
 
     Parameters
@@ -64,6 +67,8 @@ class Certificate(Worth):
         What the promise assumes.
     version : str
         The version of the package that made it.
+    provenance : Provenance, optional
+        Where the scores came from. It stands apart: `==` and `verify` do not look at it.
 
     Examples
     --------
@@ -86,6 +91,7 @@ class Certificate(Worth):
     sampling: Sampling | None = field(default=None, metadata={"optional": True})
     assumptions: tuple[Assumption, ...] = OF_DRAWS
     version: str = __version__
+    provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
 
     @property
     def exclusions(self) -> Thresholds:
@@ -158,35 +164,40 @@ class Certificate(Worth):
             self.score_type,
         )
 
-    def verdicts(self, scores: ArrayLike) -> NDArray[np.int8]:
+    def verdicts(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int8]:
         """Return the verdict on each score, following the rule.
 
         Parameters
         ----------
         scores : array-like of float
-            One score per point; infinities are scores too, NaN is refused.
+            One score per point; infinities are scores too, and NaN is a missing one.
+        on_missing : "abstain" or "stop"
+            Whether points without a score are abstained on, with a `MissingScoreWarning` that counts them, or
+            refused.
 
         Returns
         -------
         ndarray of int8
             1 (anomaly), 0 (normal) or -1 (abstain) for each score.
         """
-        return self.rule.verdicts(scores)
+        return self.rule.verdicts(scores, on_missing)
 
-    def prediction_sets(self, scores: ArrayLike) -> NDArray[np.bool_]:
+    def prediction_sets(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
         """Return which labels each score leaves possible: eq. (11).
 
         Parameters
         ----------
         scores : array-like of float
-            One score per point.
+            One score per point; NaN is a missing one.
+        on_missing : "abstain" or "stop"
+            Whether points without a score keep both labels, with a `MissingScoreWarning`, or are refused.
 
         Returns
         -------
         ndarray of bool, shape (n, 2)
             Is label 0, is label 1 still possible?
         """
-        return self.exclusions.prediction_sets(scores)
+        return self.exclusions.prediction_sets(scores, on_missing)
 
     def ambiguity(self, scores: ArrayLike) -> float:
         """Return the share of scores that the rule abstains on: eq. (14).
@@ -194,7 +205,7 @@ class Certificate(Worth):
         Parameters
         ----------
         scores : array-like of float
-            One score per point, and one point at least.
+            One score per point, and one point at least; a missing one is abstained on.
 
         Returns
         -------
@@ -263,15 +274,3 @@ class Certificate(Worth):
         """
         with open(path, "rb") as file:
             return cls.from_json(file.read(MOST_BYTES + 1))
-
-    @property
-    def diagnosis(self) -> tuple[str, ...]:
-        """Sentences that say why the thresholds lie as they do, and which labels are missing."""
-        from pac_wrap.report.words import diagnosis_of
-
-        return diagnosis_of(self)
-
-    def __str__(self) -> str:
-        from pac_wrap.report.words import lines_of
-
-        return "\n".join(f"{name:<10} {text}" for name, text in lines_of(self))

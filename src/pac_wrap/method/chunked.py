@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import ScoreType
-from pac_wrap.method.calibrate import Request
+from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.auc import auc, warn_if_upside_down
@@ -26,7 +26,7 @@ class _Counted(Protocol):
 
 
 class Certified(Protocol):
-    """What is certified from labelled scores: it knows how many there were of each class."""
+    """What is certified from labelled scores: it knows how many there were of each class, and whence."""
 
     @property
     def normal(self) -> _Counted:
@@ -35,6 +35,9 @@ class Certified(Protocol):
     @property
     def anomalous(self) -> _Counted:
         """What the anomalous scores contributed."""
+
+    def with_provenance(self, **facts: Any) -> Self:
+        """Return the same with more known of where it comes from."""
 
 
 T_co = TypeVar("T_co", bound=Certified, covariant=True)
@@ -118,7 +121,7 @@ def certify_chunks(chunks: Callable[[], Iterable[tuple[ArrayLike, ArrayLike]]], 
     certificate = _certify(request, passes)
     if all(passes.survey.sizes):
         warn_if_upside_down(auc(*reader.sample()), *passes.survey.sizes)
-    return certificate
+    return warned(certificate)
 
 
 def calibrate_parts(run: RunPartitions, request: Asked[T], sample: Sample | None = None) -> T:
@@ -156,7 +159,7 @@ def calibrate_passes(run: RunPass, request: Asked[T], guessed: Bounds = ()) -> T
     certificate = _certify(request, passes)
     if all(passes.survey.sizes):
         warn_if_upside_down(passes.survey.largest_auc, *passes.survey.sizes)
-    return certificate
+    return warned(certificate)
 
 
 def calibrate_counted(counter: Counter, request: Asked[T]) -> T:
@@ -169,7 +172,7 @@ def calibrate_counted(counter: Counter, request: Asked[T]) -> T:
     drawn = found.sample.classes
     if all(scores.size for scores in drawn):
         warn_if_upside_down(auc(*drawn), *(scores.size for scores in drawn))
-    return found.answer
+    return warned(found.answer)
 
 
 def _certify(request: Asked[T], passes: Passes) -> T:

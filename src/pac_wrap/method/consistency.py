@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from pac_wrap.base.foreign import quoted
-from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES
+from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, OF_SUBJECTS
 from pac_wrap.method.strategies.interface import Claim, Strategy
 from pac_wrap.method.thresholds import LARGEST, find_regime
 from pac_wrap.ranks.precision import represents
@@ -38,7 +38,7 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     for score in certificate.deciding:
         if score is not None and abs(score) < LARGEST and not represents(certificate.score_type, score):
             yield f"the score {score!r} behind a threshold is not a {certificate.score_type}"
-    if certificate.assumptions != (OF_DRAWS if found is None else OF_SERIES):
+    if certificate.assumptions not in ((OF_DRAWS, OF_SUBJECTS) if found is None else (OF_SERIES,)):
         yield f"these are not the assumptions of {'draws' if found is None else 'a series'}"
     claim = certificate.claim
     yield from contradictions(claim, certificate.overlap)

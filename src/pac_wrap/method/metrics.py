@@ -14,6 +14,7 @@ from pac_wrap.method.binomial import sf_at_most
 from pac_wrap.method.bounds import interval
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Verdict
+from pac_wrap.method.worth.shares import Counted
 
 Tally = NDArray[np.int64]
 _SIGNIFICANT: Final = 0.05
@@ -75,6 +76,18 @@ class Metrics:
     ambiguity: Rate
     abstained_normal: Rate
     abstained_anomalous: Rate
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many normal and how many anomalous points there were."""
+        return self.fpr.n, self.fnr.n
+
+    @property
+    def verdicts(self) -> Counted:
+        """How many points got each verdict."""
+        caught = self.fnr.n - self.fnr.count - self.abstained_anomalous.count
+        cleared = self.fpr.n - self.fpr.count - self.abstained_normal.count
+        return Counted(self.fpr.count + caught, cleared + self.fnr.count, sum(self.sizes))
 
     def __str__(self) -> str:
         return "\n".join(
@@ -149,7 +162,7 @@ def evaluate(
     check_rate("confidence", confidence)
     check_aligned("verdicts", verdicts, "labels", labels)
     mask = as_anomaly_mask(labels, anomaly_label)
-    given = _as_verdicts(verdicts)
+    given = as_verdicts(verdicts)
     if given.size != mask.size:
         raise InputError(
             f"verdicts and labels must have the same length, got {given.size:,} and {mask.size:,}"
@@ -223,7 +236,8 @@ def upper_bounds(errors: ArrayLike, n: int, delta: float) -> NDArray[np.float64]
     return np.where(counts < n, bounds, 1.0)
 
 
-def _as_verdicts(verdicts: ArrayLike) -> NDArray[np.int8]:
+def as_verdicts(verdicts: ArrayLike) -> NDArray[np.int8]:
+    """Return verdicts as int8; what is none of 1, 0 and -1 is refused."""
     array = as_array(verdicts, "verdicts")
     if array.dtype.names:
         raise InputError("verdicts must be a list of 1, 0 and -1 (abstained), got rows of several fields")

@@ -1,18 +1,17 @@
 """What is asked for or certified: promises about error rates, and the error budgets that keep them."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
-from pac_wrap.base.arguments import check_count, check_rate
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.arguments import check_rate
+from pac_wrap.base.foreign import LONGEST, is_unicode, quoted
 from pac_wrap.base.rounding import confidence_left, equal_share, rounded_down, rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.binomial import error_budget, exact_confidence
-from pac_wrap.method.bounds import min_samples, upper_bound
+from pac_wrap.method.budget import LEAST_CEILING
+from pac_wrap.method.budget import Budget as Budget
 
-_LEAST_CEILING: Final = 1e-15
 _USUAL_DELTA: Final = 0.05
 
 
@@ -82,11 +81,12 @@ class Promise:
 
     def __post_init__(self) -> None:
         rate = self.name.lower()
-        object.__setattr__(self, "ceiling", check_rate(f"max_{rate}", self.ceiling))
+        name = f"max_{rate}" if self.of.kind is None else f"max_{rate} of {quoted(self.of.kind)}"
+        object.__setattr__(self, "ceiling", check_rate(name, self.ceiling))
         object.__setattr__(self, "delta", check_rate(f"delta_{rate}", self.delta))
-        if self.ceiling < _LEAST_CEILING:
+        if self.ceiling < LEAST_CEILING:
             raise InputError(
-                f"max_{rate} must be at least {_LEAST_CEILING}, got {self.ceiling!r};"
+                f"{name} must be at least {LEAST_CEILING}, got {self.ceiling!r};"
                 " no number of labels certifies less"
             )
 
@@ -111,7 +111,16 @@ class Promise:
 
     def __str__(self) -> str:
         confidence = rounded_down(confidence_left(self.delta))
-        return f"{self.name} <= {rounded_up(self.ceiling)} (confidence {confidence})"
+        of = "" if self.of.kind is None else f" of {quoted(self.of.kind)}"
+        return f"{self.name}{of} <= {rounded_up(self.ceiling)} (confidence {confidence})"
+
+
+class KindCeiling(NamedTuple):
+    """A kind of points of a class, and its ceiling; None: nothing is promised of that kind by itself."""
+
+    label: Literal["normal", "anomalous"]
+    kind: str
+    ceiling: float | None
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -120,14 +129,16 @@ class Guarantee:
 
     Parameters
     ----------
-    max_fpr, max_fnr : float or None
+    max_fpr, max_fnr : float, mapping or None
         Ceilings of the false positive and of the false negative rate on future data. None promises nothing on
-        that side; the other threshold then decides alone.
+        that side; the other threshold then decides alone. A mapping gives a ceiling to each kind of points,
+        as in `{"card stolen": 0.02, "account takeover": 0.1}`; its key None is for all kinds as they come.
     delta_fpr, delta_fnr : float, optional
-        The chance, over draws of the calibration points, that the ceiling does not hold; 0.05 each.
+        The chance, over draws of the calibration points, that the ceiling does not hold; 0.05 each, and for
+        each kind.
     confidence : float, optional
-        How surely all ceilings hold together. What is left to 1 is shared equally between the two deltas; a
-        single ceiling gets all of it. Give either this or deltas.
+        How surely all ceilings hold together. What is left to 1 is shared equally between the deltas of all
+        promises; a single ceiling gets all of it. Give either this or deltas.
 
     Raises
     ------
@@ -143,23 +154,32 @@ class Guarantee:
     0.025
     >>> Guarantee(max_fpr=0.01, max_fnr=None, confidence=0.95).delta_fpr
     0.05
+    >>> print(Guarantee(max_fpr=None, max_fnr={"card stolen": 0.02, "account takeover": 0.1}))
+    FNR of 'card stolen' <= 0.02 (confidence 0.95), FNR of 'account takeover' <= 0.1 (confidence 0.95)
     """
 
     max_fpr: float | None
     max_fnr: float | None
     delta_fpr: float
     delta_fnr: float
+    # ceilings of kinds; where there are some, max_fpr or max_fnr is that of all kinds as they come, or None
+    kinds: tuple[KindCeiling, ...] = field(default=(), init=False, repr=False)
+    # the confidence that was asked for, since a class may turn out to have kinds
+    together: float | None = field(default=None, init=False, repr=False, compare=False)
 
     def __init__(
         self,
-        max_fpr: float | None = 0.05,
-        max_fnr: float | None = 0.05,
+        max_fpr: float | Mapping[str | None, float | None] | None = 0.05,
+        max_fnr: float | Mapping[str | None, float | None] | None = 0.05,
         delta_fpr: float | None = None,
         delta_fnr: float | None = None,
         *,
         confidence: float | None = None,
     ) -> None:
-        if max_fpr is None and max_fnr is None:
+        kinds = (*_kinds("normal", max_fpr), *_kinds("anomalous", max_fnr))
+        sides = [side.get(None) if isinstance(side, Mapping) else side for side in (max_fpr, max_fnr)]
+        count = sum(rate is not None for rate in (*sides, *(one.ceiling for one in kinds)))
+        if not count:
             raise InputError("max_fpr and max_fnr are both None; promise at least one of them")
         usual = _USUAL_DELTA
         if confidence is not None:
@@ -168,37 +188,49 @@ class Guarantee:
                     "confidence says how surely all ceilings hold together, and each delta how surely its own"
                     " does; give either confidence or deltas"
                 )
-            ceilings = 1 if max_fpr is None or max_fnr is None else 2
-            usual = equal_share(check_rate("confidence", confidence), ceilings)
-        for name, value in (("max_fpr", max_fpr), ("max_fnr", max_fnr)):
-            object.__setattr__(self, name, value)
+            usual = equal_share(check_rate("confidence", confidence), count)
+        for name, side in zip(("max_fpr", "max_fnr"), sides, strict=True):
+            object.__setattr__(self, name, side)
         for name, value in (("delta_fpr", delta_fpr), ("delta_fnr", delta_fnr)):
             object.__setattr__(self, name, check_rate(name, usual if value is None else value))
+        object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "together", confidence)
         for promise in self.promises:
-            object.__setattr__(self, f"max_{promise.name.lower()}", promise.ceiling)
+            if promise.of.kind is None:
+                object.__setattr__(self, f"max_{promise.name.lower()}", promise.ceiling)
 
     @property
     def fpr(self) -> Promise | None:
         """The promise about normal points: few false alarms. None if nothing is promised there."""
-        if self.max_fpr is None:
-            return None
-        return Promise(Population("normal"), Error.FALSE_ALARM, self.max_fpr, self.delta_fpr)
+        return None if self.max_fpr is None else self._promise("normal", None, self.max_fpr)
 
     @property
     def fnr(self) -> Promise | None:
         """The promise about anomalous points: few misses. None if nothing is promised there."""
-        if self.max_fnr is None:
-            return None
-        return Promise(Population("anomalous"), Error.MISS, self.max_fnr, self.delta_fnr)
+        return None if self.max_fnr is None else self._promise("anomalous", None, self.max_fnr)
 
     @property
     def promises(self) -> tuple[Promise, ...]:
-        """The promises, that about normal points first."""
-        return tuple(promise for promise in (self.fpr, self.fnr) if promise is not None)
+        """The promises, those about normal points first, and about kinds before all kinds together."""
+
+        def of(label: Literal["normal", "anomalous"], whole: Promise | None) -> Iterator[Promise]:
+            for one in self.kinds:
+                if one.label == label and one.ceiling is not None:
+                    yield self._promise(label, one.kind, one.ceiling)
+            if whole is not None:
+                yield whole
+
+        return (*of("normal", self.fpr), *of("anomalous", self.fnr))
+
+    def _promise(self, label: Literal["normal", "anomalous"], kind: str | None, ceiling: float) -> Promise:
+        error, delta = Error.FALSE_ALARM, self.delta_fpr
+        if label == "anomalous":
+            error, delta = Error.MISS, self.delta_fnr
+        return Promise(Population(label, kind), error, ceiling, delta)
 
     @property
     def joint_delta(self) -> float:
-        """Chance that some promised ceiling does not hold, at most: eq. (12)."""
+        """Chance that some promised ceiling does not hold, at most: eq. (12), and eq. (62) with kinds."""
         return sum(promise.delta for promise in self.promises)
 
     @property
@@ -210,89 +242,42 @@ class Guarantee:
         return ", ".join(map(str, self.promises))
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The most errors that n points of one class may show under a ceiling, F(errors; n, rate) <= delta.
+def as_guarantee(given: Guarantee | None, *, by_kind: bool = False) -> Guarantee:
+    """Return what was asked for: the usual promises for None, and nothing but a `Guarantee` else.
 
-    Made by `Budget.of` or `Promise.budget`.
-
-    Parameters
-    ----------
-    n : int
-        How many labelled points there are.
-    rate, delta : float
-        The ceiling, and the chance that it does not hold.
-    errors : int or None
-        The error budget; None where n is too small.
-    confidence : float
-        The exact confidence 1 - F(errors; n, rate): eq. (3).
-
-    Examples
-    --------
-    >>> Budget.of(2000, 0.05, 0.05).errors
-    83
-    >>> Budget.of(35, 0.05, 0.05).missing
-    24
+    Ceilings of kinds are refused unless the scores come by kind.
     """
-
-    n: int
-    rate: float
-    delta: float
-    errors: int | None
-    confidence: float
-
-    def __post_init__(self) -> None:
-        check_count("n", self.n)
-        check_rate("rate", self.rate)
-        check_rate("delta", self.delta)
-        if not 0.0 <= self.confidence <= 1.0:
-            raise InputError(f"confidence must lie between 0 and 1, got {self.confidence!r}")
-
-    @classmethod
-    def of(cls, n: int, rate: float, delta: float) -> "Budget":
-        """Return the budget of n points: eq. (2).
-
-        Parameters
-        ----------
-        n : int
-            How many labelled points there are.
-        rate, delta : float
-            The ceiling, and the chance that it does not hold.
-
-        Returns
-        -------
-        Budget
-        """
-        # refused here where it is no number: the cache could not even look it up
-        return _budget(check_count("n", n), check_rate("rate", rate), check_rate("delta", delta))
-
-    @classmethod
-    def spent(cls, errors: int, n: int, delta: float) -> "Budget | None":
-        """Return the smallest rate for which `errors` is within budget, or None if that is no less than 1.
-
-        A rate below the least ceiling that can be asked for is raised to it.
-
-        Parameters
-        ----------
-        errors, n : int
-            How many errors were counted, among how many points.
-        delta : float
-            The chance that the rate is larger.
-
-        Returns
-        -------
-        Budget or None
-        """
-        rate = max(upper_bound(errors, n, delta), _LEAST_CEILING)
-        return None if rate >= 1.0 else cls.of(n, rate, delta)
-
-    @property
-    def missing(self) -> int:
-        """How many more labels the ceiling needs before anything can be declared."""
-        return max(0, min_samples(self.rate, self.delta) - self.n)
+    asked = Guarantee() if given is None else given
+    if not isinstance(asked, Guarantee):
+        raise InputError(f"guarantee must be a Guarantee, got {quoted(asked)}; write Guarantee(max_fpr=0.05)")
+    if asked.kinds and not by_kind:
+        of = asked.kinds[0]
+        raise InputError(
+            f"the {of.label} kind {quoted(of.kind)} has a ceiling of its own, so its scores must come by"
+            f" themselves: calibrate(normal, {{kind: scores}}), or --kind in the shell"
+        )
+    return asked
 
 
-@lru_cache(maxsize=256)
-def _budget(n: int, rate: float, delta: float) -> Budget:
-    errors = error_budget(n, rate, delta)
-    return Budget(n, rate, delta, errors, exact_confidence(n, rate, errors))
+def _kinds(
+    label: Literal["normal", "anomalous"], ceilings: float | Mapping[str | None, float | None] | None
+) -> Iterator[KindCeiling]:
+    """Yield the kinds that a mapping names."""
+    if not isinstance(ceilings, Mapping):
+        return
+    name = "max_fpr" if label == "normal" else "max_fnr"
+    if not any(kind is not None for kind in ceilings):
+        raise InputError(f"{name} names no kind; write {{'a kind': 0.05}}, or a number for all points")
+    for kind, ceiling in ceilings.items():
+        if kind is not None:
+            of = f"{name} of {quoted(check_kind(kind))}"
+            yield KindCeiling(label, kind, None if ceiling is None else check_rate(of, ceiling))
+
+
+def check_kind(kind: object) -> str:
+    """Return the name of a kind: a text that is not empty, and not longer than a certificate's texts are."""
+    if not isinstance(kind, str) or not kind or len(kind) > LONGEST or not is_unicode(kind):
+        raise InputError(
+            f"a kind must be named by a text of 1 to {LONGEST} characters, got {quoted(kind)}; convert it"
+        )
+    return str(kind)

@@ -11,9 +11,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import ScoreType, as_array, as_float, as_scores
+from pac_wrap.base.arguments import ScoreType, as_array, as_float, as_scores, check_choice
 from pac_wrap.base.floats import flushes, is_delicate, just_below, largest_up_to, order_key
 from pac_wrap.base.foreign import quoted
+from pac_wrap.base.missing import ON_MISSING, OnMissing, Places, abstained_or_stopped, missing_places
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import kernels, together, usable_cores
 from pac_wrap.ranks.plain import Codes
@@ -25,6 +26,7 @@ _FEW: Final = 512
 _MANY: Final = 1 << 22
 _DOUBLE: Final = np.dtype(np.float64)
 _SINGLE: Final = np.dtype(np.float32)
+_NOWHERE: Final[Places] = np.empty(0, dtype=np.intp)
 
 
 class Verdict(IntEnum):
@@ -111,13 +113,16 @@ class Rule:
         alarm = inf if self.anomaly_from == inf else rounding_edge(self.anomaly_from, kind)
         return Rule(alarm if self.single else rounding_edge(self.normal_below, kind), alarm)
 
-    def verdicts(self, scores: ArrayLike) -> NDArray[np.int8]:
+    def verdicts(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int8]:
         """Return the verdict on each score.
 
         Parameters
         ----------
         scores : array-like of float
-            One score per point; infinities are scores too, NaN is refused.
+            One score per point; infinities are scores too, and NaN is a missing one.
+        on_missing : "abstain" or "stop"
+            Whether points without a score are abstained on, with a `MissingScoreWarning` that counts them, or
+            refused.
 
         Returns
         -------
@@ -127,8 +132,10 @@ class Rule:
         Raises
         ------
         InputError
-            If scores are not one-dimensional numbers, or contain NaN.
+            If scores are not one-dimensional numbers, or some are missing and `on_missing` is "stop".
         """
+        if on_missing != "abstain":
+            check_choice("on_missing", on_missing, ON_MISSING)
         steps = self._steps
         if steps is None or (steps.delicate and steps.outdated()):
             steps = self._make_steps()
@@ -136,8 +143,34 @@ class Rule:
             try:
                 if scores.ndim == 1:
                     return steps.codes.take(steps.ends.searchsorted(scores))
-            except IndexError:  # a NaN, which has no code and is refused below
+            except IndexError:  # a NaN, which has no code and is looked for below
                 pass
+        codes, missing = steps.codes_of(scores)
+        abstained_or_stopped(missing, codes.size, on_missing)
+        return codes
+
+    def decided(self, scores: ArrayLike) -> tuple[NDArray[np.int8], Places]:
+        """Return the verdict on each score and the positions of missing ones, of which nobody is warned.
+
+        Parameters
+        ----------
+        scores : array-like of float
+            One score per point, NaN where it is missing.
+
+        Returns
+        -------
+        tuple of two arrays
+            The verdicts, -1 where a score is missing, and where that is.
+
+        Examples
+        --------
+        >>> verdicts, missing = Rule(normal_below=0.3, anomaly_from=0.7).decided([0.9, float("nan")])
+        >>> verdicts.tolist(), missing.tolist()
+        ([1, -1], [1])
+        """
+        steps = self._steps
+        if steps is None or steps.outdated():
+            steps = self._make_steps()
         return steps.codes_of(scores)
 
     def ambiguity(self, scores: ArrayLike) -> float:
@@ -146,7 +179,7 @@ class Rule:
         Parameters
         ----------
         scores : array-like of float
-            One score per point, and one point at least.
+            One score per point, and one point at least; a missing one is abstained on.
 
         Returns
         -------
@@ -181,7 +214,7 @@ class Steps:
     At the speed of memory: no large temporaries, every core if it pays.
     `ends` and `codes` are for a binary search, the faster way for few scores.
 
-    >>> Steps([0.3, 0.7], [0, -1, 1]).codes_of([0.1, 0.3, 0.9])
+    >>> Steps([0.3, 0.7], [0, -1, 1]).codes_of([0.1, 0.3, 0.9])[0]
     array([ 0, -1,  1], dtype=int8)
     """
 
@@ -201,31 +234,38 @@ class Steps:
         """Return whether the processor has begun or ceased to flush since, and an edge lies next to zero."""
         return self.delicate and flushes() != self._flushing
 
-    def codes_of(self, scores: ArrayLike) -> Codes:
-        """Return the code of each score; what is no score is refused."""
+    def codes_of(self, scores: ArrayLike) -> tuple[Codes, Places]:
+        """Return the code of each score, and where scores are missing; what is no score is refused."""
         # what wraps an array, such as a memory map, is looked at as one: no copy
         array = scores if type(scores) is np.ndarray else as_array(scores, "scores")
         kind = array.dtype
         if array.ndim == 1 and (kind.kind in "iu" or kind in (np.float64, np.float32, np.float16)):
             return self._many(array)
-        return self._many(as_scores(array))
+        return self._many(as_scores(array, missing=True))
 
-    def _many(self, scores: NDArray[Any]) -> Codes:
+    def _many(self, scores: NDArray[Any]) -> tuple[Codes, Places]:
         codes = np.empty(scores.size, dtype=np.int8)
+        if self._filled(scores, codes):
+            return codes, _NOWHERE
+        # a copy, which nobody changes meanwhile: every NaN that has got a code is found
+        own = scores.copy()
+        self._filled(own, codes)
+        missing = missing_places(own)
+        codes[missing] = Verdict.ABSTAIN
+        return codes, missing
+
+    def _filled(self, scores: NDArray[Any], codes: Codes) -> bool:
+        """Write the codes, with every core if that pays, and return whether no score was NaN."""
         if scores.size < 2 * _MANY:
-            return codes if self._fill(scores, codes) else self._refused(scores)
+            return self._fill(scores, codes)
         threads = min(usable_cores(), scores.size // _MANY)
         cuts = [scores.size * number // threads for number in range(threads + 1)]
         sound = together(
             [partial(self._fill, scores[start:end], codes[start:end]) for start, end in pairwise(cuts)]
         )
-        return codes if all(sound) else self._refused(scores)
+        return all(sound)
 
     def _fill(self, scores: NDArray[Any], codes: Codes) -> bool:
         """Write the codes, and return whether no score was NaN."""
         low, high = self._bounds_32 if scores.dtype == _SINGLE else self._bounds
         return kernels().codes(scores, low, high, self._choice, codes)
-
-    def _refused(self, scores: NDArray[Any]) -> Codes:
-        """Refuse scores that hold a NaN; one that came and went is decided again."""
-        return self._many(as_scores(scores).copy())

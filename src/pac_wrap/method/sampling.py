@@ -1,4 +1,4 @@
-"""How calibration points were taken from a time series, for the certificate to carry."""
+"""What a promise assumes, and how calibration points were taken from a time series."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -22,6 +22,7 @@ class Assumption(Enum):
     NO_SHIFT = 3
     MIXING = 4
     STATIONARY = 5
+    SUBJECTS = 6
 
     def __str__(self) -> str:
         return _SENTENCES[self]
@@ -40,8 +41,13 @@ _SENTENCES: Final = {
     Assumption.STATIONARY: (
         "within each class, the series is stationary: calibration and future windows have one distribution"
     ),
+    Assumption.SUBJECTS: (
+        "several calibration points are of one subject and depend on each other: the promise is conditional"
+        " on points of one subject being as good as independent draws from the distribution of their class"
+    ),
 }
 OF_DRAWS: Final = (Assumption.INDEPENDENT, Assumption.HELD_OUT, Assumption.NO_SHIFT)
+OF_SUBJECTS: Final = (Assumption.SUBJECTS, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SERIES: Final = (Assumption.MIXING, Assumption.STATIONARY, Assumption.HELD_OUT)
 
 
@@ -53,9 +59,10 @@ class Sampling:
     """The windows, their spacing and the split of a series, and how many independent points they are worth.
 
     A window is the first `length` of every `every` steps; its score is that of its steps, reduced.
-    `split` is "blocks" (of `block` steps, calibration and test at least `gap` steps apart), "random", or
-    "none" if every window calibrates. The effective sizes come from the autocorrelation of the scores, and
-    are at most the number of events where there were only one or two; None where nothing can be said.
+    `split` is "blocks" (of `block` steps, calibration and test at least `gap` steps apart), "random",
+    "series" if whole series calibrate, or "none" if every window does. The effective sizes come from the
+    autocorrelation of the scores, and are at most the number of events where there were only one or two; None
+    where nothing can be said.
 
     >>> print(Sampling(15, 60, "max", "blocks", 60, 600, effective_normal=80, effective_anomalous=9))
     windows of 15 in every 60 steps (max), split in blocks of 600 steps with a gap of 60
@@ -64,7 +71,7 @@ class Sampling:
     length: int
     every: int
     reduce: Reduce
-    split: Literal["blocks", "random", "none"]
+    split: Literal["blocks", "random", "series", "none"]
     gap: int
     block: int | None
     effective_normal: float | None
@@ -75,7 +82,7 @@ class Sampling:
             if (value := getattr(self, name)) is not None or name != "block":
                 object.__setattr__(self, name, check_count(name, value))
         check_choice("reduce", self.reduce, ("max", "mean", "last"))
-        check_choice("split", self.split, ("blocks", "random", "none"))
+        check_choice("split", self.split, ("blocks", "random", "series", "none"))
         if not 1 <= self.length <= self.every:
             raise InputError(f"length must lie between 1 and every = {self.every:,}, got {self.length:,}")
         if (self.block is not None) != (self.split == "blocks") or self.block == 0:
@@ -105,6 +112,9 @@ class Sampling:
             if self.block
             else "",
             "random": "split at random",
+            "series": "split by whole series",
             "none": "all of them calibrate",
         }[self.split]
+        if self.length == 1:
+            return f"{'every step' if self.every == 1 else f'one in every {self.every:,} steps'}, {split}"
         return f"windows of {self.length:,} in every {self.every:,} steps ({self.reduce}), {split}"

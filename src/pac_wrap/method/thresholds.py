@@ -9,8 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType, as_scores
+from pac_wrap.base.arguments import Scores, ScoreType, as_scores, check_choice
 from pac_wrap.base.floats import order_key, reaches
+from pac_wrap.base.missing import ON_MISSING, OnMissing, Places, abstained_or_stopped, missing_places
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Budget
 from pac_wrap.method.rule import Rule
@@ -33,7 +34,7 @@ class Regime(StrEnum):
         return {
             Regime.SEPARATED: "one threshold can keep what is promised",
             Regime.OVERLAPPING: "the classes overlap too much for one threshold to keep the promise",
-            Regime.VACUOUS: "there are too few labels on a promised side; the promise is true but empty",
+            Regime.VACUOUS: "there are too few labels for what was asked, and nothing is promised there",
         }[self]
 
 
@@ -190,13 +191,15 @@ class Thresholds:
             raise InputError("nothing is promised on the FNR, so y_fn has no threshold; set max_fnr")
         return reaches(as_scores(scores), self.clear_below).view(np.int8)
 
-    def prediction_sets(self, scores: ArrayLike) -> NDArray[np.bool_]:
+    def prediction_sets(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
         """Return which labels each score leaves possible: eq. (11).
 
         Parameters
         ----------
         scores : array-like of float
-            One score per point.
+            One score per point; NaN is a missing one.
+        on_missing : "abstain" or "stop"
+            Whether points without a score keep both labels, with a `MissingScoreWarning`, or are refused.
 
         Returns
         -------
@@ -208,12 +211,20 @@ class Thresholds:
         >>> Thresholds(alarm_from=0.7, clear_below=0.3).prediction_sets([0.1, 0.5, 0.9]).tolist()
         [[True, False], [True, True], [False, True]]
         """
-        scores = as_scores(scores)
+        check_choice("on_missing", on_missing, ON_MISSING)
+        values = as_scores(scores, missing=True)
+        missing = missing_places(values)
+        abstained_or_stopped(missing, values.size, on_missing)
+        return self.possible(values, missing)
+
+    def possible(self, scores: Scores, missing: Places) -> NDArray[np.bool_]:
+        """Return the prediction sets of scores of which some are known to be missing."""
         sets = np.ones((scores.size, 2), dtype=bool)
         if self.alarm_from is not None:
             np.logical_not(self._alarms(scores), out=sets[:, 0])
         if self.clear_below is not None:
             sets[:, 1] = reaches(scores, self.clear_below)
+        sets[missing] = True
         return sets
 
 

@@ -1,7 +1,7 @@
 """Whether a certificate belongs to given scores: it is made again from them, and compared."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import isclose
 from typing import Final
@@ -11,9 +11,12 @@ from numpy.typing import ArrayLike
 from pac_wrap.base.arguments import Scores, ScoreType, as_array, as_scores, type_of
 from pac_wrap.base.codec import flat
 from pac_wrap.base.foreign import quoted
-from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.method.calibrate import Request, calibrate
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.kinds.calibrate import recalibrate_kinds
+from pac_wrap.method.kinds.certificate import KindCertificate, Kinds
+from pac_wrap.method.kinds.part import Part
 from pac_wrap.ranks.precision import is_narrower, rounded
 
 _VERIFIED: Final = """\
@@ -54,7 +57,9 @@ class Verification:
         return _VERIFIED if self.digested else f"{_VERIFIED}\n{_NO_DIGEST}"
 
 
-def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) -> Verification:
+def verify(
+    certificate: Certificate | KindCertificate, normal: ArrayLike | Kinds, anomalous: ArrayLike | Kinds
+) -> Verification:
     """Recompute a certificate from the scores it was made of, and say where the two differ.
 
     This shows that the scores, in any order, give the certificate. It does not show that the detector gave
@@ -62,11 +67,11 @@ def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) ->
 
     Parameters
     ----------
-    certificate : Certificate
+    certificate : Certificate or KindCertificate
         What is to be verified.
-    normal, anomalous : array-like of float
-        The calibration scores of each class. Those of a wider type than the certificate's are rounded to it
-        first: a float32 that was written as 0.3 comes back as a double.
+    normal, anomalous : array-like of float, or mapping of kinds to such
+        The calibration scores of each class, by kind for a certificate of kinds. Those of a wider type than
+        the certificate's are rounded to it first: a float32 that was written as 0.3 comes back as a double.
 
     Returns
     -------
@@ -86,25 +91,54 @@ def verify(certificate: Certificate, normal: ArrayLike, anomalous: ArrayLike) ->
     >>> print(verify(certificate, [0.1, 0.3], [0.8, 0.9]))
     not verified: normal.digest is '4bf0b9951e6a64ba' in the certificate, '6564847ef7e48ce1' from the scores
     """
-    if not isinstance(certificate, Certificate):
+    if not isinstance(certificate, Certificate | KindCertificate):
         raise InputError(
             f"certificate must be a Certificate, got {quoted(certificate)}; load a file with Certificate.load"
         )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UpsideDownWarning)
-        again = calibrate(
-            as_made(certificate.score_type, normal, "normal"),
-            as_made(certificate.score_type, anomalous, "anomalous"),
-            Request(certificate.guarantee, certificate.overlap),
-        )
     kind = certificate.score_type
+
+    def given(scores: ArrayLike | Kinds, name: str) -> Scores | dict[str, Scores]:
+        if isinstance(scores, Mapping):
+            return {key: as_made(kind, one, name) for key, one in scores.items()}
+        return as_made(kind, scores, name)
+
+    low, high = given(normal, "normal"), given(anomalous, "anomalous")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PACWrapWarning)
+        if isinstance(certificate, KindCertificate):
+            found = recalibrate_kinds(certificate, low, high)
+            bound = replace(found.binding, score_type=kind, rule=found.rule.before_rounding(kind))
+            return verify_kinds_against(certificate, replace(found, binding=bound))
+        if isinstance(low, dict) or isinstance(high, dict):
+            raise InputError(
+                "this certificate was made without kinds; pass the scores of each class as one array"
+            )
+        again = calibrate(low, high, Request(certificate.guarantee, certificate.overlap))
     return verify_against(certificate, replace(again, score_type=kind, rule=again.rule.before_rounding(kind)))
 
 
 def verify_against(certificate: Certificate, again: Certificate) -> Verification:
     """Compare a certificate with one that was made anew."""
     digested = certificate.normal.digest is not None and certificate.anomalous.digest is not None
-    return Verification(tuple(_differences(certificate, again)), digested)
+    return Verification(tuple(differences_of(certificate, again)), digested)
+
+
+def verify_kinds_against(certificate: KindCertificate, again: KindCertificate) -> Verification:
+    """Compare a certificate of kinds with one that was made anew."""
+
+    def differences() -> Iterator[str]:
+        for label in ("normal", "anomalous"):
+            ours = {part.name: part for part in getattr(again, label)}
+            theirs = {part.name: part for part in getattr(certificate, label)}
+            for name in theirs | ours:
+                if name not in ours or name not in theirs:
+                    where = "in the certificate" if name in theirs else "among the scores"
+                    yield f"the {label} kind {quoted(name)} is only {where}"
+                else:
+                    yield from differences_of(theirs[name], ours[name], f"{label} {quoted(name)} ")
+        yield from differences_of(certificate.binding, again.binding)
+
+    return Verification(tuple(differences()))
 
 
 def as_made(kind: ScoreType, scores: ArrayLike, name: str) -> Scores:
@@ -114,15 +148,16 @@ def as_made(kind: ScoreType, scores: ArrayLike, name: str) -> Scores:
     return rounded(values, kind) if is_narrower(kind, type_of(given)) else values
 
 
-def _differences(found: Certificate, expected: Certificate) -> Iterator[str]:
+def differences_of(found: Certificate | Part, expected: Certificate | Part, where: str = "") -> Iterator[str]:
+    """Yield where a certificate, or a part of one, differs from the expected one."""
     ours, theirs = flat(expected), flat(found)
     for name in theirs | ours:
         value, other = theirs.get(name, "absent"), ours.get(name, "absent")
         if value is None and name.endswith(".digest"):
             continue
-        if value == other or name.split(".")[0] in ("assumptions", "sampling", "version"):
+        if value == other or name.split(".")[0] in ("assumptions", "sampling", "version", "provenance"):
             continue
         # rates and confidences come from SciPy and may differ in the last digit; thresholds may not
         rounded = isinstance(value, float) and isinstance(other, float) and isclose(value, other)
-        if not rounded or name.startswith(("rule.", "thresholds.")):
-            yield f"{name} is {value!r} in the certificate, {other!r} from the scores"
+        if not rounded or name.startswith(("rule.", "thresholds.", "threshold")):
+            yield f"{where}{name} is {value!r} in the certificate, {other!r} from the scores"

@@ -1,6 +1,5 @@
 """The chance that an anomaly outscores a normal point, and whether it shows scores that are upside down."""
 
-import inspect
 import warnings
 from math import log
 from typing import Final
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import Floats
+from pac_wrap.base.missing import frames_inside
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.ranks.memory import scattered_positions
 
@@ -112,16 +112,8 @@ def warn_if_upside_down(area: float, *sizes: int) -> None:
             f"anomalies score lower than normal points (AUC {area:.3f}); if the scores are upside down,"
             ' negate them or pass polarity="lower"',
             UpsideDownWarning,
-            stacklevel=_frames_inside() + 1,
+            stacklevel=frames_inside() + 1,
         )
-
-
-def _frames_inside() -> int:
-    """Return how many calls deep this package is in, counted from the caller."""
-    frame, depth = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("pac_wrap."):
-        frame, depth = frame.f_back, depth + 1
-    return depth - 1
 
 
 def _spaced(scores: Floats) -> Scores:

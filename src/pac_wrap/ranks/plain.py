@@ -46,10 +46,14 @@ class Plain:
         choice: tuple[int, int, int],
         out: Codes,
     ) -> bool:
-        """Write a code for scores up to `low`, up to `high` and above; return whether none is NaN."""
+        """Write a code for scores up to `low`, up to `high` and above; return whether none is NaN.
+
+        NaN gets a code too, which means nothing.
+        """
         below, between, above = choice
+        sound = True
         buffers = np.empty((2, min(scores.size, CHUNK)), dtype=bool)
-        # a signalling NaN would otherwise warn before it is refused
+        # a signalling NaN would otherwise warn
         with np.errstate(invalid="ignore"):
             for start in range(0, scores.size, CHUNK):
                 chunk, found = scores[start : start + CHUNK], out[start : start + CHUNK]
@@ -57,8 +61,7 @@ class Plain:
                 beyond_low = np.greater(chunk, low, out=found.view(bool))
                 np.less_equal(chunk, high, out=within)
                 # neither holds for NaN, and one of them for every other score
-                if not np.logical_or(beyond_low, within, out=spare).all():
-                    return False
+                sound &= bool(np.logical_or(beyond_low, within, out=spare).all())
                 if between != above:
                     middle = np.logical_and(beyond_low, within, out=within).view(np.int8)
                     np.multiply(middle, np.int8(between - above), out=middle)
@@ -68,7 +71,7 @@ class Plain:
                     np.add(found, middle, out=found)
                 if below:
                     np.add(found, np.int8(below), out=found)
-        return True
+        return sound
 
     def bracket(self, scores: Floats, low: np.floating, high: np.floating, *, keep: bool) -> Inside:
         """Return what lies in [low, high], and kept if asked for, with all that one pass can count."""
@@ -121,6 +124,21 @@ class Plain:
         return scores[np.flatnonzero(~marks)], scores[np.flatnonzero(marks)]
 
 
+def hashes(scores: Doubles) -> Bits:
+    """Return the hash of each score; a digest is the sum of those of a class, modulo 2^64.
+
+    >>> int(hashes(np.array([1.0, 2.0])).sum()) == Plain().mix(np.array([1.0, 2.0]))
+    True
+    """
+    found = np.empty(scores.size, dtype=np.uint64)
+    mixer = _Mixer(min(scores.size, CHUNK))
+    for start in range(0, scores.size, CHUNK):
+        bits = mixer.bits(scores[start : start + CHUNK])
+        mixer.mix(bits)
+        found[start : start + bits.size] = bits
+    return found
+
+
 class _Mixer:
     """Sums up the hashes of scores, chunk by chunk, in two buffers.
 
@@ -142,6 +160,11 @@ class _Mixer:
 
     def add_bits(self, bits: Bits) -> None:
         """Add bits, which are overwritten."""
+        self.mix(bits)
+        self.total = (self.total + int(bits.sum())) % MODULUS
+
+    def mix(self, bits: Bits) -> None:
+        """Overwrite bits with their hashes."""
         bits *= np.uint64(SECOND)
         self._turn(bits, 31)
         bits *= np.uint64(FIRST)
@@ -154,7 +177,6 @@ class _Mixer:
         self._fold(bits, 29)
         bits *= np.uint64(THIRD)
         self._fold(bits, 32)
-        self.total = (self.total + int(bits.sum())) % MODULUS
 
     def _turn(self, bits: Bits, by: int) -> None:
         """Move bits up, those that fall off coming in below."""

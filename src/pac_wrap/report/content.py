@@ -4,6 +4,7 @@ import json
 import platform
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
@@ -12,24 +13,20 @@ import scipy
 from pac_wrap.base.foreign import visible
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Rate
+from pac_wrap.method.provenance import Provenance
+from pac_wrap.report.explorer import Explorer, explorer_of
 from pac_wrap.report.numbers import ceiling, percent
-from pac_wrap.report.sentences import (
-    PlanRow,
-    next_steps,
-    notes,
-    plan,
-    plan_caption,
-    promise,
-    status,
-    warnings_of,
-)
+from pac_wrap.report.practice import PER, Practice, practice_of
+from pac_wrap.report.sentences import Status, notes, promise, status, warnings_of
+from pac_wrap.report.steps import PlanRow, next_steps, plan, plan_caption
 from pac_wrap.report.subject import ErrorRate, Report, VerdictRow, error_rates, verdict_rows
 from pac_wrap.report.words import EvidenceRow, evidence_rows, explanations
 from pac_wrap.version import __version__
 
 _TABLES: Final = 10
+_NAME: Final = 60  # of a title, in full below
 _NOT_TAKEN: Final = "not taken: the database could not compute it"
-_HEADER: Final = {"format": "pac-wrap report", "schema": 1}
+_HEADER: Final = {"format": "pac-wrap report", "schema": 2}
 
 BREAKS: Final = (
     "Calibration points that the detector was trained on, or copies of training rows.",
@@ -47,7 +44,6 @@ NOT_PROMISED: Final = (
     " calibrations, and may be lower among these.",
     "How often it abstains.",
     "Anything about a single point.",
-    "The share of alarms that are right: it depends on how frequent anomalies are.",
 )
 
 
@@ -68,18 +64,21 @@ class Content:
     """All that a report says, in the order in which it is said."""
 
     title: str
-    status: str
+    subtitle: str
+    status: Status
     promise: str
-    notes: tuple[str, ...]
     warnings: tuple[str, ...]
+    next_steps: tuple[str, ...]
+    practice: Practice
+    explorer: Explorer | None
     verdicts: tuple[VerdictRow, ...]
     held_out: tuple[HeldOutRow, ...]
-    evidence: tuple[EvidenceRow, ...]
-    explanations: tuple[str, ...]
+    notes: tuple[str, ...]
     assumptions: tuple[str, ...]
     breaks: tuple[str, ...]
     not_promised: tuple[str, ...]
-    next_steps: tuple[str, ...]
+    evidence: tuple[EvidenceRow, ...]
+    explanations: tuple[str, ...]
     plan: tuple[PlanRow, ...]
     plan_caption: str
     origin: tuple[tuple[str, str], ...]
@@ -92,24 +91,27 @@ def content_of(report: Report) -> Content:
     """Return what there is to say about a report.
 
     >>> from pac_wrap import calibrate
-    >>> content_of(Report(calibrate([0.1, 0.2], [0.8]), [0.1, 0.2], [0.8])).status
+    >>> content_of(Report(calibrate([0.1, 0.2], [0.8]), [0.1, 0.2], [0.8])).status.words
     'too few labels'
     """
     certificate = report.certificate
     return Content(
         title=_title(report),
-        status=status(certificate),
+        subtitle=_subtitle(report),
+        status=status(report),
         promise=promise(certificate),
-        notes=tuple(notes(report)),
         warnings=tuple(warnings_of(report)),
+        next_steps=next_steps(report),
+        practice=practice_of(report),
+        explorer=explorer_of(report),
         verdicts=verdict_rows(report),
         held_out=tuple(_held_out(report)),
-        evidence=evidence_rows(certificate),
-        explanations=tuple(explanations(certificate)),
+        notes=tuple(notes(report)),
         assumptions=tuple(_sentence(text) for text in _assumed(certificate)),
         breaks=BREAKS,
         not_promised=NOT_PROMISED,
-        next_steps=next_steps(report),
+        evidence=evidence_rows(certificate),
+        explanations=tuple(explanations(certificate)),
         plan=plan(certificate),
         plan_caption=plan_caption(certificate),
         origin=tuple(_origin(report)),
@@ -120,8 +122,23 @@ def content_of(report: Report) -> Content:
 
 
 def _title(report: Report) -> str:
-    name = visible(report.detector) if report.detector else "an anomaly detector"
-    return f"Error rates of {name}"
+    known = report.certificate.provenance or Provenance()
+    column = known.score if report.source is None else report.source.score
+    name = report.detector or known.detector or column or "an anomaly detector"
+    return f"Error rates of {visible(name, _NAME)}"
+
+
+def _subtitle(report: Report) -> str:
+    """Return the tables and the date, as far as they are known."""
+    known = report.certificate.provenance or Provenance()
+    tables = known.tables if report.source is None else report.source.tables
+    names = [visible(table, _NAME) for table in tables[:2]]
+    if len(tables) > 2:
+        names.append(f"{len(tables) - 2:,} more")
+    if known.date is not None:
+        day = datetime.strptime(known.date[:10], "%Y-%m-%d")
+        names.append(f"{day.day} {day:%B %Y}")
+    return ", ".join(names)
 
 
 def _assumed(certificate: Certificate) -> tuple[str, ...]:
@@ -211,18 +228,20 @@ def to_json(report: Report) -> str:
     content = content_of(report)
     data = _HEADER | {
         "title": content.title,
-        "status": content.status,
+        "status": content.status.words,
         "promise": content.promise,
-        "notes": content.notes,
         "warnings": content.warnings,
+        "next_steps": content.next_steps,
+        "practice": _work(report, content.practice),
+        "thresholds": None if content.explorer is None else _thresholds(content.explorer),
         "verdicts": [_verdict(row) for row in content.verdicts],
         "held_out": None if report.metrics is None else _metrics(report.metrics, content),
-        "reached": [asdict(row) for row in content.evidence],
-        "explanations": content.explanations,
+        "notes": content.notes,
         "assumptions": content.assumptions,
         "breaks": content.breaks,
         "not_promised": content.not_promised,
-        "next_steps": content.next_steps,
+        "reached": [asdict(row) for row in content.evidence],
+        "explanations": content.explanations,
         "plan": [asdict(row) for row in content.plan],
         "detector": report.detector,
         "source": None if report.source is None else asdict(report.source),
@@ -231,6 +250,16 @@ def to_json(report: Report) -> str:
         "certificate": json.loads(content.certificate),
     }
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
+
+
+def _work(report: Report, practice: Practice) -> dict[str, Any]:
+    numbers = {row.kind: {"from": row.low, "to": row.high} for row in practice.rows}
+    told = {"said": practice.lead, "precision": practice.precision or None}
+    return told | {"per": PER, "prevalence": report.shares} | numbers
+
+
+def _thresholds(explorer: Explorer) -> dict[str, Any]:
+    return {"said": explorer.sure, "choices": [asdict(choice) for choice in explorer.choices]}
 
 
 def _verdict(row: VerdictRow) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from pac_wrap.method.labels.plan import MOST_ERRORS, Need, Pilot, needed, stoppi
 from pac_wrap.method.promise import Budget, Guarantee, Promise
 from pac_wrap.method.strategies.looks import Looks
 
-_CEILINGS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
-_CHANCES: Final = (0.5, 0.8, 0.9, 0.95)
+CEILINGS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+CHANCES: Final = (0.5, 0.8, 0.9, 0.95)
 # true rates that are planned for, as shares of a ceiling
-_SHARES: Final = (0.1, 0.2, 0.4, 0.6, 0.8)
-_POWER: Final = 0.9
+SHARES: Final = (0.1, 0.2, 0.4, 0.6, 0.8)
+POWER: Final = 0.9
 
 
 def show_affordable(
@@ -36,7 +36,7 @@ def show_affordable(
     for name, kind, n in sides:
         least = f"from {rounded_up(achievable_rate(n, delta))} on" if n else "nothing yet"
         table.add_column(f"{name}: errors tolerated\namong {n:,} {kind},\n{least}", justify="right")
-    for rate in sorted({*_CEILINGS, *asked}):
+    for rate in sorted({*CEILINGS, *asked}):
         table.add_row(rounded_up(rate), *(_tolerated(Budget.of(n, rate, delta)) for _, _, n in sides))
     return table
 
@@ -44,14 +44,14 @@ def show_affordable(
 def show_pilot(pilot: Pilot, guarantee: Guarantee) -> RenderableType:
     """Return how many fresh labels make it likely that one threshold keeps both ceilings: eq. (45)."""
     sides = list(zip(guarantee.promises, (pilot.normal, pilot.anomalous), strict=True))
-    columns = [needed(promise, _CHANCES, counted.within) for promise, counted in sides]
+    columns = [needed(promise, CHANCES, counted.within) for promise, counted in sides]
     table = Table(title="fresh labels until a promise is likely", title_justify="left")
     table.add_column("chance", justify="right")
     for promise, _ in sides:
         table.add_column(
             f"{promise.of.label} labels for\n{_asked(promise)}\n(errors tolerated)", justify="right"
         )
-    for row, chance in enumerate(_CHANCES):
+    for row, chance in enumerate(CHANCES):
         table.add_row(f"{100 * chance:.0f} %", *(_need(column[row]) for column in columns))
     found = [
         f"{promise.of.label}: {counted.errors:,} of {counted.n:,} are errors there;"
@@ -85,9 +85,9 @@ def _sequential(promise: Promise, looks: Looks, rates: Sequence[float] | None) -
     table = Table(title=f"{promise.of.label} labels until {_asked(promise)}", title_justify="left")
     for name in ("true rate", "median", "90 % of runs", "expected", "success", "all at once"):
         table.add_column(name, justify="right")
-    for rate in rates or [share * promise.ceiling for share in _SHARES]:
+    for rate in rates or [share * promise.ceiling for share in SHARES]:
         found = stopping(promise, looks, rate)
-        single = needed(promise, [_POWER], partial(cdf, p=rate))[0]
+        single = needed(promise, [POWER], partial(cdf, p=rate))[0]
         numbers = found.quantile(0.5), found.quantile(0.9), round(found.expected)
         table.add_row(
             f"{rate:.4g}",

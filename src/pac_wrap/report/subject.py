@@ -13,6 +13,7 @@ from pac_wrap.method.metrics import Metrics, Rate, is_exceeded
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Evidence
+from pac_wrap.method.worth.alarms import Prevalence, as_interval
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.ranks.precision import rounded
 from pac_wrap.report.numbers import ceiling, share, told_apart
@@ -34,10 +35,11 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
-    """A certificate with the scores it was calibrated on; what every renderer takes.
+    """A certificate with the scores it was calibrated on, if they are at hand; what every renderer takes.
 
-    `metrics` are rates measured on held-out points. Scores that are not those of the certificate are refused,
-    because everything that is said about calibration points would be untrue.
+    `metrics` are rates measured on held-out points, `prevalence` is the share of anomalies among future
+    points, or two between which it lies. Scores that are not those of the certificate are refused, because
+    everything that is said about calibration points would be untrue.
 
     >>> from pac_wrap import calibrate
     >>> Report(calibrate([0.1, 0.2], [0.8]), [0.1, 0.2], [0.9])
@@ -48,14 +50,19 @@ digests differ); pass the calibration scores
     """
 
     certificate: Certificate
-    normal: Scores
-    anomalous: Scores
+    normal: Scores | None = None
+    anomalous: Scores | None = None
     source: Origin | None = None
     metrics: Metrics | None = None
     detector: str | None = None
+    prevalence: Prevalence | None = None
 
     def __post_init__(self) -> None:
-        for name in ("normal", "anomalous"):
+        if (self.normal is None) != (self.anomalous is None):
+            raise InputError("pass the calibration scores of both classes, or of neither")
+        if self.prevalence is not None:
+            object.__setattr__(self, "prevalence", as_interval(self.prevalence))
+        for name in () if self.normal is None else ("normal", "anomalous"):
             scores = rounded(as_scores(getattr(self, name), name), self.certificate.score_type)
             evidence = getattr(self.certificate, name)
             if scores.size != evidence.n or evidence.digest not in (None, digest(scores)):
@@ -64,6 +71,14 @@ digests differ); pass the calibration scores
                     " pass the calibration scores"
                 )
             object.__setattr__(self, name, scores)
+
+    @property
+    def shares(self) -> tuple[float, float] | None:
+        """The least and the greatest prevalence: that which was stated, or that of the calibration points."""
+        if isinstance(self.prevalence, tuple):
+            return self.prevalence
+        sizes = self.certificate.normal.n, self.certificate.anomalous.n
+        return (sizes[1] / sum(sizes),) * 2 if all(sizes) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +184,9 @@ class VerdictRow:
     range: Range | None
     scores: str
     meaning: str
-    normal: int
+    normal: int | None
     n_normal: int
-    anomalous: int
+    anomalous: int | None
     n_anomalous: int
 
     @property
@@ -182,12 +197,12 @@ class VerdictRow:
     @property
     def normal_share(self) -> str:
         """The share of calibration normals that got this verdict."""
-        return share(self.normal, self.n_normal)
+        return "not counted" if self.normal is None else share(self.normal, self.n_normal)
 
     @property
     def anomalous_share(self) -> str:
         """The share of calibration anomalies that got this verdict."""
-        return share(self.anomalous, self.n_anomalous)
+        return "not counted" if self.anomalous is None else share(self.anomalous, self.n_anomalous)
 
 
 def ranges(rule: Rule) -> dict[Verdict, Range]:
@@ -223,10 +238,10 @@ def verdict_rows(report: Report) -> tuple[VerdictRow, ...]:
             found.get(verdict),
             words.get(verdict, "no score"),
             _meaning(certificate.certified, verdict, verdict in found),
-            normal[verdict],
-            report.normal.size,
-            anomalous[verdict],
-            report.anomalous.size,
+            normal.get(verdict),
+            certificate.normal.n,
+            anomalous.get(verdict),
+            certificate.anomalous.n,
         )
         for verdict in (Verdict.NORMAL, Verdict.ABSTAIN, Verdict.ANOMALY)
         if verdict in found or verdict is not Verdict.ABSTAIN
@@ -265,6 +280,8 @@ def _meaning(kept: Guarantee | None, verdict: Verdict, declared: bool) -> str:
     return f"{said} At most {ceiling(rate)} of future {others} get this verdict."
 
 
-def _counts(rule: Rule, scores: Scores) -> dict[Verdict, int]:
+def _counts(rule: Rule, scores: Scores | None) -> dict[Verdict, int]:
+    if scores is None:
+        return {}
     verdicts = rule.verdicts(scores)
     return {verdict: int(np.count_nonzero(verdicts == verdict)) for verdict in Verdict}

@@ -13,14 +13,19 @@ from rich.text import Text
 
 from pac_wrap.base.foreign import visible
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
-from pac_wrap.method.bounds import achievable_rate, min_samples
+from pac_wrap.method.bounds import achievable_rate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.comparison import Contender
 from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.labels.plan import TOLERATED, plan
 from pac_wrap.method.metrics import Metrics, exceeded
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.report.subject import error_rates
 
-_TOLERATED = (0, 1, 2, 5, 10)
+_PROVES_NOTHING = (
+    "This proves nothing: these are the very scores that the certificate was made from. Measure on labelled"
+    " points that were not used to calibrate."
+)
 BLOCKS = " ▁▂▃▄▅▆▇█"
 _FULL = len(BLOCKS) - 1
 # a cell of rich's drawings, and how far it reaches below the line that its letters stand on
@@ -34,20 +39,15 @@ def show_plan(guarantee: Guarantee) -> RenderableType:
     """Return the labels of each class that a promise needs, for a few numbers of tolerated errors."""
     table = Table(title="labels needed", title_justify="left")
     table.add_column("errors tolerated\namong them", justify="right")
-    promised = []
-    for name, kind, rate, delta in (
-        ("FPR", "normal", guarantee.max_fpr, guarantee.delta_fpr),
-        ("FNR", "anomalous", guarantee.max_fnr, guarantee.delta_fnr),
-    ):
-        if rate is not None:
-            promised.append((rate, delta))
-            table.add_column(
-                f"{kind} labels for\n{name} <= {rounded_up(rate)}, delta = {rounded_up(delta)}",
-                justify="right",
-            )
-    for errors in _TOLERATED:
-        needed = [min_samples(rate, delta, errors) for rate, delta in promised]
-        table.add_row(str(errors), *(f"{count:,}" for count in needed))
+    needed = plan(guarantee).needed
+    for promise in guarantee.promises:
+        table.add_column(
+            f"{promise.of.label} labels for\n{promise.name} <= {rounded_up(promise.ceiling)},"
+            f" delta = {rounded_up(promise.delta)}",
+            justify="right",
+        )
+    for place, errors in enumerate(TOLERATED):
+        table.add_row(str(errors), *(f"{one.labels[place]:,}" for one in needed))
     return table
 
 
@@ -56,13 +56,16 @@ def show_promises(labels: int, delta: float) -> RenderableType:
     table = Table(title="what can be promised", title_justify="left")
     table.add_column(f"errors tolerated\namong {labels:,} labels", justify="right")
     table.add_column(f"smallest rate\nat delta = {rounded_up(delta)}", justify="right")
-    for errors in (count for count in _TOLERATED if count <= labels):
+    for errors in (count for count in TOLERATED if count <= labels):
         table.add_row(str(errors), rounded_up(achievable_rate(labels, delta, errors)))
     return table
 
 
-def show_evaluation(certificate: Certificate, metrics: Metrics) -> RenderableType:
-    """Return the measured rates with their intervals next to the promised ceilings."""
+def show_evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool = False) -> RenderableType:
+    """Return the measured rates with their intervals next to the promised ceilings.
+
+    Where the points are those that calibrated, it is said that this proves nothing.
+    """
     title = "measured, with exact 95 % intervals"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in ("", "max", "measured", "errors", "verdict"):
@@ -70,9 +73,10 @@ def show_evaluation(certificate: Certificate, metrics: Metrics) -> RenderableTyp
             name, justify="left" if name in ("", "verdict") else "right", no_wrap=name != "verdict"
         )
     over = exceeded(metrics, certificate.certified)
-    ceilings = ceilings_of(certificate)
-    for name, rate, promised in (("FPR", metrics.fpr, ceilings[0]), ("FNR", metrics.fnr, ceilings[1])):
-        kept = "nothing promised"
+    for side in error_rates(certificate, metrics):
+        name, rate, promised = side.name, side.measured, side.certified if side.kept else None
+        assert rate is not None
+        kept = "no promise"
         if promised is not None:
             within = "within" if rate.n and rate.value <= promised else "above, not significantly"
             within = within if rate.n else "no points"
@@ -85,7 +89,7 @@ def show_evaluation(certificate: Certificate, metrics: Metrics) -> RenderableTyp
         ("  anomalous", metrics.abstained_anomalous),
     ):
         table.add_row(name, "", str(rate), f"{rate.count:,} of {rate.n:,}", "")
-    return table
+    return Group(table, _PROVES_NOTHING) if calibrated else table
 
 
 def show_comparison(contenders: list[Contender], guarantee: Guarantee) -> RenderableType:

@@ -10,8 +10,11 @@ import numpy as np
 
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
 from pac_wrap.errors import InputError
+from pac_wrap.method.bounds import achievable_rate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.promise import Budget
+from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.method.strategies.given import TOGETHER
 from pac_wrap.method.thresholds import Evidence, Regime
@@ -30,12 +33,12 @@ def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
     lines = [
         ("asked", str(certificate.guarantee)),
         ("promised", _promised(certificate)),
-        ("rule", _rule(certificate)),
+        ("rule", rule_words(certificate.rule)),
     ]
     if certificate.score_type != "float64":
         lines += [("", f"which decides as if every score were rounded to {certificate.score_type} first")]
     lines += [("regime", f"{certificate.regime.value}: {certificate.regime.explanation}")]
-    lines += [("", sentence) for sentence in diagnosis_of(certificate)]
+    lines += [("", sentence) for sentence in _beyond(certificate)]
     chosen = certificate.overlap.tried(certificate.guarantee, certificate.claim.sizes) > 1
     of = f"confidence of this {certificate.overlap.choices} alone" if chosen else "exact confidence"
     lines += [(name, _evidence(one, of)) for name, _, one in _classes(certificate)]
@@ -44,32 +47,60 @@ def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
     if chosen or certificate.overlap.single:
         lines += [("overlap", certificate.overlap.summary(certificate.claim))]
     texts = map(str, certificate.assumptions)
-    return lines + [("" if i else "assumes", text) for i, text in enumerate(texts)]
+    lines += [("" if i else "assumes", text) for i, text in enumerate(texts)]
+    return lines + list(made_lines(certificate))
 
 
 def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
     """Return sentences that say why the thresholds lie as they do, and which labels are missing."""
     sentences = []
-    asked = (certificate.guarantee.max_fpr, certificate.guarantee.max_fnr)
-    for (name, rate, evidence), asked_for in zip(_classes(certificate), asked, strict=True):
-        budget = evidence.budget
+    for rate in error_rates(certificate):
+        n, budget = rate.evidence.n, rate.evidence.budget
         if budget is not None and budget.errors is None:
-            needed = evidence.n + budget.missing
             sentences.append(
-                f"{evidence.n:,} {name} scores cannot certify {rate} <= {rounded_up(budget.rate)} at"
-                f" delta = {rounded_up(budget.delta)}; at least {needed:,} are needed"
+                f"{n:,} {rate.kind} scores cannot certify {rate.name} <= {rounded_up(budget.rate)} at"
+                f" delta = {rounded_up(budget.delta)}; at least {rate.needed:,} are needed{_instead(budget)}"
             )
-        elif budget is None and asked_for is not None:
-            sentences.append(f"{evidence.n:,} {name} scores certify no {rate} below 1 at this threshold")
+        elif budget is None and rate.asked is not None:
+            sentences.append(f"{n:,} {rate.kind} scores certify no {rate.name} below 1 at this threshold")
+    return (*sentences, *_beyond(certificate))
+
+
+def shortfall_of(certificate: Certificate) -> str | None:
+    """Return what was asked for and is not promised, and what it would take, in one sentence or None."""
+    if not certificate.empty:
+        return None
+    if certificate.certified is None:
+        return f"nothing is promised: {certificate.overlap.unreached}; every point is left undecided"
+    lacking = [rate for rate in error_rates(certificate) if rate.asked is not None and not rate.kept]
+    return "; ".join(f"nothing is promised of the {rate.name} {_why(rate)}" for rate in lacking)
+
+
+def _why(rate: ErrorRate) -> str:
+    """Return why nothing is promised of a rate, and what would do."""
+    n, budget = rate.evidence.n, rate.evidence.budget
+    if budget is None:
+        return f"({n:,} labels, which bound it nowhere below 1 at this threshold)"
+    return f"({f'{n:,}' if n else 'no'} labels; {rate.needed:,} needed{_instead(budget)})"
+
+
+def _instead(budget: Budget) -> str:
+    """Return which ceiling so many labels could keep, if any."""
+    if not budget.n:
+        return ""
+    return f", or ask for {rounded_up(achievable_rate(budget.n, budget.delta))}"
+
+
+def _beyond(certificate: Certificate) -> Iterator[str]:
+    """Yield how many scores of each class lie beyond the threshold of the other."""
     for (name, _, evidence), threshold, beyond in zip(
         _classes(certificate), ("clear_below", "alarm_from"), ("at or above", "below"), strict=True
     ):
         if certificate.regime is not Regime.VACUOUS and evidence.crossing is not None and evidence.budget:
-            sentences.append(
+            yield (
                 f"{evidence.crossing:,} of {evidence.n:,} {name} scores lie {beyond} {threshold};"
                 f" the budget is {evidence.budget.errors:,}"
             )
-    return tuple(sentences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +147,18 @@ def _promised(certificate: Certificate) -> str:
     certified = certificate.certified
     if certified is None:
         return f"nothing: {certificate.overlap.unreached}; the rule abstains on every point"
-    kept = {rate.name for rate in error_rates(certificate) if rate.kept}
-    promises = [promise for promise in certified.promises if promise.name in kept]
-    if not promises:
-        return "nothing: too few points are labelled"
+    promises = {promise.name: str(promise) for promise in certified.promises}
+    rates = [rate for rate in error_rates(certificate) if rate.asked is not None]
+    texts = [promises[rate.name] if rate.kept else f"{rate.name}: nothing {_why(rate)}" for rate in rates]
+    both = len(rates) == 2 and all(rate.kept for rate in rates)
     joint = f"; jointly {rounded_down(confidence_left(certified.delta_fpr, certified.delta_fnr))}"
-    return f"{', '.join(map(str, promises))}{joint if len(promises) == 2 else ''}"
+    return f"{', '.join(texts)}{joint if both else ''}"
 
 
-def _rule(certificate: Certificate) -> str:
-    low, high = certificate.rule.normal_below, certificate.rule.anomaly_from
-    if certificate.rule.single:
+def rule_words(rule: Rule) -> str:
+    """Return what a rule does, in words."""
+    low, high = rule.normal_below, rule.anomaly_from
+    if rule.single:
         return "never an alarm" if high == inf else f"anomaly from {high!r} on, normal below"
     alarm = "never an alarm" if high == inf else f"anomaly from {high!r} on"
     clear = "never cleared" if low == -inf else f"normal below {low!r}"
@@ -184,7 +216,16 @@ def lines_of_curve(curve: Curve) -> list[tuple[str, str]]:
     lines += [("holds", f"at every threshold at once, however it is chosen; both rates jointly {joint}")]
     lines += [("", TOGETHER)]
     texts = map(str, OF_DRAWS)
-    return lines + [("" if i else "assumes", text) for i, text in enumerate(texts)]
+    lines += [("" if i else "assumes", text) for i, text in enumerate(texts)]
+    return lines + list(made_lines(curve))
+
+
+def made_lines(certified: Certificate | Curve) -> Iterator[tuple[str, str]]:
+    """Yield where a certificate or a curve comes from, if that is known."""
+    known = certified.provenance
+    if known is not None:
+        when = "" if known.date is None else f"{known.date}, "
+        yield "made", f"{when}pac-wrap {certified.version}{': ' * bool(str(known))}{known}"
 
 
 def _chosen(curve: Curve, rate: float) -> str:

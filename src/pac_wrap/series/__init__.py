@@ -10,6 +10,7 @@ from pac_wrap.series.dependence import (
 )
 from pac_wrap.series.points import Points, calibrate_points, joined, window_points
 from pac_wrap.series.resampling import block_violation, independent_violation, random_violation
+from pac_wrap.series.several import Several, several_series
 from pac_wrap.series.splits import SeriesSplit, block_split, random_split
 from pac_wrap.series.windows import Windows, check_times, windows
 from pac_wrap.series.worth import Worth, worth
@@ -18,6 +19,7 @@ __all__ = [
     "Dependence",
     "Points",
     "SeriesSplit",
+    "Several",
     "Windows",
     "Worth",
     "autocorrelation",
@@ -33,6 +35,7 @@ __all__ = [
     "misleading",
     "random_split",
     "random_violation",
+    "several_series",
     "window_points",
     "windows",
     "worth",

@@ -261,7 +261,8 @@ def calibrate_points(
         budget = evidence.budget
         if budget is None or budget.errors is None or certificate.certified is None:
             continue  # nothing is promised that could be wrong
-        text = one.warning(name, points.every, min_samples(budget.rate, budget.delta))
+        unit = "step" if points.length == 1 else "window"
+        text = one.warning(name, points.every, min_samples(budget.rate, budget.delta), unit)
         if text is not None:
             warnings.warn(text, DependenceWarning, stacklevel=2)
     sampling = Sampling(

@@ -24,13 +24,13 @@ _TOO_FAR: Final = 1 << 62
 
 @dataclass(frozen=True, eq=False)
 class SeriesSplit:
-    """Which points calibrate and which test; made by `random_split` or `block_split`.
+    """Which points calibrate and which test; made by `random_split`, `block_split` or `Several.divided`.
 
     Attributes
     ----------
     calibration, test : ndarray of int
         Ascending indices of the points of each part; points in neither were left out.
-    kind : {"random", "blocks"}
+    kind : {"random", "blocks", "series"}
         How the points were divided.
     gap : int
         How many steps lie at least between points of different parts.
@@ -40,7 +40,7 @@ class SeriesSplit:
 
     calibration: Indices
     test: Indices
-    kind: Literal["random", "blocks"]
+    kind: Literal["random", "blocks", "series"]
     gap: int = 0
     block: int | None = None
 
@@ -95,7 +95,7 @@ def random_splitter(labels: ArrayLike, *, calibration: float = 0.2) -> Splitter:
     def draw(random: np.random.Generator) -> SeriesSplit:
         chosen = np.zeros(mask.size, dtype=bool)
         for points in classes:
-            chosen[_draw_share(points, share, random)] = True
+            chosen[draw_share(points, share, random)] = True
         return SeriesSplit(np.flatnonzero(chosen), np.flatnonzero(~chosen), "random")
 
     return draw
@@ -181,7 +181,7 @@ def block_splitter(
         for _ in range(_DRAWS):
             chosen = np.zeros(block_of[-1] + 1, dtype=bool)
             for blocks in kinds:
-                chosen[_draw_share(blocks, share, random)] = True
+                chosen[draw_share(blocks, share, random)] = True
             calibrating = chosen[block_of]
             testing = _far_from(calibrating, steps, reach)
             if mask[testing].any() and not mask[testing].all():
@@ -248,7 +248,7 @@ def _blocks(steps: Indices, mask: NDArray[np.bool_], block: int) -> tuple[tuple[
     return kinds, block_of
 
 
-def _draw_share(items: Indices, share: float, random: np.random.Generator) -> Indices:
+def draw_share(items: Indices, share: float, random: np.random.Generator) -> Indices:
     """Return the rounded share of the items, drawn at random; at least one is drawn and one is left."""
     size = min(max(round(share * items.size), 1), items.size - 1)
     return random.permutation(items)[:size]

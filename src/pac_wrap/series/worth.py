@@ -65,7 +65,7 @@ class Worth:
     def _few_events(self) -> bool:
         return self.events is not None and 0 < self.events <= _FEW_EVENTS
 
-    def warning(self, name: str, every: int, needed: int) -> str | None:
+    def warning(self, name: str, every: int, needed: int, unit: str = "window") -> str | None:
         """Return the sentence that warns a user, or None if all is well.
 
         Parameters
@@ -76,6 +76,8 @@ class Worth:
             The steps between two windows.
         needed : int
             How many points of this class the promise needs.
+        unit : str
+            What a point is called: window or step.
 
         Returns
         -------
@@ -90,27 +92,28 @@ series is too short to take windows further apart, because fewer than the 22 tha
         """
         if not self.misleading:
             return None
-        windows = f"{self.n:,} {name} window{'s' * (self.n != 1)}"
+        points = f"{self.n:,} {name} {unit}{'s' * (self.n != 1)}"
         if self._few_events:
             events = "one event" if self.events == 1 else f"{self.events} events"
             return (
-                f"{windows} of only {events} can tell little about other events, so the stated confidence is"
-                " too high; label windows of more events"
+                f"{points} of only {events} can tell little about other events, so the stated confidence is"
+                f" too high; label {unit}s of more events"
             )
         if self.dependence is None:
             return (
-                f"{windows} cannot show how far windows depend on each other, because no score has"
+                f"{points} cannot show how far {unit}s depend on each other, because no score has"
                 f" {_EITHER_SIDE} of them on either side, so the stated confidence holds only if they do not;"
                 " label more"
             )
+        apart = f"{self.apart * every:,} steps"
         advice = (
-            f"take windows about {self.apart * every:,} steps apart"
+            (f"take one in about {apart}" if unit == "step" else f"take {unit}s about {apart} apart")
             if self.n // self.apart >= needed
-            else "the series is too short to take windows further apart, because fewer than the"
+            else f"the series is too short to take {unit}s further apart, because fewer than the"
             f" {needed:,} that are needed would remain"
         )
         return (
-            f"{windows} are worth about {self.dependence.effective:,.0f} independent ones, so the stated"
+            f"{points} are worth about {self.dependence.effective:,.0f} independent ones, so the stated"
             f" confidence is too high; {advice}"
         )
 

@@ -2,19 +2,20 @@
 
 import gc
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.rule import Rule
-from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.streams.lines import CsvLines, JsonLines
+from pac_wrap.method.worth.shares import Counted
+from pac_wrap.streams.answers import Asked
+from pac_wrap.streams.csv_lines import CsvLines
+from pac_wrap.streams.json_lines import JsonLines
 from pac_wrap.tables.columns import all_columns, miscounted, no_rows
 from pac_wrap.tables.csv_files import CsvFile, headers, opened_rows, refuse_scores
 from pac_wrap.tables.text_format import (
@@ -34,7 +35,6 @@ _UNREADABLE: Final = {
     b"\xff\xfe": "UTF-16; convert it first, for example with iconv -f utf-16 -t utf-8",
     b"\xfe\xff": "UTF-16; convert it first, for example with iconv -f utf-16 -t utf-8",
 }
-TextFormat = Literal["jsonl", "csv"]
 
 
 def read_start(reader: ByteReader) -> bytes:
@@ -80,68 +80,89 @@ def decide_lines(
     reader: ByteReader,
     start: bytes,
     target: BinaryIO,
-    score: str,
-    form: TextFormat,
+    asked: Asked,
     delimiter: str | None = None,
-) -> None:
-    """Write every row, with its verdict and prediction set, as soon as it arrives.
+    said: Callable[[Counted], None] = lambda counted: None,
+    seen: Callable[[Scores], None] = lambda scores: None,
+) -> Counted:
+    """Write every row, with its verdict and prediction set, as soon as it arrives, and return the counts.
 
     `start` is what `read_start` gave. A row that cannot be decided ends the stream with a sentence that names
-    it; all rows before it are written.
+    it; all rows before it are written. `said` is told the counts so far, of rows that are written, and `seen`
+    the scores.
     """
     lines: CsvLines | JsonLines
     if is_json_line(start):
-        lines = JsonLines(reader, start, score, form == "csv")
+        lines = JsonLines(reader, start, "-", asked)
     else:
-        rows = CsvRows(reader, start, [score], delimiter)
-        lines = CsvLines([nullcontext(rows)], rows.header.names, score, form == "csv")
-    written = 0
+        rows = CsvRows(reader, start, [asked.score], delimiter)
+        lines = CsvLines([("-", nullcontext(rows))], rows.header.names, asked)
+    written = Counted()
     try:
-        for decided, text in _decided(certificate, lines, ["-"]):
+        for decided, text in _decided(certificate, lines, ["-"], seen):
             target.write(text)
             target.flush()
             written = decided
+            said(written)
     except InputError as error:
-        if not written:
+        if not written.points:
             raise
-        raise InputError(f"{error}; rows decided before it: {written:,}") from error
+        raise InputError(f"{error}; rows decided before it: {written.points:,}") from error
+    return written
 
 
 def decide_files(
     certificate: Certificate,
     files: Sequence[Path],
+    names: Sequence[str],
     target: BinaryIO,
-    score: str,
-    form: TextFormat,
+    asked: Asked,
     delimiter: str | None,
-) -> None:
-    """Write every row of CSV files, with its verdict and prediction set."""
+    said: Callable[[Counted], None] = lambda counted: None,
+    seen: Callable[[Scores], None] = lambda scores: None,
+) -> Counted:
+    """Write every row of CSV files, with its verdict and prediction set, and return the counts.
+
+    `names` are what the files are called in the column of sources.
+    """
+    score = asked.score
     found = [CsvFile(*pair) for pair in zip(files, headers(files, [score], delimiter), strict=True)]
     columns = all_columns(files, [file.header.names for file in found])
     opened = (opened_rows(file.path, [score], file.header.delimiter) for file in found)
-    lines = CsvLines(opened, columns, score, form == "csv")
+    lines = CsvLines(zip(names, opened, strict=True), columns, asked)
+    counted = Counted()
     try:
-        for _, text in _decided(certificate, lines, list(map(str, files))):
+        for counted, text in _decided(certificate, lines, list(map(str, files)), seen):
             target.write(text)
+            said(counted)
     except InputError:
-        refuse_scores(found, score)  # which counts what is missing
+        refuse_scores(found, score, asked.on_missing)  # which counts what is missing
         raise
+    return counted
 
 
 def _decided(
-    certificate: Certificate, lines: CsvLines | JsonLines, names: list[str]
-) -> Iterator[tuple[int, bytes]]:
-    """Yield rows with their answers, and their number so far; all rows that were read must be among them."""
-    rows, rule, exclusions = 0, certificate.rule, certificate.exclusions
+    certificate: Certificate,
+    lines: CsvLines | JsonLines,
+    names: list[str],
+    seen: Callable[[Scores], None],
+) -> Iterator[tuple[Counted, bytes]]:
+    """Yield rows with their answers, and the counts so far; all rows that were read must be among them."""
+    counted, rule, exclusions = Counted(), certificate.rule, certificate.exclusions
     with _without_collector():
         for batch in lines:
-            text = ("" if rows else lines.head()) + lines.text(batch, _codes(rule, exclusions, batch.scores))
-            rows += batch.scores.size
-            yield rows, text.encode("utf-8", "surrogateescape")
-    if not rows:
+            verdicts, missing = rule.decided(batch.scores)
+            sets = exclusions.possible(batch.scores, missing).view(np.int8)
+            # the place of each score's answer among `ANSWERS`
+            codes: Any = 3 * (sets[:, 0] + 2 * sets[:, 1]) + verdicts + 1
+            text = ("" if counted.points else lines.head()) + lines.text(batch, codes.tolist())
+            counted += Counted.of(verdicts, missing.size)
+            seen(batch.scores)
+            yield counted, text.encode("utf-8", "surrogateescape")
+    if not counted.points:
         raise no_rows(names)
-    if rows != lines.read:
-        raise miscounted(names, lines.read, rows)
+    if counted.points != lines.read:
+        raise miscounted(names, lines.read, counted.points)
 
 
 @contextmanager
@@ -154,10 +175,3 @@ def _without_collector() -> Iterator[None]:
     finally:
         if usual:
             gc.enable()
-
-
-def _codes(rule: Rule, exclusions: Thresholds, scores: Scores) -> list[int]:
-    """Return the place of each score's answer among `ANSWERS`."""
-    sets = exclusions.prediction_sets(scores).view(np.int8)
-    codes: Any = 3 * (sets[:, 0] + 2 * sets[:, 1]) + rule.verdicts(scores) + 1
-    return list(codes.tolist())

@@ -1,5 +1,6 @@
 """Verdicts for scores without an end: batches in, verdicts out, in constant memory."""
 
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import as_scores, is_number
-from pac_wrap.errors import InputError
+from pac_wrap.base.arguments import as_scores, check_choice, is_number
+from pac_wrap.base.missing import ON_MISSING, OnMissing
+from pac_wrap.errors import InputError, MissingScoreWarning
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.rule import Rule, Verdict
+from pac_wrap.method.watch.monitor import Monitor
 
 
 class VerdictStream(Iterator[NDArray[np.int8]]):
@@ -18,15 +21,20 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
 
     A batch is pulled when its verdicts are asked for and not before, so a slow reader slows the writer down,
     and no more than one batch is held. `rows`, `normal`, `anomalous` and `abstained` count what was handed
-    out. A batch that is refused counts for nothing, and the next one can still be asked for; what the batches
-    themselves raise passes through.
+    out, and `missing` how many of the abstained had no score. A batch that is refused counts for nothing, and
+    the next one can still be asked for; what the batches themselves raise passes through.
 
     Parameters
     ----------
     rule : Certificate or Rule
         What decides.
     batches : iterable of array-like
-        The scores, batch by batch.
+        The scores, batch by batch; NaN is a missing one.
+    on_missing : "abstain" or "stop"
+        Whether points without a score are abstained on, with a `MissingScoreWarning` for the first of them,
+        or refused with their batch.
+    monitor : Monitor, optional
+        What is fed with every batch that is handed out: its verdicts, and its scores.
 
     Raises
     ------
@@ -42,7 +50,15 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
     VerdictStream(rows=3, normal=1, anomalous=1, abstained=1)
     """
 
-    def __init__(self, rule: Certificate | Rule, batches: Iterable[ArrayLike]) -> None:
+    def __init__(
+        self,
+        rule: Certificate | Rule,
+        batches: Iterable[ArrayLike],
+        on_missing: OnMissing = "abstain",
+        *,
+        monitor: Monitor | None = None,
+    ) -> None:
+        check_choice("on_missing", on_missing, ON_MISSING)
         followed = rule.rule if isinstance(rule, Certificate) else rule
         if not isinstance(followed, Rule):
             raise InputError(
@@ -56,9 +72,9 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
                 f"batches must be an iterable of arrays of scores, got {type(batches).__name__};"
                 " pass a list or a generator of batches"
             ) from error
-        self._rule = followed
+        self._rule, self._on_missing, self._monitor = followed, on_missing, monitor
         self._pulled = 0
-        self.normal = self.anomalous = self.abstained = 0
+        self.normal = self.anomalous = self.abstained = self.missing = 0
 
     @property
     def rows(self) -> int:
@@ -70,20 +86,32 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
         number = self._pulled
         self._pulled += 1
         try:
-            scores = as_scores(batch, f"batch {number:,}")
+            scores = as_scores(batch, f"batch {number:,}", missing=self._on_missing == "abstain")
         except InputError as error:
             place = self.rows + _first_bad(batch)
             raise InputError(f"{error} (position {place:,} of the stream)") from error
-        verdicts = self._rule.verdicts(scores)
+        verdicts, missing = self._rule.decided(scores)
+        if missing.size and not self.missing:
+            warnings.warn(
+                f"batch {number:,} has points without a score, the first at position"
+                f" {self.rows + int(missing[0]):,} of the stream: such points are abstained on and counted in"
+                ' missing; on_missing="stop" refuses them',
+                MissingScoreWarning,
+                stacklevel=2,
+            )
         anomalous = int(np.count_nonzero(verdicts == Verdict.ANOMALY))
         abstained = int(np.count_nonzero(verdicts == Verdict.ABSTAIN))
         self.normal += verdicts.size - anomalous - abstained
         self.anomalous += anomalous
         self.abstained += abstained
+        self.missing += missing.size
+        if self._monitor is not None:
+            self._monitor.update(verdicts, scores=scores)
         return verdicts
 
     def __repr__(self) -> str:
         counts = f"normal={self.normal}, anomalous={self.anomalous}, abstained={self.abstained}"
+        counts += f", missing={self.missing}" if self.missing else ""
         return f"{type(self).__name__}(rows={self.rows}, {counts})"
 
 

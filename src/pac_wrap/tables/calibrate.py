@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from contextlib import closing
+from copy import copy
 from os import PathLike, fspath
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
@@ -20,9 +22,9 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.passes import PassTask
 from pac_wrap.ranks.precision import is_narrower, rounded, rounding_edge
-from pac_wrap.ranks.search import Bounds, RankSearch
+from pac_wrap.ranks.search import Bounds, RankSearch, Survey, survey
 from pac_wrap.tables.arrow_stream import gathered
-from pac_wrap.tables.columns import FALSE, TRUE, no_rows, require_column, require_two, spellings
+from pac_wrap.tables.columns import FALSE, TRUE, changed, no_rows, require_column, require_two, spellings
 from pac_wrap.tables.sql import between, label_sql, one_of, quote_name, quote_text
 from pac_wrap.tables.table import WHOLE, Table, open_table
 from pac_wrap.tables.text_format import check_delimiter
@@ -34,7 +36,8 @@ class LabelledScores:
     """The labelled scores of a table; a `RunPass` of `calibrate_passes`.
 
     Parquet files are read anew on each pass. Other files are read once, into a table of DuckDB's own, which
-    spills to disk. Scores of a wider type than `score_type` are rounded to it.
+    spills to disk. Scores of a wider type than `score_type` are rounded to it. Where missing scores are
+    abstained on, tasks see them as NaN, and `missing` counts those of the last pass.
     """
 
     def __init__(
@@ -44,41 +47,92 @@ class LabelledScores:
         label: str,
         anomaly_label: str | None,
         score_type: ScoreType | None = None,
+        kind: str | None = None,
+        on_missing: OnMissing = "stop",
+        value: str | None = None,
     ) -> None:
         require_two(score, label)
         table.require_numbers(score)
         require_column(label, table.columns)
         self._table, self._score, self._label, self._anomaly_label = table, score, label, anomaly_label
+        self._on_missing, self.missing = on_missing, 0
         self.score_type: ScoreType = score_type or table.score_type(score)
         self._rounds = is_narrower(self.score_type, table.score_type(score))
         self._number, self._mark, self._relation = table.score_sql(score), self._mark_sql(), "source"
+        self._kind, self._rows = "NULL", "true"
+        if kind is not None:
+            require_column(kind, table.columns)
+            self._kind = f"nullif(CAST({quote_name(kind)} AS VARCHAR), '')"
+        if value is not None:  # any expression that is to be kept with each row
+            self._kind = value
         if table.reader != "read_parquet":
-            columns = f"{self._number} AS score, {self._mark} AS mark"
-            rows = table.rows(f"CREATE TABLE labelled AS SELECT {columns} FROM source")
+            columns = f"{self._number} AS score, {self._mark} AS mark, {self._kind} AS kind"
+            rows = table.rows(f"CREATE OR REPLACE TABLE labelled AS SELECT {columns} FROM source")
             table.expect(rows[0][0])
-            self._number, self._mark, self._relation = "score", "mark", "labelled"
+            self._number, self._mark, self._kind, self._relation = "score", "mark", "kind", "labelled"
+        self._ends: tuple[float, float] | None = None
+
+    @property
+    def columns(self) -> tuple[str, str, str, str]:
+        """The expressions for score, mark and kind of a row, and what they are taken from."""
+        return self._number, self._mark, self._kind, self._relation
 
     def __call__(self, task: PassTask) -> Any:
         """Return the sum of what the task returns for all batches."""
         wanted = between(self._number, self._bounds(task)) if isinstance(task, RankSearch) else "true"
         # NaN marks a missing score, and 2 a wrong label, so that there are no NULLs to look for
         columns = f"coalesce({self._number}, CAST('NaN' AS DOUBLE)), {self._mark}"
-        query = f"SELECT {columns} FROM {self._relation} WHERE {wanted}"
-        total, sound = None, True
+        query = f"SELECT {columns} FROM {self._relation} WHERE ({wanted}) AND ({self._rows})"
+        total, sound, self.missing = None, True, 0
         with closing(self._table.batches(query)) as batches:
             for scores, marks in gathered(batches, _BATCH):
-                sound = not (np.isnan(scores).any() or (marks > 1).any())
+                missing = int(np.count_nonzero(np.isnan(scores)))
+                self.missing += missing
+                sound = not ((missing and self._on_missing == "stop") or (marks > 1).any())
                 if not sound:
                     break
                 if self._rounds:  # here, since a cast in SQL refuses what overflows
                     scores = rounded(scores, self.score_type)
+                if scores.size and not isinstance(task, RankSearch):  # which sees some of them
+                    self._see(float(scores.min()), float(scores.max()))
                 part = task(*kernels().divide(scores, marks.view(bool)))
                 total = part if total is None else total + part
         if not sound:
-            self._refuse()
+            self.refuse()
+        if self.missing:  # or are they texts that are no numbers?
+            self._table.check_scores(self._score, "abstain")
         if total is None and not isinstance(task, RankSearch):
             raise no_rows(self._table.names)
         return task(np.empty(0), np.empty(0)) if total is None else total
+
+    def _see(self, low: float, high: float) -> None:
+        """Note the least and the greatest score."""
+        ends = (low, high) if self._ends is None else self._ends
+        self._ends = min(low, ends[0]), max(high, ends[1])
+
+    def signed(self, certificate: T) -> T:
+        """Return a certificate of these scores with where they came from."""
+        low, high = (None, None) if self._ends is None else self._ends
+        return certificate.with_provenance(
+            score=self._score, tables=tuple(self._table.names), engine="duckdb", lowest=low, highest=high
+        )
+
+    def kinds(self) -> list[tuple[int, str | None, int]]:
+        """Return the mark of a class, a kind and its number of rows, for every kind; NULL is no kind."""
+        counted = (
+            f"SELECT {self._mark}, {self._kind}, count(*) FROM {self._relation} GROUP BY 1, 2 ORDER BY 1, 2"
+        )
+        return [(int(mark), kind, int(count)) for mark, kind, count in self._table.rows(counted)]
+
+    def of_kinds(self, normal: str | None, anomalous: str | None) -> "LabelledScores":
+        """Return the points of a kind of each class; None is the whole class."""
+        chosen = [
+            f"{self._mark} = {mark} AND {'true' if kind is None else f'{self._kind} = {quote_text(kind)}'}"
+            for mark, kind in ((0, normal), (1, anomalous))
+        ]
+        one = copy(self)
+        one._rows = f"({chosen[0]}) OR ({chosen[1]}) OR {self._mark} > 1"
+        return one
 
     def by_class(self) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
         """Return all normal and all anomalous scores, of their own type and in no certain order."""
@@ -100,13 +154,11 @@ class LabelledScores:
         """Refuse labels that a pass over the data has shown to be wrong."""
         self._table.anomalous_sql(self._label, self._anomaly_label)
 
-    def _refuse(self) -> None:
+    def refuse(self) -> None:
         """Say what is wrong with a score or a label that a pass has met."""
-        self._table.check_scores(self._score)
+        self._table.check_scores(self._score, self._on_missing)
         self.check_labels()
-        raise InputError(
-            f"{', '.join(self._table.names)} changed while it was read; do not change it while it is read"
-        )
+        raise changed(self._table.names)
 
     def _mark_sql(self) -> str:
         """Return the expression that is 1 for anomalies, 0 for normal points, else 2."""
@@ -180,6 +232,15 @@ def _of_files(
         return calibrate_table(table, request, score=score, label=label)
 
 
+def are_calibration(
+    table: Table, certificate: Certificate, *, score: str, label: str, anomaly_label: str | None
+) -> bool:
+    """Return whether two columns of a table are the very scores that a certificate was made from."""
+    kind = certificate.score_type
+    found: Survey = LabelledScores(table, score, label, anomaly_label, kind)(survey)
+    return found.digests == (certificate.normal.digest, certificate.anomalous.digest)
+
+
 def calibrate_table(
     table: Table,
     request: Asked[T],
@@ -193,4 +254,4 @@ def calibrate_table(
     certificate = calibrate_passes(labelled, request)
     if request.label_text is not None and not certificate.anomalous.n:
         labelled.check_labels()
-    return certificate
+    return labelled.signed(certificate)

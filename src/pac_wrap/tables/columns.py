@@ -14,9 +14,12 @@ import numpy as np
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.foreign import listed, quoted, visible
+from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
 
 _LONGEST_CELL: Final = 60
+# so alike are a word and the same with a letter missing, see `difflib`
+_SLIP: Final = 0.85
 # a number in lower case and without the blanks around it, for engines that take more texts for numbers
 NUMBER: Final = "[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)"
 BLANKS: Final = " \t\n\v\f\r"
@@ -25,10 +28,28 @@ BLANKS: Final = " \t\n\v\f\r"
 def require_column(column: str, columns: list[str]) -> None:
     """Refuse a table without this column; the nearest name is suggested."""
     if column not in columns:
-        lowered = {name.lower(): name for name in columns}
-        near = get_close_matches(column.lower(), lowered, 1)
-        hint = f"did you mean {quoted(lowered[near[0]])}? " if near else ""
+        near = _nearest(column.lower(), columns)
+        hint = f"did you mean {quoted(near)}? " if near else ""
         raise InputError(f"there is no column {quoted(column)}; {hint}the columns are {listed(columns)}")
+
+
+def _nearest(wanted: str, columns: list[str]) -> str | None:
+    """Return the column that is likely meant: a slip of the keys, one that has the word in it, one alike.
+
+    >>> _nearest("score", ["id", "raw_score", "anomaly_score"])
+    'anomaly_score'
+    """
+    lowered = {name.lower(): name for name in columns}
+    within = [name for name in lowered if len(wanted) > 2 and wanted in name]
+    # that of a detector rather than what went into it
+    within.sort(key=lambda name: not re.search("anomal|outlier", name))
+    near = (
+        get_close_matches(wanted, lowered, 1, _SLIP)
+        or within
+        or get_close_matches(wanted, lowered, 1)
+        or [""]
+    )
+    return lowered.get(near[0])
 
 
 def require_two(score: object, label: object) -> None:
@@ -91,22 +112,26 @@ def number(text: str) -> float | None:
 
 
 def read_scores(
-    score: str, values: Sequence[Any], before: int, where: str = ""
+    score: str, values: Sequence[Any], before: int, where: str, on_missing: OnMissing
 ) -> tuple[Scores, InputError | None]:
-    """Return the scores up to the first value that is none, and its refusal; `before` rows came earlier."""
+    """Return the scores up to the first value that is none, and its refusal; `before` rows came earlier.
+
+    A missing score is NaN, or is refused too.
+    """
+    abstain = on_missing == "abstain"
     kinds = set(map(type, values))
     try:
         # many at once; where one might be refused, all are read one by one
         if kinds <= {float, int} or (kinds == {str} and _are_plain("".join(values))):
             scores = np.fromiter(map(float, values), np.float64, len(values))
-            if not np.isnan(scores).any():
+            if abstain or not np.isnan(scores).any():
                 return scores, None
     except (ValueError, OverflowError):
         pass
     found: list[float] = []
     for value in values:
         read = _as_number(value)
-        if read is None or isnan(read):
+        if read is None or (isnan(read) and not abstain):
             row = before + len(found) + 1
             error = not_a_number(score, _shown(value), row) if read is None else missing_score(score, row)
             return np.array(found), InputError(f"{where}{error}")
@@ -167,6 +192,11 @@ def miscounted(names: list[str], rows: int, found: int) -> InputError:
     return InputError(
         f"{listed(names)} has {rows:,} rows, but {found:,} were read; do not change it while it is read"
     )
+
+
+def changed(names: list[str]) -> InputError:
+    """Return the refusal of a table in which something wrong was found, and then was not there any more."""
+    return InputError(f"{listed(names)} changed while it was read; do not change it while it is read")
 
 
 def _missing(score: str) -> str:

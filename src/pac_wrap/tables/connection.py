@@ -25,7 +25,8 @@ Progress = Callable[[float], None]
 # no query joins tables, and preparing to order joins takes DuckDB time in the square of the columns
 _NO_JOINS: Final = "join_order"
 # writers leave NaN out of a Parquet file's statistics, so they prove nothing about NaN
-_IN_ORDER: Final = (f"disabled_optimizers = 'statistics_propagation,{_NO_JOINS}'",)
+# nor are the sides of a join exchanged: rows stay in the order of the first
+_IN_ORDER: Final = (f"disabled_optimizers = 'statistics_propagation,{_NO_JOINS},build_side_probe_side'",)
 _ALWAYS: Final = (
     # progress is asked for; DuckDB itself prints nothing
     "enable_progress_bar = true",
@@ -118,8 +119,18 @@ def _fast() -> tuple[str, ...]:
     )
 
 
+# what a query raises by itself where a cell is not what it was taken for
+MISFIT: Final = "a cell is not what it was taken for"
+
+
+class MisfitError(Exception):
+    """A cell of a CSV is no number where those in the first rows are."""
+
+
 def refusal(error: Exception, names: list[str]) -> BaseException:
     """Return what to raise instead of an error of DuckDB's: one sentence, or the Ctrl-C that it was."""
+    if MISFIT in str(error):
+        return MisfitError()
     if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":
         return KeyboardInterrupt()
     return InputError(f"cannot read {', '.join(names)}: {first_line(error)}")

@@ -20,6 +20,7 @@ import numpy as np
 
 from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.foreign import is_unicode
+from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import missing_scores, not_a_number, number, require_in_all
 from pac_wrap.tables.connection import connected, file_text, first_line
@@ -98,8 +99,11 @@ def refuse_rows(files: Sequence[CsvFile]) -> None:
             pass
 
 
-def refuse_scores(files: Sequence[CsvFile], score: str) -> None:
-    """Refuse the first row that is none, the first score that is no number, or all that are missing."""
+def refuse_scores(files: Sequence[CsvFile], score: str, on_missing: OnMissing = "stop") -> None:
+    """Refuse the first row that is none, the first score that is no number, or all that are missing.
+
+    Missing ones may be abstained on.
+    """
     several, rows, missing = len(files) > 1, 0, []
     for file in files:
         before = rows
@@ -112,7 +116,7 @@ def refuse_scores(files: Sequence[CsvFile], score: str) -> None:
                     raise InputError(f"{where}{not_a_number(score, cell, rows - before)}")
                 if isnan(value):
                     missing.append(rows)
-    if missing:
+    if missing and on_missing == "stop":
         raise missing_scores(score, len(missing), rows, missing[0])
 
 

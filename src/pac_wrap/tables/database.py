@@ -16,7 +16,7 @@ from pac_wrap.base.arguments import ScoreType
 from pac_wrap.base.floats import unsigned_zero
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import Request
+from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.auc import warn_if_upside_down
@@ -123,7 +123,7 @@ def certify(ask: Ask, request: Request, source: Source) -> Certificate:
     certificate = remote.prove(request.certify(*remote.classes, remote.score_type))
     if all(remote.sizes):
         warn_if_upside_down(remote.largest_auc, *remote.sizes)
-    return certificate
+    return warned(certificate).with_provenance(score=source.score, tables=(source.table,), engine="sql")
 
 
 class Remote(Known):

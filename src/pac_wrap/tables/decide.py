@@ -1,5 +1,7 @@
 """A certificate at work on an open table: its error rates there, and every row written with its verdict."""
 
+import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -8,15 +10,17 @@ import duckdb
 import numpy as np
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.errors import InputError
+from pac_wrap.base.missing import OnMissing
+from pac_wrap.errors import InputError, MissingScoreWarning
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Tally, metrics_of, tally
-from pac_wrap.method.rule import Verdict
+from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.worth.shares import Counted
 from pac_wrap.tables.calibrate import LabelledScores
-from pac_wrap.tables.columns import miscounted, refuse_added
-from pac_wrap.tables.connection import first_line
+from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added
+from pac_wrap.tables.connection import MisfitError, first_line
 from pac_wrap.tables.sql import (
+    Compared,
     prediction_set_sql,
     quote_name,
     quote_number,
@@ -26,6 +30,7 @@ from pac_wrap.tables.sql import (
 )
 from pac_wrap.tables.table import Table
 
+ADDED: Final = ("verdict", "prediction_set")
 _WRITERS: Final = {
     ".parquet": "FORMAT parquet",
     ".csv": "FORMAT csv, HEADER",
@@ -38,9 +43,16 @@ def evaluate_table(
     table: Table, certificate: Certificate, *, score: str, label: str, anomaly_label: str | None
 ) -> Metrics:
     """Return how a certificate does on two columns of an open table."""
-    labelled = LabelledScores(table, score, label, anomaly_label)
-    _refuse_undecidable(table, certificate, score)
-    counts: Tally = labelled(partial(_tally, certificate))
+    labelled = LabelledScores(table, score, label, anomaly_label, on_missing="abstain")
+    refuse_undecidable(table, certificate, score)
+    counts: Tally = labelled(partial(tally_of, certificate))
+    if labelled.missing:
+        warnings.warn(
+            f"{labelled.missing:,} of {counts.sum():,} rows have no score in column {score!r}: they are"
+            " undecided, and an undecided point is no error",
+            MissingScoreWarning,
+            stacklevel=2,
+        )
     if anomaly_label is not None and not counts[1].any():
         labelled.check_labels()
     return metrics_of(counts)
@@ -48,39 +60,96 @@ def evaluate_table(
 
 def count_table(table: Table, certificate: Certificate, score: str) -> Counted:
     """Return how many rows of an open table are declared anomalies and normal."""
-    rows = table.check_scores(score)
-    _refuse_undecidable(table, certificate, score)
-    verdicts = f"SELECT {verdict_sql(certificate.rule, score)} AS verdict FROM {table.everything}"
-    counts = ", ".join(f"count(*) FILTER (verdict = {one})" for one in (Verdict.ANOMALY, Verdict.NORMAL))
-    alarms, clears = table.rows(f"SELECT {counts} FROM ({verdicts})")[0]
-    return Counted(alarms, clears, rows)
+    table.require_numbers(score)
+    refuse_undecidable(table, certificate, score)
+    return _counted(table, certificate.rule, score, "abstain")
 
 
-def decide_table(table: Table, certificate: Certificate, score: str, target: Path, options: str) -> None:
-    """Write all columns of a table, and the verdict and prediction set of every row, to a file.
+def decide_table(
+    table: Table,
+    certificate: Certificate,
+    score: str,
+    target: Path,
+    options: str,
+    on_missing: OnMissing = "abstain",
+) -> Counted:
+    """Write all columns of a table, and the verdict and prediction set of every row, to a file; count them.
 
     `options` are those of COPY. An OSError says why the file cannot be written.
     """
-    rows = table.check_scores(score)
-    _refuse_undecidable(table, certificate, score)
-    rule = certificate.rule
-    added = {
-        "verdict": verdict_sql(rule, score),
-        "prediction_set": prediction_set_sql(certificate.exclusions, score),
-    }
-    copy_with(table, score, added, target, options, rows)
+    table.require_numbers(score)
+    refuse_added(table.columns, ADDED)
+    refuse_undecidable(table, certificate, score)
+    if table.reader == "read_csv":
+        return _decide_csv(table, certificate, score, target, options, on_missing)
+    counted = _counted(table, certificate.rule, score, on_missing)
+    copy_with(table, score, partial(_answers, certificate), target, options, counted.points)
+    return counted
 
 
-def copy_with(table: Table, score: str, added: dict[str, str], target: Path, options: str, rows: int) -> None:
-    """Write all columns and the added expressions to a file; any other number of rows is an error."""
-    refuse_added(table.columns, added)
-    extra = ", ".join(f"{expression} AS {quote_name(name)}" for name, expression in added.items())
+def _counted(table: Table, rule: Rule, score: str, on_missing: OnMissing) -> Counted:
+    """Return how many rows are declared anomalies and normal, in the pass that looks for wrong scores."""
+    verdict = verdict_sql(rule, Compared.number(table.score_sql(score)))
+    tests = [f"{verdict} = {one}" for one in (Verdict.ANOMALY, Verdict.NORMAL)]
+    rows, missing, alarms, clears = table.check_scores(score, on_missing, tests)
+    return Counted(alarms, clears, rows, missing)
+
+
+def _decide_csv(
+    table: Table, certificate: Certificate, score: str, target: Path, options: str, on_missing: OnMissing
+) -> Counted:
+    """Decide CSV files, which are read once: what is wrong makes the copy fail, and the output is counted."""
+    rows = table.counted or 0
+    if not rows:
+        raise no_rows(table.names)
+    copy = partial(copy_with, table, score, partial(_answers, certificate), target, options, rows)
+    try:
+        try:
+            copy()
+        except MisfitError:  # types that only the first rows have, or a score that is no number
+            table.look_at_all_cells()
+            copy()
+    except MisfitError as error:
+        table.refuse_scores(score, on_missing)
+        raise changed(table.names) from error
+    number = quote_name(score)
+    tests = "verdict = 1", "verdict = 0", "true", f"{number} IS NULL OR isnan({number})"
+    counts = ", ".join(f"count(*) FILTER ({one})" for one in tests)
+    (found,) = table.rows(f"SELECT {counts} FROM read_parquet({quote_text(str(target))})")
+    counted = Counted(*found)
+    if counted.missing and on_missing == "stop":
+        table.refuse_scores(score, on_missing)
+        raise changed(table.names)
+    return counted
+
+
+def _answers(certificate: Certificate, compared: Compared) -> str:
+    return (
+        f"{verdict_sql(certificate.rule, compared)} AS verdict,"
+        f" {prediction_set_sql(certificate.exclusions, compared)} AS prediction_set"
+    )
+
+
+def copy_with(
+    table: Table,
+    score: str,
+    answers: Callable[[Compared], str],
+    target: Path,
+    options: str,
+    rows: int,
+    joined: str = "",
+) -> None:
+    """Write all columns, and those that answer the score, to a file; another number of rows is an error.
+
+    `joined` may join each row with what the answers need.
+    """
     # here the score alone is written otherwise, and finding the types of all columns takes long
     alike = table.reader == "read_parquet" and not options.startswith("FORMAT json")
-    columns = _written(table.types if alike else table.all_types(), score, options)
+    types = table.types if alike else table.all_types()
+    columns, compared = _written(types, score, options), Compared.number(score_sql(score, types[score]))
     # without a temporary file beside the target, which others could see and which has other permissions
     query = (
-        f"COPY (SELECT {columns}, {extra} FROM {table.everything})"
+        f"COPY (SELECT written.{columns}, {answers(compared)} FROM {table.everything} AS written {joined})"
         f" TO {quote_text(str(target))} ({options}, USE_TMP_FILE false)"
     )
     try:
@@ -127,7 +196,7 @@ def _json(number: str) -> str:
     return f"CASE WHEN {finite} THEN to_json({number}) ELSE to_json({words}) END"
 
 
-def _refuse_undecidable(table: Table, certificate: Certificate, score: str) -> None:
+def refuse_undecidable(table: Table, certificate: Certificate, score: str) -> None:
     """Refuse scores that have lost the digits on which their verdicts depend."""
     kind = table.score_type(score)
     if not (values := certificate.undecidable(kind)):
@@ -143,6 +212,8 @@ def _refuse_undecidable(table: Table, certificate: Certificate, score: str) -> N
         )
 
 
-def _tally(certificate: Certificate, normal: Scores, anomalous: Scores) -> Tally:
+def tally_of(certificate: Certificate, normal: Scores, anomalous: Scores) -> Tally:
+    """Return how often each verdict falls on either class."""
     anomalies = np.repeat([False, True], [normal.size, anomalous.size])
-    return tally(certificate.verdicts(np.concatenate([normal, anomalous])), anomalies)
+    verdicts, _ = certificate.rule.decided(np.concatenate([normal, anomalous]))
+    return tally(verdicts, anomalies)

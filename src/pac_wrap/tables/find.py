@@ -41,6 +41,11 @@ class FoundFiles(NamedTuple):
     reader: str
     scratch: Path
 
+    @property
+    def source_names(self) -> list[str]:
+        """What each file is called where a row tells its source: its path, or - for standard input."""
+        return ["-" if file.with_suffix("") == self.scratch / _SPOOLED else str(file) for file in self.files]
+
 
 @contextmanager
 def found_files(paths: Sequence[str], start: bytes = b"") -> Iterator[FoundFiles]:
@@ -115,9 +120,9 @@ def find_files(path: str, scratch: Path, start: bytes = b"") -> list[Path]:
         return [_spooled(scratch, start)]
     file = Path(path)
     if file.is_dir():
-        raise InputError(
-            f"{path} is a folder; name the files in it, for example {path.rstrip('/')}/*.parquet"
-        )
+        endings = Counter(ending for one in file.iterdir() if (ending := _ending(one)) in _READERS)
+        example = [f", for example {path.rstrip('/')}/*{ending}" for ending, _ in endings.most_common(1)]
+        raise InputError(f"{path} is a folder; name the files in it{''.join(example)}")
     if not file.exists() and has_magic(path):
         found = sorted(Path(name) for name in glob(path, recursive=True) if Path(name).is_file())
         if not found:
@@ -159,16 +164,21 @@ def _spooled(scratch: Path, start: bytes) -> Path:
     return target.rename(target.with_suffix(suffix))
 
 
+def _ending(file: Path) -> str:
+    """Return what the format is told from: the last ending but that of packing."""
+    suffixes = [suffix.lower() for suffix in file.suffixes]
+    if suffixes and suffixes[-1] in _PACKED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
 def reader_of(files: list[Path]) -> str:
     """Return the DuckDB function that reads files of this format, or "numpy"."""
     readers = set()
     for file in files:
-        suffixes = [suffix.lower() for suffix in file.suffixes]
-        if suffixes and suffixes[-1] in _PACKED:
-            suffixes.pop()
-        if not suffixes or suffixes[-1] not in _READERS:
+        if _ending(file) not in _READERS:
             raise InputError(f"{file} has no known format; the endings are {', '.join(_READERS)} (and .gz)")
-        readers.add(_READERS[suffixes[-1]])
+        readers.add(_READERS[_ending(file)])
     if len(readers) > 1:
         raise InputError("the tables have different formats; pass files of one format at a time")
     return readers.pop()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from math import inf
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from pac_wrap.base.arguments import check_choice
 from pac_wrap.base.foreign import is_unicode
@@ -119,7 +119,28 @@ def nan_sql(score: str, dialect: Dialect) -> str:
     }[dialect]
 
 
-def verdict_sql(rule: Rule, column: str, dialect: Dialect = "duckdb") -> str:
+class Compared(NamedTuple):
+    """What is compared with thresholds: the condition that it is missing, the double itself, and its type."""
+
+    missing: str
+    score: str
+    double: str = "DOUBLE"
+
+    @classmethod
+    def column(cls, name: str, dialect: Dialect) -> "Compared":
+        """Return a column of numbers in any database of a dialect."""
+        check_choice("dialect", dialect, DIALECTS)
+        quoted, double = quote_name(name, dialect), DOUBLE[dialect]
+        score = f"CAST({quoted} AS {double})"
+        return cls(f"{quoted} IS NULL OR {nan_sql(score, dialect)}", score, double)
+
+    @classmethod
+    def number(cls, score: str) -> "Compared":
+        """Return a double in a connection of ours: it trusts no statistics, so `isnan` is right, and fast."""
+        return cls(f"{score} IS NULL OR isnan({score})", score)
+
+
+def verdict_sql(rule: Rule, column: str | Compared, dialect: Dialect = "duckdb") -> str:
     """Return the expression that gives 1 (anomaly), 0 (normal) or -1 (abstain).
 
     >>> print(verdict_sql(Rule(normal_below=0.3, anomaly_from=0.7), "s"))
@@ -136,7 +157,7 @@ def verdict_sql(rule: Rule, column: str, dialect: Dialect = "duckdb") -> str:
     return _case(column, dialect, "-1", [("<", rule.normal_below, "0"), *alarm], "-1")
 
 
-def prediction_set_sql(exclusions: Thresholds, column: str, dialect: Dialect = "duckdb") -> str:
+def prediction_set_sql(exclusions: Thresholds, column: str | Compared, dialect: Dialect = "duckdb") -> str:
     """Return the expression that gives the labels still possible, as a text: {0}, {1}, {0,1} or {}.
 
     >>> print(prediction_set_sql(Thresholds(alarm_from=0.7, clear_below=0.3), "s"))
@@ -161,12 +182,13 @@ def prediction_set_sql(exclusions: Thresholds, column: str, dialect: Dialect = "
 
 
 def _case(
-    column: str, dialect: Dialect, missing: str, cases: list[tuple[str, float, str]], otherwise: str
+    column: str | Compared,
+    dialect: Dialect,
+    missing: str,
+    cases: list[tuple[str, float, str]],
+    otherwise: str,
 ) -> str:
-    check_choice("dialect", dialect, DIALECTS)
-    name = quote_name(column, dialect)
-    double = DOUBLE[dialect]
-    score = f"CAST({name} AS {double})"
-    lines = [f"WHEN {name} IS NULL OR {nan_sql(score, dialect)} THEN {missing}"]
+    absent, score, double = Compared.column(column, dialect) if isinstance(column, str) else column
+    lines = [f"WHEN {absent} THEN {missing}"]
     lines += [f"WHEN {score} {sign} {quote_number(value, double)} THEN {then}" for sign, value, then in cases]
     return "\n".join(["CASE", *(f"  {line}" for line in lines), f"  ELSE {otherwise}", "END"])

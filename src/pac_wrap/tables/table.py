@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, ScoreType
+from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
 from pac_wrap.tables.arrow_stream import batches
 from pac_wrap.tables.columns import (
@@ -70,6 +71,12 @@ class Table:
             query = f"SELECT {table.score_sql(score)} AS score FROM source"
             return table._whole(table.arrays(query)["score"], score)
 
+    def first_scores(self, score: str, rows: int = 1000) -> Scores:
+        """Return the scores of some rows as they are, NaN where there is none."""
+        self.require_numbers(score)
+        found = self.arrays(f"SELECT {self.score_sql(score)} AS score FROM source LIMIT {rows}")["score"]
+        return np.ma.filled(np.ma.asarray(found, dtype=np.float64), np.nan)
+
     def labelled(self, score: str, label: str, anomaly_label: str | None) -> tuple[Scores, NDArray[np.bool_]]:
         """Return the scores, and where the label marks an anomaly."""
         require_two(score, label)
@@ -80,28 +87,35 @@ class Table:
             arrays = table.arrays(f"SELECT {columns} FROM source")
             return table._whole(arrays["score"], score), np.asarray(arrays["anomalous"], dtype=bool)
 
-    def check_scores(self, score: str) -> int:
-        """Return the number of rows; text, NULL and NaN are refused, and nothing is kept in memory."""
+    def check_scores(
+        self, score: str, on_missing: OnMissing = "stop", counted: Sequence[str] = ()
+    ) -> tuple[int, ...]:
+        """Return how many rows there are, how many scores are missing, and how many rows meet each condition.
+
+        A text that is no number is refused with its row, and so is a missing score unless it is abstained on;
+        nothing is kept in memory.
+        """
         self.require_numbers(score)
-        number = self.score_sql(score)
-        missing = f"{number} IS NULL OR isnan({number})"
+        number, kind = self.score_sql(score), self.types[score]
+        missing, text = f"{number} IS NULL OR isnan({number})", text_sql(score, kind)
+        # an empty text is a missing score
+        wrong = f"{number} IS NULL AND {text} <> ''" if kind in ("VARCHAR", "JSON") else "false"
+        tests = ", ".join(f"count(*) FILTER ({one})" for one in (wrong, missing, *counted))
         with self.in_order() as table:
-            count, rows = table.rows(f"SELECT count(*) FILTER ({missing}), count(*) FROM source")[0]
+            ((rows, bad, count, *others),) = table.rows(f"SELECT count(*), {tests} FROM source")
             self.expect(rows)
             if not rows:
                 raise no_rows(self.names)
-            if count:
+            if bad or (count and on_missing == "stop"):
                 refuse_scores(table._view.csv_files, score)
-                text = f"CAST({text_sql(score, table.types[score])} AS VARCHAR)"
                 numbered = (
-                    f"SELECT row_number() OVER () AS row, {text} AS text, {number} AS number FROM source"
+                    f"SELECT row_number() OVER () AS row, {text} AS text, {wrong} AS bad, {missing} AS gone"
                 )
-                first = f"SELECT row, text FROM ({numbered}) WHERE {{}} ORDER BY row LIMIT 1"
-                for row, value in table.rows(first.format("text IS NOT NULL AND number IS NULL")):
+                first = f"SELECT row, text FROM ({numbered} FROM source) WHERE {{}} ORDER BY row LIMIT 1"
+                for row, value in table.rows(first.format("bad")):
                     raise not_a_number(score, value, row)
-                row = table.rows(first.format("number IS NULL OR isnan(number)"))[0][0]
-                raise missing_scores(score, count, rows, row)
-        return int(rows)
+                raise missing_scores(score, count, rows, table.rows(first.format("gone"))[0][0])
+        return rows, count, *others
 
     def expect(self, rows: int) -> None:
         """Refuse to go on if the engine has read another number of rows than the files hold."""
@@ -112,6 +126,20 @@ class Table:
         """Return the type that scores have in these files; texts are read as doubles."""
         usual: ScoreType = "float32" if self.types[score] == "FLOAT" else "float64"
         return self._view.score_types.get(score, usual)
+
+    def refuse_scores(self, score: str, on_missing: OnMissing) -> None:
+        """Refuse the scores of CSV files that are no numbers or, unless they are abstained on, missing."""
+        refuse_scores(self._view.csv_files, score, on_missing)
+
+    def look_at_all_cells(self) -> None:
+        """Give the columns of CSV files the types that fit every cell, not only those in the first rows."""
+        if self._view.thorough is not None:
+            self.everything = self._view.thorough()
+
+    @property
+    def counted(self) -> int | None:
+        """The number of rows in the files, if it is known."""
+        return self._view.rows
 
     def all_types(self) -> dict[str, str]:
         """Return the types of all columns, also of those that were not asked for."""
@@ -149,6 +177,10 @@ class Table:
         """Return the rows that a query gives."""
         return self._fetch(query, duckdb.DuckDBPyConnection.fetchall)
 
+    def register(self, name: str, columns: dict[str, NDArray[Any]]) -> None:
+        """Make columns a table of the database, under this name."""
+        self._connection.register(name, columns)
+
     def batches(self, query: str) -> Generator[tuple[Scores, NDArray[np.uint8]]]:
         """Yield what a query for two columns gives, as `pac_wrap.tables.arrow_stream` does."""
         with self._refusing(), watched(self._connection, self._progress):
@@ -182,14 +214,15 @@ def open_found(
     *,
     whole: bool = False,
     output: Path | None = None,
+    source: str | None = None,
     passes: bool = False,
     delimiter: str | None = None,
     progress: Progress = lambda share: None,
 ) -> Iterator[Table]:
     """Open files as one table, of which only the scores and the label are read.
 
-    `whole` is for when every column is to be written, to `output`; `passes` for when the order of rows does
-    not matter.
+    `whole` is for when every column is to be written, to `output`, with the file of each row in the column
+    `source` if it is named; `passes` for when the order of rows does not matter.
     """
     wanted = list(dict.fromkeys([*scores, *([] if label is None else [label])]))
     again = (
@@ -197,7 +230,7 @@ def open_found(
     )
     with connected(found.files, found.scratch, output, passes=passes) as connection:
         try:
-            view = make_view(connection, found, wanted, whole=whole, delimiter=delimiter)
+            view = make_view(connection, found, wanted, whole=whole, delimiter=delimiter, source=source)
         except (duckdb.Error, RuntimeError) as error:
             raise refusal(error, found.names) from error
         yield Table(connection, found, view, progress, delimiter, again)

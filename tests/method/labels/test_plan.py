@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import betabinom, binom
 
-from pac_wrap import Guarantee, InputError, Looks, error_budget
+from pac_wrap import Guarantee, InputError, Looks, error_budget, min_samples, plan
 from pac_wrap.method.binomial import cdf
 from pac_wrap.method.labels.plan import Counted, Need, needed, pilot_of, stopping
 
@@ -93,3 +93,33 @@ def test_when_labels_that_are_looked_at_suffice() -> None:
 
 def test_a_need_is_a_pair_of_numbers() -> None:
     assert needed(FIVE, [0.9], lambda errors, n: cdf(errors, n, 0.02)) == [Need(311, 9)]
+
+
+def test_a_plan_is_what_the_command_computes() -> None:
+    guarantee = Guarantee(max_fpr=0.01, max_fnr=0.05)
+    found = plan(guarantee, normal=200, anomalous=140)
+    assert [one.promise.name for one in found.needed] == ["FPR", "FNR"]
+    for one in found.needed:
+        assert one.labels == tuple(
+            min_samples(one.promise.ceiling, one.promise.delta, errors) for errors in (0, 1, 2, 5, 10)
+        )
+    assert found.needed[0].at_hand == guarantee.promises[0].budget(200)
+    assert str(found).splitlines()[1].strip() == (
+        "200 at hand, 99 missing; the lowest ceiling that they can keep is 0.01487"
+    )
+    assert "140 at hand tolerate 2 errors" in str(found)
+    assert "none at hand" in str(plan(normal=0))
+    assert len(str(plan()).splitlines()) == 2
+
+
+def test_a_plan_with_a_pilot_forecasts() -> None:
+    random = np.random.default_rng(0)
+    low, high = random.normal(0, 1, 100), random.normal(6, 1, 60)
+    found = plan(pilot=(low, high))
+    assert found.pilot is not None
+    for one, counted in zip(found.needed, (found.pilot.normal, found.pilot.anomalous), strict=True):
+        assert one.likely == needed(one.promise, [0.9], counted.within)[0]
+        assert one.likely is not None
+        assert f"{one.likely.labels:,} fresh labels are enough 9 times in 10" in str(found)
+    hopeless = plan(pilot=(random.normal(0, 1, 100), random.normal(0, 1, 60)))
+    assert "no number of fresh labels are enough" in str(hopeless)

@@ -228,7 +228,7 @@ def test_unlabelled_scores_are_counted_with_those_that_are_missing() -> None:
     scores = np.concatenate([NORMAL, NEAR, [np.nan] * 7])
     counted = count_verdicts(one.rule, scores)
     verdicts = one.verdicts(scores[:-7])
-    assert counted == Counted(int((verdicts == 1).sum()), int((verdicts == 0).sum()), 2507)
+    assert counted == Counted(int((verdicts == 1).sum()), int((verdicts == 0).sum()), 2507, 7)
     assert one.precision_from_unlabelled(scores) == one.precision_from_counts(counted, 0.05)
     assert one.prevalence_of(scores, delta=0.01) == one.prevalence_from_counts(counted, 0.01)
     with pytest.raises(InputError, match="numbers"):

@@ -25,12 +25,12 @@ def test_each_point_is_a_budget_at_the_least_ceiling_that_has_it(delta: float) -
 def test_words_around_it() -> None:
     ax = plot_affordable(None, 140)
     assert legend(ax) == ["anomalous, n = 140"]
-    assert "anomalous: ceilings from 2.118 % on" in texts(ax)
+    assert "anomalous: ceilings from 2.12 % on" in texts(ax)
     assert ax.get_xlabel() == "ceiling (%), each at confidence 95 %"
 
 
 def test_a_class_with_too_few_labels_is_only_named() -> None:
     ax = plot_affordable(200, 2, dark=True)
     assert legend(ax) == ["normal, n = 200"]
-    assert "anomalous: ceilings from 77.64 % on" in texts(ax)
+    assert "anomalous: ceilings from 77.7 % on" in texts(ax)
     assert "label at least 5 of a class" in refusal(lambda: plot_affordable(2, None))

@@ -23,7 +23,7 @@ _Number = TypeVar("_Number", bound=np.generic)
 _OF_RANK: Final = 50
 _OF_ALL: Final = 500
 MOST_POINTS: Final = 10**8
-_LEAST_DELTA: Final = 1e-5
+LEAST_DELTA: Final = 1e-5
 # a level is rounded down to so many digits, so that every machine has the same
 _DIGITS: Final = 8
 # a secant errs by less than the product of its last two moves, about; and what is as good as no move
@@ -79,9 +79,9 @@ class Band:
 def check_delta(name: str, value: float) -> float:
     """Return a delta that a band can have."""
     delta = check_rate(name, value)
-    if delta < _LEAST_DELTA:
+    if delta < LEAST_DELTA:
         raise InputError(
-            f"{name} must be at least {_LEAST_DELTA:g} for a band, got {value!r};"
+            f"{name} must be at least {LEAST_DELTA:g} for a band, got {value!r};"
             " below, its level would not be exact"
         )
     return delta

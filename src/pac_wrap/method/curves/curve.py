@@ -1,7 +1,7 @@
 """The certified trade-off: bounds of both error rates at every threshold at once, and choices among them."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +16,7 @@ from pac_wrap.base.rounding import rounded_up
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.side import CurveSide, best, cells, problems, threshold_keys
+from pac_wrap.method.provenance import Provenance, Traced
 from pac_wrap.method.strategies.given import Given, outcome_at
 from pac_wrap.method.thresholds import Evidence, Thresholds, find_regime
 from pac_wrap.version import __version__
@@ -29,7 +30,7 @@ _HEADER: Final = {"format": FORMAT, "schema": 1}
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Traced):
     """Bounds of the FPR and the FNR at every threshold, all of which hold at once; made by `certify_curve`.
 
     With probability 1 - delta_fpr all bounds of the FPR hold, with 1 - delta_fnr all of the FNR: eq. (36). So
@@ -44,6 +45,8 @@ class Curve:
         The type of the calibrating scores, to which every score is rounded before it is compared.
     version : str
         The version of the package that made it.
+    provenance : Provenance, optional
+        Where the scores came from, which the certificates of its thresholds take over.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class Curve:
     anomalous: CurveSide
     score_type: ScoreType = "float64"
     version: str = __version__
+    provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
 
     def fpr(self, thresholds: ArrayLike) -> Any:
         """Return the bound of the FPR of the rule "anomaly from t on", for one threshold or for each of many.
@@ -137,6 +141,7 @@ class Curve:
             normal=Evidence(self.normal.n, self.normal.digest, fpr, None),
             anomalous=Evidence(self.anomalous.n, self.anomalous.digest, fnr, None),
             score_type=self.score_type,
+            provenance=self.provenance,
         )
 
     def choose(self, *, max_fpr: float | None = None, max_fnr: float | None = None) -> Certificate:

@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, betaln, gammaln
 
 from pac_wrap.base.arguments import as_scores, check_rate
+from pac_wrap.base.rounding import rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.binomial import check_errors
-from pac_wrap.method.bounds import min_samples
+from pac_wrap.method.bounds import achievable_rate, min_samples
+from pac_wrap.method.budget import Budget
 from pac_wrap.method.labels.sequential import Masses, first_success, look_budgets
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.strategies.looks import Looks
@@ -20,6 +22,9 @@ from pac_wrap.method.thresholds import LARGEST
 
 # budgets are tried up to so many errors; whoever needs more is told so
 MOST_ERRORS: Final = 500
+# numbers of errors among the labels that a plan allows for
+TOLERATED: Final = (0, 1, 2, 5, 10)
+_CHANCE: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +162,129 @@ def stopping(promise: Promise, looks: Looks, rate: float) -> Stopping:
     """
     budgets = look_budgets(promise.ceiling, looks.local(promise), looks.looks)
     return Stopping(looks.looks, first_success(check_rate("true rate", rate), looks.looks, budgets))
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The labels of its class that one promise needs, and what those at hand are good for.
+
+    Parameters
+    ----------
+    promise : Promise
+        What is planned for.
+    errors, labels : tuple of int
+        If so many labels may be errors, so many are needed.
+    at_hand : Budget, optional
+        How many errors the labels at hand may show.
+    likely : Need, optional
+        With a pilot sample: the fresh labels that are enough 9 times in 10, a forecast; None if no number is.
+
+    Examples
+    --------
+    >>> Needed.of(Guarantee().promises[0]).labels
+    (59, 93, 124, 208, 336)
+    """
+
+    promise: Promise
+    errors: tuple[int, ...]
+    labels: tuple[int, ...]
+    at_hand: Budget | None = None
+    likely: Need | None = None
+
+    @classmethod
+    def of(cls, promise: Promise, n: int | None = None, counted: Counted | None = None) -> "Needed":
+        """Return what a promise needs, eq. (4), with what n labels and a pilot sample say."""
+        labels = tuple(min_samples(promise.ceiling, promise.delta, errors) for errors in TOLERATED)
+        likely = None if counted is None else needed(promise, [_CHANCE], counted.within)[0]
+        return cls(promise, TOLERATED, labels, None if n is None else promise.budget(n), likely)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What labels a guarantee needs, and what those at hand can keep; made by `plan`.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        What is planned for.
+    needed : tuple of Needed
+        The labels that each ceiling needs.
+    pilot : Pilot, optional
+        What a pilot sample said.
+
+    Examples
+    --------
+    >>> print(plan(Guarantee(max_fpr=None, max_fnr=0.05), anomalous=140))
+    FNR <= 0.05  59 anomalous labels if no error is among them, 93 with 1, 124 with 2, 208 with 5, 336 with 10
+                 140 at hand tolerate 2 errors; the lowest ceiling that they can keep is 0.02118
+    """
+
+    guarantee: Guarantee
+    needed: tuple[Needed, ...]
+    pilot: Pilot | None = None
+
+    def __str__(self) -> str:
+        lines = []
+        for one in self.needed:
+            head, (none, *more) = f"{one.promise.name} <= {rounded_up(one.promise.ceiling)}", one.labels
+            others = ", ".join(f"{n:,} with {k}" for k, n in zip(one.errors[1:], more, strict=True))
+            lines.append(
+                f"{head}  {none:,} {one.promise.of.label} labels if no error is among them, {others}"
+            )
+            told = [] if one.at_hand is None else [_affords(one.at_hand)]
+            if self.pilot is not None:
+                found = "no number of" if one.likely is None else f"{one.likely.labels:,}"
+                told.append(f"by the pilot sample, {found} fresh labels are enough 9 times in 10")
+            lines += [f"{'':{len(head)}}  {text}" for text in told]
+        return "\n".join(lines)
+
+
+def _affords(budget: Budget) -> str:
+    if not budget.n:
+        return "none at hand"
+    least = f"the lowest ceiling that they can keep is {rounded_up(achievable_rate(budget.n, budget.delta))}"
+    if budget.errors is None:
+        return f"{budget.n:,} at hand, {budget.missing:,} missing; {least}"
+    return f"{budget.n:,} at hand tolerate {budget.errors:,} errors; {least}"
+
+
+def plan(
+    guarantee: Guarantee | None = None,
+    *,
+    normal: int | None = None,
+    anomalous: int | None = None,
+    pilot: tuple[ArrayLike, ArrayLike] | None = None,
+) -> Plan:
+    """Return how many labels a guarantee needs, and what those at hand can keep.
+
+    Parameters
+    ----------
+    guarantee : Guarantee, optional
+        The ceilings and their deltas; by default 5 % each, at a delta of .05.
+    normal, anomalous : int, optional
+        How many labels of each class there are.
+    pilot : pair of array-like of float, optional
+        Scores of a few normal and of a few anomalous points, to say how many labels are likely to be enough.
+
+    Returns
+    -------
+    Plan
+        The numbers; printed, it says them in words.
+
+    Raises
+    ------
+    InputError
+        If a number of labels is none, or the pilot sample lacks a class.
+
+    Examples
+    --------
+    >>> plan(Guarantee(max_fpr=0.01, max_fnr=None)).needed[0].labels[0]
+    299
+    """
+    asked = Guarantee() if guarantee is None else guarantee
+    found = None if pilot is None else pilot_of(*pilot, asked)
+    sides = {
+        "normal": (normal, None if found is None else found.normal),
+        "anomalous": (anomalous, None if found is None else found.anomalous),
+    }
+    return Plan(asked, tuple(Needed.of(one, *sides[one.of.label]) for one in asked.promises), found)

@@ -217,7 +217,8 @@ class Algorithm1(Strategy):
         """Return one level; a side that would reach 1 stays where it is, while the other goes on."""
         starts = self._starts(asked)
         raised = {name: self._raise(start, min(number, self._last(start))) for name, start in starts.items()}
-        return replace(asked, **raised)
+        kept = {name: getattr(asked, name) for name in ("max_fpr", "max_fnr", "delta_fpr", "delta_fnr")}
+        return Guarantee(**(kept | raised))
 
     def _reached(self, claim: Claim) -> tuple[int | None, int]:
         """Return which level was reached, from 0, or None; and how many there are."""

@@ -137,7 +137,7 @@ class Worth:
         >>> print(calibrate(range(1000), range(900, 1900)).precision(0.1))
         at least 0.6724, with confidence 0.85
         """
-        low, _ = _interval(prevalence)
+        low, _ = as_interval(prevalence)
         shares = shares_of(self, delta)
         right, wrong = low * shares.caught, (1.0 - low) * shares.false_alarms
         return Bounds(right / (right + wrong), 1.0, _left(*shares.deltas))
@@ -253,7 +253,7 @@ class Worth:
         >>> calibrate(range(1000), range(1100, 2100)).workload((0.01, 0.02)).right.high
         20.0
         """
-        low, high = _interval(prevalence)
+        low, high = as_interval(prevalence)
         count = check_count("per", per)
         shares = shares_of(self, delta)
         confidence = _left(*shares.deltas, *shares.extra)
@@ -278,7 +278,7 @@ class Worth:
         )
 
 
-def _interval(prevalence: Prevalence) -> tuple[float, float]:
+def as_interval(prevalence: Prevalence) -> tuple[float, float]:
     """Return the least and the greatest prevalence."""
     ends = prevalence if isinstance(prevalence, tuple | list) else (prevalence, prevalence)
     if len(ends) == 2:

@@ -5,9 +5,9 @@ from math import inf
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import as_array, check_rate
+from pac_wrap.base.arguments import check_rate
 from pac_wrap.errors import InputError
 from pac_wrap.method.bounds import lower_bound, upper_bound
 from pac_wrap.method.promise import Guarantee
@@ -61,25 +61,49 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How many unlabelled points are declared anomalies and normal, among how many."""
+    """How many points are declared anomalies and normal, among how many, and how many have no score.
 
-    alarms: int
-    clears: int
-    points: int
+    >>> print(Counted(alarms=150, clears=6801, points=7000, missing=3))
+    7,000 rows: 6,801 normal, 150 alarms, 49 undecided (3 without a score)
+    """
+
+    alarms: int = 0
+    clears: int = 0
+    points: int = 0
+    missing: int = 0
+
+    @classmethod
+    def of(cls, verdicts: NDArray[np.int8], missing: int) -> "Counted":
+        """Return the counts of verdicts, of which some are those of points without a score."""
+        alarms, clears = (int(np.count_nonzero(verdicts == one)) for one in (Verdict.ANOMALY, Verdict.NORMAL))
+        return cls(alarms, clears, verdicts.size, missing)
+
+    def __add__(self, other: "Counted") -> "Counted":
+        return Counted(
+            self.alarms + other.alarms,
+            self.clears + other.clears,
+            self.points + other.points,
+            self.missing + other.missing,
+        )
+
+    def __str__(self) -> str:
+        rows, alarms = (
+            f"{count:,} {word}" + "s" * (count != 1)
+            for count, word in ((self.points, "row"), (self.alarms, "alarm"))
+        )
+        without = f" ({self.missing:,} without a score)" if self.missing else ""
+        undecided = self.points - self.alarms - self.clears
+        return f"{rows}: {self.clears:,} normal, {alarms}, {undecided:,} undecided{without}"
 
 
 def count_verdicts(rule: Rule, scores: ArrayLike) -> Counted:
     """Return how many points a rule declares anomalies and normal; NaN counts as undecided.
 
     >>> count_verdicts(Rule(0.3, 0.7), [0.1, 0.5, 0.8, 0.9, float("nan")])
-    Counted(alarms=2, clears=1, points=5)
+    Counted(alarms=2, clears=1, points=5, missing=1)
     """
-    values = as_array(scores, "scores")
-    if values.dtype.kind == "f":
-        values = values[~np.isnan(values)]
-    verdicts = rule.verdicts(values)
-    alarms, clears = (int(np.count_nonzero(verdicts == one)) for one in (Verdict.ANOMALY, Verdict.NORMAL))
-    return Counted(alarms, clears, int(np.size(scores)))
+    verdicts, missing = rule.decided(scores)
+    return Counted.of(verdicts, missing.size)
 
 
 def kept_by(one: Certified) -> Guarantee:

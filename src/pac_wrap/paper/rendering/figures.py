@@ -18,15 +18,14 @@ from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import (
     Style,
     label_axes,
-    minus,
     new_axes,
-    number,
     prepare,
     room,
     style,
     text_width,
     wrap,
 )
+from pac_wrap.report.numbers import minus, number
 
 _TITLE: Final = 1.1  # size of a title, in units of the text size
 # one hue from light to dark, so that it reads in grey

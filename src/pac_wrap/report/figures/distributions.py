@@ -10,18 +10,18 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.report.figures.score_axis import Window, draw_flags, flags_of, marks, shade
+from pac_wrap.report.figures.score_axis import apply_window, draw_flags, flags_of, marks, shade
 from pac_wrap.report.figures.strip import Flag, Strip
 from pac_wrap.report.figures.styling import (
     PlainTicks,
     decade_below,
     label_axes,
     log_ticks,
-    number,
     prepare,
     round_ticks,
 )
-from pac_wrap.report.numbers import ceiling
+from pac_wrap.report.numbers import ceiling, number
+from pac_wrap.report.window import Window
 
 _BINS: Final = 40
 _OUTLIERS: Final = 200  # more would not be told apart, and would swell an SVG file
@@ -71,7 +71,7 @@ def plot_scores(
     ax, style = prepare(ax, dark)
     rule = certificate.rule
     window = Window.around((normal, anomalous), marks(rule))
-    window.apply(ax, style)
+    apply_window(window, ax, style)
     edges = np.linspace(window.low, window.high, _BINS + 1)
     shares = [100.0 * np.histogram(scores, edges)[0] / max(1, scores.size) for scores in (normal, anomalous)]
     heights = np.concatenate(shares)
@@ -155,7 +155,7 @@ def plot_boxes(
     ax, style = prepare(ax, dark)
     alone = marks(single.rule)[:1] if single.rule.single else []
     window = Window.around((normal, anomalous), [*marks(certificate.rule), *alone])
-    window.apply(ax, style)
+    apply_window(window, ax, style)
     names = []
     for place, name, scores in ((0, "anomalous", anomalous), (1, "normal", normal)):
         names.append(f"{name}\nn = {scores.size:,}")

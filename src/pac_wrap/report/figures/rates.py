@@ -15,7 +15,7 @@ from pac_wrap.method.bounds import upper_bound
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Rate, is_exceeded, upper_bounds
 from pac_wrap.method.rule import Rule
-from pac_wrap.report.figures.score_axis import Window, draw_flags, flags_of, marks, shade
+from pac_wrap.report.figures.score_axis import apply_window, draw_flags, flags_of, marks, shade
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import (
     Style,
@@ -28,6 +28,7 @@ from pac_wrap.report.figures.styling import (
     wrap,
 )
 from pac_wrap.report.numbers import ceiling, confidence
+from pac_wrap.report.window import Window
 
 _GRID: Final = 190
 
@@ -73,7 +74,7 @@ def plot_rates(
     ax, style = prepare(ax, dark)
     rule = certificate.rule
     window = Window.around((normal, anomalous), marks(rule))
-    window.apply(ax, style)
+    apply_window(window, ax, style)
     chosen = [mark for mark in marks(rule) if mark is not None and mark in window]
     grid = np.union1d(np.linspace(window.low, window.high, _GRID), chosen)
     handles: list[Artist] = []

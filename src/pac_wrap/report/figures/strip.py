@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations, product, zip_longest
 from math import ceil, inf
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation, Transform, blended_transform_factory
 
 from pac_wrap.report.figures.styling import Style, room, text_width, wrap
+from pac_wrap.report.window import LeftRight
 
-LeftRight = Literal["left", "right"]
 _GAP: Final = 3.0  # points between a line and its label
 _EDGES: Final[tuple[LeftRight, LeftRight]] = ("left", "right")
 _HANDLE, _PAD, _BETWEEN = 2.2, 0.6, 1.4  # of a legend, in units of the text size

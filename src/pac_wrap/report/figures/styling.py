@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
 from io import StringIO
-from itertools import count, pairwise
-from math import floor, inf, log10
+from math import floor, log10
 from typing import Any, Final
 
 import matplotlib
@@ -16,6 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullFormatter
+
+from pac_wrap.report.numbers import minus, number, written_alike
 
 _NARROW: Final = 4.5  # inches; a narrower figure is read on a phone
 _NARROW_AXES: Final = 250.0  # points
@@ -153,23 +154,6 @@ def label_axes(ax: Axes, style: Style, x: str, y: str) -> None:
     ax.set_ylabel(y)
 
 
-def minus(text: str) -> str:
-    """Return a number's text with a minus sign instead of a hyphen."""
-    return text.replace("-", "\N{MINUS SIGN}")
-
-
-def number(value: float, span: float = inf) -> str:
-    """Return a number with four digits, or as many as place it on an axis of that span.
-
-    >>> number(1.23456), number(1e9 + 1.5, span=10.0), number(inf)
-    ('1.235', '1000000001.5', 'inf')
-    """
-    texts = (f"{value:.{digits}g}" for digits in range(4, 18))
-    return minus(
-        next(text for text in texts if float(text) == value or abs(float(text) - value) <= 1e-3 * span)
-    )
-
-
 def percent(share: float) -> str:
     """Return a share in percent, without the sign; it is 100 only where it is exactly that.
 
@@ -195,18 +179,7 @@ class PlainTicks(Formatter):
         >>> PlainTicks().format_ticks([1e9, 1e9 + 1])
         ['1000000000', '1000000001']
         """
-        ticks = [float(value) for value in values]
-        if not ticks:
-            return []
-        step = min((b - a for a, b in pairwise(ticks)), default=1e-6 * abs(ticks[0]))
-        ticks = [0.0 if abs(tick) < 1e-6 * step else tick for tick in ticks]
-        largest = max(abs(tick) for tick in ticks)
-        fixed = largest == 0.0 or 1e-3 <= largest < 1e6
-        forms = ((f"{{:.{digits}f}}" if fixed else f"{{:.{digits + 1}g}}").format for digits in count())
-        form = next(
-            form for form in forms if all(abs(float(form(tick)) - tick) <= 1e-3 * step for tick in ticks)
-        )
-        return [minus(form(tick)) for tick in ticks]
+        return written_alike(values)
 
 
 def round_ticks(most: int) -> MaxNLocator:

@@ -1,0 +1,217 @@
+"""pac-wrap decide: every row of a table with its verdict, in the format it came in, and how many of each."""
+
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, cast
+
+import typer
+
+from pac_wrap.base.missing import OnMissing
+from pac_wrap.cli.certificates import deciding
+from pac_wrap.cli.options import CertificateFile, Delimiter, Quiet, Score, Tables, keep_apart
+from pac_wrap.cli.process import progress_bar, say, standard_output
+from pac_wrap.errors import InputError
+
+if TYPE_CHECKING:
+    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.provenance import Doubt
+    from pac_wrap.method.worth.shares import Counted
+    from pac_wrap.tables.find import FoundFiles
+    from pac_wrap.tables.text_format import ByteReader
+
+Format = Literal["jsonl", "csv", "parquet"]
+_SAME_FORMAT: dict[str, Format] = {"read_csv": "csv", "read_json": "jsonl"}
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is asked for: how a table is decided and where it is written."""
+
+    certificate: "Certificate"
+    score: str
+    output: Path | None
+    form: Format | None
+    delimiter: str | None
+    on_missing: OnMissing
+    source: str | None
+    quiet: bool
+    doubt: "Doubt"
+
+    def tell(self, sentence: str) -> None:
+        """Say something, unless it is to be quiet."""
+        if not self.quiet:
+            say(sentence)
+
+    def tell_done(self, counted: "Counted") -> None:
+        """Say what was done, and what is doubtful about it."""
+        self.doubt.end()
+        self.tell(str(counted) if self.output is None else f"{counted} -> {self.output}")
+
+
+def decide(
+    certificate: CertificateFile,
+    tables: Tables,
+    score: Score,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write: .parquet, .csv, .csv.gz or .jsonl.")
+    ] = None,
+    form: Annotated[
+        Format | None,
+        typer.Option(
+            "--format",
+            help="Format for standard output, a pipe or a device; by default that of the table. Parquet and"
+            " NumPy become csv, which a terminal and a pipe can use.",
+            show_default=False,
+        ),
+    ] = None,
+    delimiter: Delimiter = None,
+    on_missing: Annotated[
+        OnMissing, typer.Option(help="Whether rows without a score are abstained on, or end it.")
+    ] = "abstain",
+    source_column: Annotated[
+        str | None, typer.Option(help="A new column for the file that each row came from.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Add a verdict (1 anomaly, 0 normal, -1 abstains) and a prediction set to every row of a table.
+
+    CSV or JSON lines on standard input, without -o, are decided as they arrive, in constant memory.
+
+    A row whose score is missing (an empty cell, nan, null) is abstained on and counted; -o needs no --format.
+
+    Cells of a CSV stay as they are; in JSON made from one, the score is a number and every other cell a text.
+
+    JSON has no infinities: they are the texts "Infinity" and "-Infinity", and are read as such.
+
+    Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
+    """
+    from pac_wrap.method.provenance import Doubt
+    from pac_wrap.streams.answers import ADDED
+    from pac_wrap.streams.decide import is_streamed, read_start
+    from pac_wrap.tables.columns import refuse_added
+    from pac_wrap.tables.text_format import check_delimiter, standard_input
+
+    loaded, separator = deciding(certificate), check_delimiter(delimiter)
+    if source_column is not None:
+        refuse_added(ADDED, [source_column])
+        if not source_column:
+            raise InputError("--source-column must be the name of a column, got an empty one")
+    doubt = Doubt(loaded.provenance, score)
+    job = _Job(loaded, score, output, form, separator, on_missing, source_column, quiet, doubt)
+    if output is not None:
+        keep_apart([*tables, certificate], output)
+    start = b""
+    if tables == ["-"] and output is None:
+        reader = standard_input()
+        start = read_start(reader)
+        if is_streamed(start) and form != "parquet":
+            _decide_stream(job, reader, start)
+            return
+    _decide_table(job, tables, start)
+
+
+def _decide_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
+    """Write rows with their verdicts as they arrive; how many were decided is said at Ctrl-C too."""
+    from pac_wrap.method.worth.shares import Counted
+    from pac_wrap.streams.answers import Asked
+    from pac_wrap.streams.decide import decide_lines, is_json_line
+
+    as_csv = job.form == "csv" or (job.form is None and not is_json_line(start))
+    asked = Asked(job.score, as_csv, job.on_missing, job.source)
+    # the last of all counts so far
+    counted = deque([Counted()], maxlen=1)
+    try:
+        decide_lines(
+            job.certificate,
+            reader,
+            start,
+            standard_output(),
+            asked,
+            job.delimiter,
+            said=counted.append,
+            seen=job.doubt.see,
+        )
+    except KeyboardInterrupt:
+        job.tell_done(counted[0])
+        raise
+    job.tell_done(counted[0])
+
+
+def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
+    """Write the whole table with its verdicts, or nothing at all."""
+    from pac_wrap.base.files import scratch_file, whole_file
+    from pac_wrap.tables.decide import decide_table, output_options
+    from pac_wrap.tables.find import found_files
+    from pac_wrap.tables.table import open_found
+
+    output = job.output
+    with (
+        progress_bar("deciding") as progress,
+        found_files(tables, start) as found,
+    ):
+        named = output is not None and not _has_no_ending(output)
+        options = output_options(output.name if output is not None and named else f".{_format(job, found)}")
+        with scratch_file() if output is None else whole_file(output) as target:
+            if found.reader == "read_csv" and "parquet" not in options:
+                counted = _decide_csv(job, found, target, options)
+            else:
+                with open_found(
+                    found,
+                    [job.score],
+                    whole=True,
+                    output=target,
+                    source=job.source,
+                    delimiter=job.delimiter,
+                    progress=progress,
+                ) as table:
+                    job.doubt.see(table.first_scores(job.score))
+                    counted = decide_table(table, job.certificate, job.score, target, options, job.on_missing)
+            if output is None:
+                _copy_to(standard_output(), target)
+    job.tell_done(counted)
+
+
+def _format(job: _Job, found: "FoundFiles") -> Format:
+    """Return the format of what has no ending: that of the table, or CSV where that is no text."""
+    if job.form == "parquet" and job.output is None and standard_output().isatty():
+        raise InputError("Parquet is not for a terminal; name a file with -o, or leave --format out")
+    if job.form is not None:
+        return job.form
+    same = _SAME_FORMAT.get(found.reader)
+    if same is None:
+        job.tell("written as CSV, since the table's own format is no text; --format or -o says otherwise")
+    return same or "csv"
+
+
+def _copy_to(out: BinaryIO, finished: Path) -> None:
+    with finished.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            out.write(chunk)
+    out.flush()
+
+
+def _has_no_ending(output: Path) -> bool:
+    """Return whether an output is a pipe or a device, whose name says nothing of a format."""
+    return output.suffix == "" and output.exists() and not output.is_file()
+
+
+def _decide_csv(job: _Job, found: "FoundFiles", target: Path, options: str) -> "Counted":
+    """Write CSV files with their verdicts as CSV or JSON lines, packed if the options say so."""
+    import gzip
+
+    from pac_wrap.streams.answers import Asked
+    from pac_wrap.streams.decide import decide_files
+
+    asked = Asked(job.score, "csv" in options, job.on_missing, job.source)
+    packed = "gzip" in options
+    with gzip.open(target, "wb", 6) if packed else target.open("wb") as out:
+        return decide_files(
+            job.certificate,
+            found.files,
+            found.source_names,
+            cast(BinaryIO, out),
+            asked,
+            job.delimiter,
+            seen=job.doubt.see,
+        )

@@ -1,0 +1,288 @@
+"""PACClassifier: a classifier of several classes trained and calibrated the scikit-learn way."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import ClassifierTags, Tags, check_random_state, get_tags, indexable
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pac_wrap.base.arguments import Scores, as_array, check_aligned, check_rate
+from pac_wrap.detectors.rows import TrainingRows, take_rows, warn_of_training_rows
+from pac_wrap.detectors.scores import UnfittedError, class_scores, is_estimator, untrained
+from pac_wrap.detectors.steadiness import check_batches, check_tolerance
+from pac_wrap.detectors.training import divide_classes
+from pac_wrap.errors import InputError, VacuousWarning
+from pac_wrap.method.kinds.calibrate_classes import calibrate_classes
+
+
+class PACClassifier(MetaEstimatorMixin, BaseEstimator):
+    """Label sets whose errors are certified class by class, around any classifier.
+
+    `predict` gives the place in `classes_` of the one class that is left, -1 where several are left, and -2
+    where none is. With the chosen confidence, a class is ruled out on at most its ceiling of its own points.
+
+    Parameters
+    ----------
+    classifier : scikit-learn classifier
+        What has `decision_function` or `predict_proba`, with a column for each class. A FrozenEstimator is
+        taken as it is, and `fit` only calibrates.
+    max_error : float or mapping of classes to float
+        The ceiling of each class; see `calibrate_classes`.
+    delta : float, optional
+        The chance, for each class, that its ceiling does not hold; 0.05.
+    confidence : float, optional
+        Instead of delta: how surely all ceilings hold together.
+    severities : sequence, optional
+        The classes from the most severe to the mildest; every row is then given one class, and the ceilings
+        are for taking a class for a milder one.
+    calibration_size : float
+        The share of each class that `fit` sets aside to calibrate.
+    score_tolerance : float or None
+        How far two scores of a row may lie apart; see `PACWrap`.
+    random_state : int, RandomState or None
+        Fixes the split. The classifier has its own.
+
+    Attributes
+    ----------
+    classifier_ : object
+        The classifier that gives the scores, trained by `fit` if it can be.
+    classes_ : ndarray
+        The classes, in the order of its columns.
+    certificate_ : ClassCertificate
+        What is promised of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["ant", "bee", "cat"], 400)
+    >>> X = rng.normal(0, 1, (1200, 2)) + np.repeat([[0, 0], [6, 0], [0, 6]], 400, axis=0)
+    >>> wrap = PACClassifier(LogisticRegression(), random_state=0).fit(X, y)
+    >>> wrap.predict([[0, 0], [6, 0], [3, 3]])
+    array([ 0,  1, -2])
+    """
+
+    def __init__(
+        self,
+        classifier: Any,
+        *,
+        max_error: float | Mapping[object, float | None] = 0.05,
+        delta: float | None = None,
+        confidence: float | None = None,
+        severities: Sequence[object] | None = None,
+        calibration_size: float = 0.5,
+        score_tolerance: float | None = 1e-5,
+        random_state: Any = None,
+    ) -> None:
+        self.classifier = classifier
+        self.max_error = max_error
+        self.delta = delta
+        self.confidence = confidence
+        self.severities = severities
+        self.calibration_size = calibration_size
+        self.score_tolerance = score_tolerance
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Split the rows class by class, train the classifier on one part and calibrate on the other.
+
+        Parameters
+        ----------
+        X : array-like
+            The rows, as the classifier takes them.
+        y : array-like
+            Their classes.
+
+        Returns
+        -------
+        PACClassifier
+            This object, with `classifier_`, `classes_` and `certificate_`.
+
+        Raises
+        ------
+        InputError
+            If a parameter, the rows or the classes are wrong, or scores depend on the batch they are made in.
+        """
+        X, y = self._rows(X, y)
+        self._features(X, reset=True)
+        if isinstance(self.classifier, FrozenEstimator):
+            return self._calibrate(self.classifier, X, y, None)
+        random = check_random_state(self.random_state)
+        parts = divide_classes(y, check_rate("calibration_size", self.calibration_size), random)
+        classifier = untrained(self.classifier, None if self.random_state is None else random)
+        rows = take_rows(X, parts.train)
+        try:
+            classifier.fit(rows, y[parts.train])
+        except ValueError as error:
+            raise InputError(f"the classifier cannot be trained on these rows: {error}") from error
+        left = parts.calibrate
+        return self._calibrate(classifier, take_rows(X, left), y[left], TrainingRows.of(rows))
+
+    def calibrate(self, X: Any, y: ArrayLike) -> Self:
+        """Keep the trained classifier and certify it on labelled rows it has not been trained on.
+
+        Parameters
+        ----------
+        X : array-like
+            The rows, as the classifier takes them.
+        y : array-like
+            Their classes.
+
+        Returns
+        -------
+        PACClassifier
+            This object, with another `certificate_`.
+
+        Raises
+        ------
+        InputError
+            As for `fit`.
+        """
+        X, y = self._rows(X, y)
+        known = hasattr(self, "_training_rows")
+        self._features(X, reset=not known)
+        classifier = self.classifier_ if known else self.classifier
+        return self._calibrate(classifier, X, y, self._training_rows if known else None)
+
+    def decision_function(self, X: Any) -> Scores:
+        """Return the score of each class for each row.
+
+        Parameters
+        ----------
+        X : array-like
+            The rows, as the classifier takes them.
+
+        Returns
+        -------
+        ndarray of float, shape (n, K)
+            Higher for what is more like the class.
+        """
+        if not hasattr(self, "certificate_"):
+            raise UnfittedError(
+                "this PACClassifier is not calibrated yet; call fit(X, y), or calibrate(X, y) on a fitted"
+                " classifier"
+            )
+        self._features(X, reset=False)
+        return class_scores(self.classifier_, X)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return the class of each row by its place in `classes_`.
+
+        Parameters
+        ----------
+        X : array-like
+            The rows, as the classifier takes them.
+
+        Returns
+        -------
+        ndarray of int
+            The place in `classes_`; -1 where several classes are left, -2 where none is.
+        """
+        scores = self.decision_function(X)
+        return self.certificate_.verdicts(scores)
+
+    def predict_set(self, X: Any) -> NDArray[np.bool_]:
+        """Return the classes that are still possible for each row.
+
+        Parameters
+        ----------
+        X : array-like
+            The rows, as the classifier takes them.
+
+        Returns
+        -------
+        ndarray of bool, shape (n, K)
+            Is the class of that place in `classes_` still possible?
+        """
+        scores = self.decision_function(X)
+        return self.certificate_.label_sets(scores)
+
+    def score(self, X: Any, y: ArrayLike) -> float:
+        """Return the share of rows that are decided, and decided rightly.
+
+        Parameters
+        ----------
+        X : array-like
+            The rows, as the classifier takes them.
+        y : array-like
+            Their classes.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        X, y = self._rows(X, y)
+        found = self.predict(X)
+        return float(np.mean((found >= 0) & (self.classes_[np.maximum(found, 0)] == y)))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags()
+        if is_estimator(self.classifier):
+            tags.input_tags = get_tags(self.classifier).input_tags
+        return tags
+
+    def _rows(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+        if X is None or y is None:
+            raise InputError(
+                "PACClassifier requires y to be passed, but the target y is None; it is its labels"
+            )
+        check_tolerance(self.score_tolerance)
+        check_aligned("X", X, "y", y)
+        try:
+            X, y = indexable(X, y)
+            classes = as_array(y, "y")
+            classes = classes.ravel() if classes.ndim == 2 and classes.shape[1] == 1 else classes
+            check_classification_targets(classes)
+        except (ValueError, TypeError) as error:
+            raise InputError(f"X and y do not fit together: {error}") from error
+        return X, classes
+
+    def _features(self, X: Any, *, reset: bool) -> None:
+        if len(getattr(X, "shape", (0, 0))) < 2:
+            return  # what is not a table has no features; the classifier itself judges it
+        try:
+            validate_data(self, X, skip_check_array=True, reset=reset)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+
+    def _calibrate(self, classifier: Any, X: Any, y: NDArray[Any], rows: TrainingRows | None) -> Self:
+        check_is_fitted(classifier)
+        classes = np.asarray(classifier.classes_)
+        scores = class_scores(classifier, X)
+        # one number for each row that moves whenever a score does, since no weight is a sum of others
+        weights = np.sqrt(np.arange(2.0, 2.0 + classes.size))
+        check_batches(
+            classifier,
+            lambda batch: class_scores(classifier, batch) @ weights,
+            X,
+            scores @ weights,
+            self.score_tolerance,
+        )
+        warn_of_training_rows(rows, classifier, X, scores[:, 0])
+        certificate = calibrate_classes(
+            scores,
+            y,
+            self.max_error,
+            delta=self.delta,
+            confidence=self.confidence,
+            classes=classes.tolist(),
+            severities=self.severities,
+        )
+        self.classifier_, self.classes_, self.certificate_ = classifier, classes, certificate
+        if rows is not None:
+            self._training_rows = rows
+        if certificate.empty:
+            lacking = [part for part in certificate.parts if part.vacuous]
+            texts = "; ".join(f"class {part.name}: {part.words}" for part in lacking)
+            warnings.warn(texts, VacuousWarning, stacklevel=3)
+        return self

@@ -1,0 +1,248 @@
+"""Training: which rows train a detector and which are left to calibrate, and what its `fit` is given."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from inspect import signature
+from math import floor
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import process_routing
+
+from pac_wrap.base.arguments import as_array, check_aligned, check_rate
+from pac_wrap.base.foreign import quoted
+from pac_wrap.detectors.rows import Indices, take_rows
+from pac_wrap.detectors.scores import detector_name, takes_labels, trainable, untrained
+from pac_wrap.errors import InputError
+from pac_wrap.method.promise import Guarantee, Promise
+
+TrainOn = Literal["auto", "normal", "unlabelled", "labelled"]
+Share = float | Literal["auto"]
+Mask = NDArray[np.bool_]
+_HALF: Final = 0.5
+_MOST: Final = 0.9  # of a class that has few rows, so that some of them train
+
+
+def check_share(value: Any) -> None:
+    """Refuse a calibration_size that is neither a share nor "auto"."""
+    if not isinstance(value, str):
+        check_rate("calibration_size", value)
+    elif value != "auto":
+        raise InputError(f'calibration_size must be "auto" or a share such as 0.5, got {quoted(value)}')
+
+
+def calibrating(n: int, share: Share, promise: Promise | None) -> int:
+    """Return how many of n rows of a class calibrate.
+
+    "auto" is half of them; where half cannot certify the promise, it is the least number that can, as long
+    as that is at most nine tenths: a tenth of the class has to train. Where even that is too few, half.
+
+    >>> promise = Guarantee(max_fnr=0.05).fnr  # 59 labels certify it
+    >>> [calibrating(n, "auto", promise) for n in (200, 100, 66, 65)]
+    [100, 59, 59, 32]
+    """
+    if share != "auto":
+        return round(share * n)
+    half = round(_HALF * n)
+    needed = half if promise is None else half + promise.budget(half).missing
+    return needed if needed <= floor(_MOST * n) else half
+
+
+@dataclass(frozen=True)
+class Division:
+    """Which rows train a detector, and which calibrate it."""
+
+    train: Indices
+    calibrate: Indices
+
+
+def divide(
+    anomalous: Mask,
+    share: Share,
+    guarantee: Guarantee,
+    random: np.random.RandomState,
+    *,
+    keep_anomalies: bool,
+    subjects: Indices | None = None,
+) -> Division:
+    """Return the rows to train on and those to calibrate on, `share` of each class.
+
+    With `keep_anomalies` every anomaly calibrates: a detector trained on normal rows has no use for them.
+    With `subjects`, whole subjects are drawn. Where a subject has rows of both classes, the same share of all
+    subjects calibrates, for the rows of either class would else come from the wrong mixture of subjects; the
+    anomalies of the others are then left out under `keep_anomalies`. Either part empty is refused.
+    """
+    sizes = np.bincount(anomalous, minlength=2).tolist()
+    wanted = [
+        calibrating(n, share, one) for n, one in zip(sizes, (guarantee.fpr, guarantee.fnr), strict=True)
+    ]
+    if keep_anomalies:
+        wanted[1] = sizes[1]
+    if subjects is None:
+        parts = [_drawn(np.flatnonzero(anomalous == label), wanted[label], random) for label in (False, True)]
+    else:
+        shares = [size / n if n else 0.0 for n, size in zip(sizes, wanted, strict=True)]
+        parts = list(_drawn_subjects(anomalous, subjects, shares, random, keep_anomalies))
+    train, held_out = (np.sort(np.concatenate(rows)) for rows in zip(*parts, strict=True))
+    if keep_anomalies:
+        train = train[~anomalous[train]]
+    if not train.size or not held_out.size:
+        raise InputError(
+            f"fit needs rows to train on ({'normal ones' if keep_anomalies else 'of both classes'})"
+            f" and rows to calibrate on, got n_samples = {anomalous.size},"
+            f" {np.count_nonzero(anomalous)} of them anomalous"
+            f"{'' if subjects is None else f', of {np.unique(subjects).size} subjects'};"
+            f" add {'rows' if subjects is None else 'subjects'} or change calibration_size"
+        )
+    return Division(train, held_out)
+
+
+def divide_classes(y: NDArray[Any], share: float, random: np.random.RandomState) -> Division:
+    """Return the rows to train on and those to calibrate on, `share` of each class, of which there are many.
+
+    >>> divide_classes(np.array(["a", "b", "a", "b"]), 0.5, np.random.RandomState(0)).calibrate.size
+    2
+    """
+    places = np.unique(y, return_inverse=True)[1]
+    classes = [np.flatnonzero(places == place) for place in range(places.max(initial=-1) + 1)]
+    parts = [_drawn(rows, round(share * rows.size), random) for rows in classes]
+    train, held_out = (np.sort(np.concatenate(rows)) for rows in zip(*parts, strict=True))
+    if not train.size or not held_out.size:
+        raise InputError(
+            f"fit needs rows to train on and rows to calibrate on, got n_samples = {y.size}; add rows or"
+            " change calibration_size"
+        )
+    return Division(train, held_out)
+
+
+def _drawn(rows: Indices, size: int, random: np.random.RandomState) -> tuple[Indices, Indices]:
+    """Return the rows that are left to train, and those that are drawn to calibrate."""
+    shuffled = random.permutation(rows)
+    return shuffled[size:], shuffled[:size]
+
+
+def _drawn_subjects(
+    anomalous: Mask,
+    subjects: Indices,
+    shares: list[float],
+    random: np.random.RandomState,
+    keep_anomalies: bool,
+) -> Iterator[tuple[Indices, Indices]]:
+    """Yield rows to train and to calibrate on, kind of subject by kind of subject."""
+    has = [np.bincount(subjects[anomalous == label], minlength=subjects.max() + 1) for label in (False, True)]
+    kinds = [(has[0] > 0) & (has[1] == 0), (has[0] == 0) & (has[1] > 0), (has[0] > 0) & (has[1] > 0)]
+    if kinds[2].any():
+        # anomalies are not all kept here, so their share is that of the normal rows
+        shares = [shares[0] if keep_anomalies else max(shares)] * 2
+    for kind, share in zip(kinds, [*shares, max(shares)], strict=True):
+        members = np.flatnonzero(kind)
+        chosen = random.permutation(members)[: round(share * members.size)]
+        mine, drawn = kind[subjects], np.isin(subjects, chosen)
+        yield np.flatnonzero(mine & ~drawn), np.flatnonzero(mine & drawn)
+
+
+def as_subjects(subjects: ArrayLike, X: Any, rows: int) -> Indices:
+    """Return a number for the subject of each row; one that is missing is refused.
+
+    >>> as_subjects(["b", "a", "b"], None, 3).tolist()
+    [1, 0, 1]
+    """
+    check_aligned("X", X, "subjects", subjects)
+    array = as_array(subjects, "subjects")
+    if array.shape != (rows,):
+        raise InputError(
+            f"subjects must name one subject for each of {rows:,} rows, got shape {array.shape};"
+            " pass one column of names or numbers"
+        )
+    named = array.astype(str) if array.dtype.kind == "O" else array
+    missing = [one is None or str(one) in ("nan", "NaT", "<NA>") for one in array.tolist()]
+    if any(missing):
+        raise InputError(
+            f"subjects must be known, but {sum(missing):,} of {rows:,} are missing, the first in row"
+            f" {missing.index(True):,}; give each of those rows a name of its own"
+        )
+    return np.unique(named, return_inverse=True)[1].astype(np.intp)
+
+
+def several_rows(anomalous: Mask, subjects: Indices) -> str | None:
+    """Return the sentence that warns of several calibration rows of one subject; None if there are none.
+
+    >>> print(several_rows(np.array([False, False, True]), np.array([0, 0, 1])))
+    2 normal calibration rows are of 1 subject and depend on each other, so the stated confidence is too \
+high; calibrate on one row of each subject, drawn at random
+    """
+    found = []
+    for name, mask in (("normal", ~anomalous), ("anomalous", anomalous)):
+        rows, known = np.count_nonzero(mask), np.unique(subjects[mask]).size
+        if known < rows:
+            found.append(f"{rows:,} {name} calibration rows are of {known:,} subject{'s' * (known != 1)}")
+    if not found:
+        return None
+    return (
+        f"{' and '.join(found)} and depend on each other, so the stated confidence is too high; calibrate on"
+        " one row of each subject, drawn at random"
+    )
+
+
+def train(
+    detector: Any,
+    X: Any,
+    anomalous: Mask,
+    guarantee: Guarantee,
+    *,
+    train_on: TrainOn,
+    share: Share,
+    random_state: Any,
+    subjects: Indices | None,
+    fit_params: dict[str, Any],
+) -> tuple[Any, Division]:
+    """Return an untrained copy of the detector, trained on some of the rows, and which those are."""
+    labelled = train_on == "labelled" or (train_on == "auto" and takes_labels(detector))
+    keep_anomalies = not labelled and train_on != "unlabelled"
+    random = check_random_state(random_state)
+    division = divide(anomalous, share, guarantee, random, keep_anomalies=keep_anomalies, subjects=subjects)
+    copy, rows = untrained(detector, None if random_state is None else random), division.train
+    arguments = [take_rows(X, rows)] + ([anomalous[rows].astype(int)] if labelled else [])
+    params = {name: _of_rows(value, rows, anomalous.size) for name, value in fit_params.items()}
+    try:
+        copy.fit(*arguments, **params)
+    except ValueError as error:
+        raise InputError(f"the detector cannot be trained on these rows: {error}") from error
+    return copy, division
+
+
+def passed_on(wrapper: Any, detector: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
+    """Return what of the parameters of a wrapper's `fit` the `fit` of its detector is given.
+
+    With scikit-learn's metadata routing that is what it has requested; else all, and what it does not take is
+    refused.
+    """
+    if not fit_params:
+        return {}
+    if not trainable(detector):
+        raise InputError(
+            f"fit was given {', '.join(fit_params)}, but {detector_name(detector)} is taken as it is and not"
+            " trained; leave it out"
+        )
+    if get_config()["enable_metadata_routing"]:
+        routed: dict[str, Any] = process_routing(wrapper, "fit", **fit_params).detector.fit
+        return routed
+    taken = signature(detector.fit).parameters
+    unknown = [name for name in fit_params if name not in taken]
+    if unknown and not any(one.kind is one.VAR_KEYWORD for one in taken.values()):
+        raise InputError(
+            f"fit was given {unknown[0]}, which the fit of {detector_name(detector)} does not take;"
+            " leave it out"
+        )
+    return fit_params
+
+
+def _of_rows(value: Any, rows: Indices, size: int) -> Any:
+    """Return what belongs to the training rows of something that has one entry per row; else all of it."""
+    length = value.shape[0] if len(getattr(value, "shape", ())) else None
+    if length is None and isinstance(value, (list, tuple)):
+        length = len(value)
+    return take_rows(value, rows) if length == size else value

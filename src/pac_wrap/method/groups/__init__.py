@@ -1,0 +1,1 @@
+"""A threshold and a promise for every group: tenants, machines, hospitals."""

@@ -1,0 +1,232 @@
+"""Labelled scores with their groups in, a certificate for each group out."""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import log
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
+
+from pac_wrap.base.arguments import (
+    Scores,
+    ScoreType,
+    as_anomaly_mask,
+    as_array,
+    as_scores,
+    check_aligned,
+    check_choice,
+    check_same_length,
+    type_of,
+)
+from pac_wrap.base.floats import from_order_keys
+from pac_wrap.base.missing import frames_inside
+from pac_wrap.errors import InputError, UpsideDownWarning
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.groups.block import Block, calibrated
+from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined
+from pac_wrap.method.groups.head import shared
+from pac_wrap.method.groups.values import Coded, Group, coded, shown
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.strategies.abstain import Abstain
+from pac_wrap.ranks.memory import RankedInMemory
+
+# up to there the binomial bound holds for points of several groups: eq. (56)
+_MOST_DELTA: Final = 0.25
+_MOST_CEILING: Final = 0.5
+# how often groups that are not upside down may be taken for it, and the points an AUC is taken on at most
+_LEVEL: Final = 0.01
+_POINTS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRequest:
+    """What a calibration of groups is asked for, checked apart from any score.
+
+    Parameters
+    ----------
+    request : Request
+        What is asked of each group, or of all of them together.
+    together, pool : bool
+        As in `calibrate_groups`.
+    """
+
+    request: Request
+    together: bool = False
+    pool: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice("together", self.together, (True, False))
+        check_choice("pool", self.pool, (True, False))
+        if not self.pool:
+            return
+        if not isinstance(self.request.overlap, Abstain):
+            raise InputError(
+                f'pool goes with overlap="abstain" only, got "{self.request.overlap.word}"; what it proves'
+                " for points of several groups is not proved for others"
+            )
+        for promise in self.request.guarantee.promises:
+            if promise.ceiling > _MOST_CEILING or promise.delta > _MOST_DELTA:
+                raise InputError(
+                    f"pool needs ceilings up to {_MOST_CEILING} and deltas up to {_MOST_DELTA}, got {promise}"
+                )
+
+    def certify(
+        self, blocks: Iterable[Block], groups: tuple[Group, ...], score_type: ScoreType
+    ) -> GroupCertificate:
+        """Return the certificate of groups that come in blocks, in their order, wherever they come from.
+
+        Parameters
+        ----------
+        blocks : iterable of Block
+            The sorted scores of all groups, each group whole in one block.
+        groups : tuple
+            The values of the groups.
+        score_type : "float64", "float32" or "float16"
+            The type of the scores.
+
+        Returns
+        -------
+        GroupCertificate
+        """
+        asked = self.request.guarantee
+        each = Request(shared(asked, len(groups) if self.together else 1), self.request.overlap)
+        parts: list[Columns] = []
+        left: list[tuple[Scores, Scores]] = []
+        areas: list[NDArray[np.float64]] = []
+        for block in blocks:
+            parts.append(calibrated(each, block, score_type))
+            areas.append(block.areas())
+            if self.pool and (few := parts[-1].vacuous).any():
+                left.append(_points(block, few))
+        columns = joined(parts)
+        _warn_if_upside_down(np.concatenate(areas), columns.n, groups)
+        return GroupCertificate(
+            asked=asked,
+            overlap=each.overlap,
+            together=self.together,
+            score_type=score_type,
+            pool=_pooled(each, left, score_type) if left else None,
+            groups=groups,
+            columns=columns,
+        )
+
+
+def calibrate_groups(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    groups: ArrayLike,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    overlap: str | Overlap | None = None,
+    together: bool = False,
+    pool: bool = False,
+    anomaly_label: object = 1,
+) -> GroupCertificate:
+    """Return a certificate for each group of points: a threshold and a promise of its own.
+
+    The certificate of a group is what `calibrate` gives for its points. Where points belong to two groups at
+    once (a tenant and a region), calibrate each column with half of delta, and decide where both agree.
+
+    Parameters
+    ----------
+    scores : array-like of float
+        One score per point, higher for what is more anomalous.
+    labels : array-like
+        One label per point, 0 (normal) or 1 (anomalous).
+    groups : array-like
+        The group of each point: texts, whole numbers, dates, categories. What is missing is a group as well.
+    guarantee : Guarantee or Request, optional
+        What to promise; by default both rates at most 0.05, each with delta 0.05.
+    overlap : str or Strategy, optional
+        What is done where the classes overlap; see `calibrate`.
+    together : bool
+        Whether the promises of all groups are to hold at once, with the deltas of the guarantee: eq. (53).
+        Otherwise each holds by itself. Every group in the table counts, however few labels it has.
+    pool : bool
+        Whether groups with too few labels follow one rule that is found from all of them. Its promise is
+        about their mixture, as they stand in the table, and about none of them by itself: eq. (55).
+    anomaly_label : object
+        The label that marks an anomaly.
+
+    Returns
+    -------
+    GroupCertificate
+        A certificate for each group, and the verdicts that follow them.
+
+    Raises
+    ------
+    InputError
+        If the columns do not fit together, or one is none of its kind.
+
+    Warns
+    -----
+    UpsideDownWarning
+        If anomalies score significantly lower than normal points in some group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.tile([0, 1], 1000)
+    >>> tenants = np.repeat(["big", "small"], [1940, 60])
+    >>> certificate = calibrate_groups(rng.normal(4 * labels, 1), labels, tenants, together=True)
+    >>> certificate.certificates["big"].regime.value, certificate.certificates["small"].regime.value
+    ('separated', 'vacuous')
+    >>> certificate.verdicts([0.0, 5.0, 5.0], ["big", "big", "small"])
+    array([ 0,  1, -1], dtype=int8)
+    """
+    request = Request.of(guarantee, overlap, anomaly_label)
+    asked = GroupRequest(request, together, pool)
+    values, mask, found, kind = checked(scores, labels, groups, request.anomaly_label)
+    block = Block.of(values, mask, found.codes, len(found.values))
+    return asked.certify([block], found.values, kind)
+
+
+def checked(
+    scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, anomaly_label: object
+) -> tuple[Scores, NDArray[np.bool_], Coded, ScoreType]:
+    """Return scores, marks of anomalies, groups and the type of the scores, if they fit together."""
+    check_aligned("scores", scores, "labels", labels)
+    check_aligned("scores", scores, "groups", groups)
+    given = as_array(scores, "scores")
+    values, mask, found = as_scores(given), as_anomaly_mask(labels, anomaly_label), coded(groups)
+    check_same_length("scores", values.size, "labels", mask.size)
+    check_same_length("scores", values.size, "groups", found.codes.size)
+    if not values.size:
+        raise InputError("scores are empty; pass at least one labelled score")
+    return values, mask, found, type_of(given)
+
+
+def _points(block: Block, chosen: NDArray[np.bool_]) -> tuple[Scores, Scores]:
+    """Return the normal and the anomalous scores of some groups of a block."""
+    rows = np.repeat(chosen, np.diff(block.starts))
+    normal, anomalous = (from_order_keys(block.keys[rows & (block.marks == mark)]) for mark in (False, True))
+    return normal, anomalous
+
+
+def _pooled(request: Request, parts: list[tuple[Scores, Scores]], score_type: ScoreType) -> Certificate:
+    """Return the certificate of the points of several groups taken as one: eq. (55)."""
+    normal, anomalous = (np.concatenate(scores) for scores in zip(*parts, strict=True))
+    classes = RankedInMemory(normal, "normal", 1), RankedInMemory(anomalous, "anomalous", 1)
+    return request.certify(*classes, score_type)
+
+
+def _warn_if_upside_down(areas: Numbers, n: Counts, groups: tuple[Group, ...]) -> None:
+    """Warn if anomalies score significantly lower than normal points in a group, at 1 % for all: eq. (25)."""
+    area = np.where(np.isnan(areas), 0.5, areas)
+    divergence = log(2.0) + xlogy(area, area) + xlogy(1.0 - area, 1.0 - area)
+    strength = np.where(area < 0.5, np.minimum(n.min(axis=0), _POINTS) * divergence, 0.0)
+    found = int(np.count_nonzero(strength >= log(len(groups) / _LEVEL)))
+    if found:
+        worst = int(np.argmax(strength))
+        warnings.warn(
+            f"anomalies score lower than normal points in {found:,} of {len(groups):,} groups, most clearly"
+            f" in {shown(groups[worst])} (AUC {area[worst]:.3f}); if the scores are upside down, negate them",
+            UpsideDownWarning,
+            stacklevel=frames_inside() + 1,
+        )

@@ -1,0 +1,295 @@
+"""The certificates of all groups of a table, and the verdicts that follow them."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import partial
+from math import inf
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, check_choice, check_same_length
+from pac_wrap.base.codec import plain, typed
+from pac_wrap.base.files import write_whole
+from pac_wrap.base.floats import widened
+from pac_wrap.base.missing import ON_MISSING, OnMissing, abstained_or_stopped, missing_places
+from pac_wrap.errors import CertificateError, InputError
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.consistency import inconsistencies, version_problems
+from pac_wrap.method.groups.columns import Columns, Numbers
+from pac_wrap.method.groups.file import MOST_BYTES, problems, read, written
+from pac_wrap.method.groups.gaps import Gaps, gaps_of
+from pac_wrap.method.groups.head import Head, shared
+from pac_wrap.method.groups.listing import Certificates, Row, rows_of
+from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
+from pac_wrap.method.groups.rules import decided, exclusions_of
+from pac_wrap.method.groups.values import Codes, Group, as_group, coded, places_of, text_of
+from pac_wrap.method.sampling import OF_DRAWS
+from pac_wrap.method.strategies.abstain import Abstain
+
+# the last place of the table of rules: that of groups never seen
+NEVER: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCertificate(Head):
+    """A rule and a promise for each group; made by `calibrate_groups`, never by hand.
+
+    Parameters
+    ----------
+    asked : Guarantee
+        What was asked for: of each group, or of all groups together.
+    overlap : Strategy
+        What was done where the classes overlap.
+    together : bool
+        Whether the promises of all groups hold at once, with the deltas asked for: eq. (53).
+    score_type : "float64", "float32" or "float16"
+        The type of the calibrating scores.
+    pool : Certificate, optional
+        The certificate of all groups with too few labels, taken as one: eq. (55). Its promise is about their
+        mixture, not about any one of them.
+    assumptions : tuple of Assumption
+        What the promises assume.
+    version : str
+        The version of the package that made it.
+    provenance : Provenance, optional
+        Where the scores came from. It stands apart: `==` and `verify_groups` do not look at it.
+    groups : tuple
+        The value of each group: a text, a number, true or false, or None for what was missing.
+    columns : Columns
+        What the certificate of each group says.
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate_groups
+    >>> scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
+    >>> certificate = calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200)
+    >>> certificate.certificates["a"].regime.value
+    'separated'
+    >>> certificate.verdicts([50, 250, 250], ["a", "b", "never seen"])
+    array([ 0,  1, -1], dtype=int8)
+    """
+
+    groups: tuple[Group, ...] = field(kw_only=True)
+    columns: Columns = field(kw_only=True, repr=False)
+    _places: dict[str | None, int] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def request(self) -> Request:
+        """What each group by itself was asked for, with its share of delta."""
+        return Request(shared(self.asked, len(self.groups) if self.together else 1), self.overlap)
+
+    @property
+    def certificates(self) -> Mapping[Group, Certificate]:
+        """The certificate of each group by its value, the worst first: what `calibrate` gives for it."""
+        return Certificates(
+            self.groups,
+            self.columns,
+            self.place,
+            partial(self.columns.at, request=self.request, score_type=self.score_type),
+        )
+
+    @property
+    def pooled(self) -> NDArray[np.bool_]:
+        """Which groups follow the rule of the pool, since they have too few labels for one of their own."""
+        if self.pool is None or self.pool.empty:
+            return np.zeros(len(self.groups), dtype=bool)
+        return self.columns.vacuous
+
+    @property
+    def empty(self) -> bool:
+        """Whether some group is promised less than was asked for, by itself or as a part of the pool."""
+        return bool((self.columns.empty & ~self.pooled).any())
+
+    def place(self, group: object) -> int | None:
+        """Return the place of a group, None if it was never seen."""
+        if not self._places:
+            self._places.update(places_of(self.groups))
+        return self._places.get(text_of(as_group(group)))
+
+    def places(self, groups: ArrayLike) -> Codes:
+        """Return the place of the group of each row, -1 for one that was never seen."""
+        found = coded(groups)
+        places = [self.place(value) for value in found.values]
+        table = np.array([NEVER if place is None else place for place in places] or [0], dtype=np.int64)
+        return table[found.codes]
+
+    @property
+    def rules(self) -> Numbers:
+        """The two ends of each group's rule, and last those of a group that was never seen."""
+        rule = self.columns.rule
+        if self.pool is not None:
+            own = np.array([[self.pool.rule.normal_below], [self.pool.rule.anomaly_from]])
+            rule = np.where(self.pooled, own, rule)
+        return np.append(rule, [[-inf], [inf]], axis=1)
+
+    def verdicts(
+        self, scores: ArrayLike, groups: ArrayLike, *, on_missing: OnMissing = "abstain"
+    ) -> NDArray[np.int8]:
+        """Return the verdict on each score, following the rule of its group.
+
+        Parameters
+        ----------
+        scores : array-like of float
+            One score per point; infinities are scores too, and NaN is a missing one.
+        groups : array-like
+            The group of each point; one that was never seen is abstained on.
+        on_missing : "abstain" or "stop"
+            Whether missing scores are abstained on, with a warning that counts them, or refused.
+
+        Returns
+        -------
+        ndarray of int8
+            1 (anomaly), 0 (normal) or -1 (abstain) for each score.
+
+        """
+        check_aligned("scores", scores, "groups", groups)
+        given = as_array(scores, "scores")
+        if given.ndim != 1 or given.dtype.kind not in "biuf":
+            raise InputError(f"scores must be a column of numbers, got {given.dtype} of shape {given.shape}")
+        places = self.places(groups)
+        check_same_length("scores", given.size, "groups", places.size)
+        check_choice("on_missing", on_missing, ON_MISSING)
+        abstained_or_stopped(missing_places(given), given.size, on_missing)
+        return decided(self.rules, widened(given), places)
+
+    def evaluate(
+        self, scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, *, anomaly_label: object = 1
+    ) -> GroupMeasured:
+        """Return how the rules do on labelled points that were not used to calibrate, group by group.
+
+        Parameters
+        ----------
+        scores, labels, groups : array-like
+            As in `calibrate_groups`.
+        anomaly_label : object
+            The label that marks an anomaly.
+
+        Returns
+        -------
+        GroupMeasured
+            The rates of each group, and which of them significantly exceed their ceilings.
+        """
+        check_aligned("scores", scores, "labels", labels)
+        verdicts, marks = self.verdicts(scores, groups), as_anomaly_mask(labels, anomaly_label)
+        check_same_length("scores", verdicts.size, "labels", marks.size)
+        counts = tallied(verdicts, marks, self.places(groups), len(self.groups))
+        return measured(self.columns, self.groups, counts)
+
+    @property
+    def exclusions(self) -> Numbers:
+        """What each group's prediction sets follow, as `Certificate.exclusions`; NaN rules nothing out."""
+        own = exclusions_of(self.columns, self.asked, self.score_type)
+        if self.pool is not None:
+            ends = self.pool.exclusions
+            pooled = [np.nan if end is None else end for end in (ends.alarm_from, ends.clear_below)]
+            own = np.where(self.pooled, np.array(pooled)[:, None], own)
+        return np.append(own, [[inf], [-inf]], axis=1)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield what is to be said of each group, the worst first.
+
+        Returns
+        -------
+        iterator of Row
+        """
+        yield from rows_of(self.certificates, self.columns, self.groups, self.pooled)
+
+    def gaps(self, delta: float = 0.05) -> "Gaps":
+        """Return how far the error rates of any two groups can be apart, each with its own rule: eq. (58).
+
+        Parameters
+        ----------
+        delta : float
+            The chance, for each rate, that some pair of groups is farther apart. It comes on top of the
+            deltas of the promises.
+
+        Returns
+        -------
+        Gaps
+        """
+        fixed = isinstance(self.overlap, Abstain)
+        return gaps_of(self.columns, self.groups, delta, fixed=fixed)
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text: what all groups share once, and columns of numbers."""
+        head = Head(**{one.name: getattr(self, one.name) for one in fields(Head)})
+        return written(plain(head), self.groups, self.columns)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "GroupCertificate":
+        """Return the certificate in a JSON text, after checking that it is whole and consistent.
+
+        Parameters
+        ----------
+        text : str or bytes
+            What `to_json` gave.
+
+        Returns
+        -------
+        GroupCertificate
+
+        Raises
+        ------
+        CertificateError
+            If the text is no such certificate, was changed, or contradicts itself.
+        """
+        content, groups, columns = read(text)
+        head: Head = typed(Head, content, "group certificate")
+        shared_by_all = {one.name: getattr(head, one.name) for one in fields(Head)}
+        certificate = cls(**shared_by_all, groups=groups, columns=columns)
+        try:
+            problem = next(certificate._problems(), None)
+        except InputError as error:  # numbers that no calibration would take
+            problem = str(error)
+        if problem is not None:
+            raise CertificateError(f"the group certificate contradicts itself: {problem}; calibrate again")
+        return certificate
+
+    def _problems(self) -> Iterator[str]:
+        yield from version_problems(self.version)
+        if self.assumptions != OF_DRAWS:
+            yield "these are not the assumptions of draws"
+        yield from problems(self.columns, self.groups, self.request, self.score_type)
+        if self.pool is None:
+            return
+        few = self.columns.n[:, self.columns.vacuous].sum(axis=1).tolist()
+        if few != [self.pool.normal.n, self.pool.anomalous.n]:
+            yield "the pool does not hold the points of the groups with too few labels"
+        if (self.pool.guarantee, self.pool.overlap) != (self.request.guarantee, self.overlap):
+            yield "the pool was not asked for what the groups were"
+        yield from (f"the pool: {problem}" for problem in inconsistencies(self.pool))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate as a JSON file that appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        write_whole(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "GroupCertificate":
+        """Read a certificate of groups; loading never runs code, and reads no more than 64 MB.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        GroupCertificate
+        """
+        with open(path, "rb") as file:
+            return cls.from_json(file.read(MOST_BYTES + 1))
+
+    def __str__(self) -> str:
+        from pac_wrap.report.groups import lines_of_groups
+
+        return "\n".join(f"{name:<10} {text}" for name, text in lines_of_groups(self))

@@ -1,0 +1,249 @@
+"""Columns of groups in a JSON file: what all share is written once, what contradicts itself is refused."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from math import inf, isinf
+from typing import Any, Final
+
+import numpy as np
+
+from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.codec import checksum, content_of
+from pac_wrap.base.floats import is_flushed, order_keys
+from pac_wrap.base.foreign import quoted
+from pac_wrap.errors import CertificateError, InputError
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.consistency import MOST_SCORES, inconsistencies
+from pac_wrap.method.groups.columns import NO_COUNT, Columns
+from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
+from pac_wrap.method.promise import Budget
+from pac_wrap.method.strategies.abstain import Abstain
+from pac_wrap.method.thresholds import LARGEST
+from pac_wrap.ranks.precision import rounded, rounding_edge
+
+MOST_BYTES: Final = 64_000_000
+FORMAT: Final = "pac-wrap groups"
+_HEADER: Final = {"format": FORMAT, "schema": 1}
+_NOUN: Final = "group certificate"
+_SIGNS: Final = {"[": 200, "{": 200, ",": 30 * MOST_GROUPS}
+# follows from the rest
+_DERIVED: Final = ("budget",)
+_KINDS: Final[dict[str, Any]] = {
+    "n": np.int64,
+    "digest": np.uint64,
+    "crossing": np.int64,
+    "errors": np.int64,
+    "separable": np.int64,
+}
+
+
+def written(head: dict[str, Any], groups: tuple[Group, ...], columns: Columns) -> str:
+    """Return the text of a file: a line for each column, with a single value where all groups have it."""
+    body: dict[str, Any] = {"groups": list(groups)}
+    for field in fields(columns):
+        if field.name not in _DERIVED:
+            array = getattr(columns, field.name)
+            rows = [_packed(row, field.name) for row in np.atleast_2d(array)]
+            body[field.name] = rows if array.ndim == 2 else rows[0]
+    content = _HEADER | head | body
+    lines = [f"  {json.dumps(name)}: {_compact(value)}" for name, value in content.items()]
+    lines.append(f'  "checksum": "{checksum(content)}"')
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    if len(text) > MOST_BYTES:
+        raise InputError(
+            f"a file of {len(groups):,} groups would have {len(text):,} bytes, and at most {MOST_BYTES:,} are"
+            " read; divide the groups between several certificates"
+        )
+    return text
+
+
+def read(text: str | bytes) -> tuple[dict[str, Any], tuple[Group, ...], Columns]:
+    """Return the head, the groups and the columns of a file, or raise a CertificateError."""
+    content = content_of(text, _HEADER, _NOUN, MOST_BYTES, _SIGNS)
+    groups = _groups(content.pop("groups", None))
+    arrays: dict[str, Any] = {}
+    for field in fields(Columns):
+        if field.name in _DERIVED:
+            continue
+        value = content.pop(field.name, None)
+        if field.name == "separable":
+            arrays[field.name] = _unpacked(value, field.name, len(groups))
+            continue
+        if not isinstance(value, list) or len(value) != 2:
+            raise CertificateError(f"{_NOUN}.{field.name} must be a list of two, normal first")
+        arrays[field.name] = np.stack([_unpacked(one, field.name, len(groups)) for one in value])
+    try:
+        budget = np.stack(
+            [_budgets(*(arrays[name][label] for name in ("n", "rate", "delta"))) for label in (0, 1)]
+        )
+    except InputError as error:
+        raise CertificateError(f"the {_NOUN} is not possible: {error}") from error
+    return content, groups, Columns(budget=budget, **arrays)
+
+
+def problems(columns: Columns, groups: tuple[Group, ...], request: Request, kind: ScoreType) -> Iterator[str]:
+    """Yield what in the columns contradicts itself, group by group."""
+    if isinstance(request.overlap, Abstain):
+        suspects = np.flatnonzero(_suspicious(columns, request, request.overlap, kind)).tolist()
+    else:
+        suspects = list(range(columns.size))
+    for place in suspects:
+        found = next(inconsistencies(columns.at(place, request, kind)), None)
+        low = columns.errors[:, place] < 0
+        if found is None and (low | (columns.errors[:, place] > columns.n[:, place])).any():
+            found = "there cannot be so many errors"
+        if found is not None:
+            yield f"group {shown(groups[place])}: {found}"
+        elif isinstance(request.overlap, Abstain):
+            yield f"group {shown(groups[place])}: its numbers do not follow from each other"
+
+
+def _suspicious(columns: Columns, request: Request, overlap: Abstain, kind: ScoreType) -> Any:
+    """Return which groups are not as `calibrate` would have made them: what `inconsistencies` looks at."""
+    asked = request.guarantee
+    n, budget, (alarm, clear), (low, high) = columns.n, columns.budget, columns.thresholds, columns.rule
+    wrong = (n < 0).any(axis=0) | (n > MOST_SCORES).any(axis=0) | (n.sum(axis=0) == 0)
+    wrong |= ((n == 0) & (columns.digest != 0)).any(axis=0) | (columns.separable != NO_COUNT)
+    for label, promise in enumerate((asked.fpr, asked.fnr)):
+        ceiling, delta = (np.nan, np.nan) if promise is None else (promise.ceiling, promise.delta)
+        for array, value in ((columns.rate, ceiling), (columns.delta, delta), (columns.ceilings, ceiling)):
+            wrong |= ~((array[label] == value) | (np.isnan(array[label]) & np.isnan(value)))
+        wrong |= columns.deltas[label] != (asked.delta_fpr, asked.delta_fnr)[label]
+        threshold, never = columns.thresholds[label], (inf, -inf)[label]
+        wrong |= np.isnan(threshold) != (promise is None)
+        wrong |= (budget[label] == NO_COUNT) & (promise is not None) & (threshold != never)
+        behind = np.nextafter(threshold, -inf) if label == 0 else threshold
+        finite = np.abs(behind) < LARGEST
+        wrong |= finite & (rounded(np.where(finite, behind, 0.0), kind) != np.where(finite, behind, 0.0))
+        errors = columns.errors[label]
+        wrong |= (errors < 0) | (errors > n[label])
+        wrong |= (promise is not None) & (errors > np.maximum(budget[label], 0)) & (errors > 0)
+    wrong |= alarm == -inf
+    if asked.fpr is None or asked.fnr is None:
+        only = alarm if asked.fnr is None else np.minimum(clear, LARGEST)
+        return wrong | (columns.crossing != NO_COUNT).any(axis=0) | _rule_differs(only, only, low, high, kind)
+    keys = [order_keys(np.nan_to_num(one, posinf=inf, neginf=-inf)) for one in (alarm, clear)]
+    separated = (alarm < inf) & (keys[1] >= keys[0])
+    wrong |= (columns.crossing < 0).any(axis=0) | (columns.crossing > n).any(axis=0)
+    wrong |= (clear == -inf) & (columns.crossing[0] != n[0])
+    wrong |= (alarm == inf) & (columns.crossing[1] != n[1])
+    both = (budget != NO_COUNT).all(axis=0)
+    within = columns.crossing <= budget
+    wrong |= both & (within[0] != separated) & ~((alarm == inf) & (clear == inf))
+    wrong |= both & (within[1] != separated)
+    clear = np.minimum(clear, LARGEST)
+    if overlap.always:
+        ends = np.where(separated, alarm, clear), np.where(separated, clear, alarm)
+        return wrong | _rule_differs(*ends, low, high, kind)
+    tau = np.minimum(rounded(high, kind), LARGEST)
+    between = (order_keys(tau) >= keys[0]) & (order_keys(tau) <= keys[1])
+    wrong |= separated & ~between
+    return wrong | _rule_differs(
+        np.where(separated, tau, clear), np.where(separated, tau, alarm), low, high, kind
+    )
+
+
+def _rule_differs(low: Any, high: Any, found_low: Any, found_high: Any, kind: ScoreType) -> Any:
+    """Return where a rule is not that of two ends, before scores are rounded."""
+    if kind != "float64":
+        # what is missing here is wrong anyway
+        low, high = (np.nan_to_num(one, posinf=inf, neginf=-inf) for one in (low, high))
+        single = low == high
+        high = np.array([one if one == inf else rounding_edge(one, kind) for one in high.tolist()])
+        low = np.where(single, high, [rounding_edge(one, kind) for one in low.tolist()])
+    return (low != found_low) | (high != found_high)
+
+
+def _budgets(n: Any, rate: Any, delta: Any) -> Any:
+    found = np.full(n.size, NO_COUNT)
+    promised = np.flatnonzero(~np.isnan(rate))
+    asked = list(zip(n[promised].tolist(), rate[promised].tolist(), delta[promised].tolist(), strict=True))
+    errors = {one: Budget.of(*one).errors for one in set(asked)}
+    found[promised] = [NO_COUNT if errors[one] is None else errors[one] for one in asked]
+    return found
+
+
+def _groups(value: Any) -> tuple[Group, ...]:
+    if not isinstance(value, list) or not 0 < len(value) <= MOST_GROUPS:
+        raise CertificateError(f"{_NOUN}.groups must be a list of 1 to {MOST_GROUPS:,} groups")
+    strange = set(map(type, value)) - {str, int, float, bool, type(None)}
+    if strange:
+        raise CertificateError(f"{_NOUN}.groups must be texts, numbers, true, false or null")
+    try:
+        groups = tuple(as_groups(value))
+    except InputError as error:
+        raise CertificateError(f"the {_NOUN} is not possible: {error}") from error
+    if len(places_of(groups)) < len(groups):
+        raise CertificateError(f"the {_NOUN} names a group twice")
+    return groups
+
+
+def _packed(row: Any, name: str) -> Any:
+    """Return a row of a column as JSON has it: one value if all are the same."""
+    same = row.size > 0 and bool((row == row[0]).all() or (row != row).all())
+    listed = (row[:1] if same else row).tolist()
+    if name == "digest":
+        digits = np.array(listed, dtype=">u8").tobytes().hex()
+        listed = [digits[start : start + 16] for start in range(0, len(digits), 16)]
+    elif row.dtype.kind == "f":
+        if any(map(is_flushed, listed)):
+            raise CertificateError(
+                f"{name} holds a subnormal number, which this process would write as 0, since it flushes"
+                " them; call torch.set_flush_denormal(False) before you save"
+            )
+        listed = [_plain(one) for one in listed]
+    elif (row < 0).any():
+        listed = [None if one == NO_COUNT else one for one in listed]
+    return listed[0] if same else listed
+
+
+def _unpacked(value: Any, name: str, size: int) -> Any:
+    """Return a row of a column; anything that is none is refused."""
+    kind = _KINDS.get(name, np.float64)
+    listed = value if isinstance(value, list) else [value]
+    if isinstance(value, list) and len(value) != size:
+        raise CertificateError(
+            f"{_NOUN}.{name} must have a place for each of {size:,} groups, got {len(value):,}"
+        )
+    try:
+        if name == "digest":
+            array = np.frombuffer(_bytes(listed), dtype=">u8").astype(kind)
+        elif kind is np.int64:
+            array = np.array([NO_COUNT if one is None else _count(one) for one in listed], dtype=kind)
+        else:
+            array = np.array([_number(one) for one in listed], dtype=kind)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise CertificateError(f"{_NOUN}.{name} is not a column of its kind: {error}") from error
+    return array if isinstance(value, list) else np.repeat(array, size)
+
+
+def _bytes(digests: list[Any]) -> bytes:
+    digits = "".join(digests)
+    if set(map(len, digests)) != {16} or not digits.isalnum() or digits != digits.lower():
+        raise ValueError("a digest has 16 hexadecimal digits")
+    return bytes.fromhex(digits)
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{quoted(value)} is not a count")
+    return value
+
+
+def _number(value: Any) -> float:
+    if value is None:
+        return np.nan
+    if value in ("inf", "-inf") or type(value) in (int, float):
+        return float(value)
+    raise ValueError(f"{quoted(value)} is not a number")
+
+
+def _plain(value: float) -> Any:
+    if value != value:
+        return None
+    return ("inf" if value > 0 else "-inf") if isinf(value) else value
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)

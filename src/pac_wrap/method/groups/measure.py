@@ -1,0 +1,103 @@
+"""How the rules of groups do on labelled points that were not used to calibrate."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.base.rounding import shared_together
+from pac_wrap.method.binomial import sf_at_most
+from pac_wrap.method.groups.columns import Columns, Counts
+from pac_wrap.method.groups.values import Codes, Group
+from pac_wrap.method.metrics import Metrics, metrics_of
+
+# how often kept promises of all groups may be taken for broken
+_SIGNIFICANT: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupMeasured:
+    """The verdicts counted in each group, and which ceilings are significantly exceeded.
+
+    Parameters
+    ----------
+    groups : sequence
+        The groups of the certificate.
+    counts : ndarray of int, shape (groups + 1, 2, 3)
+        How often each verdict, 0, 1 and -1, falls on either class; the last is for groups never seen.
+    exceeded : tuple
+        Group and rate, FPR or FNR, the most significant first: one exact test for all groups, at 5 %.
+    """
+
+    groups: Sequence[Group]
+    counts: Counts
+    exceeded: tuple[tuple[Group, str], ...]
+
+    @property
+    def together(self) -> Metrics:
+        """The rates over all groups, those never seen included."""
+        return metrics_of(self.counts.sum(axis=0))
+
+    @property
+    def unseen(self) -> int:
+        """How many points belong to groups that were never seen."""
+        return int(self.counts[-1].sum())
+
+    def of(self, group: Group) -> Metrics:
+        """Return the rates of one group.
+
+        Parameters
+        ----------
+        group : str, int, float, bool or None
+            The group.
+
+        Returns
+        -------
+        Metrics
+        """
+        return metrics_of(self.counts[list(self.groups).index(group)])
+
+    def worst_first(self) -> Iterator[tuple[Group, Metrics]]:
+        """Yield the rates of each group that has points, the exceeded first, then by its larger error rate.
+
+        Returns
+        -------
+        iterator of pairs
+        """
+        sizes = np.maximum(1, self.counts[:-1].sum(axis=2))
+        errors = np.stack([self.counts[:-1, 0, 1], self.counts[:-1, 1, 0]], axis=1)
+        rate = (errors / sizes).max(axis=1)
+        over = {group for group, _ in self.exceeded}
+        fine = np.array([group not in over for group in self.groups])
+        for place in np.lexsort((np.arange(fine.size), -rate, fine)).tolist():
+            if self.counts[place].any():
+                yield self.groups[place], metrics_of(self.counts[place])
+
+
+def tallied(verdicts: NDArray[np.int8], marks: NDArray[np.bool_], places: Codes, groups: int) -> Counts:
+    """Return how often each verdict, 0, 1 and -1, falls on either class of each group; -1 comes last."""
+    place = np.where(places < 0, groups, places)
+    codes = 6 * place + 3 * marks + np.where(verdicts < 0, 2, verdicts)
+    return np.bincount(codes, minlength=6 * (groups + 1)).reshape(-1, 2, 3)
+
+
+def measured(columns: Columns, groups: Sequence[Group], counts: Counts) -> GroupMeasured:
+    """Return what counted verdicts say of the promises that groups have by themselves."""
+    sizes = counts[:-1].sum(axis=2)
+    tests = []
+    for label, rate in enumerate(("FPR", "FNR")):
+        errors, n, ceilings = counts[:-1, label, 1 - label], sizes[:, label], columns.ceilings[label]
+        promised = ~columns.empty & ~np.isnan(ceilings) & (n > 0)
+        above = np.flatnonzero(promised & (errors > ceilings * n)).tolist()
+        tests.append((int(promised.sum()), rate, errors, n, ceilings, above))
+    level = shared_together(_SIGNIFICANT, max(1, sum(count for count, *_ in tests)))
+    found = [
+        (float(errors[place] / n[place] / ceilings[place]), groups[place], rate)
+        for _, rate, errors, n, ceilings, above in tests
+        for place in above
+        if sf_at_most(int(errors[place]), int(n[place]), float(ceilings[place]), level)
+    ]
+    ordered = sorted(found, key=lambda one: -one[0])
+    return GroupMeasured(groups, counts, tuple((group, rate) for _, group, rate in ordered))

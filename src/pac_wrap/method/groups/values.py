@@ -1,0 +1,222 @@
+"""A column of groups as numbers: which groups there are, and to which of them each row belongs.
+
+A group is known by its text, so that 7 in a Parquet file and "7" in a CSV are one group. A missing value is
+a group of its own, None, as in SQL's GROUP BY.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from math import isfinite, isnan
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import as_array
+from pac_wrap.base.foreign import quoted
+from pac_wrap.errors import InputError
+
+Group = str | int | float | bool | None
+Codes = NDArray[np.int64]
+
+MOST_GROUPS: Final = 10**6
+LONGEST_NAME: Final = 1_000
+_LARGEST: Final = 10**18
+# whole numbers whose range is no wider than so many times their count are numbered by a table, without a sort
+_DENSE: Final = 8
+_SMALL_TABLE: Final = 1 << 20
+# what shows itself as a text that its own software reads
+_WRITTEN: Final = (date, time, UUID, Decimal)
+
+
+class Coded(NamedTuple):
+    """The groups of a column in order, and for each row the number of its group."""
+
+    codes: Codes
+    values: tuple[Group, ...]
+
+
+def as_group(value: Any) -> Group:
+    """Return a value as a group: a text, a number, true or false, or None if it is missing.
+
+    Dates and intervals become their texts, and 7.0 becomes 7.
+
+    >>> as_group(np.int64(7)), as_group(7.0), as_group(float("nan")), as_group(date(2026, 1, 31))
+    (7, 7, None, '2026-01-31')
+    """
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
+        value = value.item()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, np.datetime64):
+        # finer than microseconds, NumPy would give a mere number
+        day = np.datetime_data(value)[0] in ("Y", "M", "W", "D")
+        return as_group(value.item() if day else value.astype("M8[us]").item())
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, (int, float)):
+        return _number(value)
+    if isinstance(value, datetime):
+        value = value.isoformat(" ")
+    elif isinstance(value, _WRITTEN) or type(value).__module__.split(".")[0] == "pandas":
+        value = str(value)
+    if not isinstance(value, str):
+        raise InputError(f"groups must be texts, whole numbers or dates, got {quoted(value)}; convert them")
+    if len(value) > LONGEST_NAME:
+        raise InputError(
+            f"the name of a group has at most {LONGEST_NAME:,} characters, got {len(value):,}:"
+            f" {quoted(value, 40)}; shorten it"
+        )
+    return str(value)
+
+
+def _number(value: float) -> Group:
+    if isinstance(value, float):
+        if isnan(value):
+            return None
+        if not isfinite(value):
+            raise InputError(f"a group cannot be {value!r}; write it as a text")
+        value = int(value) if value.is_integer() and abs(value) < _LARGEST else value
+    if isinstance(value, int) and abs(value) >= _LARGEST:
+        raise InputError(f"a number that names a group has at most 18 digits, got {quoted(value)}; use texts")
+    return value
+
+
+def text_of(group: Group) -> str | None:
+    """Return the text by which a group is known; None for what is missing.
+
+    >>> text_of(7), text_of("7"), text_of(True), text_of(None)
+    ('7', '7', 'true', None)
+    """
+    if group is None or isinstance(group, str):
+        return group
+    return str(group).lower() if isinstance(group, bool) else repr(group)
+
+
+def shown(group: Group) -> str:
+    """Return a group as it is shown: harmless, within quotes if it is a text.
+
+    >>> shown("a\\n"), shown(7), shown(None)
+    ("'a\\\\n'", '7', 'none')
+    """
+    return "none" if group is None else quoted(group)
+
+
+def in_order(group: Group) -> tuple[int, Any]:
+    """Return what groups are ordered by: none first, then false and true, numbers, and texts."""
+    if group is None:
+        return 0, 0
+    return (1 if isinstance(group, bool) else 3 if isinstance(group, str) else 2), group
+
+
+def coded(groups: ArrayLike, name: str = "groups") -> Coded:
+    """Return the groups of a column in order, and the number of each row's group.
+
+    >>> coded(["b", "a", None, "b"])
+    Coded(codes=array([2, 1, 0, 2]), values=(None, 'a', 'b'))
+    """
+    codes, found = _numbered(groups, name)
+    return merged(codes, found)
+
+
+def merged(codes: Codes, found: Sequence[Any]) -> Coded:
+    """Return the same for rows that were numbered before, -1 being a missing value."""
+    if (codes < 0).any():
+        found = [*found, None]
+    values: dict[str | None, Group] = {}
+    kept = as_groups(found)
+    texts = texts_of(kept)
+    for value, text in zip(kept, texts, strict=True):
+        twin = values.setdefault(text, value)
+        if type(twin) is not type(value):
+            raise InputError(
+                f"groups hold both {quoted(twin)} and {quoted(value)}, which are written alike;"
+                " give the column one type"
+            )
+    if len(values) > MOST_GROUPS:
+        raise InputError(
+            f"there are {len(values):,} groups, and at most {MOST_GROUPS:,} are certified at once"
+        )
+    one_kind = len(set(map(type, values.values()))) == 1
+    ordered = sorted(values.values(), key=None if one_kind and None not in values else in_order)
+    places = places_of(ordered)
+    # a code of -1 takes the last place, which is that of None
+    table = np.array([places[text] for text in texts] or [0], dtype=np.int64)
+    return Coded(table[codes], tuple(ordered))
+
+
+def _numbered(groups: Any, name: str) -> tuple[Codes, Sequence[Any]]:
+    """Return a number for each row, and what the numbers stand for; -1 is a missing value."""
+    categories = getattr(getattr(groups, "cat", groups), "categories", None)
+    if categories is not None and hasattr(categories, "tolist"):  # pandas, which has numbered them already
+        held = getattr(groups, "cat", groups)
+        codes, used = _of_array(np.asarray(held.codes, dtype=np.int64), name)
+        listed = categories.tolist()
+        return codes, [None if place < 0 else listed[place] for place in used]
+    if hasattr(groups, "iloc") and hasattr(groups, "factorize") and getattr(groups.dtype, "kind", "O") != "O":
+        codes, uniques = groups.factorize()
+        return np.asarray(codes, dtype=np.int64), list(uniques)
+    for method in (
+        "to_list",
+        "to_pylist",
+    ):  # pandas' objects, Polars and Arrow: their missing values are None
+        if hasattr(groups, method):
+            return _of_objects(getattr(groups, method)(), name)
+    if isinstance(groups, (list, tuple)):
+        return _of_objects(groups, name)
+    return _of_array(as_array(groups, name), name)
+
+
+def _of_array(array: NDArray[Any], name: str) -> tuple[Codes, Sequence[Any]]:
+    if array.ndim != 1:
+        raise InputError(
+            f"{name} must be one-dimensional, one group per point, got shape {array.shape}; pass one column,"
+            " or a mapping of columns if points belong to several groups"
+        )
+    if array.dtype.kind in "iu" and array.size:
+        low, high = int(array.min()), int(array.max())
+        if high - low < max(_DENSE * array.size, _SMALL_TABLE):
+            places = array.astype(np.int64) - low if low >= -(2**62) and high < 2**62 else array - array.min()
+            numbers = np.zeros(high - low + 1, dtype=np.int64)
+            numbers[places] = 1
+            uniques = np.flatnonzero(numbers)
+            numbers[uniques] = np.arange(uniques.size)
+            return numbers[places], (uniques + low).tolist()
+    if array.dtype.kind in "biufM":
+        values, codes = np.unique(array, return_inverse=True)
+        return codes.reshape(-1).astype(np.int64, copy=False), list(values)
+    return _of_objects(array.tolist(), name)
+
+
+def _of_objects(values: Sequence[Any], name: str) -> tuple[Codes, Sequence[Any]]:
+    kinds = set(map(type, values))
+    if kinds & {bool, np.bool_} and kinds & {int, float}:
+        raise InputError(f"{name} mix truth values and numbers, which Python holds equal; make them texts")
+    try:
+        found = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    except TypeError as error:
+        raise InputError(f"{name} must be one value for each point: {error}; pass a single column") from error
+    return np.fromiter(map(found.__getitem__, values), np.int64, len(values)), list(found)
+
+
+def places_of(values: Sequence[Group]) -> dict[str | None, int]:
+    """Return the place of each group by its text."""
+    return dict(zip(texts_of(values), range(len(values)), strict=True))
+
+
+def as_groups(values: Sequence[Any]) -> list[Group]:
+    """Return each value as a group; texts and whole numbers, of which there may be a million, at once."""
+    kinds = set(map(type, values))
+    if kinds == {str} and max(map(len, values)) <= LONGEST_NAME:
+        return list(values)
+    if kinds == {int} and max(values) < _LARGEST and min(values) > -_LARGEST:
+        return list(values)
+    return list(map(as_group, values))
+
+
+def texts_of(groups: Sequence[Group]) -> list[str | None]:
+    """Return the text of each group, likewise."""
+    kinds = set(map(type, groups))
+    return list(map(str, groups)) if kinds <= {str, int} else list(map(text_of, groups))

@@ -1,0 +1,263 @@
+"""Scores by kind in, a certificate out whose ceilings hold for every kind."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import as_array, as_scores, type_of
+from pac_wrap.base.foreign import listed, quoted
+from pac_wrap.base.rounding import equal_share
+from pac_wrap.errors import InputError
+from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate, Kinds
+from pac_wrap.method.kinds.part import Part, farthest
+from pac_wrap.method.promise import Guarantee, as_guarantee, check_kind
+from pac_wrap.method.request import Request, as_strategy, certify_classes
+from pac_wrap.method.strategies.abstain import Abstain
+from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.thresholds import LARGEST, Evidence
+
+# the certificate of a normal and an anomalous kind by themselves; None is the whole class
+Pair = Callable[[str | None, str | None, Request], Certificate]
+# a part of which nothing is promised is looked at with some ceiling, which is then forgotten
+_ANY: Final = 0.5
+
+
+class Wanted(NamedTuple):
+    """A part of a class, and what is asked of it."""
+
+    name: str | None
+    ceiling: float | None
+    delta: float
+
+
+@dataclass(frozen=True, slots=True)
+class KindRequest:
+    """What a calibration by kind is asked for, once the kinds are known.
+
+    >>> asked = Guarantee(max_fpr=0.05, max_fnr={"a": 0.02, "b": 0.1}, confidence=0.94)
+    >>> KindRequest.of(asked, Abstain(), None, ["a", "b"]).anomalous[0]
+    Wanted(name='a', ceiling=0.02, delta=0.02)
+    """
+
+    normal: tuple[Wanted, ...]
+    anomalous: tuple[Wanted, ...]
+    overlap: Abstain | Hold
+
+    @classmethod
+    def of(
+        cls,
+        guarantee: Guarantee,
+        overlap: object,
+        normal: Sequence[str] | None,
+        anomalous: Sequence[str] | None,
+    ) -> "KindRequest":
+        """Return what is asked of the kinds that each class has; None is a class without kinds."""
+        if not isinstance(overlap, Abstain | Hold):
+            word = quoted(getattr(overlap, "word", overlap))
+            raise InputError(
+                f"overlap {word} chooses its threshold for two classes as wholes, so it keeps no ceiling of a"
+                " kind; use abstain, hold_fnr or hold_fpr"
+            )
+        ceilings = _ceilings(guarantee, "normal", normal), _ceilings(guarantee, "anomalous", anomalous)
+        deltas = guarantee.delta_fpr, guarantee.delta_fnr
+        if guarantee.together is not None:
+            count = sum(one is not None for side in ceilings for one in side.values())
+            deltas = (equal_share(guarantee.together, max(count, 1)),) * 2
+        low, high = (
+            tuple(Wanted(name, ceiling, delta) for name, ceiling in side.items())
+            for side, delta in zip(ceilings, deltas, strict=True)
+        )
+        return cls(low, high, overlap)
+
+    @classmethod
+    def again(
+        cls, certificate: KindCertificate, normal: Iterable[str | None], anomalous: Iterable[str | None]
+    ) -> "KindRequest":
+        """Return what was asked for a certificate, of the kinds that are there now."""
+
+        def wanted(parts: tuple[Part, ...], kinds: Iterable[str | None]) -> tuple[Wanted, ...]:
+            asked = {part.name: Wanted(part.name, part.asked, part.delta) for part in parts}
+            names = [*sorted(kind for kind in kinds if kind is not None), *([None] if None in asked else [])]
+            unknown = Wanted(None, None, parts[0].delta)
+            return tuple(asked.get(name, unknown._replace(name=name)) for name in dict.fromkeys(names))
+
+        overlap = certificate.binding.overlap
+        assert isinstance(overlap, Abstain | Hold)  # nothing else makes one
+        return cls(wanted(certificate.normal, normal), wanted(certificate.anomalous, anomalous), overlap)
+
+    def certify(self, pair: Pair) -> KindCertificate:
+        """Return the certificate, from those of pairs of kinds."""
+        sides = self.normal, self.anomalous
+        promised = [[one for one in side if one.ceiling is not None] for side in sides]
+        held = self.overlap if isinstance(self.overlap, Hold) and all(promised) else None
+        asked = replace(self.overlap) if isinstance(self.overlap, Abstain) else Abstain()
+        made: dict[tuple[str | None, str | None], Certificate] = {}
+        parts: tuple[dict[str | None, Part], dict[str | None, Part]] = ({}, {})
+        for place in range(max(map(len, sides))):
+            low, high = (side[min(place, len(side) - 1)] for side in sides)
+            found = pair(low.name, high.name, Request(_both(low, high), asked))
+            if low.ceiling is not None and high.ceiling is not None:
+                made[low.name, high.name] = found
+            for side, one, evidence, threshold in (
+                (0, low, found.normal, found.thresholds.alarm_from),
+                (1, high, found.anomalous, found.thresholds.clear_below),
+            ):
+                parts[side][one.name] = _part(one, evidence, threshold)
+        if held is not None:
+            return self._held(held, pair, parts)
+        binding = [
+            farthest((parts[side][one.name] for one in few), never).name if few else None
+            for side, few, never in ((0, promised[0], inf), (1, promised[1], -inf))
+        ]
+        low, high = (_of(side, name) for side, name in zip(sides, binding, strict=True))
+        bound = made.get((low.name, high.name))
+        if bound is None:
+            bound = pair(low.name, high.name, Request(_both(low, high, fill=None), asked))
+        return KindCertificate(tuple(parts[0].values()), tuple(parts[1].values()), bound)
+
+    def _held(
+        self, held: Hold, pair: Pair, parts: tuple[dict[str | None, Part], dict[str | None, Part]]
+    ) -> KindCertificate:
+        """Return the certificate of one threshold, from the held class; each other kind by its own count."""
+        mine, other = (1, 0) if held.rate == "fnr" else (0, 1)
+        sides = self.normal, self.anomalous
+        if held.rate == "fnr":  # as the strategy has it: a threshold at inf must be reached
+            for name, part in parts[1].items():
+                if part.threshold is not None:
+                    parts[1][name] = replace(part, threshold=min(part.threshold, LARGEST))
+        kept = (part for part in parts[mine].values() if part.ceiling is not None)
+        first = _of(sides[mine], farthest(kept, -inf if mine else inf).name)
+        bound: Certificate | None = None
+        worst = -1.0
+        for one in sides[other]:
+            if one.ceiling is None:
+                continue
+            low, high = (one, first) if mine else (first, one)
+            found = pair(low.name, high.name, Request(_both(low, high), held))
+            evidence = found.normal if mine else found.anomalous
+            threshold = found.thresholds.alarm_from if mine else found.thresholds.clear_below
+            rate = None if evidence.budget is None else evidence.budget.rate
+            part = _part(one, evidence, threshold)
+            parts[other][one.name] = replace(part, ceiling=rate)
+            if bound is None or (2.0 if rate is None else rate) > worst:
+                bound, worst = found, 2.0 if rate is None else rate
+        assert bound is not None  # a class that is not held has a promise
+        return KindCertificate(tuple(parts[0].values()), tuple(parts[1].values()), bound)
+
+
+def calibrate_kinds(
+    normal: ArrayLike | Kinds,
+    anomalous: ArrayLike | Kinds,
+    guarantee: Guarantee | Request | None = None,
+    overlap: str | Overlap | None = None,
+) -> KindCertificate:
+    """Return the certificate for scores by kind; `calibrate` calls it for mappings."""
+    if isinstance(guarantee, Request):
+        asked, strategy = guarantee.guarantee, Request.of(guarantee, overlap).overlap
+    else:
+        asked = as_guarantee(guarantee, by_kind=True)
+        strategy = Abstain() if overlap is None else as_strategy(overlap)
+    scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
+    names = (None if None in side else tuple(str(name) for name in side) for side in scores)
+    _refuse_empty(*scores)
+    return KindRequest.of(asked, strategy, *names).certify(_pairs(*scores))
+
+
+def recalibrate_kinds(
+    certificate: KindCertificate, normal: ArrayLike | Kinds, anomalous: ArrayLike | Kinds
+) -> KindCertificate:
+    """Return what a certificate's request makes of scores by kind."""
+    scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
+    _refuse_empty(*scores)
+    return KindRequest.again(certificate, *scores).certify(_pairs(*scores))
+
+
+def _refuse_empty(low: dict[str | None, NDArray[Any]], high: dict[str | None, NDArray[Any]]) -> None:
+    """Refuse a part without scores in each class: a certificate of those two would rest on nothing."""
+    none = [[name for name, scores in side.items() if not scores.size] for side in (low, high)]
+    if all(none):
+        names = ("" if one[0] is None else f" {quoted(one[0])}" for one in none)
+        raise InputError("normal{} and anomalous{} are both empty; pass scores of one of them".format(*names))
+
+
+def _pairs(low: dict[str | None, NDArray[Any]], high: dict[str | None, NDArray[Any]]) -> Pair:
+    if type_of(*low.values(), *high.values()) == "float64":  # of one type, which every pair then has
+        low, high = ({name: as_scores(one) for name, one in side.items()} for side in (low, high))
+
+    def pair(one: str | None, other: str | None, wanted: Request) -> Certificate:
+        return certify_classes(wanted, _whole(low, one), _whole(high, other))
+
+    return pair
+
+
+def _by_kind(given: ArrayLike | Kinds, label: str) -> dict[str | None, NDArray[Any]]:
+    """Return the scores of each kind, checked; those of a class without kinds under None."""
+    if not isinstance(given, Mapping):
+        return {None: as_array(given, label)}
+    found: dict[str | None, NDArray[Any]] = {}
+    for kind, scores in given.items():
+        name = f"{label} scores of {quoted(check_kind(kind))}"
+        found[kind] = as_array(scores, name)
+        as_scores(found[kind], name)
+    return found
+
+
+def _whole(side: dict[str | None, NDArray[Any]], kind: str | None) -> NDArray[Any]:
+    return side[kind] if kind in side else np.concatenate(list(side.values()))
+
+
+def _ceilings(
+    guarantee: Guarantee, label: Literal["normal", "anomalous"], kinds: Sequence[str] | None
+) -> dict[str | None, float | None]:
+    """Return the ceiling of every part of a class, all of it last."""
+    option = "max_fpr" if label == "normal" else "max_fnr"
+    whole = guarantee.max_fpr if label == "normal" else guarantee.max_fnr
+    named = {one.kind: one.ceiling for one in guarantee.kinds if one.label == label}
+    if kinds is None:
+        if named:
+            raise InputError(
+                f"{option} names kinds, but the {label} scores come without kinds; pass {{kind: scores}}"
+            )
+        return {None: whole}
+    if not kinds or len(kinds) > MOST_KINDS:
+        raise InputError(f"{label} scores must have 1 to {MOST_KINDS} kinds, got {len(kinds):,}; merge some")
+    kinds = sorted(kinds)  # so that the order in which they come changes nothing
+    if not named:
+        return dict.fromkeys(kinds, whole)
+    for kind in kinds:
+        if kind not in named:
+            raise InputError(
+                f"{option} has no ceiling for the {label} kind {quoted(kind)}; give it one, or None to"
+                " promise nothing of it"
+            )
+    for kind in named:
+        if kind not in kinds:
+            raise InputError(
+                f"{option} has a ceiling for {quoted(kind)}, of which there are no {label} scores; the kinds"
+                f" are {listed(map(quoted, kinds))}"
+            )
+    parts: dict[str | None, float | None] = {kind: named[kind] for kind in kinds}
+    return parts if whole is None else parts | {None: whole}
+
+
+def _of(side: tuple[Wanted, ...], name: str | None) -> Wanted:
+    """Return what is asked of a part; of a whole class without a ceiling, nothing."""
+    return next((one for one in side if one.name == name), Wanted(None, None, side[0].delta))
+
+
+def _both(low: Wanted, high: Wanted, fill: float | None = _ANY) -> Guarantee:
+    max_fpr, max_fnr = (fill if one.ceiling is None else one.ceiling for one in (low, high))
+    return Guarantee(max_fpr, max_fnr, low.delta, high.delta)
+
+
+def _part(wanted: Wanted, evidence: Evidence, threshold: float | None) -> Part:
+    digest = evidence.digest or ""
+    part = Part(wanted.name, wanted.ceiling, None, wanted.delta, evidence.n, digest, None, None)
+    if wanted.ceiling is None or evidence.budget is None:
+        return part
+    return replace(part, ceiling=wanted.ceiling, errors=evidence.budget.errors, threshold=threshold)

@@ -1,0 +1,262 @@
+"""A certificate whose ceilings hold for every kind: the rule of those that bind, and all evidence."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import ScoreType, check_rate
+from pac_wrap.base.codec import MOST_BYTES, decode, encode
+from pac_wrap.base.files import write_whole
+from pac_wrap.base.foreign import quoted
+from pac_wrap.base.missing import OnMissing
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.kinds.consistency import MOST_KINDS as MOST_KINDS
+from pac_wrap.method.kinds.consistency import kind_problems
+from pac_wrap.method.kinds.part import Measured, Part, farthest, sound
+from pac_wrap.method.metrics import Tally, tally
+from pac_wrap.method.promise import Error, Population, Promise, check_kind
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.thresholds import Regime, Thresholds
+
+FORMAT: Final = "pac-wrap certificate of kinds"
+_HEADER: Final = {"format": FORMAT, "schema": 1}
+Label = Literal["normal", "anomalous"]
+Kinds = Mapping[str, ArrayLike]
+
+
+@dataclass(frozen=True, slots=True)
+class KindCertificate:
+    """A rule whose ceilings hold for every kind of points; made by `calibrate` from scores by kind.
+
+    Each kind has its own threshold, from its own points. The rule is that of the two kinds that bind: the
+    normal one with the greatest, the anomalous one with the least: eq. (60). Any mixture of kinds then keeps
+    the largest of their ceilings: eq. (61).
+
+    Parameters
+    ----------
+    normal, anomalous : tuple of Part
+        The kinds of each class; a part without a name is all points of the class as they come.
+    binding : Certificate
+        The certificate of the two kinds that bind, by themselves; it has the rule.
+
+    Examples
+    --------
+    >>> from pac_wrap import Guarantee, calibrate
+    >>> asked = Guarantee(max_fpr=0.05, max_fnr={"stolen": 0.02, "takeover": 0.1})
+    >>> kinds = calibrate(range(1000), {"stolen": range(950, 1950), "takeover": range(900, 1900)}, asked)
+    >>> kinds.thresholds.clear_below, kinds.binds[1].name
+    (962.0, 'stolen')
+    >>> kinds.verdicts([0, 962, 1500])
+    array([0, 1, 1], dtype=int8)
+    """
+
+    normal: tuple[Part, ...]
+    anomalous: tuple[Part, ...]
+    binding: Certificate
+
+    @property
+    def rule(self) -> Rule:
+        """What `verdicts` follows."""
+        return self.binding.rule
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The greatest `alarm_from` and the least `clear_below` of all kinds: eq. (60)."""
+        return self.binding.thresholds
+
+    @property
+    def regime(self) -> Regime:
+        """How the two thresholds lie."""
+        return self.binding.regime
+
+    @property
+    def score_type(self) -> ScoreType:
+        """The type of the calibrating scores."""
+        return self.binding.score_type
+
+    @property
+    def empty(self) -> bool:
+        """Whether some kind has too few labels for what was asked, or nothing useful could be certified."""
+        parts = (*self.normal, *self.anomalous)
+        lost = any(part.vacuous or (part.ceiling is None) != (part.asked is None) for part in parts)
+        return lost or self.binding.empty
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        """What is promised, of every part that has labels enough for it."""
+
+        def of(label: Label, error: Error, parts: tuple[Part, ...]) -> Iterator[Promise]:
+            for part in parts:
+                if part.ceiling is not None and not part.vacuous:
+                    yield Promise(Population(label, part.name), error, part.ceiling, part.delta)
+
+        return (
+            *of("normal", Error.FALSE_ALARM, self.normal),
+            *of("anomalous", Error.MISS, self.anomalous),
+        )
+
+    @property
+    def binds(self) -> tuple[Part | None, Part | None]:
+        """The normal and the anomalous part that the rule comes from; None where nothing is promised."""
+        return self._binding("normal", self.normal, inf), self._binding("anomalous", self.anomalous, -inf)
+
+    def _binding(self, label: Label, parts: tuple[Part, ...], never: float) -> Part | None:
+        promised = [part for part in parts if part.asked is not None]
+        if not promised:
+            return None
+        if self.counted(label):
+            return max(promised, key=lambda part: inf if part.ceiling is None else part.ceiling)
+        return farthest(iter(promised), never)
+
+    def counted(self, label: Label) -> bool:
+        """Return whether the ceilings of a class are bounds of counted errors: the other class is held."""
+        held = self.binding.overlap
+        return isinstance(held, Hold) and (held.rate == "fnr") == (label == "normal")
+
+    def verdicts(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int8]:
+        """Return the verdict on each score, following the rule.
+
+        Parameters
+        ----------
+        scores : array-like of float
+            One score per point, of whatever kind; NaN is a missing one.
+        on_missing : "abstain" or "stop"
+            Whether points without a score are abstained on, with a `MissingScoreWarning`, or refused.
+
+        Returns
+        -------
+        ndarray of int8
+            1 (anomaly), 0 (normal) or -1 (abstain) for each score.
+        """
+        return self.rule.verdicts(scores, on_missing)
+
+    def evaluate(
+        self, normal: "ArrayLike | Kinds", anomalous: "ArrayLike | Kinds", *, confidence: float = 0.95
+    ) -> tuple[Measured, ...]:
+        """Return how the points of each kind did that were not used to calibrate.
+
+        Parameters
+        ----------
+        normal, anomalous : array-like of float, or mapping of kinds to such
+            The scores of each class. A kind that was not there at calibration is measured too; nothing is
+            promised of it.
+        confidence : float
+            How surely each interval holds its rate.
+
+        Returns
+        -------
+        tuple of Measured
+            Errors and abstentions of each kind, and of each class.
+        """
+
+        def tallies(given: "ArrayLike | Kinds", anomalous: bool) -> dict[str | None, Tally]:
+            kinds: dict[str | None, ArrayLike] = {None: given}  # type: ignore[dict-item]  # or a mapping
+            if isinstance(given, Mapping):
+                kinds = {check_kind(kind): scores for kind, scores in given.items()}
+            verdicts = {kind: self.verdicts(scores) for kind, scores in kinds.items()}
+            return {
+                kind: tally(one, np.full(one.size, anomalous))[int(anomalous)]
+                for kind, one in verdicts.items()
+            }
+
+        return self.measured(
+            tallies(normal, False), tallies(anomalous, True), check_rate("confidence", confidence)
+        )
+
+    def measured(
+        self,
+        normal: Mapping[str | None, Tally],
+        anomalous: Mapping[str | None, Tally],
+        confidence: float = 0.95,
+    ) -> tuple[Measured, ...]:
+        """Return what counts of the verdicts 0, 1 and -1 on each kind amount to; None is a whole class.
+
+        Parameters
+        ----------
+        normal, anomalous : mapping of kinds to counts
+            How often each verdict fell on the points of a kind.
+        confidence : float
+            How surely each interval holds its rate.
+
+        Returns
+        -------
+        tuple of Measured
+            Errors and abstentions of each kind, and of each class.
+        """
+
+        def of(
+            label: str, wrong: int, parts: tuple[Part, ...], counts: Mapping[str | None, Tally]
+        ) -> Iterator[Measured]:
+            ceilings = {part.name: part.ceiling for part in parts}
+            whole = sum(counts.values(), np.zeros(3, dtype=np.int64))
+            for kind, found in (dict(counts) | {None: whole}).items():
+                name = f"{label} {'points' if kind is None else quoted(kind)}"
+                errors, left, n = int(found[wrong]), int(found[2]), int(found.sum())
+                yield Measured.of(name, ceilings.get(kind), (errors, left, n), confidence)
+
+        return (*of("normal", 1, self.normal, normal), *of("anomalous", 0, self.anomalous, anomalous))
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text."""
+        return encode(self, _HEADER)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "KindCertificate":
+        """Return the certificate in a JSON text, after checking that it is whole and consistent.
+
+        Parameters
+        ----------
+        text : str or bytes
+            What `to_json` gave.
+
+        Returns
+        -------
+        KindCertificate
+            The certificate.
+
+        Raises
+        ------
+        CertificateError
+            If the text is no certificate of kinds, was changed, or contradicts itself.
+        """
+        certificate = decode(cls, text, _HEADER)
+        sound(kind_problems(certificate))
+        return certificate
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate as a JSON file that appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        write_whole(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "KindCertificate":
+        """Read a certificate; loading never runs code, and reads no more than a certificate can have.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        KindCertificate
+            The certificate, if it is whole and does not contradict itself.
+        """
+        with open(path, "rb") as file:
+            return cls.from_json(file.read(MOST_BYTES + 1))
+
+    def __str__(self) -> str:
+        from pac_wrap.report.kinds import lines_of_kinds
+
+        return "\n".join(f"{name:<10} {text}" for name, text in lines_of_kinds(self))

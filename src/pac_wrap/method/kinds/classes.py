@@ -1,0 +1,290 @@
+"""A certificate of more than two classes: which of them a row of class scores leaves possible."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import Scores, ScoreType, as_array, check_rate, check_same_length
+from pac_wrap.base.codec import MOST_BYTES, content_of, encode, typed
+from pac_wrap.base.files import write_whole
+from pac_wrap.base.floats import reaches, widened
+from pac_wrap.base.foreign import listed, quoted
+from pac_wrap.base.missing import OnMissing, abstained_or_stopped, refused
+from pac_wrap.errors import InputError
+from pac_wrap.method.consistency import version_problems
+from pac_wrap.method.kinds.part import Measured, Part, sound
+from pac_wrap.ranks.precision import represents, rounded
+from pac_wrap.version import __version__
+
+FORMAT: Final = "pac-wrap certificate of classes"
+_HEADER: Final = {"format": FORMAT, "schema": 1}
+MOST_CLASSES: Final = 1_000
+_SIGNS: Final = {"[": 10, "{": MOST_CLASSES + 10, ",": 10 * MOST_CLASSES}
+SEVERAL: Final = -1
+NONE: Final = -2
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCertificate:
+    """Which classes a row of scores leaves possible, with a ceiling for each; made by `calibrate_classes`.
+
+    A class is ruled out where its score lies below its threshold: eq. (63). With `severities`, every row is
+    given one class, and the ceilings are for taking a class for a milder one: eqs. (66) to (67).
+
+    Parameters
+    ----------
+    parts : tuple of Part
+        The classes, in the order of the columns: ceiling, evidence and threshold of each.
+    severities : tuple of int or None
+        The columns from the most severe class to the mildest; None where classes have no order.
+    score_type : "float64", "float32" or "float16"
+        The type of the calibrating scores, to which every score is rounded before it is compared.
+    version : str
+        The version of the package that made it.
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate_classes
+    >>> scores = [[i % 3 == c for c in range(3)] for i in range(300)]
+    >>> certificate = calibrate_classes(scores, [i % 3 for i in range(300)])
+    >>> certificate.verdicts([[1, 0, 0], [0, 0, 1], [1, 1, 0], [0, 0, 0]])
+    array([ 0,  2, -1, -2])
+    """
+
+    parts: tuple[Part, ...]
+    severities: tuple[int, ...] | None = field(default=None, metadata={"optional": True})
+    score_type: ScoreType = "float64"
+    version: str = __version__
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, in the order of the columns."""
+        return tuple(str(part.name) for part in self.parts)
+
+    @property
+    def empty(self) -> bool:
+        """Whether some class has too few labels for what was asked of it."""
+        return any(part.vacuous for part in self.parts)
+
+    def label_sets(self, class_scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
+        """Return which classes each row leaves possible: eq. (63), or what eq. (67) leaves.
+
+        Parameters
+        ----------
+        class_scores : array-like of float, shape (n, K)
+            One score for each class, higher for what is more like it. With `severities` also one score per
+            row, higher for what is more severe.
+        on_missing : "abstain" or "stop"
+            Whether a row in which a score is NaN keeps all classes, with a `MissingScoreWarning`, or is
+            refused.
+
+        Returns
+        -------
+        ndarray of bool, shape (n, K)
+            Is the class of that column still possible?
+        """
+        scores = class_matrix(class_scores, len(self.parts), single=self.severities is not None)
+        missing = np.flatnonzero(np.isnan(scores).any(axis=1))
+        abstained_or_stopped(missing, len(scores), on_missing)
+        left = np.ones(scores.shape, dtype=bool)
+        for column, part in enumerate(self.parts):
+            if part.threshold is not None:
+                left[:, column] = reaches(rounded(scores[:, column], self.score_type), part.threshold)
+        if self.severities is not None:
+            # a class is ruled out where it and all more severe ones lie below their thresholds
+            order = list(self.severities)
+            left[:, order] = np.logical_or.accumulate(left[:, order], axis=1)
+        left[missing] = True
+        return left
+
+    def verdicts(self, class_scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int64]:
+        """Return the column of the class that each row is given: eq. (64), or eq. (67).
+
+        Parameters
+        ----------
+        class_scores : array-like of float, shape (n, K)
+            As for `label_sets`.
+        on_missing : "abstain" or "stop"
+            Likewise; a row without all its scores is left undecided.
+
+        Returns
+        -------
+        ndarray of int
+            The column of the one class that is left; -1 if several are left, -2 if none is, as for a point
+            like none of the classes. With `severities`, the most severe class that is left.
+        """
+        left = self.label_sets(class_scores, on_missing)
+        if self.severities is not None:
+            order = np.array(self.severities)
+            found = order[left[:, order].argmax(axis=1)]
+            scores = class_matrix(class_scores, len(self.parts), single=True)
+            return np.where(np.isnan(scores).any(axis=1), SEVERAL, found)
+        count = left.sum(axis=1)
+        return np.where(count == 1, left.argmax(axis=1), np.where(count == 0, NONE, SEVERAL))
+
+    def evaluate(
+        self, class_scores: ArrayLike, labels: ArrayLike, *, confidence: float = 0.95
+    ) -> tuple[Measured, ...]:
+        """Return how the points of each class did that were not used to calibrate.
+
+        Parameters
+        ----------
+        class_scores : array-like of float, shape (n, K)
+            As for `label_sets`.
+        labels : array-like
+            The class of each row, by its name or its column.
+        confidence : float
+            How surely each interval holds its rate.
+
+        Returns
+        -------
+        tuple of Measured
+            For each class: how often it was ruled out, and how often the row was left undecided.
+        """
+        check_rate("confidence", confidence)
+        sets, verdicts = self.label_sets(class_scores), self.verdicts(class_scores)
+        given = class_columns(labels, self.classes)
+        check_same_length("class_scores", len(sets), "labels", given.size)
+        found = []
+        for column, part in enumerate(self.parts):
+            own = given == column
+            errors = int(np.count_nonzero(~sets[own, column]))
+            left = int(np.count_nonzero(verdicts[own] == SEVERAL))
+            counts = errors, left, int(np.count_nonzero(own))
+            found.append(Measured.of(str(part.name), part.ceiling, counts, confidence))
+        return tuple(found)
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text."""
+        return encode(self, _HEADER)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "ClassCertificate":
+        """Return the certificate in a JSON text, after checking that it is whole and consistent.
+
+        Parameters
+        ----------
+        text : str or bytes
+            What `to_json` gave.
+
+        Returns
+        -------
+        ClassCertificate
+            The certificate.
+
+        Raises
+        ------
+        CertificateError
+            If the text is no certificate of classes, was changed, or contradicts itself.
+        """
+        content = content_of(text, _HEADER, "certificate", signs=_SIGNS)
+        certificate: ClassCertificate = typed(cls, content, "certificate")
+        sound(certificate._problems())
+        return certificate
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate as a JSON file that appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        write_whole(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "ClassCertificate":
+        """Read a certificate; loading never runs code, and reads no more than a certificate can have.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        ClassCertificate
+            The certificate, if it is whole and does not contradict itself.
+        """
+        with open(path, "rb") as file:
+            return cls.from_json(file.read(MOST_BYTES + 1))
+
+    def _problems(self) -> Iterator[str]:
+        """Yield what contradicts itself."""
+        yield from version_problems(self.version)
+        names = self.classes
+        if not 2 <= len(set(names)) == len(names) <= MOST_CLASSES or None in {p.name for p in self.parts}:
+            yield f"there must be 2 to {MOST_CLASSES:,} classes, each with its own name"
+        for part in self.parts:
+            yield from part.problems(-inf)
+            finite = part.threshold is not None and abs(part.threshold) < inf
+            if finite and not represents(self.score_type, part.threshold or 0.0):
+                yield f"the threshold of {quoted(part.name)} is not a {self.score_type}"
+        if self.severities is not None:
+            if sorted(self.severities) != list(range(len(names))):
+                yield "severities must name every class once"
+                return
+            promised = [self.parts[place].ceiling is not None for place in self.severities]
+            if promised != [True] * (len(names) - 1) + [False]:
+                yield "with severities every class but the mildest has a ceiling"
+
+    def __str__(self) -> str:
+        from pac_wrap.report.kinds import lines_of_classes
+
+        return "\n".join(f"{name:<10} {text}" for name, text in lines_of_classes(self))
+
+
+def class_matrix(class_scores: ArrayLike, columns: int | None, *, single: bool) -> Scores:
+    """Return class scores as doubles, a column for each class; NaN is left to the caller.
+
+    `single`: whether one score per row will do, which then stands for every class.
+    """
+    array = as_array(class_scores, "class_scores")
+    if array.ndim == 1 and single and columns is not None and array.dtype.kind in "biuf":
+        array = np.repeat(array[:, None], columns, axis=1)
+    if array.ndim != 2 or array.dtype.kind not in "biuf" or (columns or array.shape[1]) != array.shape[1]:
+        wanted = "a column for each class" if columns is None else f"{columns:,} columns, one for each class"
+        raise InputError(
+            f"class_scores must be a matrix of numbers with {wanted}, got shape {array.shape} of"
+            f" {array.dtype}; pass what predict_proba or decision_function gives"
+        )
+    return array if array.dtype == np.float64 else widened(array)
+
+
+def refuse_missing(scores: Scores) -> None:
+    """Refuse NaN where labels calibrate."""
+    missing = np.flatnonzero(np.isnan(scores).any(axis=1))
+    if missing.size:
+        raise refused("class_scores", missing, len(scores))
+
+
+def class_columns(labels: ArrayLike, classes: tuple[str, ...]) -> NDArray[np.intp]:
+    """Return the column of each label's class; labels are compared as texts, and 1.0 is 1."""
+    array = as_array(labels, "labels")
+    if array.ndim != 1:
+        raise InputError(f"labels must be one-dimensional, one class per row, got shape {array.shape}")
+    if array.dtype.kind == "O":
+        array = np.array([class_text(value) for value in array.tolist()], dtype=str)
+    values, places = np.unique(array, return_inverse=True)
+    known = {name: column for column, name in enumerate(classes)}
+    names = [class_text(value) for value in values.tolist()]
+    for name in names:
+        if name not in known:
+            raise InputError(f"labels must be among the classes {listed(classes)}, got {quoted(name)}")
+    return np.array([known[name] for name in names], dtype=np.intp)[places]
+
+
+def class_text(value: object) -> str:
+    """Return the name of a class as a certificate has it.
+
+    >>> [class_text(one) for one in (3, 3.0, "three", True)]
+    ['3', '3', 'three', '1']
+    """
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        return str(int(value))
+    return str(value)

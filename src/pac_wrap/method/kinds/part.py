@@ -1,0 +1,185 @@
+"""One part of the calibration points, a kind or a class, with its own ceiling, budget and threshold."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, isclose
+
+from pac_wrap.base.floats import order_key
+from pac_wrap.base.foreign import quoted
+from pac_wrap.base.rounding import rounded_down, rounded_up
+from pac_wrap.errors import CertificateError, InputError
+from pac_wrap.method.bounds import interval
+from pac_wrap.method.budget import Budget
+from pac_wrap.method.consistency import MOST_SCORES, digest_problems
+from pac_wrap.method.metrics import Rate, is_exceeded
+from pac_wrap.method.strategies.interface import DIGITS
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What the calibration points of one kind or class contributed, and what is promised of such points.
+
+    Parameters
+    ----------
+    name : str or None
+        The kind or the class; None is all points of a class as they come, of whatever kind.
+    asked : float or None
+        The ceiling that was asked for; None: nothing is promised.
+    ceiling : float or None
+        The ceiling that is certified; another one than was asked for only where the other side is held.
+    delta : float
+        The chance that it does not hold.
+    n : int
+        How many points there were.
+    digest : str
+        A digest of their scores, in any order.
+    errors : int or None
+        The error budget; None where nothing is promised, or n is too small.
+    threshold : float or None
+        The threshold that the budget leads to; None where nothing is promised.
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate
+    >>> kinds = calibrate(range(100), {"worn": range(200, 300), "torn": range(150, 300)})
+    >>> [(part.name, part.errors, part.threshold) for part in kinds.anomalous]
+    [('torn', 2, 152.0), ('worn', 1, 201.0)]
+    """
+
+    name: str | None
+    asked: float | None
+    ceiling: float | None
+    delta: float
+    n: int
+    digest: str
+    errors: int | None
+    threshold: float | None
+
+    @property
+    def budget(self) -> Budget | None:
+        """The error budget with its exact confidence; None where nothing is promised."""
+        return None if self.ceiling is None else Budget.of(self.n, self.ceiling, self.delta)
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether a ceiling was asked for that so few labels cannot keep."""
+        return self.ceiling is not None and self.errors is None
+
+    def problems(self, never: float, *, counted: bool = False) -> Iterator[str]:
+        """Yield what contradicts itself; `never` is the threshold without a budget.
+
+        `counted`: whether the ceiling is the bound of counted errors, and not the one that was asked for.
+        """
+        of = quoted(self.name)
+        yield from digest_problems(of, self.n, self.digest)
+        if not 0 <= self.n <= MOST_SCORES:
+            yield f"there cannot be {self.n:,} scores of {of}; there are at most {MOST_SCORES:,}"
+            return
+        if self.asked is None and self.ceiling is not None:
+            yield f"nothing was asked of {of}, and a ceiling is certified"
+        if not counted and self.ceiling != self.asked:
+            yield f"the ceiling of {of} is not the one that was asked for"
+        if (self.threshold is None) != (self.ceiling is None):
+            yield f"the threshold of {of} and its ceiling must both be there, or neither"
+        budget = self.budget
+        if (None if budget is None else budget.errors) != self.errors:
+            yield f"the budget of {of} is not {self.errors}"
+            return
+        if self.vacuous and self.threshold != never:
+            yield f"the threshold of {of} must be {never}: it has too few labels"
+        if counted and self.ceiling is not None and self.errors is not None:
+            spent = Budget.spent(self.errors, self.n, self.delta)
+            if spent is None or not isclose(spent.rate, self.ceiling, rel_tol=DIGITS):
+                yield f"the ceiling of {of} is not the bound of {self.errors:,} errors"
+
+    @property
+    def words(self) -> str:
+        """What the part contributed, in words."""
+        text = f"{self.n:,} scores"
+        budget = self.budget
+        if budget is None:
+            return f"{text}, nothing promised"
+        if budget.errors is None:
+            return f"{text}, too few for any error budget: {self.n + budget.missing:,} are needed"
+        sure = rounded_down(budget.confidence)
+        return (
+            f"{text}, error budget {budget.errors:,}, exact confidence {sure}, threshold {self.threshold!r}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How the points of one kind or class did that were not used to calibrate.
+
+    Parameters
+    ----------
+    name : str
+        What they are.
+    ceiling : float or None
+        The promised ceiling.
+    rate : Rate
+        The errors among them, with their exact interval.
+    abstained : Rate
+        The points among them that were left undecided.
+
+    Examples
+    --------
+    >>> print(Measured.of("worn", 0.05, (10, 3, 100)))
+    worn: 0.1000 [0.0490, 0.1762], ceiling 0.05, exceeded
+    """
+
+    name: str
+    ceiling: float | None
+    rate: Rate
+    abstained: Rate
+
+    @classmethod
+    def of(
+        cls, name: str, ceiling: float | None, counts: Sequence[int], confidence: float = 0.95
+    ) -> "Measured":
+        """Return what the counts of errors, of abstentions and of points amount to."""
+        errors, abstained, n = counts
+        wrong, left = (Rate(count, n, *interval(count, n, confidence)) for count in (errors, abstained))
+        return cls(name, ceiling, wrong, left)
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the rate is significantly above the ceiling: eq. (24), for this one part."""
+        return is_exceeded(self.ceiling, self.rate)
+
+    @property
+    def finding(self) -> str:
+        """Whether the ceiling held, in a word or two."""
+        if self.ceiling is None:
+            return "nothing promised"
+        if self.exceeded or not self.rate.n:
+            return "exceeded" if self.exceeded else "no points"
+        return "within" if self.rate.value <= self.ceiling else "above, not significantly"
+
+    def __str__(self) -> str:
+        ceiling = "none" if self.ceiling is None else rounded_up(self.ceiling)
+        return f"{self.name}: {self.rate}, ceiling {ceiling}, {self.finding}"
+
+
+def sound(problems: Iterator[str]) -> None:
+    """Refuse what contradicts itself: as `Certificate.from_json` does."""
+    try:
+        problem = next(problems, None)
+    except InputError as error:  # numbers that no calibration would take
+        problem = str(error)
+    if problem is not None:
+        raise CertificateError(f"the certificate contradicts itself: {problem}; calibrate again")
+
+
+def farthest(parts: Iterator[Part], never: float) -> Part:
+    """Return the part whose threshold lies farthest towards `never`, the first of several.
+
+    Of two thresholds at infinity one that is there for lack of labels goes first.
+    """
+
+    def place(part: Part) -> tuple[int, bool]:
+        assert part.threshold is not None  # it is promised
+        key = int(order_key(part.threshold))
+        return key if never == inf else -key, part.vacuous
+
+    return max(parts, key=place)

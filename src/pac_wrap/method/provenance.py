@@ -1,0 +1,260 @@
+"""Where a certificate or a curve comes from: noted beside what it says, and no part of what is verified."""
+
+import os
+import re
+import warnings
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.base.arguments import as_float, check_choice, check_count
+from pac_wrap.base.foreign import LONGEST, quoted, visible
+from pac_wrap.errors import InputError, PACWrapWarning
+
+Engine = Literal["memory", "duckdb", "spark", "dask", "sql"]
+_DATE: Final = "%Y-%m-%dT%H:%M:%SZ"
+_MOST_TABLES: Final = 10
+_CUT: Final = "..."
+# a file with many brackets is not read, see `pac_wrap.base.codec`: a name with more of them loses them
+_MOST_BRACKETS: Final = 5
+# so many new scores are looked at, and from so few on
+_LOOKED_AT: Final = 1000
+_FEWEST: Final = 20
+_NEARLY_ALL: Final = 0.9
+_OPTIONAL: Final = {"optional": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where scores came from: what is not known is None. Texts are cut, and what is invisible is written out.
+
+    Parameters
+    ----------
+    score : str, optional
+        The column of scores.
+    tables : sequence of str
+        The tables, as they were named.
+    detector : str, optional
+        The class of the detector.
+    date : str, optional
+        When, in UTC, such as "2027-01-31T12:00:00Z".
+    engine : "memory", "duckdb", "spark", "dask" or "sql", optional
+        What read the scores.
+    lowest, highest : float, optional
+        The least and the greatest calibration score, both or neither.
+    trained : pair of int, optional
+        How many normal and how many anomalous rows trained the detector.
+
+    Raises
+    ------
+    InputError
+        If a text is none, or a number is not possible.
+
+    Examples
+    --------
+    >>> print(Provenance(score="forest", tables=("scores.csv",), engine="duckdb", lowest=0.1, highest=7.5))
+    column 'forest' of scores.csv, read by duckdb, scores from 0.1 to 7.5
+    """
+
+    score: str | None = field(default=None, metadata=_OPTIONAL)
+    tables: tuple[str, ...] = ()
+    detector: str | None = field(default=None, metadata=_OPTIONAL)
+    date: str | None = field(default=None, metadata=_OPTIONAL)
+    engine: Engine | None = field(default=None, metadata=_OPTIONAL)
+    lowest: float | None = field(default=None, metadata=_OPTIONAL)
+    highest: float | None = field(default=None, metadata=_OPTIONAL)
+    trained: tuple[int, ...] | None = field(default=None, metadata=_OPTIONAL)
+
+    def __post_init__(self) -> None:
+        for name in ("score", "detector"):
+            text = getattr(self, name)
+            object.__setattr__(self, name, None if text is None else harmless(text, name))
+        object.__setattr__(self, "tables", _short(self.tables))
+        if self.engine is not None:
+            check_choice("engine", self.engine, get_args(Engine))
+        if self.date is not None and not _is_date(self.date):
+            raise InputError(
+                f"date must be a time in UTC such as 2027-01-31T12:00:00Z, got {quoted(self.date)}"
+            )
+        if (self.lowest is None) != (self.highest is None):
+            raise InputError("lowest and highest go together; give both, or neither")
+        if self.lowest is not None and self.highest is not None:
+            ends = as_float(self.lowest), as_float(self.highest)
+            if not ends[0] <= ends[1]:
+                raise InputError(
+                    f"lowest must be a number no greater than highest, got {quoted(self.lowest)} and"
+                    f" {quoted(self.highest)}"
+                )
+            # zero has no sign
+            object.__setattr__(self, "lowest", ends[0] + 0.0)
+            object.__setattr__(self, "highest", ends[1] + 0.0)
+        if self.trained is not None:
+            if not isinstance(self.trained, (tuple, list)) or len(self.trained) != 2:
+                raise InputError(
+                    f"trained must be the numbers of normal and anomalous rows, got {quoted(self.trained)}"
+                )
+            object.__setattr__(self, "trained", tuple(check_count("trained", n) for n in self.trained))
+
+    def __str__(self) -> str:
+        return ", ".join(self._facts())
+
+    def _facts(self) -> list[str]:
+        tables = ["standard input" if name == "-" else name for name in self.tables]
+        of = f" of {', '.join(tables)}" if tables else ""
+        column = "scores" if self.score is None else f"column {quoted(self.score)}"
+        found = [f"{column}{of}"] if self.score is not None or of else []
+        if self.detector is not None:
+            found.append(f"detector {self.detector}")
+        if self.trained is not None:
+            found.append(f"trained on {self.trained[0]:,} normal and {self.trained[1]:,} anomalous rows")
+        if self.engine is not None:
+            found.append(f"read by {self.engine}" if self.engine != "memory" else "in memory")
+        if self.lowest is not None:
+            found.append(f"scores from {self.lowest:.6g} to {self.highest:.6g}")
+        return found
+
+
+class Traced:
+    """What may carry its provenance: a certificate, or a curve. Two that differ in it alone are equal."""
+
+    __slots__ = ()
+
+    provenance: Provenance | None
+
+    def with_provenance(self, **facts: Any) -> Self:
+        """Return the same with more known of where it comes from.
+
+        Parameters
+        ----------
+        **facts
+            The fields of `Provenance` that are to be set; others stay as they are.
+
+        Returns
+        -------
+        Certificate or Curve
+            What promises the same.
+
+        Raises
+        ------
+        InputError
+            If a fact is none of those, or not possible.
+
+        Examples
+        --------
+        >>> from pac_wrap import calibrate
+        >>> certificate = calibrate([0.1, 0.2], [0.9]).with_provenance(score="forest")
+        >>> certificate.provenance.score
+        'forest'
+        >>> certificate == certificate.bare
+        True
+        """
+        known = [one.name for one in fields(Provenance)]
+        for name in facts:
+            if name not in known:
+                raise InputError(f"provenance knows no {quoted(name)}; it has {', '.join(known)}")
+        noted = replace(self.provenance or Provenance(), **facts)
+        return replace(self, provenance=noted)  # type: ignore[type-var]  # whoever is traced is a dataclass
+
+    @property
+    def bare(self) -> Self:
+        """The same without its provenance: one that is the same byte for byte wherever the scores were."""
+        return replace(self, provenance=None)  # type: ignore[type-var]  # as above
+
+
+class Doubt:
+    """A look at the first new scores: whether they may be another detector's than a certificate's.
+
+    They may be if their column has another name, or if nearly all of them lie outside the calibration scores.
+    Each is warned of once, the second when a thousand scores were seen, or all.
+
+    >>> doubt = Doubt(Provenance(lowest=0.0, highest=1.0), "score")
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     doubt.see(np.arange(100.0))
+    ...     doubt.end()
+    >>> print(caught[0].message)
+    98 of the first 100 scores lie outside those of the calibration, 0 to 1; are they the same detector's?
+    """
+
+    def __init__(self, provenance: Provenance | None, score: str) -> None:
+        self._known = Provenance() if provenance is None else provenance
+        self._seen = self._outside = 0
+        self._ended = self._known.lowest is None
+        made_from = self._known.score
+        if made_from is not None and made_from != harmless(score):
+            self._warn(
+                f"the certificate was made from column {quoted(made_from)}, not {quoted(score)}; are they the"
+                " same detector's scores?"
+            )
+
+    def see(self, scores: NDArray[np.floating[Any]]) -> None:
+        """Look at some more scores; missing ones do not count."""
+        if self._ended or self._known.lowest is None or self._known.highest is None:
+            return
+        first = scores[: _LOOKED_AT - self._seen]
+        first = first[~np.isnan(first)]
+        self._seen += first.size
+        self._outside += int(np.count_nonzero((first < self._known.lowest) | (first > self._known.highest)))
+        if self._seen >= _LOOKED_AT:
+            self.end()
+
+    def end(self) -> None:
+        """Say what is to be said if no more scores come."""
+        if self._ended:
+            return
+        self._ended = True
+        if self._seen >= _FEWEST and self._outside >= _NEARLY_ALL * self._seen:
+            self._warn(
+                f"{self._outside:,} of the first {self._seen:,} scores lie outside those of the calibration,"
+                f" {self._known.lowest:.6g} to {self._known.highest:.6g}; are they the same detector's?"
+            )
+
+    def _warn(self, text: str) -> None:
+        warnings.warn(text, PACWrapWarning, stacklevel=3)
+
+
+def now() -> str:
+    """Return the time as a provenance has it, or that of SOURCE_DATE_EPOCH, for files that can be made again.
+
+    >>> len(now())
+    20
+    """
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    known = re.fullmatch("[0-9]{1,11}", fixed) is not None
+    return (datetime.fromtimestamp(int(fixed), UTC) if known else datetime.now(UTC)).strftime(_DATE)
+
+
+def harmless(text: str, name: str = "score") -> str:
+    """Return a text as a provenance has it: printable, not too long, and with few brackets.
+
+    >>> harmless("a\\x1b[31m"), len(harmless("a" * 500))
+    ('a\\\\x1b[31m', 200)
+    """
+    if not isinstance(text, str):
+        raise InputError(f"{name} must be a text, got {quoted(text)}")
+    for sign in "[{":
+        if text.count(sign) > _MOST_BRACKETS:
+            text = text.replace(sign, "(")
+    return visible(text, LONGEST - len(_CUT))
+
+
+def _short(tables: Any) -> tuple[str, ...]:
+    """Return the names of some tables; of many, the first, and how many more there are."""
+    if isinstance(tables, str) or not isinstance(tables, (tuple, list)):
+        raise InputError(f"tables must be a sequence of names, got {quoted(tables)}; write it in brackets")
+    names = tuple(harmless(one, "tables") for one in tables)
+    if len(names) <= _MOST_TABLES:
+        return names
+    return (*names[: _MOST_TABLES - 1], f"{len(names) - _MOST_TABLES + 1:,} more")
+
+
+def _is_date(text: object) -> bool:
+    if not isinstance(text, str) or not re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z", text):
+        return False
+    try:
+        datetime.strptime(text, _DATE)
+    except ValueError:
+        return False
+    return True

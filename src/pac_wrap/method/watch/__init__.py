@@ -1,0 +1,1 @@
+"""After deployment: whether a certificate still keeps its promises, and how to start again."""

@@ -1,0 +1,231 @@
+"""What a monitor watches: a share that must not exceed a limit, or all scores; points in, wealth out."""
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from math import inf, isfinite, log
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.base.arguments import check_count, check_rate
+from pac_wrap.base.rounding import rounded_up
+from pac_wrap.errors import InputError
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.metrics import Rate
+from pac_wrap.method.strategies.abstain import Abstain
+from pac_wrap.method.watch.alarm import SCORES, UNDECIDED, Alarm, as_wealth
+from pac_wrap.method.watch.bets import Bets, Placed, Reached
+from pac_wrap.method.watch.hull import Hull, hull_of
+from pac_wrap.method.watch.wealth import confidence_sequence
+from pac_wrap.method.worth.shares import kept_by, shares_of
+
+Counts = NDArray[np.int64]
+_NO_BETS: Final = Bets(np.zeros((1, 1)), np.zeros((1, 1), dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """One thing that is watched: how much was counted, what is allowed, and the wealth of the bets on more.
+
+    Parameters
+    ----------
+    name : str
+        "FPR" or "FNR", which need labels; "undecided" or "scores", which need none.
+    alpha : float
+        The chance of an alarm, ever, though nothing exceeds what is allowed.
+    delta : float
+        The chance that what is allowed is itself wrong, over draws of the calibration points.
+    ceiling : float or None
+        The share that is allowed; None for "scores", where it depends on the scores themselves.
+    cells : tuple of int
+        How many points fell into each cell: for a share those that are not counted and those that are.
+    starts, following : int
+        How often bets were placed, and after how many points they will be again.
+    gains, best : tuple of float
+        What each bet had gained by its starts, and by the best of them, as logarithms.
+    began : tuple of int
+        The best start of each bet: its row and number, and how many points had lost, won and lain above then.
+    past : tuple of float
+        The logarithm of the wealth, at rows in equal steps.
+
+    Examples
+    --------
+    >>> from pac_wrap import Monitor, calibrate
+    >>> monitor = Monitor(calibrate(range(1000), range(2000, 3000)))
+    >>> _ = monitor.update([1] * 3 + [0] * 97, [0] * 100)
+    >>> watch = monitor.watches[0]
+    >>> watch.name, watch.count, watch.n, str(watch.rate)
+    ('FPR', 3, 100, '0.0300 [0.0007, 0.1329]')
+    """
+
+    name: str
+    alpha: float
+    delta: float
+    ceiling: float | None
+    cells: tuple[int, ...]
+    starts: int
+    following: int
+    gains: tuple[float, ...]
+    best: tuple[float, ...]
+    began: tuple[int, ...]
+    past: tuple[float, ...] = ()
+    bets: Bets = field(default=_NO_BETS, init=False, repr=False, compare=False)
+    hull: Hull | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_rate("alpha", self.alpha)
+        for number in (*self.cells, self.starts, self.following, *self.began):
+            check_count("what was counted", number)
+        if not all(map(isfinite, self.past)) or not self.n <= self.following or inf in self.gains:
+            raise InputError(f"the watch of {self.name} cannot have come about; start a new monitor")
+
+    @classmethod
+    def of(
+        cls, name: str, alpha: float, delta: float, ceiling: float | None, hull: Hull | None = None
+    ) -> "Watch":
+        """Return a watch before any point, of a share or of scores."""
+        bets = hull.bets if hull is not None else _bets(ceiling or 0.5)
+        empty = cls(name, alpha, delta, ceiling, (), 0, 0, (), (), ()).on(bets, hull)
+        return empty._with(bets.unplaced(), ())
+
+    def on(self, bets: Bets, hull: Hull | None) -> "Watch":
+        """Return the same with its bets, which follow from the certificate and stand in no file."""
+        object.__setattr__(self, "bets", bets)
+        object.__setattr__(self, "hull", hull)
+        return self
+
+    @property
+    def n(self) -> int:
+        """How many points were seen."""
+        return sum(self.cells)
+
+    @property
+    def count(self) -> int:
+        """How many of them are errors, or undecided; of scores none is by itself."""
+        return 0 if self.hull else self.cells[1]
+
+    @property
+    def rate(self) -> Rate:
+        """The share so far; its confidence sequence is wrong, ever, with chance alpha at either end."""
+        ends = (0.0, 1.0) if self.hull else confidence_sequence(self.count, self.n, self.alpha)
+        return Rate(self.count, self.n, *ends)
+
+    @property
+    def log_wealth(self) -> float:
+        """The logarithm of the wealth now."""
+        return float(self.bets.log_wealth(self._placed))
+
+    @property
+    def wealth(self) -> float:
+        """The wealth now, an e-value: the alarm comes when it reaches 1/alpha."""
+        return as_wealth(self.log_wealth)
+
+    @property
+    def _placed(self) -> Placed:
+        return Placed(
+            np.array(self.cells, dtype=np.int64),
+            self.starts,
+            self.following,
+            np.array(self.gains),
+            np.array(self.best),
+            np.array(self.began, dtype=np.int64).reshape(-1, 5),
+        )
+
+    def thinned(self) -> "Watch":
+        """Return the same with every second row of the past."""
+        return self._with(self._placed, self.past[1::2])
+
+    def fed(
+        self, points: tuple[Counts, Counts], row: int, marks: Counts, watching: bool, batch: str | None
+    ) -> tuple["Watch", Alarm | None]:
+        """Return the watch after a batch, and the alarm if it came.
+
+        `points` are the places of the rows of the batch that matter, and the cells they fall into; `row` is
+        how many rows came before, and `marks` how many of the batch each kept part of the past takes in.
+        """
+        places, cells = points
+        bar = -log(self.alpha) if watching else None
+        stops = np.searchsorted(places, marks)
+        placed, heights, reached = self.bets.took(self._placed, cells, row + 1 + places, stops, bar)
+        alarm = None
+        if reached is not None:
+            alarm = self._alarm(row + 1 + int(places[reached.point]), reached, batch)
+        return self._with(placed, (*self.past, *heights)), alarm
+
+    def _alarm(self, row: int, reached: Reached, batch: str | None) -> Alarm:
+        """Return the record of what had been counted when the wealth reached the bar."""
+        bet, since, number, fates = self.bets.strongest(reached.placed)
+        limit, between = self.ceiling or 0.0, None
+        if self.hull is not None:
+            limit, between = self.hull.allowed(bet, fates), self.hull.ends(bet)
+        return Alarm(
+            self.name,
+            row,
+            since,
+            reached.log_wealth,
+            int(fates[1]),
+            int(fates.sum()),
+            limit,
+            self.alpha,
+            self.delta,
+            self.alpha / ((number + 1.0) * (number + 2.0)),
+            batch,
+            between,
+        )
+
+    def _with(self, placed: Placed, past: tuple[float, ...]) -> "Watch":
+        """Return the same with other bets and another past."""
+        changed = replace(
+            self,
+            cells=tuple(placed.cells.tolist()),
+            starts=placed.starts,
+            following=placed.following,
+            gains=tuple(placed.gains.tolist()),
+            best=tuple(placed.best.tolist()),
+            began=tuple(placed.began.ravel().tolist()),
+            past=past,
+        )
+        return changed.on(self.bets, self.hull)
+
+    def __str__(self) -> str:
+        wealth = f"wealth {self.wealth:.3g} of {1.0 / self.alpha:.6g}"
+        share = (
+            f"{self.n:,} points"
+            if self.ceiling is None
+            else f"{self.rate}, allowed {rounded_up(self.ceiling)}"
+        )
+        return f"{self.name:<10} {share}; {wealth}"
+
+
+def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> tuple[Watch, ...]:
+    """Return what can be watched of a certificate, and of a curve, before any point."""
+    promises = kept_by(certificate).promises
+    found = [Watch.of(one.name, alpha / len(promises), one.delta, one.ceiling) for one in promises]
+    found += _undecided(certificate, alpha)
+    hull = None if curve is None else hull_of(curve)
+    if curve is not None and hull is not None:
+        found.append(Watch.of(SCORES, alpha, curve.normal.delta + curve.anomalous.delta, None, hull))
+    return tuple(found)
+
+
+def _undecided(certificate: Certificate, alpha: float) -> list[Watch]:
+    """Return the watch of undecided points, where there can be any and their share has a bound: eq. (88)."""
+    if certificate.rule.single:
+        return []
+    try:
+        shares = shares_of(certificate, None)
+    except InputError:  # what is certified bounds no share of undecided points
+        return []
+    limit = max(shares.undecided)
+    if not 0.0 < limit < 1.0:
+        return []
+    always = isinstance(certificate.overlap, Abstain) and certificate.overlap.always
+    delta = sum(shares.deltas if always else shares.deltas[-1:]) + sum(shares.extra)
+    return [Watch.of(UNDECIDED, alpha, delta, limit)]
+
+
+@lru_cache(maxsize=64)
+def _bets(ceiling: float) -> Bets:
+    return Bets.above(ceiling)

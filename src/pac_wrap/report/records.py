@@ -1,0 +1,165 @@
+"""Results for programs: what a command shows as a table, as JSON with every digit and names that stay.
+
+Infinities are the texts "inf" and "-inf", as in a certificate; what is no number, or not there, is null.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import partial
+from math import isinf, isnan
+from typing import Any
+
+from pac_wrap.base.rounding import confidence_left
+from pac_wrap.method.binomial import cdf
+from pac_wrap.method.bounds import achievable_rate, min_samples
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.comparison import Contender
+from pac_wrap.method.labels.plan import TOLERATED, Pilot, needed, stopping
+from pac_wrap.method.metrics import Metrics, Rate
+from pac_wrap.method.promise import Budget, Guarantee, Promise
+from pac_wrap.method.strategies.looks import Looks
+from pac_wrap.method.verify import Verification
+from pac_wrap.report.planner import CEILINGS, CHANCES, POWER, SHARES
+from pac_wrap.report.subject import error_rates
+
+Record = dict[str, Any]
+
+
+def as_json(value: Any) -> str:
+    """Return a record, or a dataclass, as strict JSON text that ends a line.
+
+    >>> as_json({"rate": float("nan"), "score": float("-inf")})
+    '{\\n  "rate": null,\\n  "score": "-inf"\\n}\\n'
+    """
+    return json.dumps(_plain(value), indent=2, allow_nan=False) + "\n"
+
+
+def evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool) -> Record:
+    """Return the measured rates, what was promised of them, and which ceilings are significantly exceeded."""
+    rates = {field.name: _rate(getattr(metrics, field.name)) for field in fields(metrics)}
+    sides = error_rates(certificate, metrics)
+    for side in sides:
+        rates[side.name.lower()]["ceiling"] = side.certified if side.kept else None
+    over = [side.name for side in sides if side.exceeded]
+    return {"rates": rates, "exceeded": over, "calibration_scores": calibrated}
+
+
+def verification(found: Verification) -> Record:
+    """Return whether a certificate is what its scores give, and where they differ."""
+    return {"verified": bool(found), "differences": found.differences, "digested": found.digested}
+
+
+def comparison(contenders: Sequence[Contender], guarantee: Guarantee) -> Record:
+    """Return what each detector certifies at every threshold, the best first."""
+    deltas = [side.delta for one in contenders for side in (one.curve.normal, one.curve.anomalous)]
+    found = []
+    for one in contenders:
+        record = {"score": one.name, "auc": one.auc}
+        if len(guarantee.promises) == 2:
+            record |= {"abstained": one.abstained, "common_ceiling": one.common_ceiling}
+        if guarantee.max_fpr is not None:
+            record["fnr_at_max_fpr"] = one.fnr_at(guarantee.max_fpr)
+        if guarantee.max_fnr is not None:
+            record["fpr_at_max_fnr"] = one.fpr_at(guarantee.max_fnr)
+        found.append(record)
+    return {"asked": guarantee, "confidence": float(confidence_left(*deltas)), "contenders": found}
+
+
+def labels_needed(guarantee: Guarantee) -> list[Record]:
+    """Return the labels that each promise needs, for a few numbers of tolerated errors."""
+    return [
+        _asked(one) | {"needed": [_need(one, errors) for errors in TOLERATED]} for one in guarantee.promises
+    ]
+
+
+def least_rates(labels: int, delta: float) -> Record:
+    """Return the smallest rates that so many labels of one class certify."""
+    rates = [
+        {"errors": errors, "rate": achievable_rate(labels, delta, errors)}
+        for errors in TOLERATED
+        if errors <= labels
+    ]
+    return {"labels": labels, "delta": delta, "rates": rates}
+
+
+def affordable(normal: int | None, anomalous: int | None, delta: float, asked: Iterable[float]) -> Record:
+    """Return which ceilings so many labels of each class keep, and how many errors each tolerates."""
+    ceilings = sorted({*CEILINGS, *asked})
+    found: Record = {"delta": delta}
+    for name, n in (("normal", normal), ("anomalous", anomalous)):
+        if n is not None:
+            budgets = [Budget.of(n, rate, delta) for rate in ceilings]
+            found[name] = {
+                "labels": n,
+                "least": achievable_rate(n, delta) if n else None,
+                "ceilings": [
+                    {"ceiling": one.rate, "errors": one.errors, "missing": one.missing} for one in budgets
+                ],
+            }
+    return found
+
+
+def forecast(pilot: Pilot, guarantee: Guarantee) -> Record:
+    """Return how many fresh labels make a promise likely, as a pilot sample has it."""
+    sides = []
+    for promise, counted in zip(guarantee.promises, (pilot.normal, pilot.anomalous), strict=True):
+        found = zip(CHANCES, needed(promise, CHANCES, counted.within), strict=True)
+        sides.append(
+            _asked(promise)
+            | {"errors": counted.errors, "n": counted.n, "chance": counted.below(promise.ceiling)}
+            | {"needed": [{"chance": chance, "needed": need} for chance, need in found]}
+        )
+    return {"threshold": pilot.threshold, "sides": sides}
+
+
+def sequential(guarantee: Guarantee, looks: Looks, rates: Sequence[float] | None) -> Record:
+    """Return when labels that are looked at as they come are likely to suffice."""
+    sides = []
+    for promise in guarantee.promises:
+        runs = []
+        for rate in rates or [share * promise.ceiling for share in SHARES]:
+            found = stopping(promise, looks, rate)
+            runs.append(
+                {
+                    "true_rate": rate,
+                    "median": found.quantile(0.5),
+                    "nine_in_ten": found.quantile(0.9),
+                    "expected": found.expected,
+                    "success": found.success,
+                    "all_at_once": needed(promise, [POWER], partial(cdf, p=rate))[0],
+                }
+            )
+        sides.append(_asked(promise) | {"local_delta": looks.local(promise), "runs": runs})
+    return {"every": looks.every, "up_to": looks.up_to, "sides": sides}
+
+
+def _asked(promise: Promise) -> Record:
+    return {
+        "class": promise.of.label,
+        "rate": promise.name,
+        "ceiling": promise.ceiling,
+        "delta": promise.delta,
+    }
+
+
+def _need(promise: Promise, errors: int) -> Record:
+    return {"errors": errors, "labels": min_samples(promise.ceiling, promise.delta, errors)}
+
+
+def _rate(rate: Rate) -> Record:
+    return {"count": rate.count, "n": rate.n, "value": rate.value, "low": rate.low, "high": rate.high}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and isnan(value):
+        return None
+    if isinstance(value, float) and isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return value

@@ -1,0 +1,174 @@
+"""What to do next: fewer undecided points, more labels, other ceilings; and the labels that these need."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pac_wrap.method.bounds import achievable_rate, min_samples
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.rule import Verdict
+from pac_wrap.method.thresholds import Regime
+from pac_wrap.report.numbers import ceiling, confidence
+from pac_wrap.report.subject import ErrorRate, Report, error_rates, range_words, ranges
+
+_TIGHTER: Final = (1, 2, 5, 10)
+TOLERATED: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """Labels that one ceiling needs: if none of them may be an error, and if `TOLERATED` of them may."""
+
+    side: str
+    kind: str
+    ceiling: float
+    delta: float
+    none_tolerated: int
+    some_tolerated: int
+    at_hand: int
+
+    @property
+    def promise(self) -> str:
+        """The promise in short."""
+        return f"{self.side} \N{LESS-THAN OR EQUAL TO} {ceiling(self.ceiling)}"
+
+    @property
+    def state(self) -> str:
+        """How the labels at hand compare."""
+        missing = self.none_tolerated - self.at_hand
+        return f"{self.at_hand:,} {self.kind}, {'enough' if missing <= 0 else f'{missing:,} missing'}"
+
+
+def plan(certificate: Certificate) -> tuple[PlanRow, ...]:
+    """Return the labels that the ceilings asked for need, and those of tighter ones: eq. (4).
+
+    >>> from pac_wrap import calibrate
+    >>> [(row.ceiling, row.none_tolerated) for row in plan(calibrate([0.1], [0.8]))[:2]]
+    [(0.05, 59), (0.025, 119)]
+    """
+    return tuple(
+        PlanRow(
+            rate.name,
+            rate.kind,
+            lower := rate.asked / divisor,
+            rate.asked_delta,
+            min_samples(lower, rate.asked_delta),
+            min_samples(lower, rate.asked_delta, TOLERATED),
+            rate.evidence.n,
+        )
+        for rate in error_rates(certificate)
+        if rate.asked is not None
+        for divisor in _TIGHTER
+    )
+
+
+def plan_caption(certificate: Certificate) -> str:
+    """Return what the numbers of the plan are for."""
+    asked = [rate for rate in error_rates(certificate) if rate.asked is not None]
+    listed = ", ".join(f"{rate.name} {confidence(rate.asked_delta)}" for rate in asked)
+    text = (
+        "Labels needed for the ceilings that were asked for and for lower ones, at the confidence asked for"
+        f" ({listed}): if none of the labelled points may be misjudged, and if {TOLERATED} may."
+    )
+    more = certificate.overlap.needs_more_labels
+    return text if more is None else f"{text} {more}"
+
+
+def next_steps(report: Report) -> tuple[str, ...]:
+    """Return what to do next, most urgent first."""
+    certificate = report.certificate
+    both = error_rates(certificate, report.metrics)
+    steps = [
+        f"Find out why held-out points exceed the {rate.name} ceiling (see what would break the promise), and"
+        " calibrate again on fresh points."
+        for rate in both
+        if rate.exceeded
+    ]
+    steps += [step for rate in both for step in _label_more(rate)]
+    steps += _decide(report)
+    steps += [step for rate, other in (both, both[::-1]) for step in _tighten(certificate, rate, other)]
+    if report.metrics is None:
+        steps.append("As a check, measure the rates on labelled points that were not used here.")
+    steps.append("Calibrate again, on fresh points, when the detector is retrained or the data change.")
+    return tuple(steps)
+
+
+def _label_more(rate: ErrorRate) -> Iterator[str]:
+    """Return which labels are missing for what was asked, where it could not be kept."""
+    n = rate.evidence.n
+    if rate.asked is None or not (rate.lacks_labels or rate.raised):
+        return
+    needed = min_samples(rate.asked, rate.asked_delta)
+    if n >= needed:
+        if rate.lacks_labels:  # enough for one promise at one look, but more than that is covered
+            yield f"Label more {rate.kind} points (at hand {n:,}, needed at least {rate.needed:,})."
+        return
+    yield (
+        f"Label more {rate.kind} points (at hand {n:,}, needed at least {needed:,}, missing {needed - n:,})."
+        f" With fewer, no useful rule can promise an {rate.name} of at most {ceiling(rate.asked)} with"
+        f" confidence {confidence(rate.asked_delta)}."
+    )
+    if n and rate.lacks_labels:
+        yield (
+            f"Or ask for less: with the {rate.kind} labels at hand ({n:,}), the lowest ceiling of the"
+            f" {rate.name} is {ceiling(achievable_rate(n, rate.asked_delta))}."
+        )
+
+
+def _decide(report: Report) -> Iterator[str]:
+    """Return what helps to decide more points, or to get back what was given up for one threshold."""
+    certificate, found = report.certificate, ranges(report.certificate.rule)
+    if certificate.certified is None:
+        yield (
+            "Allow abstention: two thresholds keep the promise that was asked for, as far as the labels"
+            " suffice, and leave the points between them undecided."
+        )
+        yield "Or hold one side (overlap hold_fnr or hold_fpr) and accept the other rate as it comes."
+    elif certificate.regime is Regime.VACUOUS:
+        return
+    elif certificate.regime is Regime.OVERLAPPING:
+        yield "Decide who looks at the undecided points, and how soon."
+        yield (
+            "To have fewer of them, accept a higher ceiling, or improve the detector so that the classes"
+            " overlap less; more labels help a little."
+        )
+        here = "" if report.normal is None else "choose one threshold on the curve (see other thresholds), "
+        yield (
+            f"To decide every point, {here}calibrate with overlap raise (one threshold, both ceilings raised"
+            " as little as can be proved), or hold the side that matters more (overlap hold_fnr or hold_fpr)."
+        )
+    elif Verdict.ABSTAIN in found:
+        yield (
+            "No point has to be left undecided: any single threshold among the undecided scores"
+            f" ({range_words(found)[Verdict.ABSTAIN]}) keeps both ceilings with the same confidence;"
+            " overlap abstain sets one."
+        )
+    elif any(rate.raised or rate.less_confident for rate in error_rates(certificate)):
+        yield (
+            "To get back what was asked for, allow abstention (overlap abstain"
+            f"{', which here decides every point' if certificate.separable else ''}), or improve the"
+            " detector so that the classes overlap less."
+        )
+
+
+def _tighten(certificate: Certificate, rate: ErrorRate, other: ErrorRate) -> Iterator[str]:
+    """Return how far a ceiling can be lowered with the labels at hand."""
+    n = rate.evidence.n
+    if rate.lacks_labels or not n or rate.name not in certificate.overlap.keeps:
+        return
+    least = ceiling(achievable_rate(n, rate.asked_delta))
+    if rate.asked is None:
+        yield (
+            f"Nothing is promised about {rate.errors}. If they matter, set max_{rate.name.lower()}: the"
+            f" {rate.kind} labels at hand ({n:,}) suffice for ceilings down to {least}."
+        )
+    else:
+        costs = ""
+        if certificate.regime is Regime.OVERLAPPING:
+            costs = ", at the price of more undecided points"
+        elif certificate.rule.single:
+            costs = f", at the price of more {other.errors}"
+        yield (
+            f"The {rate.kind} labels at hand ({n:,}) suffice for {rate.name} ceilings down to {least}{costs};"
+            " lower ones need more labels."
+        )

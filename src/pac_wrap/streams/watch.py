@@ -1,0 +1,195 @@
+"""Rows for a monitor, batch by batch in their order: from a pipe as they arrive, or from an open table."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.foreign import quoted
+from pac_wrap.errors import InputError
+from pac_wrap.streams.decide import is_json_line
+from pac_wrap.tables.arrow_stream import gathered
+from pac_wrap.tables.columns import (
+    FALSE,
+    TRUE,
+    read_scores,
+    require_column,
+    require_two,
+    spellings,
+    without_case,
+)
+from pac_wrap.tables.sql import label_sql, one_of
+from pac_wrap.tables.table import Table
+from pac_wrap.tables.text_format import ByteReader, CsvRows, whole_lines
+
+_BATCH: Final = 1 << 18
+# how a file writes that there is no label
+_MISSING: Final = ("", "nan", "null", "none", "na", "<na>")
+_MISSING_CODE: Final = 2
+
+
+class Rows(NamedTuple):
+    """A few rows: their scores, NaN where there is none, and their labels likewise; None without a column."""
+
+    scores: Scores
+    labels: NDArray[np.float64] | None
+
+
+class _Codes(dict[str, float]):
+    """What each text of a label says: 1, 0, or NaN for a missing one; what says none of these is refused."""
+
+    def __init__(self, label: str, anomaly_label: str | None) -> None:
+        self._label, self._anomaly_label = label, anomaly_label
+        self._marks = TRUE if anomaly_label is None else spellings(anomaly_label)
+        self._others: tuple[str, ...] = FALSE if anomaly_label is None else ()
+
+    def __missing__(self, text: str) -> float:
+        plain = without_case(text)
+        if plain in self._marks:
+            code = 1.0
+        elif plain in _MISSING:
+            code = float("nan")
+        elif plain in self._others or (not self._others and self._anomaly_label is not None):
+            # the first other label is taken for that of normal points
+            self._others, code = self._others or (plain,), 0.0
+        else:
+            raise strange_label(self._label, text, self._anomaly_label, self._others)
+        self[text] = code
+        return code
+
+
+def strange_label(label: str, text: str, anomaly_label: str | None, others: tuple[str, ...]) -> InputError:
+    """Return the refusal of a label that is neither that of anomalies nor that of normal points."""
+    if anomaly_label is None:
+        remedy = "must be 0/1 or true/false, or empty where there is none"
+        return InputError(
+            f"column {quoted(label)} {remedy}, got {quoted(text)}; name the label of anomalies with"
+            " --anomaly-label"
+        )
+    return InputError(
+        f"column {quoted(label)} must hold {quoted(anomaly_label)} and one other value, got"
+        f" {', '.join(map(quoted, (*others, text)))}"
+    )
+
+
+def rows_of_lines(
+    reader: ByteReader,
+    start: bytes,
+    score: str,
+    label: str | None,
+    anomaly_label: str | None = None,
+    delimiter: str | None = None,
+) -> Iterator[Rows]:
+    """Yield the rows of CSV or JSON lines as they arrive, up to the first that is none, and refuse that."""
+    wanted = [score] if label is None else [score, label]
+    if label is not None:
+        require_two(score, label)
+    codes = None if label is None else _Codes(label, anomaly_label)
+    before = 0
+    lines = _json_cells(reader, start, wanted) if is_json_line(start) else None
+    for values in lines or _csv_cells(reader, start, wanted, delimiter):
+        scores, error = read_scores(score, values[0], before, "", "abstain")
+        labels = None
+        if codes is not None:
+            labels, wrong = _labels(codes, values[1][: scores.size], before)
+            scores, error = scores[: labels.size], wrong or error
+        before += scores.size
+        if scores.size:
+            yield Rows(scores, labels)
+        if error is not None:
+            raise error
+
+
+def rows_of_table(
+    table: Table, score: str, label: str | None, anomaly_label: str | None = None
+) -> Iterator[Rows]:
+    """Yield the rows of an open table in their order; what is no score or no label is refused beforehand."""
+    rows, *_ = table.check_scores(score, "abstain")
+    mark = f"CAST({_MISSING_CODE} AS UTINYINT)"
+    if label is not None:
+        require_two(score, label)
+        require_column(label, table.columns)
+        mark = _mark_sql(table, label, anomaly_label)
+    number = f"coalesce({table.score_sql(score)}, CAST('NaN' AS DOUBLE))"
+    read = 0
+    with closing(table.batches(f"SELECT {number} AS score, {mark} AS mark FROM source")) as batches:
+        for scores, marks in gathered(batches, _BATCH):
+            read += scores.size
+            labels = np.where(marks == _MISSING_CODE, np.nan, marks)
+            yield Rows(scores, None if label is None else labels)
+    table.expect(read)
+    if read != rows:
+        raise InputError(f"{', '.join(table.names)} changed while it was read; do not change it meanwhile")
+
+
+def _mark_sql(table: Table, label: str, anomaly_label: str | None) -> str:
+    """Return the expression that is 1 for anomalies, 0 for normal points and 2 for a missing label."""
+    text = label_sql(label)
+    missing = f"({text} IS NULL OR {one_of(f'lower({text})', _MISSING)})"
+    marks = TRUE if anomaly_label is None else spellings(anomaly_label)
+    neither = f"NOT {missing} AND NOT {one_of(text, marks)}"
+    found = table.rows(f"SELECT DISTINCT {text} FROM source WHERE {neither} ORDER BY 1 LIMIT 9")
+    others = [str(value) for (value,) in found]
+    strange = [value for value in others if value not in FALSE] if anomaly_label is None else others[1:]
+    if strange:
+        raise strange_label(label, strange[0], anomaly_label, tuple(others[:1]))
+    case = f"CASE WHEN {missing} THEN {_MISSING_CODE} WHEN {one_of(text, marks)} THEN 1 ELSE 0 END"
+    return f"CAST({case} AS UTINYINT)"
+
+
+def _labels(codes: _Codes, values: list[Any], before: int) -> tuple[NDArray[np.float64], InputError | None]:
+    """Return labels up to the first that is none, and its refusal."""
+    found: list[float] = []
+    try:
+        for value in values:
+            found.append(codes[value if isinstance(value, str) else _text(value)])
+    except InputError as error:
+        refusal = InputError(f"row {before + len(found) + 1:,}: {error}")
+        refusal.__cause__ = error
+        return np.array(found), refusal
+    return np.array(found), None
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _csv_cells(
+    reader: ByteReader, start: bytes, wanted: list[str], delimiter: str | None
+) -> Iterator[list[list[Any]]]:
+    """Yield the cells of the columns that are wanted, as texts."""
+    rows = CsvRows(reader, start, wanted, delimiter)
+    for name in wanted:
+        require_column(name, list(rows.header.names))
+    places = [rows.header.names.index(name) for name in wanted]
+    for batch in rows:
+        yield [[row[place] for row in batch.cells] for place in places]
+
+
+def _json_cells(reader: ByteReader, start: bytes, wanted: list[str]) -> Iterator[list[list[Any]]]:
+    """Yield the values of the columns that are wanted; a row may lack a label, but no row all of them."""
+    read = 0
+    for piece in whole_lines(reader, start):
+        found: list[dict[str, Any]] = []
+        problem = None
+        for line in piece.split("\n"):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except (ValueError, RecursionError):
+                row = None
+            if not isinstance(row, dict):
+                problem = f"row {read + len(found) + 1:,} is not a JSON object on one line; fix that row"
+                break
+            found.append(row)
+        if found and not read:
+            require_column(wanted[0], list(found[0]))
+        read += len(found)
+        yield [[row.get(name) for row in found] for name in wanted]
+        if problem is not None:
+            raise InputError(problem)

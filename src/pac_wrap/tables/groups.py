@@ -1,0 +1,253 @@
+"""Certificates of groups from a table whose column names the group of each row, and what they do there.
+
+One sorted pass: DuckDB orders the rows by group and score, on disk if it must, and whole groups are
+calibrated as they come by. Memory is bounded by the largest group.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.base.arguments import Scores, ScoreType
+from pac_wrap.base.floats import order_keys
+from pac_wrap.base.foreign import quoted
+from pac_wrap.base.missing import OnMissing
+from pac_wrap.errors import InputError
+from pac_wrap.method.groups.block import Block
+from pac_wrap.method.groups.calibrate import GroupRequest
+from pac_wrap.method.groups.certificate import NEVER, GroupCertificate
+from pac_wrap.method.groups.columns import permuted
+from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
+from pac_wrap.method.groups.rules import decided
+from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, in_order, texts_of
+from pac_wrap.method.provenance import Engine
+from pac_wrap.ranks.precision import is_narrower, rounded
+from pac_wrap.tables.arrow_stream import gathered
+from pac_wrap.tables.calibrate import LabelledScores
+from pac_wrap.tables.columns import no_rows, refuse_added, require_column
+from pac_wrap.tables.decide import ADDED, copy_with
+from pac_wrap.tables.sql import Compared, quote_name
+from pac_wrap.tables.table import Table
+
+_BATCH: Final = 1 << 20
+# rows that are calibrated together, at least
+_BLOCK: Final = 1 << 21
+# the columns that a rule is joined to a row by, and its ends; no table has columns of these names
+_OWN: Final = '"pac-wrap group"'
+_ENDS: Final = ("pac-wrap low", "pac-wrap high", "pac-wrap alarm", "pac-wrap clear")
+_INF: Final = "CAST('Infinity' AS DOUBLE)"
+_ENGINE: Final[Engine] = "duckdb"
+
+
+class GroupedScores:
+    """The labelled scores of a table by group: how many rows each group has, and its scores in order."""
+
+    def __init__(
+        self,
+        table: Table,
+        columns: tuple[str, str, str],
+        anomaly_label: str | None,
+        score_type: ScoreType | None = None,
+    ) -> None:
+        score, label, _ = columns
+        self._table, self._score, self._anomaly_label = table, score, anomaly_label
+        self._rows = LabelledScores(
+            table, score, label, anomaly_label, score_type, value=group_sql(table, columns)
+        )
+        self.score_type: ScoreType = self._rows.score_type
+        self._rounds = is_narrower(self.score_type, table.score_type(score))
+        self._number, self._mark, self._value, self._source = self._rows.columns
+        number, mark = self._number, self._mark
+        wrong = f"count(*) FILTER ({number} IS NULL OR isnan({number}) OR {mark} > 1)"
+        self.found = Numbered(table, self._value, self._source, f", {wrong} AS wrong, count(*) AS rows")
+        if sum(row[2] for row in self.found.rows):
+            self._rows.refuse()
+        self.sizes = np.array([row[3] for row in self.found.rows], dtype=np.int64)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the scores of whole groups, in the order of the table `numbered`."""
+        query = (
+            f"SELECT CAST({self._number} AS DOUBLE), {self._mark} FROM {self._source}"
+            f" JOIN numbered ON {self._value} IS NOT DISTINCT FROM numbered.value"
+            f" ORDER BY numbered.number, {self._number}"
+        )
+        ends = np.cumsum(self.sizes)
+        scores: list[Scores] = []
+        marks: list[NDArray[np.uint8]] = []
+        start, done, held = 0, 0, 0
+        with closing(self._table.batches(query)) as batches:
+            for part, marked in gathered(batches, _BATCH):
+                scores.append(part.copy())
+                marks.append(marked.copy())
+                held += part.size
+                last = int(np.searchsorted(ends, done + held, side="right"))
+                if last > start and held >= _BLOCK:
+                    yield from self._block(scores, marks, ends, (start, last), done)
+                    taken = int(ends[last - 1]) - done
+                    rest = np.concatenate(scores)[taken:].copy(), np.concatenate(marks)[taken:].copy()
+                    scores, marks, start, done = [rest[0]], [rest[1]], last, int(ends[last - 1])
+                    held = rest[0].size
+        if start < ends.size:
+            yield from self._block(scores, marks, ends, (start, ends.size), done)
+
+    def _block(
+        self,
+        scores: list[Scores],
+        marks: list[NDArray[np.uint8]],
+        ends: NDArray[np.int64],
+        span: tuple[int, int],
+        done: int,
+    ) -> Iterator[Block]:
+        starts = np.concatenate([[done], ends[span[0] : span[1]]]) - done
+        values, marked = np.concatenate(scores)[: starts[-1]], np.concatenate(marks)[: starts[-1]]
+        if values.size != starts[-1]:
+            self._rows.refuse()
+        if self._rounds:  # which keeps their order
+            values = rounded(values, self.score_type)
+        yield Block(order_keys(values), marked.view(bool), starts)
+
+    def certify(self, request: GroupRequest) -> GroupCertificate:
+        """Return the certificate of all groups; the order of groups is that in memory."""
+        groups = self.found.groups
+        made = request.certify(self.blocks(), groups, self.score_type)
+        if self._anomaly_label is not None and not made.columns.n[1].any():
+            self._rows.check_labels()
+        order = np.array(sorted(range(len(groups)), key=lambda place: in_order(groups[place])), dtype=np.intp)
+        ordered = replace(
+            made, groups=tuple(groups[place] for place in order), columns=permuted(made.columns, order)
+        )
+        return ordered.with_provenance(score=self._score, tables=tuple(self._table.names), engine=_ENGINE)
+
+
+class Numbered:
+    """The groups of a column of a table, numbered in a table called `numbered` in the database."""
+
+    def __init__(self, table: Table, value: str, source: str, counts: str = "") -> None:
+        counted = f"SELECT {value} AS value{counts} FROM {source} GROUP BY 1"
+        table.rows(
+            "CREATE TABLE numbered AS"
+            " SELECT value, row_number() OVER (ORDER BY value NULLS FIRST) - 1 AS number, * EXCLUDE (value)"
+            f" FROM ({counted} LIMIT {MOST_GROUPS + 1})"
+        )
+        self.rows = table.rows("SELECT * FROM numbered ORDER BY number")
+        if not self.rows:
+            raise no_rows(table.names)
+        if len(self.rows) > MOST_GROUPS:
+            raise InputError(
+                f"there are more than {MOST_GROUPS:,} groups; at most so many are certified at once"
+            )
+        self.groups: tuple[Group, ...] = tuple(as_groups([row[0] for row in self.rows]))
+        if len(set(texts_of(self.groups))) < len(self.groups):
+            raise InputError("two groups of the column are written alike; give it one type")
+
+
+def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | None = None) -> str:
+    """Return the expression for the group of a row, NULL where it is missing; the last column holds it."""
+    group = columns[-1]
+    require_column(group, table.columns)
+    if group in columns[:-1]:
+        raise InputError(f"column {quoted(group)} cannot be the group as well; name another column")
+    name, kind = quote_name(group), (types or table.types)[group]
+    if kind in ("FLOAT", "DOUBLE"):
+        return f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
+    return f"{name} ->> '$'" if kind == "JSON" else name
+
+
+def calibrate_groups_table(
+    table: Table,
+    request: GroupRequest,
+    columns: tuple[str, str, str],
+    anomaly_label: str | None = None,
+    score_type: ScoreType | None = None,
+) -> GroupCertificate:
+    """Return the certificate of an open table, from its columns of scores, labels and groups.
+
+    It is that of `calibrate_groups` for the same columns, byte for byte.
+    """
+    return GroupedScores(table, columns, anomaly_label, score_type).certify(request)
+
+
+def evaluate_groups_table(
+    table: Table, certificate: GroupCertificate, columns: tuple[str, str, str], anomaly_label: str | None
+) -> GroupMeasured:
+    """Return how a certificate does on each group of an open table."""
+    refuse_narrower(table, certificate, columns[0])
+    scores = GroupedScores(table, columns, anomaly_label)
+    places = places_in(certificate, scores.found.groups)
+    counts = np.zeros((len(certificate.groups) + 1, 2, 3), dtype=np.int64)
+    start = 0
+    for block in scores.blocks():
+        size = block.starts.size - 1
+        own = np.repeat(places[start : start + size], np.diff(block.starts))
+        verdicts = decided(certificate.rules, block.scores, own)
+        counts += tallied(verdicts, block.marks, own, len(certificate.groups))
+        start += size
+    return measured(certificate.columns, certificate.groups, counts)
+
+
+def decide_groups_table(
+    table: Table,
+    certificate: GroupCertificate,
+    columns: tuple[str, str],
+    target: Path,
+    options: str,
+    on_missing: OnMissing = "abstain",
+) -> tuple[int, int]:
+    """Write all columns of a table, and the verdict and prediction set of every row, to a file.
+
+    Returns how many scores are missing, and how many rows belong to a group that was never seen.
+    """
+    score = columns[0]
+    refuse_added(table.columns, ADDED)
+    refuse_narrower(table, certificate, score)
+    rows, missing = table.check_scores(score, on_missing)
+    if table.reader == "read_csv":
+        table.look_at_all_cells()
+    value = group_sql(table, columns, table.all_types())
+    found = Numbered(table, value, table.everything, ", count(*) AS rows")
+    places = places_in(certificate, found.groups)
+    ends = dict(zip(_ENDS, (*certificate.rules, *certificate.exclusions), strict=True))
+    table.register(
+        "rules", {"number": np.arange(places.size)} | {name: end[places] for name, end in ends.items()}
+    )
+    table.rows(
+        f"CREATE TABLE ruled AS SELECT value AS {_OWN}, rules.* FROM numbered JOIN rules USING (number)"
+    )
+    joined = f"LEFT JOIN ruled ON {value} IS NOT DISTINCT FROM ruled.{_OWN}"
+    copy_with(table, score, _answers, target, options, rows, joined)
+    counts = np.array([row[2] for row in found.rows])
+    return missing, int(counts[places == NEVER].sum())
+
+
+def _answers(compared: Compared) -> str:
+    low, high, alarm, clear = map(quote_name, _ENDS)
+    missing, score = compared.missing, compared.score
+    normal = f"({missing} OR isnan({alarm}) OR {alarm} = {_INF} OR {score} < {alarm})"
+    anomalous = f"({missing} OR isnan({clear}) OR {score} >= {clear})"
+    return (
+        f"CASE WHEN {missing} THEN -1 WHEN {low} = {_INF} OR {score} < {low} THEN 0"
+        f" WHEN {high} < {_INF} AND {score} >= {high} THEN 1 ELSE -1 END AS verdict,"
+        f" CASE WHEN {normal} AND {anomalous} THEN '{{0,1}}' WHEN {normal} THEN '{{0}}'"
+        f" WHEN {anomalous} THEN '{{1}}' ELSE '{{}}' END AS prediction_set"
+    )
+
+
+def places_in(certificate: GroupCertificate, groups: tuple[Group, ...]) -> NDArray[np.int64]:
+    """Return the place of each group in a certificate, -1 for one that was never seen."""
+    places = (certificate.place(group) for group in groups)
+    return np.array([NEVER if place is None else place for place in places], dtype=np.int64)
+
+
+def refuse_narrower(table: Table, certificate: GroupCertificate, score: str) -> None:
+    """Refuse scores that have fewer digits than those that calibrated: a threshold may lie among the lost."""
+    kind = table.score_type(score)
+    if is_narrower(kind, certificate.score_type):
+        raise InputError(
+            f"column {quoted(score)} holds {kind} scores, and the certificate is of {certificate.score_type}"
+            f" ones; give it such scores, or calibrate on {kind} ones"
+        )

@@ -1,0 +1,117 @@
+"""Certificates of kinds from a table whose column names the kind of each row, and what they do there."""
+
+from functools import partial
+from typing import Any
+
+from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.foreign import quoted
+from pac_wrap.errors import InputError
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.chunked import calibrate_passes
+from pac_wrap.method.kinds.calibrate import KindRequest
+from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate
+from pac_wrap.method.kinds.part import Measured
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.tables.calibrate import LabelledScores
+from pac_wrap.tables.decide import refuse_undecidable, tally_of
+from pac_wrap.tables.table import Table
+
+Names = tuple[str, ...] | None
+
+
+class KindScores:
+    """The labelled scores of a table by kind: a class none of whose rows names one has no kinds."""
+
+    def __init__(
+        self,
+        table: Table,
+        columns: tuple[str, str, str],
+        anomaly_label: str | None,
+        score_type: ScoreType | None = None,
+    ) -> None:
+        score, label, kind = columns
+        self._label_text = anomaly_label
+        self._rows = LabelledScores(table, score, label, anomaly_label, score_type, kind)
+        counted = self._rows.kinds()
+        if any(mark > 1 for mark, _, _ in counted):
+            self._rows.check_labels()
+        self.normal, self.anomalous = (
+            _names(label, kind, [(name, count) for mark, name, count in counted if mark == wanted])
+            for wanted, label in ((0, "normal"), (1, "anomalous"))
+        )
+        if anomaly_label is not None and not any(mark == 1 for mark, _, _ in counted):
+            self._rows.check_labels()
+
+    def pair(self, normal: str | None, anomalous: str | None, request: Request) -> Certificate:
+        """Return the certificate of a kind of each class by themselves."""
+        return calibrate_passes(self._rows.of_kinds(normal, anomalous), request)
+
+    def tally(self, normal: str | None, anomalous: str | None, certificate: Certificate) -> Any:
+        """Return how often each verdict falls on a kind of each class."""
+        return self._rows.of_kinds(normal, anomalous)(partial(tally_of, certificate))
+
+
+def calibrate_kinds_table(
+    table: Table,
+    guarantee: Guarantee,
+    overlap: object,
+    columns: tuple[str, str, str],
+    anomaly_label: str | None = None,
+) -> KindCertificate:
+    """Return the certificate of an open table, from its columns of scores, labels and kinds.
+
+    It is that of `calibrate` for the same scores by kind, byte for byte, in bounded memory: two to five
+    passes for each kind.
+    """
+    scores = KindScores(table, columns, anomaly_label)
+    return KindRequest.of(guarantee, overlap, scores.normal, scores.anomalous).certify(scores.pair)
+
+
+def recalibrate_kinds_table(
+    table: Table,
+    certificate: KindCertificate,
+    columns: tuple[str, str, str],
+    anomaly_label: str | None = None,
+) -> KindCertificate:
+    """Return what a certificate's request makes of an open table."""
+    scores = KindScores(table, columns, anomaly_label, certificate.score_type)
+    names = (scores.normal or (None,), scores.anomalous or (None,))
+    return KindRequest.again(certificate, *names).certify(scores.pair)
+
+
+def evaluate_kinds_table(
+    table: Table,
+    certificate: KindCertificate,
+    columns: tuple[str, str, str],
+    anomaly_label: str | None = None,
+) -> tuple[Measured, ...]:
+    """Return how a certificate does on each kind of an open table; see `KindCertificate.evaluate`."""
+    scores = KindScores(table, columns, anomaly_label)
+    refuse_undecidable(table, certificate.binding, columns[0])
+    sides: tuple[tuple[str | None, ...], ...] = (scores.normal or (None,), scores.anomalous or (None,))
+    counts: tuple[dict[str | None, Any], dict[str | None, Any]] = ({}, {})
+    for place in range(max(map(len, sides))):
+        low, high = (side[min(place, len(side) - 1)] for side in sides)
+        found = scores.tally(low, high, certificate.binding)
+        counts[0][low], counts[1][high] = found
+    return certificate.measured(*counts)
+
+
+def _names(label: str, column: str, counted: list[tuple[str | None, int]]) -> Names:
+    """Return the kinds of a class; some rows with and some without one are refused."""
+    missing = sum(count for name, count in counted if name is None)
+    named = tuple(sorted(name for name, _ in counted if name is not None))
+    if not named:
+        return None
+    if missing:
+        raise InputError(
+            f"column {quoted(column)} is empty in {missing:,} rows of {label} points, while others of them"
+            " have a kind; name the kind of all of them, or of none"
+        )
+    if len(named) > MOST_KINDS:
+        raise InputError(
+            f"column {quoted(column)} names {len(named):,} kinds of {label} points; at most {MOST_KINDS} can"
+            " have their own ceilings, so merge some"
+        )
+    return named

@@ -1,0 +1,148 @@
+"""`calibrate --time`: rows in order, dependence told, warm-ups left out, whole series held out."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+
+from pac_wrap import Certificate, DependenceWarning, Guarantee
+from pac_wrap.series import calibrate_points, several_series
+from support.shell import invoke, refused, write
+
+pytestmark = pytest.mark.filterwarnings("always::pac_wrap.errors.DependenceWarning")
+
+RNG = np.random.default_rng(0)
+COLUMNS = ["--score", "s", "--label", "y", "--time", "t"]
+TENTH = ["--max-fpr", "0.1", "--max-fnr", "0.1", "--delta-fpr", "0.1", "--delta-fnr", "0.1"]
+SERIES, STEPS, WARM_UP = 12, 240, 20
+LABELS = np.tile(np.repeat([0, 1], [20, 10]), (SERIES, STEPS // 30))
+
+
+def made(folder: Path, coefficient: float, spread: float = 0.0) -> tuple[Path, NDArray[np.float64]]:
+    """Write series of an autoregression with a warm-up, their rows shuffled, and return the scores."""
+    noise = lfilter([1.0], [1.0, -coefficient], RNG.normal(size=(SERIES, STEPS)), axis=1)
+    scores = noise + spread * np.arange(SERIES)[:, None] + 40.0 * LABELS
+    scores[:, :WARM_UP] = np.nan
+    rows = [
+        f"{'' if np.isnan(scores[m, t]) else repr(float(scores[m, t]))},{LABELS[m, t]},{t},m{m:02d}"
+        for m in range(SERIES)
+        for t in range(STEPS)
+    ]
+    return write(folder / "rows.csv", "\n".join(["s,y,t,m", *RNG.permutation(rows)]) + "\n"), scores
+
+
+def test_the_certificate_is_that_of_the_series_in_order(tmp_path: Path) -> None:
+    table, scores = made(tmp_path, 0.95)
+    saved, report = tmp_path / "c.json", tmp_path / "r.json"
+    done = invoke("calibrate", table, *COLUMNS, "--series", "m", *TENTH, "-o", saved, "--report", report)
+    names = [f"m{m:02d}" for m in range(SERIES)]
+    several = several_series(names, [STEPS] * SERIES, scores.ravel(), LABELS.ravel())
+    with pytest.warns(DependenceWarning, match="normal steps are worth about"):
+        expected = calibrate_points(several.points, Guarantee(0.1, 0.1, 0.1, 0.1))
+    certificate = Certificate.load(saved)
+    assert certificate == expected
+    assert certificate.provenance is not None
+    assert certificate.provenance.score == "s"
+    assert certificate.provenance.lowest == np.nanmin(scores)
+    assert done.code == 0
+    assert done.out.startswith(str(expected))
+    assert f"in time    {SERIES * (STEPS - WARM_UP):,} steps of 12 series, ordered by 't'" in done.out
+    assert "240 more have no score yet (warm-up) and are left out" in done.out
+    assert "normal steps depend on each other within 12 of 12 series, most in 'm" in done.out
+    notes = done.err.splitlines()
+    assert all(note.startswith("pac-wrap: note: ") for note in notes)
+    assert "normal steps are worth about" in notes[0]
+    assert "independent ones, so the stated confidence is too high; take one in about " in notes[0]
+    assert json.loads(report.read_text())["assumptions"]
+
+
+def test_independent_steps_are_not_warned_of(tmp_path: Path) -> None:
+    table, _ = made(tmp_path, 0.0)
+    done = invoke("calibrate", table, *COLUMNS, "--series", "m", *TENTH)
+    assert (done.code, done.err) == (0, "")
+    assert "series     every step, all of them calibrate" in done.out
+    assert "the series differ" not in done.out
+
+
+def test_series_that_differ_are_told(tmp_path: Path) -> None:
+    table, _ = made(tmp_path, 0.0, spread=2.0)
+    done = invoke("calibrate", table, *COLUMNS, "--series", "m", *TENTH)
+    assert "the series differ: normal steps are worth about " in done.out
+    assert "so no spacing helps, and what is promised of all may hold for none of them by itself" in done.out
+    assert "normal steps are worth about" in done.err
+
+
+def test_one_in_so_many_steps_is_taken(tmp_path: Path) -> None:
+    table, scores = made(tmp_path, 0.0)
+    done = invoke("calibrate", table, *COLUMNS, "--series", "m", *TENTH, "--every", "7")
+    kept = np.count_nonzero(np.isfinite(scores[:, ::7]))
+    assert f"in time    {kept} steps of 12 series, one in every 7, ordered by 't'" in done.out
+    assert "series     one in every 7 steps, all of them calibrate" in done.out
+
+
+def test_whole_series_are_held_out_and_show_how_the_rule_does(tmp_path: Path) -> None:
+    table, scores = made(tmp_path, 0.0)
+    saved = tmp_path / "c.json"
+    options = ["--series", "m", *TENTH, "--hold-out", "0.25", "--seed", "3", "-o", saved]
+    done = invoke("calibrate", table, *COLUMNS, *options)
+    certificate = Certificate.load(saved)
+    assert certificate.normal.n + certificate.anomalous.n == 9 * (STEPS - WARM_UP)
+    heading = next(line for line in done.out.splitlines() if line.startswith("held out"))
+    assert heading.startswith("held out   3 of 12 series: ")
+    places = [int(name.removeprefix("m")) for name in heading.partition(": ")[2].split(", ")]
+    kept = np.isfinite(scores[places])
+    wrong = (certificate.verdicts(scores[places][kept]) == 1) & (LABELS[places][kept] == 0)
+    of = np.count_nonzero(LABELS[places][kept] == 0)
+    assert f"FPR {np.count_nonzero(wrong) / of:.4f} of {of} normal steps; above 0.1 in " in done.out
+    assert "FNR 0.0000 of" in done.out
+    assert invoke("calibrate", table, *COLUMNS, *options).out == done.out
+    one_sided = invoke("calibrate", table, *COLUMNS, *options[:2], "--max-fnr", "none", "--hold-out", "0.5")
+    assert "FNR 0" not in one_sided.out
+
+
+def test_a_single_series_needs_no_name(tmp_path: Path) -> None:
+    rows = [
+        f"{RNG.normal() + 9 * (t % 20 == 0)},{int(t % 20 == 0)},2027-01-01T00:{t // 60:02d}:{t % 60:02d}"
+        for t in range(1200)
+    ]
+    table = write(tmp_path / "one.csv", "\n".join(["s,y,t", *rows]) + "\n")
+    done = invoke("calibrate", table, *COLUMNS, *TENTH)
+    assert (done.code, done.err) == (0, "")
+    assert "in time    1,200 steps of 1 series, ordered by 't'" in done.out
+    assert "steps depend on each other" not in done.out
+
+
+def test_too_few_labels_end_with_the_usual_code(tmp_path: Path) -> None:
+    table = write(tmp_path / "few.csv", "s,y,t\n1,0,1\n2,1,2\n3,0,3\n")
+    done = invoke("calibrate", table, *COLUMNS)
+    assert done.code == 1
+    assert "in time    3 steps of 1 series" in done.out
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--series", "m"], "--series goes with --time; add that, or leave --series out"),
+        (["--every", "5"], "--every goes with --time"),
+        (["--time", "t", "--hold-out", "0.5"], "--hold-out goes with --series"),
+        (["--time", "t", "--series", "m", "--seed", "5"], "--seed goes with --hold-out"),
+        (
+            ["--time", "t", "--kind", "m"],
+            "--time goes with neither another --engine nor --kind",
+        ),
+        (["--time", "t", "--engine", "dask"], "--time goes with neither another --engine nor --kind"),
+        (
+            ["--time", "t"],
+            "column 't' has 12 rows at 0.0, in no certain order; name the column of series",
+        ),
+        (["--time", "when"], "there is no column 'when'"),
+        (["--time", "t", "--series", "m", "--hold-out", "1.5"], "must lie strictly between 0 and 1"),
+        (["--time", "t", "--series", "m", "--report", "r.pdf"], "r.pdf"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options: list[str], reason: str, tmp_path: Path) -> None:
+    table, _ = made(tmp_path, 0.0)
+    assert reason in refused(tmp_path, "calibrate", table, "--score", "s", "--label", "y", *options)

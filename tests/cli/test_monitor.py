@@ -1,0 +1,287 @@
+"""`monitor`: tables and pipes give the same state; alarms, exit codes, formats; what is refused."""
+
+import contextlib
+import json
+import re
+import signal
+import subprocess
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pac_wrap import Monitor, calibrate, certify_curve
+from support.shell import SCRIPT, Done, invoke, refused, write
+
+RNG = np.random.default_rng(0)
+NORMAL, ANOMALOUS = RNG.normal(size=1000), RNG.normal(2.5, 1, size=1000)
+CERTIFICATE = calibrate(NORMAL, ANOMALOUS)
+CURVE = certify_curve(NORMAL, ANOMALOUS)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    CERTIFICATE.save(tmp_path / "c.json")
+    CURVE.save(tmp_path / "curve.json")
+    return tmp_path
+
+
+def rows(size: int = 1500, drift: float = 0.0) -> pd.DataFrame:
+    """Half of the labels are missing, and one score."""
+    rng = np.random.default_rng(3)
+    anomalous = rng.random(size) < 0.1
+    frame = pd.DataFrame({"s": rng.normal(np.where(anomalous, 2.5, drift)), "y": anomalous.astype(int)})
+    frame["y"] = frame["y"].astype("Int64").where(rng.random(size) < 0.5)
+    frame.loc[7, "s"] = np.nan
+    return frame
+
+
+def lines(frame: pd.DataFrame) -> bytes:
+    # numbers as pandas writes them by default lose digits
+    pairs = zip(frame["s"].tolist(), frame["y"].tolist(), strict=True)
+    texts = (json.dumps({"s": None if s != s else s, "y": None if y is pd.NA else int(y)}) for s, y in pairs)
+    return "\n".join(texts).encode()
+
+
+def watch(
+    folder: Path, table: object, *more: object, stdin: bytes | None = None, name: str = "w.json"
+) -> Done:
+    words = ["monitor", folder / "c.json", table, "--score", "s", "--label", "y", "--state", folder / name]
+    return invoke(*words, "--curve", folder / "curve.json", *more, stdin=stdin)
+
+
+def expected(frame: pd.DataFrame) -> Monitor:
+    monitor = Monitor(CERTIFICATE, CURVE)
+    verdicts, _ = CERTIFICATE.rule.decided(frame["s"].to_numpy())
+    monitor.update(verdicts, frame["y"], scores=frame["s"])
+    return monitor
+
+
+@pytest.mark.filterwarnings("ignore::pac_wrap.MissingScoreWarning")
+def test_every_format_and_every_way_in_gives_the_state_of_python(folder: Path) -> None:
+    frame = rows()
+    frame.to_csv(folder / "t.csv", index=False)
+    frame.to_parquet(folder / "t.parquet")
+    (folder / "t.jsonl").write_bytes(lines(frame))
+    for number, table in enumerate(("t.csv", "t.parquet", "t.jsonl")):
+        done = watch(folder, folder / table, name=f"{number}.json")
+        assert (done.code, done.err) == (0, "")
+    for number, stdin in enumerate(((folder / "t.csv").read_bytes(), lines(frame)), start=3):
+        assert watch(folder, "-", stdin=stdin, name=f"{number}.json").code == 0
+    watch(folder, "-", stdin=(folder / "t.parquet").read_bytes(), name="5.json")
+    states = [(folder / f"{number}.json").read_text() for number in range(6)]
+    assert states == [expected(frame).to_json()] * 6
+
+
+def test_it_goes_on_night_after_night_and_ends_with_1_from_an_alarm_on(folder: Path) -> None:
+    for night, drift in enumerate((0.0, 1.0, 0.0)):
+        rows(1500, drift).to_csv(folder / "t.csv", index=False)
+        done = watch(folder, folder / "t.csv", "--id", f"night {night}")
+        assert done.code == int(night > 0)
+        assert f"{1500 * (night + 1):,} rows in {night + 1} batches" in done.out
+        assert ("FPR alarm" in done.err) == (night == 1)
+    assert "in batch 'night 1'" in done.out
+    before = (folder / "w.json").read_bytes()
+    done = watch(folder, folder / "t.csv", "--id", "night 0")
+    assert (done.code, done.out) == (2, "")
+    assert "was fed before" in done.err
+    assert (folder / "w.json").read_bytes() == before
+
+
+def test_without_labels_and_late(folder: Path) -> None:
+    frame = rows()
+    frame.to_csv(folder / "t.csv", index=False)
+    words = ["monitor", folder / "c.json", folder / "t.csv", "--score", "s", "--state", folder / "w.json"]
+    assert invoke(*words).code == 0
+    assert invoke(*words, "--label", "y", "--late").code == 0
+    monitor = Monitor(CERTIFICATE).load(folder / "w.json")
+    assert [watch.n for watch in monitor.watches] == [(frame["y"] == 0).sum(), (frame["y"] == 1).sum(), 1500]
+
+
+def test_named_labels(folder: Path) -> None:
+    write(folder / "t.csv", "s,y\n0,fine\n0,FAULT\n9,fine\n9,\n")
+    for number, table in enumerate((folder / "t.csv", "-")):
+        stdin = (folder / "t.csv").read_bytes()
+        done = watch(folder, table, "--anomaly-label", "fault", stdin=stdin, name=f"{number}.json")
+        assert done.code == 0
+        counts = [
+            (one.count, one.n) for one in Monitor(CERTIFICATE, CURVE).load(folder / f"{number}.json").watches
+        ]
+        assert counts[:2] == [(1, 2), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("s,y\n0,0\n0,2\n", "column 'y' must be 0/1 or true/false, or empty where there is none, got '2'"),
+        ("s,y\n0,0\nx,0\n", "'x'"),
+        ("s,z\n0,0\n", "y"),
+        ("s,y\n", "no rows|empty|no row"),
+    ],
+)
+@pytest.mark.parametrize("piped", [False, True])
+def test_rows_that_are_none_are_refused(folder: Path, text: str, reason: str, piped: bool) -> None:
+    write(folder / "t.csv", text)
+    done = watch(folder, "-" if piped else folder / "t.csv", stdin=text.encode())
+    if piped and text == "s,y\n":
+        assert done.code == 0
+        return
+    assert done.code == 2
+    assert any(one in done.err for one in reason.split("|"))
+    # of a pipe, the rows before the bad one count, as it says
+    counted = piped and "before it" in done.err
+    assert (folder / "w.json").exists() == counted
+
+
+def test_named_labels_of_three_kinds_are_refused(folder: Path) -> None:
+    text = "s,y\n0,fine\n0,fault\n9,odd\n"
+    write(folder / "t.csv", text)
+    for table in (folder / "t.csv", "-"):
+        done = watch(folder, table, "--anomaly-label", "fault", stdin=text.encode())
+        assert done.code == 2
+        assert "column 'y' must hold 'fault' and one other value, got 'fine', 'odd'" in done.err
+
+
+@pytest.mark.parametrize(
+    "text", [b'{"s": 1, "y": 0}\n[1]\n', b'{"s": 1, "y": 0}\n{"s": \n', b'{"s": 1}\n\n{"t": 1}']
+)
+def test_json_lines(folder: Path, text: bytes) -> None:
+    done = watch(folder, "-", stdin=text)
+    if b"t" in text:  # a row without a score is undecided, one without a label is not labelled
+        assert done.code == 0
+    else:
+        assert done.code == 2
+        assert "row 2 is not a JSON object on one line; fix that row; rows watched before it: 1" in done.err
+    assert Monitor(CERTIFICATE, CURVE).load(folder / "w.json").rows in (1, 2)
+
+
+def test_options_that_do_not_go_together(folder: Path) -> None:
+    write(folder / "t.csv", "s,y\n0,0\n")
+    words = ["monitor", folder / "c.json", folder / "t.csv", "--score", "s", "--state"]
+    assert "--late is for labels that come later" in refused(folder, *words, folder / "w.json", "--late")
+    assert "is also an input" in refused(folder, *words, folder / "c.json")
+    assert watch(folder, folder / "t.csv").code == 0
+    assert "alpha cannot change" in refused(
+        folder, *words, folder / "w.json", "--curve", folder / "curve.json", "--alpha", ".1"
+    )
+    assert "another curve" in refused(folder, *words, folder / "w.json")
+
+
+def test_json_and_metrics(folder: Path) -> None:
+    rows(1500, 1.0).to_csv(folder / "t.csv", index=False)
+    done = watch(folder, folder / "t.csv", "--id", 'a "b"\\\n', "--format", "json")
+    content = json.loads(done.out)
+    assert content["rows"] == 1500
+    assert [one["name"] for one in content["watches"]] == ["FPR", "FNR", "undecided", "scores"]
+    assert content["alarms"][0]["id"] == 'a "b"\\\n'
+    output = folder / "watch.prom"
+    assert watch(folder, folder / "t.csv", "--format", "prometheus", "-o", output).out == ""
+    metrics = parsed(output.read_text())
+    assert metrics["pac_wrap_monitor_rows_total"][()] == 3000.0
+    assert metrics["pac_wrap_monitor_alarm"][(("watch", "FPR"),)] == 1.0
+    assert metrics["pac_wrap_monitor_alarm"][(("watch", "FNR"),)] == 0.0
+    rows_of = metrics["pac_wrap_monitor_alarm_row"]
+    assert (("batch", 'a "b"\\\n'), ("watch", "FPR")) in rows_of
+
+
+SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\[\\n"])*",?)*)\})? (-?[0-9.e+-]+)')
+LABEL = re.compile(r'([a-z]+)="((?:[^"\\]|\\.)*)"')
+UNESCAPED = {r"\\": "\\", r"\n": "\n", r"\"": '"'}
+
+
+def parsed(text: str) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
+    """The metrics, read as the text format is defined: help and type first, then samples."""
+    found: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
+    named = ""
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            named = line.split()[2]
+            assert named not in found
+            found[named] = {}
+        elif line.startswith("# TYPE "):
+            assert line.split()[2] == named
+            assert line.split()[3] == ("counter" if named.endswith("_total") else "gauge")
+        else:
+            sample = SAMPLE.fullmatch(line)
+            assert sample is not None
+            assert sample[1] == named
+            pairs = LABEL.findall(sample[2] or "")
+            labels = [(name, re.sub(r"\\.", lambda one: UNESCAPED[one[0]], value)) for name, value in pairs]
+            found[named][tuple(sorted(labels))] = float(sample[3])
+    return found
+
+
+class Page(HTMLParser):
+    """Texts, and elements by name."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.tags: list[tuple[str, dict[str, Any]]] = []
+        self.feed(text)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+def test_the_page_shows_every_watch_and_runs_nothing(folder: Path) -> None:
+    rows(1500, 1.0).to_csv(folder / "t.csv", index=False)
+    watch(folder, folder / "t.csv", "--id", "<script>x</script>", "--page", folder / "w.html")
+    page = Page((folder / "w.html").read_text())
+    names = [tag for tag, _ in page.tags]
+    assert names.count("figure") == 4
+    assert "script" not in names
+    policy = next(
+        one["content"] for tag, one in page.tags if one.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "script-src" not in policy
+    assert any("<script>x</script>" in text for text in page.texts)
+    assert not any("src" in one or "href" in one or "style" in one for _, one in page.tags)
+
+
+@pytest.mark.slow
+def test_a_stream_that_is_killed_goes_on_from_its_state(folder: Path) -> None:
+    """Killed at random moments, and fed from the row after those that were counted: the same state."""
+    frame = rows(6000).dropna(subset="s")
+    texts = [
+        f"{score!r},{'' if label is pd.NA else label}\n"
+        for score, label in zip(frame["s"], frame["y"], strict=True)
+    ]
+    state, rng = folder / "w.json", np.random.default_rng(1)
+    words = [SCRIPT, "monitor", folder / "c.json", "-", "--score", "s", "--label", "y", "--state", state]
+    words += ["--curve", folder / "curve.json"]
+    kills = 0
+    while (done := json.loads(state.read_text())["rows"] if state.exists() else 0) < len(texts):
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+            assert process.stdin is not None
+            process.stdin.write(b"s,y\n")
+            try:
+                for start in range(done, len(texts), 200):
+                    process.stdin.write("".join(texts[start : start + 200]).encode())
+                    process.stdin.flush()
+                    time.sleep(0.12)
+                    if kills < 4 and rng.random() < 0.05:
+                        process.send_signal(signal.SIGKILL if kills % 2 else signal.SIGTERM)
+                        kills += 1
+            except BrokenPipeError:
+                pass
+            finally:
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.close()
+            process.wait()
+    assert kills > 0
+    whole = expected(frame.reset_index(drop=True))
+    content, other = json.loads(state.read_text()), json.loads(whole.to_json())
+    for one in (content, other):
+        del one["batches"], one["checksum"]
+    assert content == other

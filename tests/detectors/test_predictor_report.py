@@ -1,0 +1,46 @@
+"""A wrapped detector writes its own report, and measures it on rows that did not calibrate it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.ensemble import IsolationForest
+
+from pac_wrap import PACWrap, UnfittedError
+from support.strategies import refusal
+
+RANDOM = np.random.default_rng(4)
+X = np.r_[RANDOM.normal(0, 1, (1200, 3)), RANDOM.normal(4, 1, (200, 3))]
+Y = np.repeat([0, 1], [1200, 200])
+NEW = np.r_[RANDOM.normal(0, 1, (300, 3)), RANDOM.normal(4, 1, (60, 3))]
+NEW_Y = np.repeat([0, 1], [300, 60])
+
+
+@pytest.fixture(scope="module")
+def wrap() -> PACWrap:
+    return PACWrap(IsolationForest(random_state=0), random_state=0).fit(X, Y)
+
+
+def test_a_report_measures_new_rows_beside_the_calibration(wrap: PACWrap, tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    wrap.report(path, NEW, NEW_Y, prevalence=0.02)
+    told = json.loads(path.read_text(encoding="utf-8"))
+    assert told["title"] == "Error rates of IsolationForest"
+    assert told["held_out"]["fnr"]["n"] == 60
+    assert told["thresholds"] is not None
+    assert told["practice"]["prevalence"] == [0.02, 0.02]
+    assert told["digests"]["Normal scores"] == wrap.certificate_.normal.digest
+    wrap.report(path)
+    assert json.loads(path.read_text(encoding="utf-8"))["held_out"] is None
+
+
+def test_rows_that_calibrated_prove_nothing(tmp_path: Path) -> None:
+    trained = IsolationForest(random_state=0).fit(X[:600])
+    wrap = PACWrap(trained).calibrate(X[600:], Y[600:])
+    path = tmp_path / "report.html"
+    assert "these rows calibrated it" in refusal(lambda: wrap.report(path, X[600:], Y[600:]))
+    assert "y of these rows are None" in refusal(lambda: wrap.report(path, NEW))
+    assert not path.exists()
+    with pytest.raises(UnfittedError, match="not calibrated yet"):
+        PACWrap(trained).report(path)

@@ -1,0 +1,246 @@
+"""Which rows train and which calibrate: shares, subjects, and what a detector's own `fit` is given."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.ensemble import IsolationForest
+from sklearn.linear_model import LogisticRegression
+
+from pac_wrap import (
+    Certificate,
+    DependenceWarning,
+    Guarantee,
+    InputError,
+    PACWrap,
+    VacuousWarning,
+    min_samples,
+)
+from pac_wrap.detectors.training import as_subjects, calibrating, divide
+from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS
+
+BOTH = Guarantee()
+RNG = np.random.default_rng(0)
+X = np.r_[RNG.normal(0, 1, (400, 3)), RNG.normal(4, 1, (200, 3))]
+Y = np.r_[np.zeros(400, dtype=int), np.ones(200, dtype=int)]
+
+
+@given(
+    anomalous=st.lists(st.booleans(), max_size=60),
+    share=st.floats(0.01, 0.99),
+    keep=st.booleans(),
+    seed=st.integers(0, 100),
+)
+def test_a_split_covers_all_rows_once_and_keeps_the_share_of_each_class(
+    anomalous: list[bool], share: float, keep: bool, seed: int
+) -> None:
+    mask = np.array(anomalous, dtype=bool)
+    try:
+        found = divide(mask, share, BOTH, np.random.RandomState(seed), keep_anomalies=keep)
+    except InputError:
+        of_normal, of_anomalous = round(share * np.sum(~mask)), round(share * np.sum(mask))
+        assert of_normal + (np.sum(mask) if keep else of_anomalous) in (0, mask.size)
+        return
+    train, held_out = found.train, found.calibrate
+    assert 0 < train.size < mask.size
+    assert sorted([*train, *held_out]) == list(range(mask.size))
+    assert np.all(np.diff(train) > 0)
+    assert np.all(np.diff(held_out) > 0)
+    normals, anomalies = np.count_nonzero(~mask), np.count_nonzero(mask)
+    assert abs(np.count_nonzero(~mask[held_out]) - share * normals) <= 0.5 + 1e-9
+    if keep:
+        assert np.count_nonzero(mask[held_out]) == anomalies
+    else:
+        assert abs(np.count_nonzero(mask[held_out]) - share * anomalies) <= 0.5 + 1e-9
+
+
+def test_the_seed_alone_decides_which_rows_are_held_out() -> None:
+    mask = np.arange(100) >= 80
+
+    def held_out(seed: int) -> list[int]:
+        found = divide(mask, 0.5, BOTH, np.random.RandomState(seed), keep_anomalies=False)
+        return [int(row) for row in found.calibrate]
+
+    assert held_out(0) == held_out(0)
+    assert held_out(0) != held_out(1)
+
+
+def test_every_row_is_held_out_equally_often() -> None:
+    # 2,000 splits of 20 rows: an honest count strays beyond 0.5 +- 0.062 with probability 20 * 3e-8 < 1e-6,
+    # while a row that is held out 3 in 5 times is caught with probability 0.9997
+    mask = np.arange(20) >= 10
+    random = np.random.RandomState(0)
+    counts = np.zeros(20)
+    for _ in range(2000):
+        counts[divide(mask, 0.5, BOTH, random, keep_anomalies=False).calibrate] += 1
+    assert np.abs(counts / 2000 - 0.5).max() < 0.062
+
+
+@given(n=st.integers(0, 2000), rate=st.floats(0.001, 0.999), delta=st.floats(0.001, 0.999))
+def test_auto_is_half_unless_only_more_certifies_and_a_tenth_is_left(
+    n: int, rate: float, delta: float
+) -> None:
+    found = calibrating(n, "auto", Guarantee(rate, None, delta_fpr=delta).fpr)
+    half, least = round(n / 2), min_samples(rate, delta)
+    if half >= least or least > 0.9 * n:
+        assert found == half
+    else:
+        assert found == least
+
+
+def test_auto_is_half_of_a_class_that_nothing_is_promised_of() -> None:
+    assert calibrating(100, "auto", None) == 50
+    assert calibrating(100, 0.25, Guarantee().fnr) == 25
+
+
+@pytest.mark.parametrize(("anomalies", "calibrate"), [(200, 100), (100, 59), (66, 59), (65, 32)])
+def test_a_scarce_class_certifies_what_was_asked_if_it_can(anomalies: int, calibrate: int) -> None:
+    rows = slice(0, 400 + anomalies)
+    wrap = PACWrap(LogisticRegression(), random_state=0)
+    if anomalies < 66:
+        with pytest.warns(VacuousWarning, match="at least 59 are needed"):
+            wrap.fit(X[rows], Y[rows])
+    else:
+        wrap.fit(X[rows], Y[rows])
+    assert (wrap.certificate_.normal.n, wrap.certificate_.anomalous.n) == (200, calibrate)
+    assert wrap.certificate_.empty == (anomalies < 66)
+
+
+def test_normal_rows_may_be_the_scarce_ones() -> None:
+    wrap = PACWrap(IsolationForest(n_estimators=10), random_state=0).fit(X[310:], Y[310:])
+    assert (wrap.certificate_.normal.n, wrap.certificate_.anomalous.n) == (59, 200)
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 7), st.booleans()), min_size=1, max_size=60),
+    share=st.one_of(st.just("auto"), st.floats(0.1, 0.9)),
+    keep=st.booleans(),
+    seed=st.integers(0, 20),
+)
+def test_a_subject_is_on_one_side_and_no_row_is_lost_or_on_both(
+    rows: list[tuple[int, bool]], share: Any, keep: bool, seed: int
+) -> None:
+    subjects = as_subjects([f"s{subject}" for subject, _ in rows], None, len(rows))
+    mask = np.array([label for _, label in rows])
+    try:
+        found = divide(mask, share, BOTH, np.random.RandomState(seed), keep_anomalies=keep, subjects=subjects)
+    except InputError:
+        return  # nothing to train on, or to calibrate on: the next test
+    assert not set(subjects[found.train]) & set(subjects[found.calibrate])
+    assert not set(found.train) & set(found.calibrate)
+    left_out = set(range(mask.size)) - set(found.train) - set(found.calibrate)
+    mixed = set(subjects[mask]) & set(subjects[~mask])
+    if keep:
+        assert not mask[found.train].any()
+        assert all(mask[row] for row in left_out)
+        assert mixed or not left_out
+    else:
+        assert not left_out
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_single_subject_cannot_be_divided(keep: bool) -> None:
+    mask, subjects = np.array([False, True]), np.array([0, 0])
+    with pytest.raises(InputError, match="1 of them anomalous, of 1 subjects; add subjects or change"):
+        divide(mask, "auto", BOTH, np.random.RandomState(0), keep_anomalies=keep, subjects=subjects)
+
+
+def test_a_share_of_the_subjects_of_each_kind_calibrates() -> None:
+    # 20 subjects with normal rows only, 10 with both: the same share of either, whatever their labels
+    subjects = np.repeat(np.arange(30), 10)
+    mask = (subjects >= 20) & (np.arange(300) % 2 == 0)
+    random = np.random.RandomState(0)
+    for keep in (False, True):
+        found = divide(mask, 0.5, BOTH, random, keep_anomalies=keep, subjects=subjects)
+        drawn = np.unique(subjects[found.calibrate])
+        assert [np.count_nonzero(drawn < 20), np.count_nonzero(drawn >= 20)] == [10, 5]
+        assert np.count_nonzero(mask[found.calibrate]) == 25
+        assert found.train.size == (125 if keep else 150)
+
+
+def test_subjects_of_one_class_each_all_calibrate_if_anomalous() -> None:
+    subjects, mask = np.repeat(np.arange(30), 10), np.arange(300) >= 200
+    found = divide(mask, 0.5, BOTH, np.random.RandomState(0), keep_anomalies=True, subjects=subjects)
+    assert np.count_nonzero(mask[found.calibrate]) == 100
+    assert (found.train.size, found.calibrate.size) == (100, 200)
+
+
+def test_every_subject_calibrates_equally_often() -> None:
+    # as for rows: beyond 0.5 +- 0.062 with probability 20 * 3e-8 < 1e-6, and 3 in 5 is caught with 0.9997
+    subjects, random = np.repeat(np.arange(20), [1, 3] * 10), np.random.RandomState(0)
+    mask, counts = subjects % 4 == 0, np.zeros(20)
+    for _ in range(2000):
+        found = divide(mask, 0.5, BOTH, random, keep_anomalies=False, subjects=subjects)
+        counts[np.unique(subjects[found.calibrate])] += 1
+    # of the 5 anomalous subjects round(2.5) = 2 calibrate, and of the 15 others round(7.5) = 8
+    expected = np.where(np.arange(20) % 4 == 0, 2 / 5, 8 / 15)
+    assert np.abs(counts / 2000 - expected).max() < 0.062
+
+
+def test_several_rows_of_a_subject_are_told_and_stand_in_the_certificate() -> None:
+    patients = np.r_[np.arange(400) // 4, np.arange(200)]
+    match = (
+        r"^200 normal calibration rows are of 50 subjects and depend on each other, so the stated confidence"
+    )
+    with pytest.warns(DependenceWarning, match=match):
+        wrap = PACWrap(IsolationForest(n_estimators=10), random_state=0).fit(X, Y, subjects=patients + 0.5)
+    found = wrap.certificate_
+    assert found.assumptions == OF_SUBJECTS
+    assert "several calibration points are of one subject" in str(found)
+    assert Certificate.from_json(found.to_json()) == found
+    with pytest.warns(
+        DependenceWarning, match=r"^400 normal .* 100 subjects and 200 anomalous .* of 1 subject "
+    ):
+        again = wrap.calibrate(X + 0.01, Y, subjects=np.r_[np.arange(400) // 4, np.full(200, 999)])
+    assert again.certificate_.assumptions == OF_SUBJECTS
+
+
+def test_one_row_of_each_subject_is_as_good_as_none_named() -> None:
+    plain = PACWrap("precomputed").fit(X[:, 0], Y)
+    # one of each class: the promise of a class is about its own rows
+    paired = np.r_[np.arange(400), np.arange(200)]
+    wrap = PACWrap("precomputed").fit(X[:, 0], Y, subjects=paired)
+    assert wrap.certificate_ == plain.certificate_
+    assert wrap.certificate_.assumptions == OF_DRAWS
+
+
+@pytest.mark.parametrize(
+    "kind", [list, np.array, pd.Series, pl.Series, lambda names: np.array(names, dtype=object)]
+)
+def test_subjects_may_have_names_in_any_container(kind: Any) -> None:
+    names = [f"machine {row // 30}" for row in range(600)]
+    with pytest.warns(DependenceWarning):
+        wrap = PACWrap(IsolationForest(n_estimators=5), random_state=0).fit(X, Y, subjects=kind(names))
+    assert wrap.certificate_.normal.n % 30 in (0, 10)
+
+
+@pytest.mark.parametrize(
+    ("subjects", "reason"),
+    [
+        (np.arange(3), r"one subject for each of 600 rows, got shape \(3,\)"),
+        (np.zeros((600, 1)), r"got shape \(600, 1\); pass one column"),
+        (
+            np.r_[np.nan, np.arange(599)],
+            "but 1 of 600 are missing, the first in row 0",
+        ),
+        (
+            [None, *"abc"] * 150,
+            "subjects must be known, but 150 of 600 are missing",
+        ),
+        (pd.Series([pd.NA, "a"] * 300, dtype="string"), "but 300 of 600 are missing"),
+    ],
+    ids=["short", "wide", "NaN", "None", "NA"],
+)
+def test_subjects_that_are_none_are_refused(subjects: Any, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        PACWrap(LogisticRegression()).fit(X, Y, subjects=subjects)
+
+
+def test_subjects_of_another_index_are_refused() -> None:
+    table = pd.DataFrame(X)
+    with pytest.raises(InputError, match="X and subjects must have the same index"):
+        PACWrap(LogisticRegression()).fit(table, Y, subjects=pd.Series(range(600), index=range(1, 601)))

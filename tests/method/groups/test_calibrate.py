@@ -1,0 +1,227 @@
+"""Certificates of groups: each is what `calibrate` gives, and together they have the deltas asked for."""
+
+import warnings
+from decimal import Decimal, localcontext
+from math import inf
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pac_wrap import (
+    Abstain,
+    Guarantee,
+    InputError,
+    Request,
+    UpsideDownWarning,
+    calibrate,
+    calibrate_groups,
+    certify_curve,
+    certify_curve_groups,
+)
+from pac_wrap.base.rounding import shared_together
+from pac_wrap.method.groups.certificate import shared
+
+STRATEGIES = [
+    "abstain",
+    "abstain_always",
+    "raise",
+    "hold_fnr",
+    "hold_fpr",
+    "algorithm1",
+    Abstain(position=0.0),
+]
+SCORES = st.one_of(
+    st.sampled_from([-inf, -1.0, -0.0, 0.0, 5e-324, -5e-324, 1.0, 1.7e308, inf]), st.floats(-2, 2)
+)
+ROWS = st.lists(st.tuples(SCORES, st.booleans(), st.sampled_from("abc")), min_size=1, max_size=60)
+EASY = Guarantee(0.4, 0.3, 0.3, 0.4)
+
+
+@pytest.fixture(autouse=True)
+def _not_upside_down() -> None:
+    warnings.simplefilter("ignore", UpsideDownWarning)
+
+
+@settings(max_examples=150, deadline=None)
+@given(ROWS, st.sampled_from(STRATEGIES), st.sampled_from([np.float64, np.float32]))
+def test_each_group_gets_what_calibrate_gives(
+    rows: list[tuple[float, bool, str]], overlap: object, kind: type
+) -> None:
+    with np.errstate(over="ignore", under="ignore"):
+        scores = np.array([row[0] for row in rows]).astype(kind)
+    labels, groups = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
+    found = calibrate_groups(scores, labels, groups, EASY, overlap=overlap)  # type: ignore[arg-type]
+    for group in sorted(set(groups.tolist())):
+        own = groups == group
+        alone = calibrate(scores[own & ~labels], scores[own & labels], EASY, overlap=overlap)  # type: ignore[call-overload]
+        assert found.certificates[group].to_json() == alone.to_json()
+        assert (found.verdicts(scores[own], groups[own]) == alone.verdicts(scores[own])).all()
+        place = found.place(group)
+        verdicts = alone.verdicts(scores[own])
+        wrong = [int(((verdicts == 1 - one) & (labels[own] == one)).sum()) for one in (0, 1)]
+        assert found.columns.errors[:, place].tolist() == wrong
+
+
+@pytest.mark.parametrize("asked", [Guarantee(0.4, None, 0.3), Guarantee(None, 0.4, delta_fnr=0.3)])
+@settings(max_examples=60, deadline=None)
+@given(rows=ROWS)
+def test_one_ceiling_decides_alone(asked: Guarantee, rows: list[tuple[float, bool, str]]) -> None:
+    scores, labels, groups = (np.array([row[place] for row in rows]) for place in range(3))
+    found = calibrate_groups(scores, labels, groups, asked)
+    for group in set(groups.tolist()):
+        own = groups == group
+        alone = calibrate(scores[own & ~labels], scores[own & labels], asked)
+        assert found.certificates[group].to_json() == alone.to_json()
+
+
+def test_all_groups_together_have_the_delta_asked_for() -> None:
+    scores, labels = np.arange(400.0), np.tile([0, 1], 200)
+    found = calibrate_groups(scores, labels, np.repeat(["a", "b", "c", "d"], 100), together=True)
+    delta = found.request.guarantee.delta_fpr
+    assert found.asked.delta_fpr == 0.05
+    assert delta == pytest.approx(1 - 0.95**0.25, rel=1e-12)
+    # the groups with one row count as well
+    more = calibrate_groups(
+        np.append(scores, 1.0), np.append(labels, 0), np.append(np.repeat(["a"], 400), "z"), together=True
+    )
+    assert more.request.guarantee.delta_fpr == pytest.approx(1 - 0.95**0.5, rel=1e-12)
+
+
+@given(st.floats(1e-9, 0.999), st.integers(2, 10**6))
+def test_a_share_is_never_more_than_it_may_be(delta: float, count: int) -> None:
+    share = shared_together(delta, count)
+    with localcontext(prec=60):
+        assert (1 - Decimal(share)) ** count >= (1 - Decimal(repr(delta))) - Decimal("1e-40")
+    # nor much less: a promise kept too cautiously is a defect too
+    assert share == pytest.approx(-np.expm1(np.log1p(-delta) / count), rel=1e-9)
+
+
+@pytest.mark.parametrize(("groups", "labels"), [(1, 59), (5, 90), (20, 117), (1_000, 193), (10_000, 238)])
+def test_how_many_labels_a_group_needs(groups: int, labels: int) -> None:
+    promise = shared(Guarantee(), groups).fpr
+    assert promise is not None
+    assert promise.budget(labels - 1).errors is None
+    assert promise.budget(labels).errors == 0
+
+
+def test_groups_with_too_few_labels_are_pooled_under_another_name() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.tile([0, 1], 500)
+    groups = np.append(np.repeat("large", 800), np.repeat(["s1", "s2", "s3", "s4"], 50))
+    scores = rng.normal(6 * labels, 1)
+    alone = calibrate_groups(scores, labels, groups)
+    assert alone.certificates["s1"].regime == "vacuous"
+    assert alone.empty
+    assert (alone.verdicts([9.0, -9.0], ["s1", "s1"]) == -1).all()
+    pooled = calibrate_groups(scores, labels, groups, pool=True)
+    small = groups != "large"
+    assert pooled.pool == calibrate(scores[small & (labels == 0)], scores[small & (labels == 1)])
+    assert pooled.pool is not None
+    assert not pooled.empty
+    # its own certificate stays empty: the promise of the pool is not its own
+    assert pooled.certificates["s1"] == alone.certificates["s1"]
+    assert pooled.certificates["large"] == alone.certificates["large"]
+    assert pooled.verdicts([9.0, -9.0], ["s1", "s4"]).tolist() == [1, 0]
+    assert (pooled.verdicts(scores[small], groups[small]) == pooled.pool.verdicts(scores[small])).all()
+    assert "not its own" in str(pooled)
+    assert "mixture" in str(pooled)
+    # a pool that is too small as well changes nothing
+    few = calibrate_groups(scores[750:860], labels[750:860], groups[750:860], pool=True)
+    assert few.empty
+    assert not few.pooled.any()
+    assert "too few even together" in str(few)
+
+
+def test_a_group_never_seen_is_left_undecided() -> None:
+    found = calibrate_groups(np.arange(200.0), np.repeat([0, 1], 100), np.repeat([7], 200))
+    assert found.verdicts([0.0, 199.0, 0.0, 199.0], [7, 7, 8, None]).tolist() == [0, 1, -1, -1]
+    # 7 in a CSV is a text
+    assert found.verdicts([0.0, 199.0], ["7", "7.0"]).tolist() == [0, -1]
+    assert found.certificates["7"] == found.certificates[7]
+    with pytest.raises(KeyError):
+        found.certificates[8]
+
+
+def test_a_million_groups_of_one_row_each() -> None:
+    count = 10**6
+    labels = np.arange(count) % 2
+    found = calibrate_groups(np.arange(count, dtype=float), labels, np.arange(count), together=True)
+    assert len(found.certificates) == count
+    assert found.columns.vacuous.all()
+    one = calibrate([4.0], [], found.request)
+    assert found.certificates[4] == one
+    assert (found.verdicts([0.5], [10**6 - 1]) == -1).all()
+    with pytest.raises(InputError, match="1,000,001 groups"):
+        calibrate_groups(np.zeros(count + 1), np.zeros(count + 1), np.arange(count + 1))
+
+
+def test_a_group_that_is_upside_down_is_named() -> None:
+    rng = np.random.default_rng(0)
+    labels, groups = np.tile([0, 1], 200), np.repeat(["right", "wr\nong"], 200)
+    scores = rng.normal(np.where(groups == "right", 3, -3) * labels, 1)
+    with pytest.warns(UpsideDownWarning, match=r"1 of 2 groups, most clearly in 'wr\\nong' \(AUC 0\.0"):
+        calibrate_groups(scores, labels, groups)
+    # scores of several scales, all the right way round: together they would look upside down
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        calibrate_groups(scores * 0 + labels + 10 * (groups == "right") * (1 - 0), labels, groups)
+
+
+def test_areas_are_those_of_each_group() -> None:
+    from pac_wrap.method.groups.block import Block
+    from pac_wrap.ranks.auc import auc
+
+    rng = np.random.default_rng(1)
+    scores, marks = rng.integers(0, 5, 300).astype(float), rng.random(300) < 0.4
+    codes = rng.integers(0, 7, 300)
+    codes[codes == 3] = 2
+    areas = Block.of(scores, marks, codes, 8).areas()
+    for group in range(8):
+        own = codes == group
+        if (own & marks).any() and (own & ~marks).any():
+            assert areas[group] == pytest.approx(auc(scores[own & ~marks], scores[own & marks]))
+        else:
+            assert np.isnan(areas[group])
+
+
+def test_a_curve_for_each_group() -> None:
+    rng = np.random.default_rng(0)
+    labels, groups = np.tile([0, 1], 300), np.repeat(["a", None], 300)
+    scores = rng.normal(3 * labels, 1).astype(np.float32)
+    found = certify_curve_groups(scores, labels, groups, together=True)
+    assert set(found) == {"a", None}
+    delta = shared_together(0.05, 2)
+    first = scores[:300]
+    assert found["a"] == certify_curve(first[labels[:300] == 0], first[labels[:300] == 1], delta, delta)
+    assert certify_curve_groups(scores, labels, groups)["a"].normal.delta == 0.05
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"pool": True, "overlap": "raise"}, 'pool goes with overlap="abstain"'),
+        ({"pool": True, "guarantee": Guarantee(0.6)}, "ceilings up to 0.5"),
+        ({"pool": True, "guarantee": Guarantee(0.1, 0.1, 0.3)}, "deltas up to 0.25"),
+        ({"together": "yes"}, "together must be one of"),
+        ({"pool": 1}, "pool must be one of"),
+        ({"groups": ["a"]}, "scores and groups must have the same length"),
+        ({"labels": [0]}, "scores and labels must have the same length"),
+        ({"groups": pd.Series(["a", "b"], index=[5, 6]), "scores": pd.Series([0.1, 0.2])}, "same index"),
+        ({"scores": [np.nan, 0.2]}, "NaN"),
+        ({"scores": [], "labels": [], "groups": []}, "scores are empty"),
+        ({"guarantee": Guarantee(0.1, {"a": 0.1})}, "kind"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(arguments: dict[str, object], words: str) -> None:
+    usual: dict[str, object] = {"scores": [0.1, 0.2], "labels": [0, 1], "groups": ["a", "b"]}
+    with pytest.raises(InputError, match=words):
+        calibrate_groups(**(usual | arguments))  # type: ignore[arg-type]
+
+
+def test_a_request_says_all_that_is_asked_for() -> None:
+    request = Request.of(EASY, "hold_fnr", anomaly_label=-1)
+    found = calibrate_groups([0.1, 0.9, 0.2], [1, -1, 1], [1, 1, 2], request)
+    assert found.certificates[1] == calibrate([0.1], [0.9], Request.of(EASY, "hold_fnr"))

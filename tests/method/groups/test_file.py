@@ -1,0 +1,234 @@
+"""Certificates of groups as files: exact, whole, small, and believed only if they agree with themselves."""
+
+import json
+import random
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pac_wrap import (
+    CertificateError,
+    GroupCertificate,
+    Guarantee,
+    InputError,
+    MissingScoreWarning,
+    Raise,
+    UpsideDownWarning,
+    calibrate_groups,
+    verify_groups,
+)
+from pac_wrap.base.codec import checksum
+from pac_wrap.method.consistency import inconsistencies
+from pac_wrap.method.groups import file
+
+NAMES: list[Any] = ["plain", "", None, 7, -3, 2.5, "\x1b[31m<script>'\";--\u202e\udcff", "x" * 1000]
+
+
+def made(overlap: Any = "abstain", kind: Any = np.float64, **options: Any) -> GroupCertificate:
+    rng = np.random.default_rng(0)
+    sizes = [300, 260, 220, 180, 30, 1, 500, 90]
+    groups = np.repeat(np.arange(8), sizes)
+    labels = rng.random(groups.size) < 0.5
+    scores = np.round(rng.normal(np.array([2, 3, 4, 5, 2, 2, 9, 1])[groups] * labels, 1), 1).astype(kind)
+    names = np.array(NAMES, dtype=object)[groups]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        return calibrate_groups(scores, labels, names, Guarantee(0.1, 0.1), overlap=overlap, **options)
+
+
+def resealed(content: dict[str, Any]) -> str:
+    content = {name: value for name, value in content.items() if name != "checksum"}
+    return json.dumps(content | {"checksum": checksum(content)})
+
+
+@pytest.mark.parametrize(
+    "overlap", ["abstain", "abstain_always", "raise", "hold_fnr", "hold_fpr", "algorithm1"]
+)
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_a_file_comes_back_as_it_was(overlap: str, kind: Any, tmp_path: Path) -> None:
+    found = made(overlap, kind)
+    found.save(tmp_path / "groups.json")
+    again = GroupCertificate.load(tmp_path / "groups.json")
+    assert again == found
+    assert again.to_json() == found.to_json()
+    assert hash(again.columns) == hash(found.columns)
+    assert [again.certificates[group] for group in NAMES] == [found.certificates[group] for group in NAMES]
+    assert list(map(type, again.groups)) == list(map(type, found.groups))
+    assert again != made("abstain", kind, together=True)
+
+
+def test_a_pool_and_a_provenance_come_back_too() -> None:
+    found = made(pool=True, together=True).with_provenance(score="forest", tables=("a.csv",))
+    again = GroupCertificate.from_json(found.to_json().encode())
+    assert again == found
+    assert again.provenance == found.provenance
+    assert again.bare.provenance is None
+    assert again.pool == found.pool is not None
+
+
+def test_what_all_groups_share_is_written_once() -> None:
+    count = 10_000
+    found = calibrate_groups(np.arange(count, dtype=float), np.arange(count) % 2, np.arange(count))
+    content = json.loads(found.to_json())
+    assert content["rule"] == ["-inf", "inf"]
+    assert content["rate"] == [0.05, 0.05]
+    # a million groups of one row each fit into a file that is read
+    assert len(found.to_json()) < 60 * count
+    assert GroupCertificate.from_json(found.to_json()) == found
+
+
+def test_files_beyond_what_is_read_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = made()
+    monkeypatch.setattr(file, "MOST_BYTES", 1000)
+    with pytest.raises(InputError, match="divide the groups"):
+        found.to_json()
+    with pytest.raises(CertificateError, match="larger than 1,000 bytes"):
+        GroupCertificate.from_json(" " * 1001)
+
+
+def test_another_file_is_refused() -> None:
+    from pac_wrap import calibrate
+
+    with pytest.raises(CertificateError, match="format 'pac-wrap certificate' where 'pac-wrap groups'"):
+        GroupCertificate.from_json(calibrate([1.0], [2.0]).to_json())
+    with pytest.raises(CertificateError, match="not valid JSON"):
+        GroupCertificate.from_json(b"{")
+    with pytest.raises(CertificateError, match="changed after it was written"):
+        GroupCertificate.from_json(made().to_json().replace("plain", "plein"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("groups", [], "a list of 1 to 1,000,000"),
+        ("groups", ["a"] * 8, "names a group twice"),
+        ("groups", [["a"]] * 8, "must be texts, numbers"),
+        ("groups", ["7", 7, "a", "b", "c", "d", "e", "f"], "names a group twice"),
+        ("groups", ["y" * 1001, *"abcdefg"], "at most 1,000 characters"),
+        ("n", [1], "a list of two"),
+        ("n", None, "a list of two"),
+        ("n", [[1], [2]], "a place for each of 8 groups, got 1"),
+        ("n", [-1, 1], "-1 is not a count"),
+        ("n", [True, 1], "True is not a count"),
+        ("n", [2**63, 1], "not a column of its kind"),
+        ("digest", ["00", "00"], "16 hexadecimal digits"),
+        ("digest", [7, 7], "not a column of its kind"),
+        ("digest", ["g" * 16, "0" * 16], "not a column of its kind"),
+        ("rule", ["nan", 1.0], "'nan' is not a number"),
+        ("rate", [2.0, 0.1], "not possible"),
+        ("delta", [0.0, 0.1], "not possible"),
+        ("asked", {}, "must be there"),
+        ("version", "<b>", "is not a version"),
+        ("assumptions", [1], "not the assumptions"),
+        ("unknown", 1, "unknown"),
+        ("separable", [1], "a place for each"),
+    ],
+)
+def test_what_is_no_column_is_refused(name: str, value: Any, words: str) -> None:
+    content = json.loads(made().to_json())
+    with pytest.raises(CertificateError, match=words):
+        GroupCertificate.from_json(resealed(content | {name: value}))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"overlap": "abstain_always"}, {"kind": np.float32}, {"overlap": "raise"}]
+)
+def test_a_tampered_group_is_believed_only_if_its_certificate_would_be(options: dict[str, Any]) -> None:
+    whole = made(**options)
+    original = json.loads(whole.to_json())
+    rng = random.Random(0)
+    columns = ["n", "crossing", "errors", "rate", "delta", "thresholds", "rule", "ceilings", "deltas"]
+    values: list[Any] = [None, 0, 1, 2, 90, 300, 0.1, 0.05, 1.5, 2.0, 3.7, -1.0, "inf", "-inf", 1e308]
+    refused = 0
+    for _ in range(300):
+        content = json.loads(json.dumps(original))
+        name, label, place = rng.choice(columns), rng.randrange(2), rng.randrange(8)
+        row = content[name][label]
+        content[name][label] = row = list(row) if isinstance(row, list) else [row] * 8
+        row[place] = rng.choice(values)
+        if row == original[name][label]:
+            continue
+        try:
+            again = GroupCertificate.from_json(resealed(content))
+        except CertificateError:
+            refused += 1
+            continue
+        # then it is one that `Certificate` would believe as well
+        for group in again.groups:
+            assert next(inconsistencies(again.certificates[group]), None) is None
+        assert ((again.columns.errors >= 0) & (again.columns.errors <= again.columns.n)).all()
+    assert refused > 180
+
+
+def test_a_pool_that_does_not_belong_to_the_groups_is_refused() -> None:
+    content = json.loads(made(pool=True).to_json())
+    other = json.loads(made(pool=True, together=True).to_json())
+    with pytest.raises(CertificateError, match=r"the pool was not asked|does not hold the points"):
+        GroupCertificate.from_json(resealed(content | {"pool": other["pool"]}))
+    with pytest.raises(CertificateError, match="does not hold the points"):
+        GroupCertificate.from_json(
+            resealed(content | {"pool": content["pool"] | {"normal": other["pool"]["normal"] | {"n": 9}}})
+        )
+
+
+def test_verification_names_the_groups_that_differ() -> None:
+    scores, labels = np.arange(900.0), np.tile([0, 1], 450)
+    groups = np.repeat(np.arange(9), 100)
+    found = calibrate_groups(scores, labels, groups, pool=True)
+    order = np.random.default_rng(0).permutation(900)
+    assert verify_groups(found, scores[order], labels[order], groups[order])
+    changed = scores.copy()
+    changed[::100] += 0.25
+    said = str(verify_groups(found, changed, labels, groups))
+    assert "group 0: normal.digest" in said
+    assert "4 more groups differ" in said
+    assert "the pool: " in said
+    assert "1 groups are in the certificate alone, such as 8" in str(
+        verify_groups(found, scores[:800], labels[:800], groups[:800])
+    )
+    more = np.append(groups, 77)
+    assert "in the scores alone, such as 77" in str(
+        verify_groups(found, np.append(scores, 0), np.append(labels, 0), more)
+    )
+    narrow = calibrate_groups(np.round(scores.astype(np.float32) / 7, 3), labels, groups)
+    assert narrow.score_type == "float32"
+    assert verify_groups(narrow, np.round(scores.astype(np.float32) / 7, 3).astype(float), labels, groups)
+    with pytest.raises(InputError, match="must be a GroupCertificate"):
+        verify_groups("groups.json", scores, labels, groups)  # type: ignore[arg-type]  # refused
+
+
+def test_missing_scores_are_abstained_on_and_said() -> None:
+    found = calibrate_groups(np.arange(200.0), np.repeat([0, 1], 100), ["a"] * 200)
+    with pytest.warns(MissingScoreWarning, match="1 of 2 scores are NaN"):
+        assert found.verdicts([np.nan, 199.0], ["a", "a"]).tolist() == [-1, 1]
+    with pytest.raises(InputError, match="must not contain NaN"):
+        found.verdicts([np.nan], ["a"], on_missing="stop")
+    with pytest.raises(InputError, match="a column of numbers"):
+        found.verdicts([["a"]], ["a"])
+    with pytest.raises(InputError, match="same length"):
+        found.verdicts([1.0], ["a", "a"])
+
+
+def test_the_worst_group_is_named_first() -> None:
+    found = made()
+    listed = list(found.certificates)
+    rows = list(found.rows())
+    assert [row.group for row in rows] == listed
+    assert len(found.certificates) == 8
+    vacuous = [found.certificates[group].empty for group in listed]
+    assert vacuous == sorted(vacuous, reverse=True)
+    assert vacuous[0]
+    assert not vacuous[-1]
+    left = [sum(row.undecided) / sum(row.n) for row in rows if row.certified is not None]
+    assert left == sorted(left, reverse=True)
+    assert left[0] > 0.0
+    text = str(found)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "too few labels: 2" in text
+    assert "no single threshold can be certified: " in str(made(Raise(highest=0.11)))
+    many = calibrate_groups(np.arange(30.0), np.zeros(30), np.arange(30))
+    assert "and 10 more" in str(many)

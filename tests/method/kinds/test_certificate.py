@@ -1,0 +1,110 @@
+"""A certificate of kinds as a file: what contradicts itself is refused, even if its checksum fits."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pac_wrap import Certificate, CertificateError, Guarantee, KindCertificate, calibrate
+from pac_wrap.base.codec import checksum
+
+RNG = np.random.default_rng(3)
+NORMAL = RNG.normal(0, 1, 500)
+KINDS = {"a": RNG.normal(4, 1, 200), "b": RNG.normal(3, 1, 90)}
+CERTIFICATE = calibrate(NORMAL, KINDS, Guarantee(0.05, {"a": 0.1, "b": 0.2, None: 0.15}))
+HELD = calibrate(NORMAL, KINDS, Guarantee(0.05, {"a": 0.1, "b": 0.2}), overlap="hold_fpr")
+ONE = calibrate(NORMAL, KINDS, Guarantee(None, 0.1))
+Content = dict[str, Any]
+
+
+def resealed(certificate: KindCertificate, change: Callable[[Content], object]) -> str:
+    """Return its text with a change and a checksum that fits."""
+    content = json.loads(certificate.to_json())
+    del content["checksum"]
+    change(content)
+    return json.dumps(content | {"checksum": checksum(content)})
+
+
+def test_a_file_gives_it_back(tmp_path: Path) -> None:
+    for certificate in (CERTIFICATE, HELD, ONE):
+        certificate.save(tmp_path / "kinds.json")
+        assert KindCertificate.load(tmp_path / "kinds.json") == certificate
+    with pytest.raises(CertificateError, match="is it the right file"):
+        Certificate.load(tmp_path / "kinds.json")
+    with pytest.raises(CertificateError, match="is it the right file"):
+        KindCertificate.from_json(CERTIFICATE.binding.to_json())
+
+
+@pytest.mark.parametrize(
+    ("certificate", "change", "message"),
+    [
+        (CERTIFICATE, lambda c: c["anomalous"][0].update(errors=99), "the budget of 'a' is not 99"),
+        (CERTIFICATE, lambda c: c["anomalous"][0].update(ceiling=0.2), "not the one that was asked for"),
+        (CERTIFICATE, lambda c: c["anomalous"][0].update(asked=None), "nothing was asked of 'a'"),
+        (CERTIFICATE, lambda c: c["anomalous"][0].update(threshold=None), "both be there, or neither"),
+        (CERTIFICATE, lambda c: c["anomalous"][0].update(digest="x"), "not a digest"),
+        (CERTIFICATE, lambda c: c["anomalous"][0].update(n=-1), "there cannot be -1 scores"),
+        (CERTIFICATE, lambda c: c["anomalous"][0].update(name="b"), "each once"),
+        (CERTIFICATE, lambda c: c["anomalous"][0].update(name=""), "a kind must be named by a text"),
+        (CERTIFICATE, lambda c: c["anomalous"][0].update(threshold=-9.0), "not that of the anomalous part"),
+        (CERTIFICATE, lambda c: c["anomalous"][1].update(threshold=99.0), "not that of the anomalous part"),
+        (CERTIFICATE, lambda c: c["anomalous"].pop(1), "all anomalous points are 200, not 290"),
+        (CERTIFICATE, lambda c: c["normal"].clear(), "the normal class must have 1 to 40 kinds"),
+        (CERTIFICATE, lambda c: c["binding"].update(regime="vacuous"), "the regime is"),
+        (HELD, lambda c: c["anomalous"][0].update(ceiling=0.5), "the budget of 'a' is not"),
+        (HELD, lambda c: c["anomalous"][0].update(delta=0.5), "the budget of 'a' is not"),
+        (ONE, lambda c: c["normal"][0].update(n=499), "nothing is promised of 499 normal points"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(
+    certificate: KindCertificate, change: Callable[[Content], object], message: str
+) -> None:
+    with pytest.raises(CertificateError, match=message):
+        KindCertificate.from_json(resealed(certificate, change))
+
+
+def test_too_few_labels_leave_no_threshold() -> None:
+    few = calibrate(NORMAL, {"a": KINDS["a"], "b": [3.0]})
+    with pytest.raises(CertificateError, match="it has too few labels"):
+        KindCertificate.from_json(resealed(few, lambda c: c["anomalous"][1].update(threshold=1.0)))
+
+
+def test_a_bound_of_counted_errors_is_the_least_one() -> None:
+    part = HELD.anomalous[0]
+    assert part.ceiling is not None
+    with pytest.raises(CertificateError, match="not the bound of"):
+        KindCertificate.from_json(
+            resealed(HELD, lambda c: c["anomalous"][0].update(ceiling=part.ceiling * 1.0001))
+        )
+
+
+def test_another_strategy_keeps_no_ceiling_of_a_kind() -> None:
+    raised = calibrate(NORMAL, KINDS["a"], overlap="raise")
+
+    def change(content: Content) -> None:
+        content["binding"] = json.loads(raised.to_json())
+        for name in ("format", "schema", "checksum"):
+            del content["binding"][name]
+
+    with pytest.raises(CertificateError, match="raise keeps no ceiling of a kind"):
+        KindCertificate.from_json(resealed(CERTIFICATE, change))
+
+
+def test_what_is_promised_and_which_kind_binds_is_printed() -> None:
+    text = str(CERTIFICATE)
+    assert "FNR of 'a' <= 0.1 (confidence 0.95)" in text
+    assert "all of them together with confidence 0.8" in text
+    assert "anomalous 'b' sets clear_below" in text or "anomalous 'a' sets clear_below" in text
+    assert "all kinds: 290 scores" in text
+    assert "but not for the ceiling of all kinds together" in text
+    assert "hold_fpr" in str(HELD)
+    assert "nothing: too few" in str(calibrate([1.0], {"a": [2.0]}))
+
+
+def test_hostile_names_stay_on_their_line() -> None:
+    text = str(calibrate(NORMAL, {"\x1b[31m\nb": KINDS["a"]}))
+    assert "\x1b" not in text
+    assert "'\\x1b[31m\\nb'" in text

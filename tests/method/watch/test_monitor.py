@@ -1,0 +1,230 @@
+"""The monitor: what it counts and when it alarms, however rows are cut; what it refuses changes nothing."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pac_wrap import Guarantee, InputError, Monitor, Rule, calibrate, certify_curve
+from pac_wrap.method.strategies.looks import Looks
+
+RNG = np.random.default_rng(0)
+NORMAL, ANOMALOUS = RNG.normal(size=1000), RNG.normal(2.5, 1, size=1000)
+CERTIFICATE = calibrate(NORMAL, ANOMALOUS)
+CURVE = certify_curve(NORMAL, ANOMALOUS)
+CLEAR = calibrate(range(1000), range(2000, 3000))
+
+
+def rows(size: int, drift: float = 0.0, seed: int = 1) -> dict[str, Any]:
+    """Verdicts, labels half of which are missing, and scores of a tenth anomalies."""
+    rng = np.random.default_rng(seed)
+    anomalous = rng.random(size) < 0.1
+    scores = rng.normal(np.where(anomalous, 2.5, drift))
+    labels = np.where(rng.random(size) < 0.5, anomalous, np.nan)
+    return {"verdicts": CERTIFICATE.verdicts(scores), "labels": labels, "scores": scores}
+
+
+def part(batch: dict[str, Any], start: int, end: int) -> dict[str, Any]:
+    return {name: values[start:end] for name, values in batch.items()}
+
+
+def test_it_watches_promises_undecided_points_and_scores() -> None:
+    monitor = Monitor(CERTIFICATE, CURVE, alpha=0.02)
+    watches = {watch.name: watch for watch in monitor.watches}
+    assert list(watches) == ["FPR", "FNR", "undecided", "scores"]
+    # shared among the promises; each of the others has its own
+    assert [watch.alpha for watch in monitor.watches] == [0.01, 0.01, 0.02, 0.02]
+    assert [round(watch.delta, 12) for watch in monitor.watches] == [0.05, 0.05, 0.1, 0.1]
+    assert monitor.alarm is None
+    monitor.update(**rows(2000))
+    batch = rows(2000)
+    labelled = batch["labels"] == 0
+    assert watches["FPR"].n == 0  # what was handed out stays as it was
+    fpr, fnr, undecided, scores = monitor.watches
+    assert (fpr.count, fpr.n) == ((batch["verdicts"][labelled] == 1).sum(), labelled.sum())
+    assert fnr.n == (batch["labels"] == 1).sum()
+    assert (undecided.count, undecided.n) == ((batch["verdicts"] == -1).sum(), 2000)
+    assert (scores.count, scores.n, scores.rate.high) == (0, 2000, 1.0)
+    assert fpr.rate.low < fpr.rate.value < fpr.rate.high
+    assert str(monitor).splitlines()[0] == "2,000 rows in 1 batches"
+    assert str(monitor).endswith("no alarm")
+
+
+@settings(max_examples=10)
+@given(st.lists(st.integers(0, 1200), max_size=8), st.sampled_from([0.0, 1.0]))
+def test_how_rows_are_cut_changes_nothing(cuts: list[int], drift: float) -> None:
+    batch, whole, parts = rows(1200, drift), Monitor(CERTIFICATE, CURVE), Monitor(CERTIFICATE, CURVE)
+    whole.update(**batch)
+    ends = [0, *sorted(cuts), 1200]
+    for start, end in itertools.pairwise(ends):
+        parts.update(**part(batch, start, end))
+    assert parts.watches == whole.watches
+    assert parts.alarms == whole.alarms
+    assert parts.past == whole.past
+    assert (whole.alarm is None) == (drift == 0.0)
+
+
+def test_one_row_at_a_time_is_the_same_too() -> None:
+    batch, whole, single = rows(300, 1.0), Monitor(CERTIFICATE, CURVE), Monitor(CERTIFICATE, CURVE)
+    whole.update(**batch)
+    for row in range(300):
+        single.update(**part(batch, row, row + 1))
+    assert (single.watches, single.alarms) == (whole.watches, whole.alarms)
+
+
+def test_an_alarm_says_which_since_when_and_how_strong() -> None:
+    monitor = Monitor(CERTIFICATE)
+    assert monitor.update(**rows(5000), id="monday") is None
+    alarm = monitor.update(**rows(5000, 1.5, seed=2), id="tuesday")
+    assert alarm is not None
+    assert alarm == monitor.alarm
+    assert {one.watch for one in monitor.alarms} == {"FPR", "undecided"}
+    fpr = next(one for one in monitor.alarms if one.watch == "FPR")
+    assert 5000 < fpr.row < 5400
+    assert 4500 < fpr.since <= fpr.row
+    assert fpr.id == "tuesday"
+    assert fpr.e_value >= 200.0
+    assert fpr.interval is not None
+    assert fpr.interval[0] > 0.05
+    assert str(fpr).startswith(
+        f"FPR alarm at row {fpr.row:,} in batch 'tuesday': {fpr.count} of {fpr.n} normal"
+    )
+    # it stays the first, whatever comes after
+    before = monitor.alarms
+    monitor.update(**rows(5000, 1.5, seed=3), id="wednesday")
+    assert monitor.alarms == before
+    assert str(fpr) in str(monitor)
+
+
+def test_scores_alarm_names_the_thresholds() -> None:
+    monitor = Monitor(CERTIFICATE, CURVE)
+    monitor.update(**rows(3000, 1.0))
+    alarm = next(one for one in monitor.alarms if one.watch == "scores")
+    assert alarm.interval is None
+    assert alarm.between is not None
+    assert alarm.between[0] < alarm.between[1]
+    assert alarm.count / alarm.n > alarm.limit
+    assert "scores since row" in str(alarm)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [0, None, 1, float("nan")],
+        np.array([0.0, np.nan, 1.0, np.nan]),
+        pd.Series([0, pd.NA, 1, pd.NA], dtype="Int64"),
+        np.ma.MaskedArray([0, 0, 1, 0], mask=[False, True, False, True]),
+        [False, None, True, None],
+    ],
+    ids=["list", "float", "pandas", "masked", "bool"],
+)
+def test_a_label_may_be_missing(labels: Any) -> None:
+    monitor = Monitor(CLEAR)
+    monitor.update([1, 1, 0, 0], labels)
+    assert [(watch.count, watch.n) for watch in monitor.watches] == [(1, 1), (1, 1)]
+
+
+def test_labels_may_come_late_and_count_once() -> None:
+    monitor, batch = Monitor(CERTIFICATE, CURVE), rows(500)
+    monitor.update(batch["verdicts"], scores=batch["scores"])
+    monitor.update(**batch, late=True)
+    fpr, _, undecided, scores = monitor.watches
+    assert fpr.n == (batch["labels"] == 0).sum()
+    assert (undecided.n, scores.n) == (500, 500)
+
+
+def test_named_labels() -> None:
+    monitor = Monitor(CLEAR, anomaly_label="fraud")
+    monitor.update([1, 0, 0], np.array(["fine", "fraud", None]))
+    assert [(watch.count, watch.n) for watch in monitor.watches] == [(1, 1), (1, 1)]
+
+
+def test_a_missing_score_is_no_score() -> None:
+    monitor = Monitor(CERTIFICATE, CURVE)
+    monitor.update([0, -1, 0], scores=[0.0, np.nan, 0.1])
+    assert monitor.watches[-1].n == 2
+
+
+def test_the_same_batch_twice_is_noticed() -> None:
+    monitor = Monitor(CLEAR)
+    monitor.update([0], [0], id="a")
+    before = monitor.to_json()
+    with pytest.raises(InputError, match="the batch 'a' was fed before; nothing of it is counted again"):
+        monitor.update([0], [0], id="a")
+    assert monitor.to_json() == before
+    for number in range(1000):  # so many ids are kept, and no more
+        monitor.update([0], [0], id=str(number))
+    monitor.update([0], [0], id="a")
+    with pytest.raises(InputError, match="fed before"):
+        monitor.update([0], [0], id="999")
+
+
+@pytest.mark.parametrize(
+    ("batch", "reason"),
+    [
+        ({"verdicts": [0, 2]}, "verdicts must be a list of 1, 0 and -1"),
+        ({"verdicts": [0, 1], "labels": [0]}, "verdicts and labels must have the same length, got 2 and 1"),
+        ({"verdicts": [0, 1], "labels": [0, 3]}, "labels must be 0 .normal. or 1"),
+        ({"verdicts": [0, 1], "scores": [0.1]}, "verdicts and scores must have the same length"),
+        ({"verdicts": [0], "scores": ["a"]}, "scores must be real numbers"),
+        ({"verdicts": [0], "id": ""}, "id must be a text of 1 to 200 characters, got ''"),
+        ({"verdicts": [0], "id": 7}, "id must be a text"),
+    ],
+)
+def test_what_is_refused_leaves_all_as_it_was(batch: dict[str, Any], reason: str) -> None:
+    monitor = Monitor(CERTIFICATE, CURVE)
+    monitor.update(**rows(100))
+    before = monitor.to_json()
+    with pytest.raises(InputError, match=reason):
+        monitor.update(**batch)
+    assert monitor.to_json() == before
+
+
+def test_what_promises_nothing_cannot_be_watched() -> None:
+    with pytest.raises(InputError, match="certificate must be a Certificate, got Rule"):
+        Monitor(Rule(0.0, 1.0))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="curve must be a Curve"):
+        Monitor(CLEAR, curve=CLEAR)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="alpha must lie strictly between 0 and 1"):
+        Monitor(CLEAR, alpha=0.0)
+    nothing = calibrate([1.0] * 100, [1.0] * 100, overlap="raise")
+    with pytest.raises(InputError, match="no threshold is certified"):
+        Monitor(nothing)
+
+
+def test_what_has_no_bound_is_not_watched() -> None:
+    """One threshold decides everything; looks count nothing; one promise alone gets all of alpha."""
+    names = [[watch.name for watch in Monitor(one).watches] for one in (CLEAR,)]
+    looked = calibrate(NORMAL, ANOMALOUS, overlap=Looks(20, 1000))
+    names.append([watch.name for watch in Monitor(looked).watches])
+    assert names == [["FPR", "FNR"], ["FPR", "FNR"]]
+    single = calibrate(NORMAL, ANOMALOUS, Guarantee(max_fpr=0.05, max_fnr=None))
+    assert [(watch.name, watch.alpha) for watch in Monitor(single).watches] == [("FPR", 0.01)]
+
+
+def test_two_thresholds_though_separated_pay_all_deltas() -> None:
+    always = calibrate(range(1000), range(2000, 3000), overlap="abstain_always")
+    undecided = Monitor(always).watches[-1]
+    assert (undecided.name, undecided.ceiling, round(undecided.delta, 12)) == ("undecided", 0.05, 0.2)
+
+
+def test_a_curve_that_leaves_nothing_between_adds_no_watch() -> None:
+    monitor = Monitor(CLEAR, certify_curve([1.0, 2.0], [1.0, 2.0]))
+    monitor.update([0], scores=[1.0])
+    assert [watch.name for watch in monitor.watches] == ["FPR", "FNR"]
+
+
+def test_the_past_is_thinned_and_never_grows() -> None:
+    monitor, batch = Monitor(CERTIFICATE, CURVE), rows(3000)
+    for start in range(0, 3000, 7):
+        monitor.update(**part(batch, start, start + 7))
+        assert len(monitor.past) == len(monitor.watches[0].past) <= 256
+    assert monitor.past[:2] == (16, 32)
+    size = len(monitor.to_json())
+    for seed in range(5):
+        monitor.update(**rows(3000, seed=seed))
+    assert len(monitor.to_json()) < 1.3 * size < 60_000

@@ -1,0 +1,238 @@
+"""The promises of groups, exactly: every sample of tiny populations, each weighed with its probability."""
+
+from functools import cache
+from itertools import product
+from math import comb, factorial, inf, prod
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from pac_wrap import Guarantee, calibrate_groups, error_budget
+from pac_wrap.base.rounding import shared_together
+from pac_wrap.method.binomial import cdf
+from pac_wrap.method.groups.gaps import bounds
+from statistical.claims import assert_at_most, assert_power
+from statistical.enumeration import compositions
+
+SUPPORT = np.array([0.0, 1.0, inf])
+PARTS = 6
+POPULATIONS = np.array(list(compositions(PARTS, SUPPORT.size))) / PARTS
+
+
+def rates(population: NDArray[np.float64], threshold: float) -> float:
+    """Return the mass that a rule with this threshold declares anomalous."""
+    return 0.0 if threshold == inf else float(population[threshold <= SUPPORT].sum())
+
+
+@cache
+def samples(n: int) -> list[tuple[int, ...]]:
+    return list(compositions(n, SUPPORT.size))
+
+
+def weight(sample: tuple[int, ...], population: NDArray[np.float64]) -> float:
+    orders = factorial(sum(sample)) // prod(map(factorial, sample))
+    return float(orders * np.prod(population ** np.array(sample)))
+
+
+def test_all_groups_together_fail_as_the_product_says() -> None:
+    sizes, ceiling = (6, 8), 0.33  # just below two of six parts
+    asked = Guarantee(max_fpr=ceiling, max_fnr=None, delta_fpr=0.2)
+    each = shared_together(0.2, 2)
+    shape = len(samples(sizes[0])), len(samples(sizes[1]))
+    ends = []
+    for pair in product(samples(sizes[0]), samples(sizes[1])):
+        scores = np.concatenate([np.repeat(SUPPORT, sample) for sample in pair])
+        found = calibrate_groups(scores, np.zeros(14), np.repeat(["a", "b"], sizes), asked, together=True)
+        ends.append(found.columns.rule[1])
+    thresholds = np.array(ends).reshape(*shape, 2)
+    weights = [[np.array([weight(one, pop) for one in samples(n)]) for pop in POPULATIONS] for n in sizes]
+    false = [
+        np.array([[rates(pop, end) > ceiling for end in row] for row in thresholds[:, :, place]])
+        for place in (0, 1)
+        for pop in POPULATIONS
+    ]
+    worst, count = 0.0, len(POPULATIONS)
+    for one, two in product(range(count), repeat=2):
+        chance = np.outer(weights[0][one], weights[1][two])
+        # each group alone, and both: eqs. (52) and (53)
+        assert (chance * false[one]).sum() <= each + 1e-12
+        broken = float((chance * (false[one] | false[count + two])).sum())
+        assert broken <= 0.2 + 1e-12
+        worst = max(worst, broken)
+    # the value of eq. (54), which continuous scores attain, is not far above the worst
+    exact = 1 - prod(
+        1 - cdf(k, n, ceiling) for n in sizes if (k := error_budget(n, ceiling, each)) is not None
+    )
+    assert 0.9 * exact < worst <= exact + 1e-12
+
+
+def test_continuous_scores_attain_the_product() -> None:
+    groups, n, trials = 6, 80, 3000
+    asked = Guarantee(max_fpr=0.1, max_fnr=None, delta_fpr=0.1)
+    each = shared_together(0.1, groups)
+    budget = error_budget(n, 0.1, each)
+    assert budget is not None
+    exact = 1 - (1 - cdf(budget, n, 0.1)) ** groups
+    rng = np.random.default_rng(17)
+    names = np.repeat(np.arange(groups), n)
+    hits = 0
+    for _ in range(trials):
+        found = calibrate_groups(rng.random(groups * n), np.zeros(groups * n), names, asked, together=True)
+        hits += bool((1 - found.columns.thresholds[0] > 0.1).any())
+    assert exact <= 0.1
+    assert_at_most(hits, trials, 0.1)
+    assert abs(hits / trials - exact) < 5 * (exact / trials) ** 0.5
+    # sharing nothing would be found
+    assert_power(trials, 0.1, 1 - (1 - cdf(error_budget(n, 0.1, 0.1) or 0, n, 0.1)) ** groups)
+
+
+def poisson_binomial(chances: list[float], k: int) -> float:
+    counts = np.ones(1)
+    for chance in chances:
+        counts = np.convolve(counts, [1 - chance, chance])
+    return float(counts[: k + 1].sum())
+
+
+@given(
+    st.integers(1, 400), st.floats(0.001, 0.5), st.floats(1e-6, 0.25), st.integers(1, 399), st.floats(0, 1)
+)
+def test_points_of_several_groups_are_no_worse_than_draws(
+    n: int, ceiling: float, delta: float, first: int, share: float
+) -> None:
+    budget = error_budget(n, ceiling, delta)
+    assume(budget is not None and first < n)
+    assert budget is not None
+    assert budget <= n * ceiling - 1 + 1e-9
+    # two groups whose mean rate is the ceiling
+    one = min(1.0, share * ceiling * n / first)
+    two = (ceiling * n - one * first) / (n - first)
+    assume(0.0 <= two <= 1.0)
+    failing = poisson_binomial([one] * first + [two] * (n - first), budget)
+    assert failing <= cdf(budget, n, ceiling) * (1 + 1e-9) + 1e-15
+    assert failing <= delta * (1 + 1e-9)
+
+
+def test_the_pool_keeps_its_promise_about_the_mixture_and_not_about_a_group() -> None:
+    asked = Guarantee(max_fpr=0.5, max_fnr=None, delta_fpr=0.25)
+    thresholds = {}
+    for drawn in product(range(SUPPORT.size), repeat=4):
+        found = calibrate_groups(SUPPORT[list(drawn)], np.zeros(4), [1, 1, 2, 3], asked, pool=True)
+        assert found.pool is not None
+        assert found.columns.vacuous.sum() == 2  # two points suffice at 0.5 and 0.25, one does not
+        assert found.pool.normal.n == 2
+        thresholds[drawn] = found.pool.rule.anomaly_from
+    broken_group = 0.0
+    for second, third in product(POPULATIONS, POPULATIONS):
+        broken = single = 0.0
+        for drawn, threshold in thresholds.items():
+            if drawn[:2] != (0, 0):
+                continue
+            chance = second[drawn[2]] * third[drawn[3]]
+            broken += chance * (rates((second + third) / 2, threshold) > 0.5 + 1e-12)
+            single += chance * (rates(second, threshold) > 0.5 + 1e-12)
+        assert broken <= 0.25 + 1e-12
+        broken_group = max(broken_group, single)
+    assert broken_group > 0.25
+
+
+@pytest.mark.parametrize(("n", "ceiling", "delta"), [(9, 0.4, 0.3), (12, 0.5, 0.2)])
+def test_bounds_of_a_group_hold_at_its_own_threshold(n: int, ceiling: float, delta: float) -> None:
+    asked = Guarantee(max_fpr=ceiling, max_fnr=None, delta_fpr=delta)
+    budget = error_budget(n, ceiling, delta)
+    assert budget is not None
+    assert budget > 0
+    found = []
+    for sample in samples(n):
+        columns = calibrate_groups(np.repeat(SUPPORT, sample), np.zeros(n), np.zeros(n, int), asked).columns
+        low, high = bounds(columns.n[0], columns.errors[0], columns.budget[0], 0.1)
+        plain_low, plain_high = bounds(columns.n[0], columns.errors[0], None, 0.1)
+        found.append((sample, columns.rule[1, 0], (low[0], high[0]), (plain_low[0], plain_high[0])))
+    for population in POPULATIONS:
+        missed = [0.0, 0.0]
+        for sample, threshold, *intervals in found:
+            rate = rates(population, threshold)
+            for place, (low, high) in enumerate(intervals):
+                missed[place] += weight(sample, population) * (not low <= rate <= high)
+        # eqs. (57) and (59)
+        assert missed[0] <= 0.1 + 1e-12
+        assert missed[1] <= 0.1 + 1e-12
+
+
+def test_the_plain_lower_bound_would_be_false_at_an_atom() -> None:
+    n, asked = 30, Guarantee(max_fpr=0.3, max_fnr=None, delta_fpr=0.2)
+    found = calibrate_groups(np.zeros(n), np.zeros(n), np.zeros(n, int), asked)
+    # the rate is 0 for certain, and the budget says otherwise
+    assert found.columns.errors[0, 0] == 0 < found.columns.budget[0, 0]
+    low, _ = bounds(found.columns.n[0], found.columns.errors[0], found.columns.budget[0], 0.1)
+    false, _ = bounds(found.columns.n[0], found.columns.budget[0], found.columns.budget[0], 0.1)
+    assert low[0] == 0.0 < false[0]
+
+
+def test_gaps_hold_for_all_pairs_at_once() -> None:
+    groups, n, trials, delta = 5, 60, 1000, 0.2
+    rng = np.random.default_rng(3)
+    asked = Guarantee(max_fpr=0.2, max_fnr=None, delta_fpr=0.2)
+    names = np.repeat(np.arange(groups), n)
+    broken = 0
+    bound = 0.0
+    for _ in range(trials):
+        found = calibrate_groups(rng.random(groups * n), np.zeros(groups * n), names, asked)
+        gap = found.gaps(delta).fpr
+        assert gap is not None
+        assert gap.bound is not None
+        true = 1 - found.columns.rule[1]
+        broken += bool(true.max() - true.min() > gap.bound)
+        bound = max(bound, gap.bound)
+    assert_at_most(broken, trials, delta)
+    assert bound < 0.35
+
+
+def test_a_gap_is_between_two_groups_and_says_so() -> None:
+    one = calibrate_groups(np.arange(200.0), np.repeat([0, 1], 100), ["a"] * 200)
+    gaps = one.gaps()
+    assert gaps.fpr is not None
+    assert gaps.fpr.bound is None
+    assert "no two groups" in str(gaps)
+    labels = np.tile(np.repeat([0, 1], 100), 3)
+    two = calibrate_groups(
+        np.tile(np.arange(200.0), 3)[:410], labels[:410], np.repeat(["a", "b", "c"], 200)[:410]
+    )
+    said = str(two.gaps())
+    assert "certified fair within" in said
+    assert "1 left out" in said
+    assert two.gaps().fnr is not None
+    alone = calibrate_groups(np.arange(200.0), np.zeros(200), ["a", "b"] * 100, Guarantee(0.1, None))
+    assert alone.gaps().fnr is None
+    held = calibrate_groups(
+        np.tile(np.arange(200.0), 3), labels, np.repeat(["a", "b", "c"], 200), overlap="hold_fnr"
+    )
+    wide, narrow = held.gaps().fnr, two.gaps().fnr
+    assert wide is not None
+    assert wide.bound is not None
+    assert narrow is not None
+    assert 0.0 < wide.bound < 1.0
+
+
+def test_bounds_are_those_of_clopper_and_pearson() -> None:
+    low, high = bounds(np.array([100]), np.array([3]), np.array([3]), 0.05)
+    assert low[0] == pytest.approx(_lower(3, 100, 0.05 / 6), rel=1e-8)
+    assert high[0] == pytest.approx(_upper(3, 100, 0.025), rel=1e-8)
+
+
+def _upper(k: int, n: int, delta: float) -> float:
+    return _root(lambda p: sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1)) - delta)
+
+
+def _lower(k: int, n: int, delta: float) -> float:
+    return _root(lambda p: delta - 1 + sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k)))
+
+
+def _root(falling: object) -> float:
+    low, high = 0.0, 1.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)  # type: ignore[operator]
+    return low
