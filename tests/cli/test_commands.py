@@ -15,7 +15,7 @@ import pytest
 import typer
 
 from pac_wrap.cli import app
-from support.shell import CERTIFICATE, GOLDEN, SCRIPT, command, invoke
+from support.shell import CERTIFICATE, GOLDEN, SCRIPT, command, invoke, parquet, succeeded
 
 COMMANDS = [
     "calibrate",
@@ -100,20 +100,23 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             for label in [0, 1] * 300
         ]
         (tmp_path / name).write_text("\n".join(["score,forest,lof,label", *rows]) + "\n")
-    done = invoke("calibrate", "scores.csv", "--score", "score", "--label", "label", "-o", "certificate.json")
-    assert done.code == 0
+    numbered = [line.split(",") for line in rows]
+    forest = [f"{place},{line[1]},{line[3]}" for place, line in enumerate(numbered)]
+    (tmp_path / "forest.csv").write_text("\n".join(["id,forest,label", *forest]) + "\n")
+    values = ", ".join(f"({place}, {line[2]})" for place, line in enumerate(numbered))
+    parquet(tmp_path / "lof.parquet", f"FROM (VALUES {values}) AS lof (id, lof)")
+    succeeded("calibrate", "scores.csv", "--score", "score", "--label", "label", "-o", "certificate.json")
     return tmp_path
 
 
 @pytest.mark.parametrize(("name", "line"), EXAMPLES)
 def test_every_example_works_as_typed(name: str, line: str, workplace: Path) -> None:
     words = shlex.split(line)
-    done = invoke(*words[1:])
-    assert (done.code, done.err) == (0, ""), line
+    out = succeeded(*words[1:])
     if "-o" in words:
         assert (workplace / words[words.index("-o") + 1]).stat().st_size > 0
     else:
-        assert done.out
+        assert out
 
 
 def test_help_is_well_under_half_a_second() -> None:
@@ -150,7 +153,7 @@ finally:
         ("numpy scipy sklearn pandas duckdb matplotlib polars pyarrow", ["calibrate", "--help"]),
         ("sklearn pandas duckdb matplotlib", ["plan", "--max-fnr", "0.05"]),
         ("sklearn pandas duckdb matplotlib", ["show", str(CERTIFICATE)]),
-        ("sklearn pandas matplotlib", ["evaluate", str(CERTIFICATE), *LABELLED]),
+        ("sklearn pandas matplotlib", ["evaluate", str(CERTIFICATE), *LABELLED, "-q"]),
     ],
     ids=["--help", "calibrate --help", "plan", "show", "evaluate"],
 )

@@ -6,12 +6,14 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import duckdb
 import numpy as np
 import pytest
 
+from pac_wrap.base.missing import ON_MISSING
+from pac_wrap.cli.decide import OnMissing
 from support.shell import (
     CERTIFICATE,
     SCRIPT,
@@ -235,7 +237,7 @@ def test_unusual_numbers_are_scores_in_parquet_as_in_csv(tmp_path: Path) -> None
 def test_evaluate_counts_missing_scores_as_undecided_and_says_so(tmp_path: Path) -> None:
     rows = [("0.1", 0), ("", 0), ("nan", 1), ("5", 1)]
     source = write(tmp_path / "a.csv", "score,y\n" + "".join(f"{score},{label}\n" for score, label in rows))
-    done = invoke("evaluate", CERTIFICATE, source, *SCORE, "--label", "y")
+    done = invoke("evaluate", CERTIFICATE, source, *SCORE, "--label", "y", "-q")
     assert done.code == 0
     assert one_sentence(done.err) == (
         "note: 2 of 4 rows have no score in column 'score': they are undecided, and an undecided point is no"
@@ -252,3 +254,8 @@ def test_evaluate_counts_missing_scores_as_undecided_and_says_so(tmp_path: Path)
 def test_the_real_command_says_what_it_did(tmp_path: Path) -> None:
     done = command(*DECIDE, table(tmp_path, "csv"), *SCORE, "-o", "out.parquet", cwd=tmp_path)
     assert (done.code, done.out, done.err) == (0, "", f"pac-wrap: {SAID} -> out.parquet\n")
+
+
+def test_missing_scores_may_be_treated_as_in_python() -> None:
+    # written twice, because what Python has would load numpy before there is a command
+    assert get_args(OnMissing) == ON_MISSING

@@ -170,7 +170,16 @@ def test_numbers_are_never_refused(scores: list[float], suffix: str) -> None:
         path = save({"id": list(range(len(scores))), "score": scores}, suffix, Path(name))
         with nothing_left(Path(name)):
             done = run(
-                "decide", CERTIFICATE, path, "--score", "score", "--on-missing", "stop", "--format", "csv"
+                "decide",
+                CERTIFICATE,
+                path,
+                "--score",
+                "score",
+                "--on-missing",
+                "stop",
+                "--format",
+                "csv",
+                "-q",
             )
         assert (done.code, done.err) == (0, "")
         verdicts = [int(row["verdict"]) for row in csv.DictReader(done.out.splitlines())]

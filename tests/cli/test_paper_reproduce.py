@@ -161,7 +161,7 @@ def test_the_real_command_ends_with_the_right_code(tmp_path: Path) -> None:
 @pytest.mark.parametrize("trials", [0, -1])
 def test_trials_that_cannot_be_are_one_sentence(tmp_path: Path, trials: int) -> None:
     sentence = refused(tmp_path, "reproduce", "q4", "--quick", "--trials", trials)
-    assert sentence.startswith("trials must be ")
+    assert sentence.startswith("--trials must be ")
     assert f"got {trials}" in sentence
 
 

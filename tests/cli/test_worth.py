@@ -63,6 +63,7 @@ def test_a_table_without_labels_is_counted_in_every_format(saved: Path, ending: 
         "clears": int((verdicts == 0).sum()),
         "points": 5000,
         "missing": 0,
+        "unseen": 0,
     }
     assert found["unlabelled"]["low"] == one.precision_from_unlabelled(NEW, delta=0.01).low > 0.5
     assert found["prevalence"]["low"] == one.prevalence_of(NEW, delta=0.01).low

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, cast
 
 import typer
 
-from pac_wrap.base.missing import OnMissing
 from pac_wrap.cli.certificates import deciding
 from pac_wrap.cli.options import CertificateFile, Delimiter, Group, Quiet, Score, Tables, keep_apart
 from pac_wrap.cli.process import say, standard_output
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from pac_wrap.tables.text_format import ByteReader
 
 Format = Literal["jsonl", "csv", "parquet"]
+OnMissing = Literal["abstain", "stop"]  # as in base.missing, which loads numpy
 _SAME_FORMAT: dict[str, Format] = {"read_csv": "csv", "read_json": "jsonl"}
 
 
