@@ -258,7 +258,18 @@ def test_a_stream_that_is_killed_goes_on_from_its_state(folder: Path) -> None:
         for score, label in zip(frame["s"], frame["y"], strict=True)
     ]
     state, rng = folder / "w.json", np.random.default_rng(1)
-    words: list[str | Path] = [SCRIPT, "monitor", folder / "c.json", "-", "--score", "s", "--label", "y", "--state", state]
+    words: list[str | Path] = [
+        SCRIPT,
+        "monitor",
+        folder / "c.json",
+        "-",
+        "--score",
+        "s",
+        "--label",
+        "y",
+        "--state",
+        state,
+    ]
     words += ["--curve", folder / "curve.json"]
     kills = 0
     while (done := json.loads(state.read_text())["rows"] if state.exists() else 0) < len(texts):

@@ -20,7 +20,7 @@ from pac_wrap.cli.options import (
     Tables,
 )
 from pac_wrap.cli.process import progress_bar, say
-from pac_wrap.errors import PACWrapWarning
+from pac_wrap.errors import InputError, PACWrapWarning
 
 FAILED = 1
 
@@ -156,6 +156,11 @@ def verify(
         elif isinstance(loaded, Curve):
             deltas = loaded.normal.delta, loaded.anomalous.delta
             verification = verify_curve_against(loaded, read(CurveRequest(*deltas, mark)))
+        elif loaded.weighting is not None:
+            raise InputError(
+                "the points of this certificate were drawn by weights, which no table has; call verify"
+                " in Python"
+            )
         else:
             again = read(Request(loaded.guarantee, loaded.overlap, mark))
             verification = verify_against(loaded, again)

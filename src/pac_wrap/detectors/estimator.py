@@ -32,7 +32,7 @@ from pac_wrap.errors import DependenceWarning
 from pac_wrap.method.calibrate import Request, calibrate
 from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.sampling import OF_SUBJECTS
+from pac_wrap.method.sampling import OF_SUBJECTS, assumed
 
 
 class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
@@ -266,7 +266,9 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
         certificate = calibrate(scores[~anomalous], scores[anomalous], self._request())
         if subjects is not None and (text := several_rows(anomalous, subjects)):
-            certificate = replace(certificate, assumptions=OF_SUBJECTS)
+            certificate = replace(
+                certificate, assumptions=assumed(OF_SUBJECTS, **certificate.guarantee.rooms)
+            )
             warnings.warn(text, DependenceWarning, stacklevel=3)
         rows = self._trained_on if hasattr(self, "_training_rows") else None
         certificate = certificate.with_provenance(

@@ -27,7 +27,8 @@ from pac_wrap.method.groups.listing import Certificates, Row, rows_of
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.rules import decided, exclusions_of
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, as_group, coded, places_of, text_of
-from pac_wrap.method.sampling import OF_DRAWS
+from pac_wrap.method.promise import refuse_room
+from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 
 # the last place of the table of rules: that of groups never seen
@@ -177,7 +178,7 @@ class GroupCertificate(Head):
         verdicts, marks = self.verdicts(scores, groups), as_anomaly_mask(labels, anomaly_label)
         check_same_length("scores", verdicts.size, "labels", marks.size)
         counts = tallied(verdicts, marks, self.places(groups), len(self.groups))
-        return measured(self.columns, self.groups, counts)
+        return measured(self.columns, self.groups, counts, self.asked.label_noise)
 
     @property
     def exclusions(self) -> Numbers:
@@ -212,6 +213,7 @@ class GroupCertificate(Head):
         Gaps
         """
         fixed = isinstance(self.overlap, Abstain)
+        refuse_room(self.asked, "a gap between groups", "calibrate without it to compare them")
         return gaps_of(self.columns, self.groups, delta, fixed=fixed)
 
     def to_json(self) -> str:
@@ -251,7 +253,7 @@ class GroupCertificate(Head):
 
     def _problems(self) -> Iterator[str]:
         yield from version_problems(self.version)
-        if self.assumptions != OF_DRAWS:
+        if self.assumptions != assumed(OF_DRAWS, **self.asked.rooms):
             yield "these are not the assumptions of draws"
         yield from problems(self.columns, self.groups, self.request, self.score_type)
         if self.pool is None:

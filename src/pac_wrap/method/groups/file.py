@@ -106,8 +106,10 @@ def _suspicious(columns: Columns, request: Request, overlap: Abstain, kind: Scor
     wrong = (n < 0).any(axis=0) | (n > MOST_SCORES).any(axis=0) | (n.sum(axis=0) == 0)
     wrong |= ((n == 0) & (columns.digest != 0)).any(axis=0) | (columns.separable != NO_COUNT)
     for label, promise in enumerate((asked.fpr, asked.fnr)):
-        ceiling, delta = (np.nan, np.nan) if promise is None else (promise.ceiling, promise.delta)
-        for array, value in ((columns.rate, ceiling), (columns.delta, delta), (columns.ceilings, ceiling)):
+        rate, delta, ceiling = (
+            (np.nan,) * 3 if promise is None else (promise.at_calibration, promise.delta, promise.ceiling)
+        )
+        for array, value in ((columns.rate, rate), (columns.delta, delta), (columns.ceilings, ceiling)):
             wrong |= ~((array[label] == value) | (np.isnan(array[label]) & np.isnan(value)))
         wrong |= columns.deltas[label] != (asked.delta_fpr, asked.delta_fnr)[label]
         threshold, never = columns.thresholds[label], (inf, -inf)[label]
