@@ -211,8 +211,8 @@ def _certify_weighted(
     noise = request.guarantee.label_noise or (None, None)
     if any(one is not None and wrong is not None for one, wrong in zip(weights, noise, strict=True)):
         raise InputError(
-            "weights change the share of wrong labels, so label_noise has no meaning for a class that has them;"
-            " leave one of the two out"
+            "weights change the share of wrong labels, so label_noise has no meaning for a class that has"
+            " them; leave one of the two out"
         )
     kept: list[NDArray[Any]] = []
     offered: list[int | None] = []

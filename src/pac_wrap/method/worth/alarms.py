@@ -283,10 +283,8 @@ class Worth:
 def as_interval(prevalence: Prevalence) -> tuple[float, float]:
     """Return the least and the greatest prevalence."""
     ends = prevalence if isinstance(prevalence, tuple | list) else (prevalence, prevalence)
-    if len(ends) == 2:
-        low, high = map(as_float, ends)
-        if 0.0 < low <= high < 1.0:
-            return low, high
+    if len(ends) == 2 and 0.0 < (low := as_float(ends[0])) <= (high := as_float(ends[1])) < 1.0:
+        return low, high
     raise InputError(
         "prevalence must be a share between 0 and 1, or two of them, the smaller first;"
         f" got {quoted(prevalence)}"
