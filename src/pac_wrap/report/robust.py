@@ -97,9 +97,7 @@ def _panel(kind: type[Distance], rates: dict[str, float], top: float) -> Panel:
         Line("50", f"{middle:.2g}"),
         Line("100", f"{farthest:.2g}", "end"),
     )
-    levels = tuple(
-        Line(f"{100.0 - 100.0 * share:.1f}", percent(share * top)) for share in (0.25, 0.5, 0.75)
-    )
+    levels = tuple(Line(f"{100.0 - 100.0 * share:.1f}", percent(share * top)) for share in (0.25, 0.5, 0.75))
     return Panel(_NAMES[kind], path("FPR"), path("FNR"), ticks, levels)
 
 

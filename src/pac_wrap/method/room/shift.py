@@ -205,7 +205,7 @@ class KL(Distance):
         rho = Decimal(self.divergence)
         if rho >= -rate.ln():
             return _ONE
-        found, gap = rate + (rho / 2).sqrt(), _ONE  # Pinsker's inequality
+        found, gap = rate + (rho / 2).sqrt(), _ONE - rate  # Pinsker's inequality
         while found >= _ONE or _kl(found, rate) < rho:
             gap /= 10
             found = _ONE - gap

@@ -103,6 +103,10 @@ def run(
             " and gives no number of normal ones. The other columns are over"
             f" {trials:,} calibrations, with the rates counted on {n_population:,} points of each class."
             + (" This is a quick run." if quick else ""),
+            "*With room*: the same calibrations with room for a shift of exactly this size, by each of three"
+            " distances, which are known for two Gaussians. Their density ratio has no bound, so that room"
+            f" cannot cover it; *known weights* are clipped where {BEYOND:g} of the future points weigh more,"
+            " and as much is taken from the ceiling.",
         ),
         tables=(
             StudyTable("rates", "Rates after the shift", tuple(map(_row, steps))),
