@@ -22,7 +22,7 @@ from pac_wrap.cli.options import (
 )
 from pac_wrap.cli.process import say
 from pac_wrap.cli.progress import progress_bar
-from pac_wrap.errors import PACWrapWarning
+from pac_wrap.errors import InputError, PACWrapWarning
 
 if TYPE_CHECKING:
     from pac_wrap.method.certificate import Certificate
@@ -201,6 +201,10 @@ def _verified(
         if isinstance(loaded, Curve):
             deltas = loaded.normal.delta, loaded.anomalous.delta
             return verify_curve_against(loaded, read(CurveRequest(*deltas, mark)))
+        if loaded.weighting is not None:
+            raise InputError(
+                "the points of this certificate were drawn by weights, which no table has; call verify in Python"
+            )
         return verify_against(loaded, read(Request(loaded.guarantee, loaded.overlap, mark)))
 
 

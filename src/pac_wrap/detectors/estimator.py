@@ -32,7 +32,7 @@ from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.sampling import OF_SUBJECTS
+from pac_wrap.method.sampling import OF_SUBJECTS, assumed
 
 
 class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
@@ -287,7 +287,9 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
         certificate = certified(scores, anomalous, groups, self._by_group())
         if subjects is not None and (text := several_rows(anomalous, subjects)):
-            certificate = replace(certificate, assumptions=OF_SUBJECTS)
+            certificate = replace(
+                certificate, assumptions=assumed(OF_SUBJECTS, **certificate.guarantee.rooms)
+            )
             warnings.warn(text, DependenceWarning, stacklevel=3)
         rows = self._trained_on if hasattr(self, "_training_rows") else None
         certificate = certificate.with_provenance(
