@@ -144,12 +144,16 @@ def verify(
         verification = verify_in_time(loaded, tables, columns, anomaly_label, delimiter, *drawn)
     else:
         wanted = columns_of(loaded, score, kind, group)
-        verification = None
+        hint = "note: the certificate is of a time series; if it was made with --time, give that again"
+        in_time = getattr(loaded, "sampling", None) is not None
         try:
             verification = _verified(loaded, tables, wanted, label, anomaly_label, delimiter)
-        finally:
-            if not verification and getattr(loaded, "sampling", None) is not None:
-                say("note: the certificate is of a time series; if it was made with --time, give that again")
+        except InputError:
+            if in_time:
+                say(hint)
+            raise
+        if in_time and not verification:
+            say(hint)
     if form == "json":
         typer.echo(as_json(record(verification)), nl=False)
     else:
@@ -203,7 +207,8 @@ def _verified(
             return verify_curve_against(loaded, read(CurveRequest(*deltas, mark)))
         if loaded.weighting is not None:
             raise InputError(
-                "the points of this certificate were drawn by weights, which no table has; call verify in Python"
+                "the points of this certificate were drawn by weights, which no table has; call verify in"
+                " Python"
             )
         return verify_against(loaded, read(Request(loaded.guarantee, loaded.overlap, mark)))
 
