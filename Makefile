@@ -61,6 +61,7 @@ dist: $(VENV)/.dist
 
 # the command in a container, which CONTAINER=podman may build as well
 container:
+	@$(CONTAINER) info >/dev/null 2>&1 || { echo 'make container needs $(CONTAINER) and its daemon, which do not answer; start it, or try CONTAINER=podman' >&2; exit 1; }
 	$(CONTAINER) build -f Containerfile -t pac-wrap .
 	$(CONTAINER) run --rm pac-wrap demo
 

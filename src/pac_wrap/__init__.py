@@ -8,6 +8,8 @@ from pac_wrap.version import __version__ as __version__
 if TYPE_CHECKING:
     from pac_wrap.detectors.classifier import PACClassifier as PACClassifier
     from pac_wrap.detectors.estimator import PACWrap as PACWrap
+    from pac_wrap.detectors.reweighting import EstimatedWeights as EstimatedWeights
+    from pac_wrap.detectors.reweighting import estimate_weights as estimate_weights
     from pac_wrap.detectors.scores import UnfittedError as UnfittedError
     from pac_wrap.detectors.scores import anomaly_scores as anomaly_scores
     from pac_wrap.errors import CertificateError as CertificateError
@@ -66,6 +68,13 @@ if TYPE_CHECKING:
     from pac_wrap.method.promise import Promise as Promise
     from pac_wrap.method.provenance import Provenance as Provenance
     from pac_wrap.method.request import Request as Request
+    from pac_wrap.method.room.noise import LabelNoise as LabelNoise
+    from pac_wrap.method.room.radius import Radius as Radius
+    from pac_wrap.method.room.shift import KL as KL
+    from pac_wrap.method.room.shift import ChiSquared as ChiSquared
+    from pac_wrap.method.room.shift import DensityRatio as DensityRatio
+    from pac_wrap.method.room.shift import TotalVariation as TotalVariation
+    from pac_wrap.method.room.weights import Weighting as Weighting
     from pac_wrap.method.rule import Rule as Rule
     from pac_wrap.method.rule import Verdict as Verdict
     from pac_wrap.method.strategies.abstain import Abstain as Abstain
@@ -113,6 +122,10 @@ _HOME = {
     "method.metrics": "Metrics Rate evaluate",
     "method.promise": "Error Guarantee Population Promise",
     "method.provenance": "Provenance",
+    "method.room.noise": "LabelNoise",
+    "method.room.radius": "Radius",
+    "method.room.shift": "ChiSquared DensityRatio KL TotalVariation",
+    "method.room.weights": "Weighting",
     "method.strategies.given": "Given",
     "method.strategies.hold": "Hold",
     "method.strategies.interface": "Strategy",
@@ -136,6 +149,7 @@ _HOME = {
     "method.worth.alarms": "Bounds Workload",
     "detectors.classifier": "PACClassifier",
     "detectors.estimator": "PACWrap",
+    "detectors.reweighting": "EstimatedWeights estimate_weights",
     "detectors.scores": "UnfittedError anomaly_scores",
     "streams.verdict_stream": "VerdictStream",
 }

@@ -147,3 +147,47 @@ def test_too_few_labels_end_with_the_usual_code(tmp_path: Path) -> None:
 def test_options_that_do_not_go_together_are_refused(options: list[str], reason: str, tmp_path: Path) -> None:
     table, _ = made(tmp_path, 0.0)
     assert reason in refused(tmp_path, "calibrate", table, "--score", "s", "--label", "y", *options)
+
+
+@pytest.mark.parametrize(
+    "more", [[], ["--every", "5"], ["--hold-out", "0.5"], ["--hold-out", "0.3", "--seed", "7"]]
+)
+def test_what_was_made_in_time_is_verified_from_its_table(more: list[str], tmp_path: Path) -> None:
+    table, _ = made(tmp_path, 0.2)
+    saved = tmp_path / "c.json"
+    by_series = [*COLUMNS, "--series", "m"]
+    assert invoke("calibrate", table, *by_series, *TENTH, *more, "-o", saved).code == 0
+    again = [] if "--every" in more else more  # which the certificate knows
+    done = invoke("verify", saved, table, *by_series, *again)
+    assert (done.code, done.out.split(":")[0]) == (0, "verified")
+    head, *rows = table.read_text().splitlines()
+    rows = [
+        one if one.startswith(",") else f"{float(one.split(',')[0]) + 1},{one.partition(',')[2]}"
+        for one in rows
+    ]
+    changed = write(tmp_path / "changed.csv", "\n".join([head, *rows]) + "\n")
+    done = invoke("verify", saved, changed, *by_series, *again, "--format", "json")
+    assert (done.code, json.loads(done.out)["verified"]) == (1, False)
+
+
+def test_verify_says_what_a_certificate_in_time_needs(tmp_path: Path) -> None:
+    table, _ = made(tmp_path, 0.2)
+    saved, plain = tmp_path / "c.json", tmp_path / "p.json"
+    by_series = [*COLUMNS, "--series", "m"]
+    invoke("calibrate", table, *by_series, *TENTH, "--hold-out", "0.5", "-o", saved)
+    said = refused(tmp_path, "verify", saved, table, *by_series)
+    assert "some series were held out of the calibration; give --hold-out and --seed as they were" in said
+    said = refused(tmp_path, "verify", saved, table, *by_series, "--seed", "1")
+    assert "--seed goes with --hold-out; add that" in said
+    done = invoke("verify", saved, table, *COLUMNS[:4])
+    assert done.code == 2
+    assert "if it was made with --time, give that again" in done.err
+    assert "must not be empty or NaN" in done.err
+    invoke("calibrate", table, *by_series, *TENTH, "-o", saved)
+    said = refused(tmp_path, "verify", saved, table, *by_series, "--hold-out", "0.5")
+    assert "--hold-out is for certificates that were made with it; leave it out" in said
+    rows = "".join(f"{i},{int(i > 90)},{i}\n" for i in range(100))
+    sound = write(tmp_path / "sound.csv", f"s,y,t\n{rows}")
+    invoke("calibrate", sound, *COLUMNS[:4], "-o", plain)
+    said = refused(tmp_path, "verify", plain, sound, *COLUMNS)
+    assert "--time is for certificates that were made with it; leave it out" in said

@@ -180,13 +180,32 @@ def test_a_rare_class_that_no_sample_shows(session: Any) -> None:
     assert spark.calibrate(df, label="text", anomaly_label="usual").to_json() == turned
 
 
-def test_a_frame_that_changes_between_two_jobs_is_refused(session: Any) -> None:
+def test_a_frame_that_changes_between_two_jobs_is_refused(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Scores that are later each time leave the cells in which they were counted before."""
     from pyspark.sql.functions import expr
 
     df = session.range(0, 20_000, 1, 4).withColumn("label", expr("id % 2"))
     changing = df.withColumn("score", expr("id + unix_micros(current_timestamp())"))
     assert "scores changed between two passes" in refusal(lambda: spark.calibrate(changing))
+    # and by far less than lies between two scores
+    slightly = df.withColumn("score", expr("id + unix_micros(current_timestamp()) % 1000000 * 1e-9D"))
+    monkeypatch.setattr(spark_counts, "_FIRST", 2000)
+    assert "scores changed between two passes" in refusal(lambda: spark.calibrate(slightly))
+
+
+@pytest.mark.parametrize("order", ["label", "label DESC", "score", "score DESC", "abs(score)"])
+def test_first_rows_unlike_the_others_cost_rounds_and_nothing_else(
+    session: Any, labelled: Any, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_counts, "_FIRST", 300)
+    monkeypatch.setattr(spark_counts, "_POINTS", 200)
+    frame(session, score=labelled[0], label=labelled[1]).createOrReplaceTempView("ordered")
+    df = session.sql(f"SELECT * FROM ordered ORDER BY {order}").cache()
+    for overlap in ("abstain", "raise"):
+        whole = calibrate_labelled(*labelled, overlap=overlap)
+        assert spark.calibrate(df, overlap=overlap).to_json() == whole.to_json()
 
 
 def generated(seed: int) -> tuple[Any, Any]:
@@ -223,6 +242,7 @@ def test_generated_scores_with_and_without_ansi_mode(session: Any, ansi: str) ->
 @pytest.mark.parametrize("few", [4, 200])
 def test_rounds_of_every_kind(session: Any, labelled: Any, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spark_counts, "_POINTS", 100)
+    monkeypatch.setattr(spark_counts, "_FIRST", 100)
     monkeypatch.setattr("pac_wrap.ranks.brackets._FEW", few)
     monkeypatch.setattr("pac_wrap.ranks.brackets._CELLS", 12)
     df = frame(session, 3, score=labelled[0], label=labelled[1]).cache()

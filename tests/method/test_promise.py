@@ -2,7 +2,7 @@ import pickle
 from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
 from math import copysign, nextafter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -87,7 +87,7 @@ def test_what_is_promised_together_is_never_less_sure_than_asked(confidence: flo
 @pytest.mark.parametrize(
     "deltas", [{"delta_fpr": 0.05}, {"delta_fnr": 0.05}, {"delta_fpr": 0.1, "delta_fnr": 0.1}]
 )
-def test_a_confidence_together_with_a_delta_is_refused(deltas: dict[str, float]) -> None:
+def test_a_confidence_together_with_a_delta_is_refused(deltas: dict[str, Any]) -> None:
     message = refusal(lambda: Guarantee(confidence=0.9, **deltas))
     assert "give either confidence or deltas" in message
     # nor can it be given to a guarantee whose deltas are there already
@@ -245,8 +245,8 @@ def test_an_impossible_budget_is_refused(n: int, rate: float, delta: float, word
 @pytest.mark.parametrize("name", ["max_fpr", "max_fnr"])
 def test_ceilings_that_no_number_of_labels_certifies_are_refused(name: str) -> None:
     with pytest.raises(InputError, match=f"{name} must be at least 1e-15"):
-        Guarantee(**{name: 1e-16})
-    least = Guarantee(**{name: 1e-15})
+        Guarantee(**cast(Any, {name: 1e-16}))
+    least = Guarantee(**cast(Any, {name: 1e-15}))
     assert Budget.of(0, getattr(least, name), 5e-324).missing < 2**63
 
 

@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 
 from pac_wrap import Guarantee, certify_curve
 from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.floats import just_below
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import Request, calibrate
 from pac_wrap.method.chunked import calibrate_counted
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.ranks import brackets
+from pac_wrap.ranks.auc import auc
 from pac_wrap.ranks.kernels import kernels
-from pac_wrap.ranks.spread import Cells, Grid, Sample, Some
+from pac_wrap.ranks.spread import CHECK, Cells, Grid, Sample, Some, Spread, least_auc
 from support.strategies import Floats, calibrate_quietly, every_rule, guarantee, refusal, scores
 
 
@@ -28,17 +30,34 @@ class InMemory:
     def __init__(self, normal: Any, anomalous: Any, step: int = 1) -> None:
         self.pair = np.asarray(normal, dtype=float), np.asarray(anomalous, dtype=float)
         self.step, self.score_type, self.rounds = step, "float64", 0
-        self.listed = 0
+        self.listed = self.samples = 0
 
     score_type: ScoreType
 
-    def sample(self) -> Sample:
+    def guess(self) -> Sample:
         return Sample((self.pair[0][:: self.step], self.pair[1][:: self.step]), 1.0 / self.step)
+
+    def sample(self) -> Sample:
+        self.samples += 1
+        return self.guess()
 
     def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
         self.rounds += 1
         cells = self.cells([(label, one) for label, one in enumerate(self.pair)], grid)
+        if max(grid.cells, default=1) == 1:
+            cells = self.without_ends(cells, grid)
         return cells, (kernels().mix(self.pair[0]), kernels().mix(self.pair[1]))
+
+    def without_ends(self, cells: Cells, grid: Grid) -> Cells:
+        """Return the cells between knots as an engine knows them that only adds up."""
+        both = np.concatenate(self.pair)
+        if not both.size:
+            return cells._replace(checks={})
+        place = numbers(grid, both)
+        checks = {cell: kernels().mix(both[place == cell]) % CHECK for cell in range(len(grid.knots) + 1)}
+        least = np.maximum([-inf, *grid.knots], both.min())
+        greatest = np.minimum([*map(just_below, grid.knots), inf], both.max())
+        return Cells(*cells[:3], least[cells.numbers], greatest[cells.numbers], checks)
 
     def count(self, grid: Grid, within: Some) -> Cells:
         self.rounds += 1
@@ -166,8 +185,8 @@ def test_three_rounds_do_and_few_scores_are_listed() -> None:
     rng = np.random.default_rng(1)
     data = InMemory(rng.normal(0, 1, 400_000), rng.normal(4, 1, 40_000), 30)
     calibrate_counted(data, Request())
-    assert data.rounds == 2  # and the sample
-    assert data.listed < 1000
+    assert (data.rounds, data.samples) == (2, 0)  # and the guess
+    assert data.listed < 30_000
 
 
 @pytest.mark.parametrize("share", [0.2, 0.95, 1.0])
@@ -192,12 +211,22 @@ def test_a_sample_that_misleads_costs_rounds_and_nothing_else(monkeypatch: pytes
         (np.array([-inf, inf]), np.array([0.0])),
     ):
         data.rounds = 0
-        monkeypatch.setattr(data, "sample", lambda classes=classes: Sample(classes, 0.005))
+        for name in ("guess", "sample"):
+            monkeypatch.setattr(data, name, lambda classes=classes: Sample(classes, 0.005))
         assert calibrate_counted(data, Request()).to_json() == calibrate(*data.pair).to_json()
         assert data.rounds <= 7
 
 
-@pytest.mark.parametrize("change", ["more", "other", "fewer"])
+def test_first_scores_of_one_class_are_no_guess() -> None:
+    rng = np.random.default_rng(1)
+    data = InMemory(rng.normal(0, 1, 100_000), rng.normal(4, 1, 40_000), 30)
+    data.guess = lambda: Sample((data.pair[0][:5000], data.pair[1][:3]), 0.001)  # type: ignore[method-assign]
+    data.sample = lambda: Sample((data.pair[0][::30], data.pair[1][::30]), 1 / 30)  # type: ignore[method-assign]
+    assert calibrate_counted(data, Request()).to_json() == calibrate(*data.pair).to_json()
+    assert data.rounds == 2
+
+
+@pytest.mark.parametrize("change", ["more", "other", "slightly", "fewer"])
 def test_scores_that_change_between_two_rounds_are_refused(
     change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,11 +236,12 @@ def test_scores_that_change_between_two_rounds_are_refused(
     class Changing(InMemory):
         def gather(self, within: Some) -> Cells:
             normal, anomalous = self.pair
-            if change == "other":
-                normal = normal + 0.5
+            if change in ("other", "slightly"):
+                normal = normal + (0.5 if change == "other" else 1e-12)
             self.pair = {
                 "more": (np.append(normal, normal), anomalous),
                 "other": (normal, anomalous),
+                "slightly": (normal, anomalous),
                 "fewer": (normal[::2], anomalous),
             }[change]
             return super().gather(within)
@@ -228,6 +258,31 @@ def test_upside_down_scores_are_told_by_the_sample(shift: float) -> None:
         warnings.simplefilter("always")
         calibrate_counted(data, Request())
     assert [one.category for one in caught] == [UpsideDownWarning] * (shift < 0)
+
+
+@pytest.mark.parametrize("shift", [-0.5, 0.2])
+def test_the_first_scores_neither_cause_nor_hide_a_warning(shift: float) -> None:
+    rng = np.random.default_rng(5)
+    data = InMemory(rng.normal(0, 1, 9000), rng.normal(shift, 1, 9000), 9)
+    other = Sample((rng.normal(0, 1, 500), rng.normal(-4 * shift, 1, 500)), 0.001)
+    data.guess, sample = lambda: other, data.guess  # type: ignore[method-assign]
+    data.sample = sample  # type: ignore[method-assign]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        calibrate_counted(data, Request())
+    assert [one.category for one in caught] == [UpsideDownWarning] * (shift < 0)
+
+
+@given(scores(), scores(), st.integers(1, 9))
+def test_the_least_auc_is_no_larger_than_the_auc(normal: Floats, anomalous: Floats, cells: int) -> None:
+    if not normal.size * anomalous.size:
+        return
+    data = InMemory(normal, anomalous)
+    exact, _ = data.count_all(Grid((-1.0, 0.0, 1.0, 2.0), (1, cells, 1)))
+    pair = Spread.counted(exact, 0, 0), Spread.counted(exact, 1, 0)
+    assert least_auc(pair) <= auc(normal, anomalous) + 1e-12
+    known = Spread.estimated(normal, 1.0), Spread.estimated(anomalous, 1.0)
+    assert least_auc(known) == pytest.approx(auc(normal, anomalous), abs=1e-12)
 
 
 def test_a_threshold_that_is_given_is_counted_at_once() -> None:

@@ -19,6 +19,7 @@ from pac_wrap.cli.options import (
     Group,
     Kind,
     Label,
+    LabelNoiseOption,
     MaxFnr,
     MaxFnrs,
     MaxFpr,
@@ -26,6 +27,7 @@ from pac_wrap.cli.options import (
     OverlapWord,
     Quiet,
     Score,
+    ShiftOption,
     Tables,
     guarantee_of,
     keep_apart,
@@ -89,6 +91,8 @@ def calibrate(
     delta_fpr: DeltaFpr = None,
     delta_fnr: DeltaFnr = None,
     confidence: Confidence = None,
+    shift: ShiftOption = None,
+    label_noise: LabelNoiseOption = None,
     anomaly_label: AnomalyLabel = None,
     kind: Kind = None,
     group: Group = None,
@@ -146,7 +150,7 @@ def calibrate(
     from pac_wrap.tables.table import open_found
     from pac_wrap.tables.text_format import check_delimiter
 
-    asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
+    asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
     check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine)
     check_by_group(group, together or pool, (kind, time, report), engine)
     if master is not None and engine == "duckdb":

@@ -1,7 +1,7 @@
-"""pac-wrap calibrate --time: certificates of scores in the order of time, of one series or of several."""
+"""pac-wrap calibrate and verify --time: certificates of scores in the order of time, by series."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +11,12 @@ from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pac_wrap.method.calibrate import Request
+    from pac_wrap.method.verify import Verification
+    from pac_wrap.series.several import Several
+    from pac_wrap.series.splits import SeriesSplit
 
 Time = Annotated[
     str | None,
@@ -43,7 +48,7 @@ def check_in_time(
     seed: int | None,
     *,
     kind: str | None,
-    engine: str,
+    engine: str = "duckdb",
 ) -> None:
     """Refuse options that mean nothing without another one, or that do not go with --time."""
     if time is not None and (kind is not None or engine != "duckdb"):
@@ -79,28 +84,12 @@ def calibrate_in_time(
     from pac_wrap.report.in_time import lines_of_several
     from pac_wrap.report.subject import Origin
     from pac_wrap.series.points import calibrate_points
-    from pac_wrap.series.several import several_series
-    from pac_wrap.tables.in_time import rows_in_time
-    from pac_wrap.tables.table import open_table
-    from pac_wrap.tables.text_format import check_delimiter
 
-    score, label, time, series = columns
+    score, label, time, _ = columns
     keep_apart(tables, output, report)
-    wanted = [score, time, *([] if series is None else [series])]
-    with (
-        progress_bar("reading") as progress,
-        open_table(tables, wanted, label, delimiter=check_delimiter(delimiter), progress=progress) as table,
-    ):
-        rows = rows_in_time(table, score, label, request.label_text, time, series)
-    several = several_series(rows.names, rows.sizes, rows.scores, rows.anomalous, every=every or 1)
-    split = (
-        None
-        if hold_out is None
-        else several.divided(np.random.default_rng(seed or 0), calibration=1.0 - hold_out)
-    )
+    several, split = _taken(tables, columns, request.label_text, delimiter, every or 1, hold_out, seed)
     certificate = calibrate_points(several.points, request, split=split)
-    among = None if split is None else split.calibration
-    classes = [several.points.scores[several.points.of_class(one, among)] for one in (False, True)]
+    classes = _classes(several, split)
     used = np.concatenate(classes)
     certificate = certificate.with_provenance(
         score=score,
@@ -118,3 +107,65 @@ def calibrate_in_time(
         typer.echo(f"{heading:<10} {text}")
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
+
+
+def verify_in_time(
+    certificate: object,
+    tables: list[str],
+    columns: tuple[str, str, str, str | None],
+    anomaly_label: str | None,
+    delimiter: str | None,
+    hold_out: float | None,
+    seed: int | None,
+) -> "Verification":
+    """Make a certificate again from rows in the order of time; it says itself how many steps were taken."""
+    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.verify import verify
+
+    sampling = certificate.sampling if isinstance(certificate, Certificate) else None
+    if not isinstance(certificate, Certificate) or sampling is None or sampling.length != 1:
+        raise InputError("--time is for certificates that were made with it; leave it out")
+    if (hold_out is not None) != (sampling.split == "series"):
+        raise InputError(
+            "--hold-out is for certificates that were made with it; leave it out"
+            if hold_out is not None
+            else "some series were held out of the calibration; give --hold-out and --seed as they were then"
+        )
+    several, split = _taken(tables, columns, anomaly_label, delimiter, sampling.every, hold_out, seed)
+    return verify(certificate, *_classes(several, split))
+
+
+def _taken(
+    tables: list[str],
+    columns: tuple[str, str, str, str | None],
+    anomaly_label: str | None,
+    delimiter: str | None,
+    every: int,
+    hold_out: float | None,
+    seed: int | None,
+) -> "tuple[Several, SeriesSplit | None]":
+    """Return the steps of all series, and which of them calibrate if some are held out."""
+    import numpy as np
+
+    from pac_wrap.series.several import several_series
+    from pac_wrap.tables.in_time import rows_in_time
+    from pac_wrap.tables.table import open_table
+    from pac_wrap.tables.text_format import check_delimiter
+
+    score, label, time, series = columns
+    wanted = [score, time, *([] if series is None else [series])]
+    with (
+        progress_bar("reading") as progress,
+        open_table(tables, wanted, label, delimiter=check_delimiter(delimiter), progress=progress) as table,
+    ):
+        rows = rows_in_time(table, score, label, anomaly_label, time, series)
+    several = several_series(rows.names, rows.sizes, rows.scores, rows.anomalous, every=every)
+    if hold_out is None:
+        return several, None
+    return several, several.divided(np.random.default_rng(seed or 0), calibration=1.0 - hold_out)
+
+
+def _classes(several: "Several", split: "SeriesSplit | None") -> "list[NDArray[Any]]":
+    """Return the scores of either class that calibrate."""
+    among = None if split is None else split.calibration
+    return [several.points.scores[several.points.of_class(one, among)] for one in (False, True)]

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from glob import glob
 from importlib import import_module
@@ -67,6 +67,23 @@ DeltaFpr = Annotated[
 DeltaFnr = Annotated[
     float | None, typer.Option(help="Chance that the FNR ceiling does not hold.", show_default="0.05")
 ]
+ShiftOption = Annotated[
+    str | None,
+    typer.Option(
+        "--shift",
+        help="Room for shift: tv:0.02, ratio:2, kl:0.01 or chi2:0.1; 'tv:0.02,none' gives it to the normal"
+        " points alone.",
+    ),
+]
+LabelNoiseOption = Annotated[
+    str | None,
+    typer.Option(
+        "--label-noise",
+        help="Room for wrong labels: the share of points under a label that belong to the other class, and"
+        " after a colon that of a class under another label: 0.05 or 0.05:0.01; 'none,0.05' gives it to the"
+        " anomalous points alone.",
+    ),
+]
 Confidence = Annotated[
     float | None, typer.Option(help="Confidence that both ceilings hold together, instead of the deltas.")
 ]
@@ -92,12 +109,59 @@ def guarantee_of(
     delta_fpr: float | None,
     delta_fnr: float | None,
     confidence: float | None = None,
+    shift: str | None = None,
+    label_noise: str | None = None,
 ) -> "Guarantee":
     """Return the guarantee that the options ask for; a list may give a ceiling to each kind."""
     from pac_wrap.method.promise import Guarantee
 
     ceilings = _ceilings("--max-fpr", max_fpr), _ceilings("--max-fnr", max_fnr)
-    return Guarantee(*ceilings, delta_fpr, delta_fnr, confidence=confidence)
+    return Guarantee(*ceilings, delta_fpr, delta_fnr, confidence=confidence, **rooms_of(shift, label_noise))
+
+
+def rooms_of(shift: str | None, label_noise: str | None) -> dict[str, Any]:
+    """Return the room that options give, by the names of a guarantee.
+
+    >>> rooms_of("tv:0.02,none", None)
+    {'shift': (TotalVariation(distance=0.02), None), 'label_noise': None}
+    """
+    from pac_wrap.method.room.noise import LabelNoise
+    from pac_wrap.method.room.shift import SHIFTS
+
+    def distance(text: str) -> object:
+        tag, _, size = text.partition(":")
+        kind = next((one for one in SHIFTS if one.tag == tag.strip().lower()), None)
+        return None if kind is None else kind(float(size))
+
+    def noise(text: str) -> object:
+        return LabelNoise(*(float(part) for part in text.split(":", 1)))
+
+    return {
+        "shift": _for_classes("--shift", shift, "tv:0.02, ratio:2, kl:0.01 or chi2:0.1", distance),
+        "label_noise": _for_classes("--label-noise", label_noise, "0.05 or 0.05:0.01", noise),
+    }
+
+
+def _for_classes(option: str, text: str | None, known: str, read: Callable[[str], object]) -> Any:
+    """Return what an option gives to both classes, or a pair for the normal and the anomalous points."""
+    if text is None:
+        return None
+    found = []
+    for part in text.split(","):
+        none = part.strip().lower() == "none"
+        try:
+            found.append(None if none else read(part))
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            found.append(None)
+        if found[-1] is None and not none:
+            raise InputError(f"{option} must be {known}, got {quoted(part)}")
+    if len(found) > 2:
+        raise InputError(
+            f"{option} takes one text, or two for normal and anomalous points, got {quoted(text)}"
+        )
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 def shares_in(text: str) -> tuple[float, float]:

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pac_wrap.cli.options import AnomalyLabel, Delimiter, Form, keep_apart
+from pac_wrap.cli.options import (
+    AnomalyLabel,
+    Delimiter,
+    Form,
+    LabelNoiseOption,
+    ShiftOption,
+    keep_apart,
+    rooms_of,
+)
 from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
@@ -20,6 +28,8 @@ def plan(
     max_fpr: Annotated[float | None, typer.Option(help="Ceiling of the false positive rate.")] = None,
     max_fnr: Annotated[float | None, typer.Option(help="Ceiling of the false negative rate.")] = None,
     delta: Annotated[float, typer.Option(help="Chance that a ceiling does not hold.")] = 0.05,
+    shift: ShiftOption = None,
+    label_noise: LabelNoiseOption = None,
     labels: Annotated[
         int | None, typer.Option(min=0, help="Show what this many labels of one class can certify.")
     ] = None,
@@ -73,11 +83,15 @@ def plan(
 
     check_rate("delta", delta)
     given = [rate for rate in (max_fpr, max_fnr) if rate is not None]
-    asked = (
-        Guarantee(max_fpr, max_fnr, delta, delta) if given else Guarantee(delta_fpr=delta, delta_fnr=delta)
-    )
+    ceilings = (max_fpr, max_fnr) if given else (0.05, 0.05)
+    asked = Guarantee(*ceilings, delta, delta, **rooms_of(shift, label_noise))
     keep_apart(pilot or [], svg)
     counted = normal is not None or anomalous is not None
+    if (counted or labels is not None) and any(asked.rooms.values()):
+        raise InputError(
+            "--shift and --label-noise are for a ceiling and the labels it needs; leave out --labels,"
+            " --normal and --anomalous"
+        )
     if svg is not None and not counted:
         raise InputError("--svg draws what --normal and --anomalous can keep; give one of them, or both")
     if not sequential and (true_rate or every is not None or up_to is not None):

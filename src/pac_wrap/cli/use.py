@@ -2,11 +2,12 @@
 
 import warnings
 from functools import partial
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from pac_wrap.cli.certificates import any_of, columns_of
+from pac_wrap.cli.in_time import HoldOut, Seed, Series, Time, check_in_time, verify_in_time
 from pac_wrap.cli.options import (
     AnomalyLabel,
     CertificateFile,
@@ -21,7 +22,14 @@ from pac_wrap.cli.options import (
 )
 from pac_wrap.cli.process import say
 from pac_wrap.cli.progress import progress_bar
-from pac_wrap.errors import PACWrapWarning
+from pac_wrap.errors import InputError, PACWrapWarning
+
+if TYPE_CHECKING:
+    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.kinds.certificate import KindCertificate
+    from pac_wrap.method.verify import Verification
 
 FAILED = 1
 
@@ -109,6 +117,10 @@ def verify(
     anomaly_label: AnomalyLabel = None,
     kind: Kind = None,
     group: Group = None,
+    time: Time = None,
+    series: Series = None,
+    hold_out: HoldOut = None,
+    seed: Seed = None,
     delimiter: Delimiter = None,
     form: Form = "text",
 ) -> None:
@@ -118,8 +130,47 @@ def verify(
 
     Not shown: that the detector gave these scores, that the labels are right, that nobody chose the rows.
 
+    One made with --time needs the same options again, but for --every, which it knows.
+
     Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
     """
+    from pac_wrap.report.records import as_json
+    from pac_wrap.report.records import verification as record
+
+    loaded = any_of(certificate)
+    check_in_time(time, series, None, hold_out, seed, kind=kind or group)
+    if time is not None:
+        columns, drawn = (score, label, time, series), (hold_out, seed)
+        verification = verify_in_time(loaded, tables, columns, anomaly_label, delimiter, *drawn)
+    else:
+        wanted = columns_of(loaded, score, kind, group)
+        hint = "note: the certificate is of a time series; if it was made with --time, give that again"
+        in_time = getattr(loaded, "sampling", None) is not None
+        try:
+            verification = _verified(loaded, tables, wanted, label, anomaly_label, delimiter)
+        except InputError:
+            if in_time:
+                say(hint)
+            raise
+        if in_time and not verification:
+            say(hint)
+    if form == "json":
+        typer.echo(as_json(record(verification)), nl=False)
+    else:
+        typer.echo(str(verification))
+    if not verification:
+        raise typer.Exit(FAILED)
+
+
+def _verified(
+    loaded: "Certificate | KindCertificate | GroupCertificate | Curve",
+    tables: list[str],
+    wanted: list[str],
+    label: str,
+    anomaly_label: str | None,
+    delimiter: str | None,
+) -> "Verification":
+    """Make a certificate again from all rows of some tables, and compare."""
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
     from pac_wrap.method.curves.curve import Curve
@@ -127,18 +178,15 @@ def verify(
     from pac_wrap.method.groups.verify import request_of, verify_groups_against
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.verify import verify_against, verify_kinds_against
-    from pac_wrap.report.records import as_json
-    from pac_wrap.report.records import verification as record
     from pac_wrap.tables.calibrate import calibrate_table
     from pac_wrap.tables.groups import calibrate_groups_table
     from pac_wrap.tables.kinds import recalibrate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
-    loaded = any_of(certificate)
     separator = check_delimiter(delimiter)
     mark = 1 if anomaly_label is None else anomaly_label
-    wanted = columns_of(loaded, score, kind, group)
+    score = wanted[0]
     with (
         progress_bar("verifying", 4) as progress,
         open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
@@ -148,24 +196,21 @@ def verify(
         read = partial(calibrate_table, table, score=score, label=label, score_type=loaded.score_type)
         if isinstance(loaded, KindCertificate):
             again_by_kind = recalibrate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
-            verification = verify_kinds_against(loaded, again_by_kind)
-        elif isinstance(loaded, GroupCertificate):
+            return verify_kinds_against(loaded, again_by_kind)
+        if isinstance(loaded, GroupCertificate):
             columns = score, label, wanted[1]
             asked = request_of(loaded, mark)
             made = calibrate_groups_table(table, asked, columns, anomaly_label, loaded.score_type)
-            verification = verify_groups_against(loaded, made)
-        elif isinstance(loaded, Curve):
+            return verify_groups_against(loaded, made)
+        if isinstance(loaded, Curve):
             deltas = loaded.normal.delta, loaded.anomalous.delta
-            verification = verify_curve_against(loaded, read(CurveRequest(*deltas, mark)))
-        else:
-            again = read(Request(loaded.guarantee, loaded.overlap, mark))
-            verification = verify_against(loaded, again)
-    if form == "json":
-        typer.echo(as_json(record(verification)), nl=False)
-    else:
-        typer.echo(str(verification))
-    if not verification:
-        raise typer.Exit(FAILED)
+            return verify_curve_against(loaded, read(CurveRequest(*deltas, mark)))
+        if loaded.weighting is not None:
+            raise InputError(
+                "the points of this certificate were drawn by weights, which no table has; call verify in"
+                " Python"
+            )
+        return verify_against(loaded, read(Request(loaded.guarantee, loaded.overlap, mark)))
 
 
 def show(

@@ -32,7 +32,7 @@ from pac_wrap.method.certificate import Overlap
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.sampling import OF_SUBJECTS
+from pac_wrap.method.sampling import OF_SUBJECTS, assumed
 
 
 class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
@@ -285,9 +285,11 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         scores = score(X)
         witness = check_batches(detector, score, X, scores, self.score_tolerance)
         warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
-        certificate = certified(scores, anomalous, groups, self._by_group())
+        request = self._by_group()
+        certificate = certified(scores, anomalous, groups, request)
         if subjects is not None and (text := several_rows(anomalous, subjects)):
-            certificate = replace(certificate, assumptions=OF_SUBJECTS)
+            rooms = request.request.guarantee.rooms
+            certificate = replace(certificate, assumptions=assumed(OF_SUBJECTS, **rooms))
             warnings.warn(text, DependenceWarning, stacklevel=3)
         rows = self._trained_on if hasattr(self, "_training_rows") else None
         certificate = certificate.with_provenance(

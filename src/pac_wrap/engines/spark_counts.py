@@ -4,24 +4,30 @@ Only operations that Spark Connect has too, and no setting that ANSI mode would 
 """
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import Any, Final
 
 import numpy as np
 
-from pac_wrap.base.arguments import ScoreType, as_anomaly_mask
+from pac_wrap.base.arguments import Scores, ScoreType, as_anomaly_mask
+from pac_wrap.base.floats import just_below, order_key
 from pac_wrap.engines.frames import import_package
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.spread import Cells, Grid, Piece, Sample, Some
+from pac_wrap.ranks.spread import CHECK, Cells, Grid, Piece, Sample, Some
 from pac_wrap.tables.sql import between, quote_number
 
-# rows in the sample
+# rows in the sample, and how many of the first are looked at; so much more there may be
 _POINTS: Final = 1 << 14
+_FIRST: Final = 1 << 17
+_MORE: Final = 1 << 10
 # what stands in place of a cell
 _NO_LABEL, _STRANGE_LABEL, _NO_SCORE = -3, -2, -1
-# a hash in parts, small enough to be added up without an overflow: 2^31 times, or 2^41 times
-_BITS: Final = (32, 32), (22, 21, 21)
+# the parts of a hash, by the bits to their right: small enough for 2^41 of them to be added up
+_PARTS: Final = {0: CHECK - 1, 22: (1 << 21) - 1, 43: (1 << 21) - 1}
 # pieces of a grid that are spelled out; more would be too long for Java's compiler
 _SPELLED: Final = 8
+# knots of a grid between which rows are added up, rather than grouped
+_SUMS: Final = 12
 
 
 class SparkCounts:
@@ -33,9 +39,12 @@ class SparkCounts:
         self._kind = dict(pairs.dtypes)["label"]
         # labels that are known, and whether each marks an anomaly
         self._labels: dict[Any, bool] = {}
-        # about how many rows there are
-        self._rows = 0
         self._learn(_usual(anomaly_label, self._kind))
+
+    def guess(self) -> Sample:
+        """Return the scores of the first rows, which Spark finds without reading all of them."""
+        rows = fetched(self._pairs.limit(_FIRST))
+        return Sample(self._classes(rows), 1.0 if rows.num_rows < _FIRST else 1.0 / _MORE)
 
     def sample(self) -> Sample:
         """Return the scores of the rows that draw the smallest numbers.
@@ -50,25 +59,60 @@ class SparkCounts:
         near = drawn.where(f"{late} * {late} * (1 + shiftright(place, 33)) < {_POINTS**2}")
         smallest = near.orderBy("drawn").limit(_POINTS)
         rows = fetched(smallest.select("score", "label", "drawn"))
-        labels = rows.column("label").combine_chunks().dictionary_encode()
-        self._learn(label for label in labels.dictionary.to_pylist() if label is not None)
-        marks = np.array([self._labels[label] for label in labels.dictionary.to_pylist()] or [False])
-        places = labels.indices.fill_null(0).to_numpy()
-        scores = rows.column("score").to_numpy()
-        known = ~np.isnan(scores) & labels.is_valid().to_numpy(zero_copy_only=False)
-        mark = marks[places]
         # as many draws as rows are below the greatest of them, so that says how many there are in all
         part = float(rows.column("drawn").to_numpy().max()) if rows.num_rows == _POINTS else 1.0
-        self._rows = int(rows.num_rows / part)
-        return Sample((scores[known & ~mark], scores[known & mark]), part)
+        return Sample(self._classes(rows), part)
 
     def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
         """Return the cells that have scores, and the sums of hashes of both classes; refuse what is wrong."""
-        widths = _BITS[self._rows >= 1 << 30]
-        shifts = [sum(widths[:place]) for place in range(len(widths))]
+        few = len(grid.knots) <= _SUMS and all(cells == 1 for cells in grid.cells)
+        return (self._summed(grid) if few else None) or self._grouped(grid)
+
+    def _summed(self, grid: Grid) -> tuple[Cells, tuple[int, int]] | None:
+        """Return the same out of sums over all rows, or None if something is wrong.
+
+        Spark keeps sums in variables, and groups in a table that every row must be looked up in.
+        """
+        rows = self._pairs.selectExpr(
+            "score", f"{self._class} AS class", f"{_place(grid)} AS piece", "xxhash64(score) AS hash"
+        ).selectExpr("*", "class = 1 AS marked", "class < 0 OR score IS NULL OR isnan(score) AS wrong")
+        cells = range(len(grid.knots) + 1)
+        sums = ["count_if(wrong) AS wrong", "min(score) AS least", "max(score) AS greatest"]
+        for cell in cells:
+            sums += [
+                f"count_if(piece = {cell}) AS all_{cell}",
+                f"count_if(piece = {cell} AND marked) AS marked_{cell}",
+                f"sum(IF(piece = {cell}, hash & {CHECK - 1}, 0L)) AS check_{cell}",
+            ]
+        for shift, mask in _PARTS.items():
+            part = f"shiftrightunsigned(hash, {shift}) & {mask}"
+            sums.append(f"sum(IF(marked, {part}, 0L)) AS marked_hash_{shift}")
+            # that of the last bits is the sum of all checks
+            sums += [f"sum({part}) AS hash_{shift}"] if shift else []
+        (found,) = fetched(rows.selectExpr(*sums)).to_pylist()
+        if found["wrong"]:
+            return None
+        marked = np.array([found[f"marked_{cell}"] for cell in cells])
+        counts = np.array([[found[f"all_{cell}"] for cell in cells] - marked, marked])
+        labels, numbers = np.nonzero(counts)
+        # no score lies beyond the ends of its cell, nor beyond those of all scores
+        lows, highs = [-inf, *grid.knots], [*map(just_below, grid.knots), inf]
+        least = np.array([max(lows[cell], found["least"], key=order_key) for cell in numbers])
+        greatest = np.array([min(highs[cell], found["greatest"], key=order_key) for cell in numbers])
+        checks = {cell: found[f"check_{cell}"] or 0 for cell in cells}
+        found["hash_0"] = sum(checks.values())
+        whole, anomalous = (
+            sum((found[f"{name}_{shift}"] or 0) << shift for shift in _PARTS)
+            for name in ("hash", "marked_hash")
+        )
+        sure = Cells(labels, numbers, counts[labels, numbers], least, greatest, checks)
+        return sure, (whole - anomalous, anomalous)
+
+    def _grouped(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
+        """Return the same out of groups, or say what is wrong."""
         sums = [
-            f"sum(shiftrightunsigned(hash, {shift}) & {(1 << bits) - 1}) AS hash_{shift}"
-            for shift, bits in zip(shifts, widths, strict=True)
+            f"sum(shiftrightunsigned(hash, {shift}) & {mask}) AS hash_{shift}"
+            for shift, mask in _PARTS.items()
         ]
         while True:
             rows = self._counted(self._numbered(grid).selectExpr("*", "xxhash64(score) AS hash"), sums)
@@ -88,7 +132,7 @@ class SparkCounts:
                 " detector score them"
             )
         hashes = [0, 0]
-        for shift in shifts:
+        for shift in _PARTS:
             for number, part in zip(numbers.tolist(), rows.column(f"hash_{shift}").to_pylist(), strict=True):
                 hashes[number & 1] += part << shift
         return _cells(rows), (hashes[0], hashes[1])
@@ -100,12 +144,23 @@ class SparkCounts:
 
     def gather(self, within: Some) -> Cells:
         """Return all different scores within some cells, each as a cell of its own."""
-        rows = fetched(self._inside(within).select("class", "score"))
+        rows = fetched(self._inside(within).selectExpr("CAST(class AS TINYINT) AS class", "score"))
         labels, scores = (rows.column(name).to_numpy() for name in ("class", "score"))
         pairs = [np.unique(scores[labels == label], return_counts=True) for label in (0, 1)]
         values, counts = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         labels = np.repeat([0, 1], [pair[0].size for pair in pairs])
         return Cells(labels, np.zeros_like(labels), counts, values, values)
+
+    def _classes(self, rows: Any) -> tuple[Scores, Scores]:
+        """Return the known scores of both classes, of rows with a score and a label; learn the labels."""
+        labels = rows.column("label").combine_chunks().dictionary_encode()
+        self._learn(label for label in labels.dictionary.to_pylist() if label is not None)
+        marks = np.array([self._labels[label] for label in labels.dictionary.to_pylist()] or [False])
+        places = labels.indices.fill_null(0).to_numpy()
+        scores = rows.column("score").to_numpy()
+        known = ~np.isnan(scores) & labels.is_valid().to_numpy(zero_copy_only=False)
+        mark = marks[places]
+        return scores[known & ~mark], scores[known & mark]
 
     def _learn(self, labels: Iterable[Any]) -> None:
         """Add labels to those that are known, or refuse them."""
@@ -162,8 +217,11 @@ def _pieces(grid: Grid) -> tuple[list[Piece], bool]:
 
 def _piece(grid: Grid) -> str:
     """Return the expression for the number of a score's piece, which `_number` may need."""
-    pieces, spelled = _pieces(grid)
-    return "0" if spelled else _halved(grid.knots, [str(place) for place in range(len(pieces))])
+    return "0" if _pieces(grid)[1] else _place(grid)
+
+
+def _place(grid: Grid) -> str:
+    return _halved(grid.knots, [str(place) for place in range(len(grid.knots) + 1)])
 
 
 def _number(grid: Grid) -> str:

@@ -2,11 +2,20 @@
 
 import warnings
 from collections.abc import Mapping
-from typing import TypeVar, overload
+from dataclasses import replace
+from typing import Any, TypeVar, overload
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import as_anomaly_mask, as_array, as_scores, check_aligned, type_of
+from pac_wrap.base.arguments import (
+    as_anomaly_mask,
+    as_array,
+    as_scores,
+    check_aligned,
+    check_count,
+    type_of,
+)
 from pac_wrap.base.missing import frames_inside
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.certificate import Certificate, Overlap
@@ -19,6 +28,8 @@ from pac_wrap.method.request import WORDS as WORDS
 from pac_wrap.method.request import Request as Request
 from pac_wrap.method.request import as_strategy as as_strategy
 from pac_wrap.method.request import certify_classes, certify_divided
+from pac_wrap.method.room.weights import Weighting, Weights, as_weights, check_bound, drawn, survivors
+from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.ranks.kernels import kernels
 
 T = TypeVar("T")
@@ -31,6 +42,10 @@ def calibrate(
     guarantee: Guarantee | Request | None = None,
     *,
     overlap: str | Overlap | None = None,
+    normal_weights: Weights | None = None,
+    anomalous_weights: Weights | None = None,
+    weight_bound: float | None = None,
+    seed: int = 0,
 ) -> Certificate: ...
 @overload
 def calibrate(
@@ -54,6 +69,10 @@ def calibrate(
     guarantee: Guarantee | Request | None = None,
     *,
     overlap: str | Overlap | None = None,
+    normal_weights: Weights | None = None,
+    anomalous_weights: Weights | None = None,
+    weight_bound: float | None = None,
+    seed: int = 0,
 ) -> Certificate | KindCertificate:
     """Return the certificate for the scores of labelled normal and labelled anomalous points.
 
@@ -71,6 +90,15 @@ def calibrate(
         What is done where the classes overlap: "abstain" (the default), "abstain_always", "raise",
         "hold_fnr", "hold_fpr", "algorithm1", or a strategy with options. Kinds take the abstaining and
         holding ones.
+    normal_weights, anomalous_weights : array-like of float, or pair of such, optional
+        How much more likely each point is in the future than at calibration, up to a factor: the promise is
+        then about the future. A point survives with probability weight / bound, and those that do calibrate:
+        eq. (78). A pair of lower and upper weights, with overlap "abstain" only, is for weights that are
+        known so far: eq. (79).
+    weight_bound : float, optional
+        What no weight exceeds, not only in the sample; needed with weights.
+    seed : int
+        The seed of the draw. Choose it once: whoever tries several and keeps the best has no promise.
 
     Returns
     -------
@@ -100,10 +128,21 @@ def calibrate(
     >>> certificate.verdicts([-1.0, 1.9, 5.0])
     array([0, 0, 1], dtype=int8)
     """
+    weights = normal_weights, anomalous_weights
+    weighted = any(one is not None for one in weights)
+    if not weighted and weight_bound is not None:
+        raise InputError("weight_bound is for weights; give normal_weights, anomalous_weights or both")
     if isinstance(normal, Mapping) or isinstance(anomalous, Mapping):
+        if weighted:
+            raise InputError("scores by kind take no weights; calibrate the kinds one by one")
         found = calibrate_kinds(normal, anomalous, guarantee, overlap)
         warn_of_lacking((*found.normal, *found.anomalous))
         return found
+    if weighted:
+        request = Request.of(guarantee, overlap)
+        return warned(
+            _certify_weighted(request, (normal, anomalous), weights, check_bound(weight_bound), seed)
+        )
     return warned(certify_classes(Request.of(guarantee, overlap), normal, anomalous))
 
 
@@ -154,6 +193,48 @@ def calibrate_labelled(
             f"scores and labels must have the same length, got {values.size:,} and {mask.size:,}"
         )
     return warned(certify_divided(request, *kernels().divide(values, mask), type_of(given)))
+
+
+def _certify_weighted(
+    request: Request,
+    scores: tuple[ArrayLike, ArrayLike],
+    weights: tuple[Weights | None, Weights | None],
+    bound: float,
+    seed: int,
+) -> Certificate:
+    """Return the certificate of the points that survive a draw by their weights."""
+    intervals = any(isinstance(one, tuple) for one in weights)
+    if intervals and request.overlap.single:
+        raise InputError(
+            f'intervals of weights go with overlap="abstain" only, got "{request.overlap.word}"; what they'
+            " prove is not proved for others"
+        )
+    if request.overlap.given or not request.overlap.fixed_sizes:
+        raise InputError("weights go with labels that are looked at once; calibrate with another overlap")
+    noise = request.guarantee.label_noise or (None, None)
+    if any(one is not None and wrong is not None for one, wrong in zip(weights, noise, strict=True)):
+        raise InputError(
+            "weights change the share of wrong labels, so label_noise has no meaning for a class that has"
+            " them; leave one of the two out"
+        )
+    kept: list[NDArray[Any]] = []
+    offered: list[int | None] = []
+    promises = request.guarantee.fpr, request.guarantee.fnr
+    for side, name in enumerate(("normal", "anomalous")):
+        values, given = as_array(scores[side], name), weights[side]
+        as_scores(values, name)
+        offered.append(None if given is None else values.size)
+        if given is not None:
+            pair = as_weights(given, f"{name}_weights", values.size, bound)
+            random = np.random.default_rng([check_count("seed", seed), side])
+            found = drawn(values, pair, bound, random)
+            values = survivors(values, found, promises[side], high=side == 0)
+        kept.append(values)
+    made = certify_classes(request, kept[0], kept[1])
+    assumptions = assumed(OF_DRAWS, weights=True, **request.guarantee.rooms)
+    return replace(
+        made, assumptions=assumptions, weighting=Weighting(bound, seed, offered[0], offered[1], intervals)
+    )
 
 
 def warned(certificate: T) -> T:

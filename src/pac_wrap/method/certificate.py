@@ -17,6 +17,8 @@ from pac_wrap.method.consistency import inconsistencies
 from pac_wrap.method.lineage import Lineage
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.provenance import Provenance, Traced
+from pac_wrap.method.room.radius import Robust
+from pac_wrap.method.room.weights import Weighting
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling
 from pac_wrap.method.shown import Shown
@@ -39,7 +41,7 @@ _HEADER: Final = {"format": "pac-wrap certificate", "schema": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate(Worth, Traced, Shown):
+class Certificate(Worth, Robust, Traced, Shown):
     """A rule with the promise that it keeps, and what both rest on; made by `calibrate`, never by hand.
 
     Parameters
@@ -72,6 +74,8 @@ class Certificate(Worth, Traced, Shown):
         Where the scores came from. It stands apart: `==` and `verify` do not look at it.
     lineage : Lineage, optional
         Which certificates it follows, if `recalibrate` made it.
+    weighting : Weighting, optional
+        How the calibration points were drawn by their weights.
 
     Examples
     --------
@@ -96,6 +100,7 @@ class Certificate(Worth, Traced, Shown):
     version: str = __version__
     provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
     lineage: Lineage | None = field(default=None, metadata={"optional": True})
+    weighting: Weighting | None = field(default=None, metadata={"optional": True})
 
     @property
     def exclusions(self) -> Thresholds:

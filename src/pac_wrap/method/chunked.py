@@ -166,12 +166,14 @@ def calibrate_counted(counter: Counter, request: Asked[T]) -> T:
     """Return the certificate of data that an engine counts where it is; what is wrong there is refused.
 
     The certificate is that of `calibrate_labelled`, byte for byte; only the upside-down warning rests on
-    another AUC, that of the sample, and is as sure as so many points allow.
+    another AUC. Unless the counts show that it is at least one half, it is that of a random sample, and the
+    warning is as sure as so many points allow.
     """
     found = Bracketed(counter, lambda low, high: request.certify(low, high, counter.score_type))
-    drawn = found.sample.classes
-    if all(scores.size for scores in drawn):
-        warn_if_upside_down(auc(*drawn), *(scores.size for scores in drawn))
+    if all(found.sizes) and found.least_auc < 0.5:
+        drawn = found.sample.classes
+        if all(scores.size for scores in drawn):
+            warn_if_upside_down(auc(*drawn), *(scores.size for scores in drawn))
     return warned(found.answer)
 
 

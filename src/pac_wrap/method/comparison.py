@@ -14,7 +14,7 @@ from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.curves.band import check_delta
 from pac_wrap.method.curves.certify import certify_curve
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.promise import Guarantee, refuse_room
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.auc import auc, is_upside_down
@@ -64,6 +64,9 @@ def compare_scores(
     >>> a.name, a.curve.normal.delta
     ('one', 0.025)
     """
+    refuse_room(
+        guarantee, "a comparison", "compare without it, and calibrate the detector of your choice with it"
+    )
     count = len(columns)
     deltas = (
         check_delta(f"delta_fpr / {count}", guarantee.delta_fpr / count),

@@ -9,7 +9,8 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from pac_wrap.base.foreign import quoted
-from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, OF_SUBJECTS
+from pac_wrap.method.room.weights import Weighting
+from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, OF_SUBJECTS, assumed
 from pac_wrap.method.strategies.interface import Claim, Strategy
 from pac_wrap.method.thresholds import LARGEST, find_regime
 from pac_wrap.ranks.precision import represents
@@ -40,14 +41,30 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     for score in certificate.deciding:
         if score is not None and abs(score) < LARGEST and not represents(certificate.score_type, score):
             yield f"the score {score!r} behind a threshold is not a {certificate.score_type}"
-    if certificate.assumptions not in ((OF_DRAWS, OF_SUBJECTS) if found is None else (OF_SERIES,)):
+    usual = (OF_DRAWS, OF_SUBJECTS) if found is None else (OF_SERIES,)
+    rooms = certificate.guarantee.rooms | {"weights": certificate.weighting is not None}
+    if certificate.assumptions not in (assumed(one, **rooms) for one in usual):
         yield f"these are not the assumptions of {'draws' if found is None else 'a series'}"
+    if certificate.weighting is not None:
+        yield from _weighting_problems(certificate, certificate.weighting)
     claim = certificate.claim
     yield from contradictions(claim, certificate.overlap)
     if certificate.regime is not (
         regime := find_regime(claim.found.thresholds, claim.found.fpr, claim.found.fnr)
     ):
         yield f"the regime is {regime.value}, not {certificate.regime.value}"
+
+
+def _weighting_problems(certificate: "Certificate", weighting: Weighting) -> Iterator[str]:
+    sides = (
+        ("normal", certificate.normal, weighting.normal),
+        ("anomalous", certificate.anomalous, weighting.anomalous),
+    )
+    for name, evidence, offered in sides:
+        if offered is not None and evidence.n > offered:
+            yield f"{evidence.n:,} {name} scores cannot survive of {offered:,}"
+    if weighting.intervals and certificate.overlap.single:
+        yield f"{certificate.overlap.word} takes no intervals of weights"
 
 
 def digest_problems(name: str, n: int, digest: str | None) -> Iterator[str]:

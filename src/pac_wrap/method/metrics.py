@@ -219,8 +219,9 @@ def exceeded(metrics: Metrics, promised: Guarantee | None) -> tuple[str, ...]:
     """
     if promised is None:
         return ()
-    sides = (("FPR", metrics.fpr, promised.max_fpr), ("FNR", metrics.fnr, promised.max_fnr))
-    return tuple(name for name, rate, ceiling in sides if is_exceeded(ceiling, rate))
+    sides = (metrics.fpr, promised.fpr), (metrics.fnr, promised.fnr)
+    # labels that may be wrong at calibration may be as wrong here
+    return tuple(one.name for rate, one in sides if one is not None and is_exceeded(one.counted, rate))
 
 
 def upper_bounds(errors: ArrayLike, n: int, delta: float) -> NDArray[np.float64]:

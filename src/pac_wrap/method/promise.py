@@ -1,130 +1,23 @@
-"""What is asked for or certified: promises about error rates, and the error budgets that keep them."""
+"""All that is asked for or certified at once: promises about error rates."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, TypeVar
 
 from pac_wrap.base.arguments import check_rate
-from pac_wrap.base.foreign import LONGEST, is_unicode, quoted
-from pac_wrap.base.rounding import confidence_left, equal_share, rounded_down, rounded_up
+from pac_wrap.base.foreign import quoted
+from pac_wrap.base.rounding import confidence_left, equal_share
 from pac_wrap.errors import InputError
-from pac_wrap.method.budget import LEAST_CEILING
 from pac_wrap.method.budget import Budget as Budget
+from pac_wrap.method.kinds.ceilings import Ceilings, KindCeiling, kinds_of, whole_of
+from pac_wrap.method.population import Error as Error
+from pac_wrap.method.population import Population as Population
+from pac_wrap.method.population import Promise as Promise
+from pac_wrap.method.room.noise import LabelNoise
+from pac_wrap.method.room.shift import SHIFTS, Shift
 
+T = TypeVar("T")
 _USUAL_DELTA: Final = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Population:
-    """The points that a promise is about: those of one class, perhaps of one kind or in one group.
-
-    Parameters
-    ----------
-    label : "normal" or "anomalous"
-    kind, group : str, optional
-        None is all kinds, or all groups.
-
-    Examples
-    --------
-    >>> print(Population("normal"))
-    normal points
-    """
-
-    label: Literal["normal", "anomalous"]
-    kind: str | None = None
-    group: str | None = None
-
-    def __str__(self) -> str:
-        named = (
-            f" of kind {quoted(self.kind)}" if self.kind else "",
-            f" in {quoted(self.group)}" if self.group else "",
-        )
-        return f"{self.label} points{''.join(named)}"
-
-
-class Error(StrEnum):
-    """What counts as an error in a population; an abstention never does."""
-
-    FALSE_ALARM = "false alarm"
-    MISS = "miss"
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """One promise: the rate of one error in one population is at most its ceiling, but for a chance of delta.
-
-    Parameters
-    ----------
-    of : Population
-        Whom the promise is about.
-    error : Error
-        What counts as an error there.
-    ceiling : float
-        What the error rate on future data is promised not to exceed.
-    delta : float
-        The chance, over draws of the calibration points, that the ceiling does not hold.
-
-    Examples
-    --------
-    >>> promise = Promise(Population("normal"), Error.FALSE_ALARM, 0.05, 0.05)
-    >>> print(promise)
-    FPR <= 0.05 (confidence 0.95)
-    >>> promise.budget(2000).errors
-    83
-    """
-
-    of: Population
-    error: Error
-    ceiling: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        rate = self.name.lower()
-        name = f"max_{rate}" if self.of.kind is None else f"max_{rate} of {quoted(self.of.kind)}"
-        object.__setattr__(self, "ceiling", check_rate(name, self.ceiling))
-        object.__setattr__(self, "delta", check_rate(f"delta_{rate}", self.delta))
-        if self.ceiling < LEAST_CEILING:
-            raise InputError(
-                f"{name} must be at least {LEAST_CEILING}, got {self.ceiling!r};"
-                " no number of labels certifies less"
-            )
-
-    @property
-    def name(self) -> str:
-        """What the rate is called where it is shown: FPR or FNR."""
-        return "FPR" if self.error is Error.FALSE_ALARM else "FNR"
-
-    def budget(self, n: int) -> "Budget":
-        """Return the errors that n points of the population may show.
-
-        Parameters
-        ----------
-        n : int
-            How many labelled points of the population there are.
-
-        Returns
-        -------
-        Budget
-        """
-        return Budget.of(n, self.ceiling, self.delta)
-
-    def __str__(self) -> str:
-        confidence = rounded_down(confidence_left(self.delta))
-        of = "" if self.of.kind is None else f" of {quoted(self.of.kind)}"
-        return f"{self.name}{of} <= {rounded_up(self.ceiling)} (confidence {confidence})"
-
-
-# a ceiling for each kind; None is all kinds as they come
-Ceilings = Mapping[str, float | None] | Mapping[str | None, float | None]
-
-
-class KindCeiling(NamedTuple):
-    """A kind of points of a class, and its ceiling; None: nothing is promised of that kind by itself."""
-
-    label: Literal["normal", "anomalous"]
-    kind: str
-    ceiling: float | None
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -143,12 +36,17 @@ class Guarantee:
     confidence : float, optional
         How surely all ceilings hold together. What is left to 1 is shared equally between the deltas of all
         promises; a single ceiling gets all of it. Give either this or deltas.
+    shift : TotalVariation, DensityRatio, KL or ChiSquared, or a pair of such, optional
+        How far future points of each class may shift from the calibration points; the ceilings hold after
+        every such shift. A pair is for the normal and for the anomalous points; None leaves one without.
+    label_noise : LabelNoise or a pair of such, optional
+        How many labels of the calibration points may be wrong.
 
     Raises
     ------
     InputError
-        If both ceilings are None, a number does not lie strictly between 0 and 1, or `confidence` comes
-        together with a delta.
+        If both ceilings are None, a number does not lie strictly between 0 and 1, `confidence` comes together
+        with a delta, or the room for shift and noise leaves nothing to promise.
 
     Examples
     --------
@@ -170,6 +68,9 @@ class Guarantee:
     kinds: tuple[KindCeiling, ...] = field(default=(), init=False, repr=False)
     # the confidence that was asked for, since a class may turn out to have kinds
     together: float | None = field(default=None, init=False, repr=False, compare=False)
+    # normal and anomalous; None where neither has room
+    shift: tuple[Shift | None, ...] | None = field(default=None, metadata={"optional": True})
+    label_noise: tuple[LabelNoise | None, ...] | None = field(default=None, metadata={"optional": True})
 
     def __init__(
         self,
@@ -179,9 +80,11 @@ class Guarantee:
         delta_fnr: float | None = None,
         *,
         confidence: float | None = None,
+        shift: "Shift | tuple[Shift | None, ...] | None" = None,
+        label_noise: "LabelNoise | tuple[LabelNoise | None, ...] | None" = None,
     ) -> None:
-        kinds = (*_kinds("normal", max_fpr), *_kinds("anomalous", max_fnr))
-        sides = [_whole(max_fpr), _whole(max_fnr)]
+        kinds = (*kinds_of("normal", max_fpr), *kinds_of("anomalous", max_fnr))
+        sides = [whole_of(max_fpr), whole_of(max_fnr)]
         count = sum(rate is not None for rate in (*sides, *(one.ceiling for one in kinds)))
         if not count:
             raise InputError("max_fpr and max_fnr are both None; promise at least one of them")
@@ -199,6 +102,13 @@ class Guarantee:
             object.__setattr__(self, name, check_rate(name, usual if value is None else value))
         object.__setattr__(self, "kinds", kinds)
         object.__setattr__(self, "together", confidence)
+        labels = {one.label for one in kinds}
+        there = [
+            side is not None or name in labels
+            for side, name in zip(sides, ("normal", "anomalous"), strict=True)
+        ]
+        object.__setattr__(self, "shift", _pair("shift", shift, SHIFTS, there))
+        object.__setattr__(self, "label_noise", _pair("label_noise", label_noise, (LabelNoise,), there))
         for promise in self.promises:
             if promise.of.kind is None:
                 object.__setattr__(self, f"max_{promise.name.lower()}", promise.ceiling)
@@ -230,7 +140,19 @@ class Guarantee:
         error, delta = Error.FALSE_ALARM, self.delta_fpr
         if label == "anomalous":
             error, delta = Error.MISS, self.delta_fnr
-        return Promise(Population(label, kind), error, ceiling, delta)
+        side = int(label == "anomalous")
+        room = (None if pair is None else pair[side] for pair in (self.shift, self.label_noise))
+        return Promise(Population(label, kind), error, ceiling, delta, *room)  # type: ignore[arg-type]
+
+    @property
+    def room(self) -> tuple[str, ...]:
+        """What the promises have room for, a sentence for each that has some."""
+        return tuple(f"{one.name}: {one.room}" for one in self.promises if one.room is not None)
+
+    @property
+    def rooms(self) -> dict[str, bool]:
+        """Whether there is room for shift, and for wrong labels, on either side."""
+        return {"shift": self.shift is not None, "noise": self.label_noise is not None}
 
     @property
     def joint_delta(self) -> float:
@@ -263,30 +185,23 @@ def as_guarantee(given: Guarantee | None, *, by_kind: bool = False) -> Guarantee
     return asked
 
 
-def _whole(ceilings: float | Ceilings | None) -> float | None:
-    """Return the ceiling of all points of a class."""
-    if not isinstance(ceilings, Mapping):
-        return ceilings
-    return next((ceiling for kind, ceiling in ceilings.items() if kind is None), None)
+def refuse_room(asked: Guarantee, where: str, instead: str) -> None:
+    """Refuse room for shift or noise where nothing is proved of it."""
+    if any(asked.rooms.values()):
+        raise InputError(f"{where} has no room for shift or wrong labels; {instead}")
 
 
-def _kinds(label: Literal["normal", "anomalous"], ceilings: float | Ceilings | None) -> Iterator[KindCeiling]:
-    """Yield the kinds that a mapping names."""
-    if not isinstance(ceilings, Mapping):
-        return
-    name = "max_fpr" if label == "normal" else "max_fnr"
-    if not any(kind is not None for kind in ceilings):
-        raise InputError(f"{name} names no kind; write {{'a kind': 0.05}}, or a number for all points")
-    for kind, ceiling in ceilings.items():
-        if kind is not None:
-            of = f"{name} of {quoted(check_kind(kind))}"
-            yield KindCeiling(label, kind, None if ceiling is None else check_rate(of, ceiling))
-
-
-def check_kind(kind: object) -> str:
-    """Return the name of a kind: a text that is not empty, and not longer than a certificate's texts are."""
-    if not isinstance(kind, str) or not kind or len(kind) > LONGEST or not is_unicode(kind):
+def _pair(
+    name: str, given: T | tuple[T | None, ...] | None, kinds: tuple[type, ...], there: list[bool]
+) -> tuple[T | None, ...] | None:
+    """Return the room of each class, None where nothing is promised of it, or None if neither has any."""
+    pair: tuple[T | None, ...]
+    pair = tuple(given) if isinstance(given, tuple | list) else (given, given)
+    if len(pair) != 2 or not all(one is None or isinstance(one, kinds) for one in pair):
+        known = ", ".join(kind.__name__ for kind in kinds)
         raise InputError(
-            f"a kind must be named by a text of 1 to {LONGEST} characters, got {quoted(kind)}; convert it"
+            f"{name} must be one of {known}, or a pair of such for normal and anomalous points, got"
+            f" {quoted(given)}"
         )
-    return str(kind)
+    found = tuple(one if promised else None for one, promised in zip(pair, there, strict=True))
+    return found if any(one is not None for one in found) else None

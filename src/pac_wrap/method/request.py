@@ -13,7 +13,8 @@ from pac_wrap.base.floats import Floats
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate, Overlap
-from pac_wrap.method.promise import Guarantee, as_guarantee
+from pac_wrap.method.promise import Guarantee, as_guarantee, refuse_room
+from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
@@ -61,6 +62,10 @@ class Request:
         # with a single ceiling nothing can overlap
         kept = overlap.one_sided or len(self.guarantee.promises) == 2
         object.__setattr__(self, "overlap", overlap if kept else Abstain())
+        if self.overlap.given:
+            refuse_room(
+                self.guarantee, "a threshold read off a curve", "certificate.radius says how far it holds"
+            )
 
     @property
     def label_text(self) -> str | None:
@@ -105,6 +110,7 @@ class Request:
             anomalous=Evidence(anomalous.size, anomalous.digest, found.fnr, low),
             score_type=score_type,
             separable=found.separable,
+            assumptions=assumed(OF_DRAWS, **self.guarantee.rooms),
         )
 
     @classmethod

@@ -23,6 +23,10 @@ class Assumption(Enum):
     MIXING = 4
     STATIONARY = 5
     SUBJECTS = 6
+    ONE_SOURCE = 7
+    ROOM = 8
+    LABELS = 9
+    WEIGHTS = 10
 
     def __str__(self) -> str:
         return _SENTENCES[self]
@@ -45,10 +49,40 @@ _SENTENCES: Final = {
         "several calibration points are of one subject and depend on each other: the promise is conditional"
         " on points of one subject being as good as independent draws from the distribution of their class"
     ),
+    Assumption.ONE_SOURCE: (
+        "within each class, calibration points are independent draws from one distribution"
+    ),
+    Assumption.ROOM: (
+        "future points of each class come from the distribution of its calibration points, or from one within"
+        " the room for shift that the class was given"
+    ),
+    Assumption.LABELS: "labels are wrong no more often than there is room for",
+    Assumption.WEIGHTS: (
+        "the weights are right: up to a factor they say how much more likely a point is in the future than at"
+        " calibration, and nowhere, not only in the sample, do they exceed their bound; a class"
+        " without weights does not shift"
+    ),
 }
 OF_DRAWS: Final = (Assumption.INDEPENDENT, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SUBJECTS: Final = (Assumption.SUBJECTS, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SERIES: Final = (Assumption.MIXING, Assumption.STATIONARY, Assumption.HELD_OUT)
+_WITHOUT_ROOM: Final = (Assumption.NO_SHIFT, Assumption.STATIONARY)
+
+
+def assumed(
+    usual: tuple[Assumption, ...], *, shift: bool = False, noise: bool = False, weights: bool = False
+) -> tuple[Assumption, ...]:
+    """Return what is assumed where there is room for shift or wrong labels, or points are weighted.
+
+    >>> [one.value for one in assumed(OF_DRAWS, shift=True, noise=True)]
+    [7, 2, 8, 9]
+    """
+    found = usual
+    if shift or weights:
+        kept = (one for one in usual if one not in _WITHOUT_ROOM)
+        found = tuple(Assumption.ONE_SOURCE if one is Assumption.INDEPENDENT else one for one in kept)
+    more = ((Assumption.WEIGHTS, weights), (Assumption.ROOM, shift), (Assumption.LABELS, noise))
+    return found + tuple(one for one, there in more if there)
 
 
 Reduce = Literal["max", "mean", "last"]

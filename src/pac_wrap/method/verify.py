@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import isclose
-from typing import Final
+from typing import Any, Final
 
 from numpy.typing import ArrayLike
 
@@ -17,6 +17,7 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.kinds.calibrate import recalibrate_kinds
 from pac_wrap.method.kinds.certificate import KindCertificate, Kinds
 from pac_wrap.method.kinds.part import Part
+from pac_wrap.method.room.weights import Weights
 from pac_wrap.ranks.precision import is_narrower, rounded
 
 _VERIFIED: Final = """\
@@ -61,7 +62,12 @@ class Verification:
 
 
 def verify(
-    certificate: Certificate | KindCertificate, normal: ArrayLike | Kinds, anomalous: ArrayLike | Kinds
+    certificate: Certificate | KindCertificate,
+    normal: ArrayLike | Kinds,
+    anomalous: ArrayLike | Kinds,
+    *,
+    normal_weights: Weights | None = None,
+    anomalous_weights: Weights | None = None,
 ) -> Verification:
     """Recompute a certificate from the scores it was made of, and say where the two differ.
 
@@ -75,6 +81,8 @@ def verify(
     normal, anomalous : array-like of float, or mapping of kinds to such
         The calibration scores of each class, by kind for a certificate of kinds. Those of a wider type than
         the certificate's are rounded to it first: a float32 that was written as 0.3 comes back as a double.
+    normal_weights, anomalous_weights : array-like of float, or pair of such, optional
+        The weights that `calibrate` was given, if any, in the order of the scores.
 
     Returns
     -------
@@ -84,7 +92,7 @@ def verify(
     Raises
     ------
     InputError
-        If the first argument is not a certificate, or scores are not numbers.
+        If the first argument is not a certificate, scores are not numbers, or weights are missing.
 
     Examples
     --------
@@ -99,6 +107,14 @@ def verify(
             f"certificate must be a Certificate, got {quoted(certificate)}; load a file with Certificate.load"
         )
     kind = certificate.score_type
+    weights: dict[str, Any] = {"normal_weights": normal_weights, "anomalous_weights": anomalous_weights}
+    drawn_by = certificate.weighting if isinstance(certificate, Certificate) else None
+    for (name, weight), label in zip(weights.items(), ("normal", "anomalous"), strict=True):
+        offered = None if drawn_by is None else getattr(drawn_by, label)
+        if weight is not None and offered is None:
+            raise InputError(f"the {label} points of this certificate have no weights; leave {name} out")
+        if weight is None and offered is not None:
+            raise InputError(f"the {label} points of this certificate were drawn by weights; give {name}")
 
     def given(scores: ArrayLike | Kinds, name: str) -> Scores | dict[str, Scores]:
         if isinstance(scores, Mapping):
@@ -116,7 +132,11 @@ def verify(
             raise InputError(
                 "this certificate was made without kinds; pass the scores of each class as one array"
             )
-        again = calibrate(low, high, Request(certificate.guarantee, certificate.overlap))
+        request = Request(certificate.guarantee, certificate.overlap)
+        if drawn_by is None:
+            again = calibrate(low, high, request)
+        else:
+            again = calibrate(low, high, request, weight_bound=drawn_by.bound, seed=drawn_by.seed, **weights)
     return verify_against(certificate, replace(again, score_type=kind, rule=again.rule.before_rounding(kind)))
 
 

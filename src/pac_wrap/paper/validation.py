@@ -266,7 +266,7 @@ def _both_classes(
                 f"the {promise.of.label} population is empty; pass its scores, or promise nothing there"
             )
         n = sizes[place]
-        errors = budget(n, promise.ceiling, promise.delta)
+        errors = budget(n, promise.at_calibration, promise.delta)
         if errors is not None and not 0 <= check_count("budget", errors) < n:
             raise InputError(f"budget must allow fewer errors than there are points, got {errors!r} of {n:,}")
         return _ClassScores(drawn[place], judged[place], n, promise.ceiling, errors)

@@ -1,24 +1,26 @@
 """Exact ranks of data that an engine counts: no score leaves it but the few around what is asked for.
 
-A small sample says where to look. The engine then counts, for each class, the scores in some cells, with the
-least and the greatest of each cell, and lists those of a few cells in full. Which cells matter is found by
+The first scores say where to look, or a sample if they are of one class. The engine then counts, for each
+class, the scores in some cells, and lists those of a few cells in full. Which cells matter is found by
 rehearsal: whoever will ask is let loose on what is known so far, and what it asks for is noted.
 """
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import cached_property
 from itertools import pairwise
 from math import ceil, sqrt
 from typing import Final, Generic, TypeVar
 
 import numpy as np
 
-from pac_wrap.base.floats import from_order_key, just_below, order_key
+from pac_wrap.base.floats import from_order_key, just_below, order_key, order_keys
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.kernels import as_digest
+from pac_wrap.ranks.kernels import as_digest, kernels
 from pac_wrap.ranks.memory import Ranked
 from pac_wrap.ranks.search import BOTH, CHANGED, Bounds, Rank
 from pac_wrap.ranks.spread import (
+    CHECK,
     GREATEST,
     LEAST,
     Cells,
@@ -30,6 +32,7 @@ from pac_wrap.ranks.spread import (
     Some,
     Spread,
     bounds,
+    least_auc,
 )
 
 T = TypeVar("T")
@@ -38,11 +41,17 @@ _MARGIN: Final = 3.0
 # edges of cells that are placed one by one; an engine compares each score with six of them, by halving
 _KNOTS: Final = 48
 _GIVEN: Final = 4
+# so few edges suffice by themselves: an engine adds up what lies between them, without looking for cells
+_EDGES: Final = 12
+# a score that occurs more often than this among the first is shared by many
+_OFTEN: Final = 7
+# the first scores say nothing if a class has fewer of them
+_SHOWN: Final = 16
 # cells between the edges, in all
 _CELLS: Final = 1 << 12
 _MOST_CELLS: Final = 1 << 17
-# up to this many scores are listed rather than counted once more, of so many cells
-_FEW: Final = 1 << 19
+# up to this many scores are listed rather than counted once more, of so many cells: 4 MB
+_FEW: Final = 3 << 17
 _LISTED: Final = 1 << 12
 # ranges that an engine compares scores with before it looks for their cells
 _RANGES: Final = 8
@@ -87,25 +96,32 @@ class _Rehearsed(Ranked):
 
 
 class Bracketed(Generic[T]):
-    """What somebody makes of both classes of data that an engine counts; `answer` is exact for any `sample`.
+    """What somebody makes of both classes of data that an engine counts; `answer` is exact in any case.
 
     `ask` is called with the classes until all that it asked for is known, first with guesses.
     """
 
     def __init__(self, counter: Counter, ask: Callable[[Ranked, Ranked], T]) -> None:
         self._counter = counter
-        self.sample = sample = counter.sample()
-        guess = [Spread.estimated(scores, sample.part) for scores in sample.classes]
-        asked = _Asked()
-        # a guess may break a rule that the scores keep
-        with suppress(InputError):
-            ask(*_rehearsed((guess[0], guess[1]), asked, (as_digest(0), as_digest(0))))
-        self._grids = [_grid_around((guess[0], guess[1]), asked, sample)]
+        self._guess = guess = counter.guess()
+        shown = guess.part == 1.0 or min(scores.size for scores in guess.classes) >= _SHOWN
+        self._grids = [_grid_around(guess if shown else self.sample, ask)]
         cells, hash_sums = counter.count_all(self._grids[0])
         self._pair: Pair = (Spread.counted(cells, 0, 0), Spread.counted(cells, 1, 0))
+        self._checks = cells.checks or {}
         self.sizes = self._pair[0].size, self._pair[1].size
         self._digests = as_digest(hash_sums[0]), as_digest(hash_sums[1])
         self.answer = self._settled(ask)
+
+    @cached_property
+    def sample(self) -> Sample:
+        """A random sample, drawn when it is first needed; all scores, if these are known."""
+        return self._guess if self._guess.part == 1.0 else self._counter.sample()
+
+    @property
+    def least_auc(self) -> float:
+        """What the AUC is at least, by the counts; both classes must have scores."""
+        return least_auc(self._pair)
 
     def _settled(self, ask: Callable[[Ranked, Ranked], T]) -> T:
         while True:
@@ -144,8 +160,11 @@ class Bracketed(Generic[T]):
         for rank in asked.ranks:
             if rank.label == BOTH:
                 first, last = max(1, rank.k - slack), min(rank.k + slack, sum(self.sizes))
-                low, high = bounds(self._pair, Rank(BOTH, first))[0], bounds(self._pair, Rank(BOTH, last))[1]
-                found |= self._within(0, low, high) | self._within(1, low, high)
+                for ends, most in ((rank.k, rank.k), sum(self.sizes)), ((first, last), slack):
+                    low, high = (bounds(self._pair, Rank(BOTH, end))[place] for place, end in enumerate(ends))
+                    near = self._within(0, low, high) | self._within(1, low, high)
+                    # large cells wait until the rank is known to lie there
+                    found |= {cell: None for cell in near if ranges[cell[0]][cell[1]].scores <= most}
         return [(label, origin, ranges[label][origin]) for label, origin in found]
 
     def _within(self, label: int, low: int, high: int) -> dict[tuple[int, int], None]:
@@ -173,6 +192,7 @@ class Bracketed(Generic[T]):
 
     def _replace(self, chosen: list[_Chosen], cells: Cells, number: int) -> None:
         """Put what was found in place of the cells that were looked into, if it can be the same scores."""
+        self._check(chosen, cells, number)
         pair = []
         for label, old in enumerate(self._pair):
             mine = sorted(cell[2] for cell in chosen if cell[0] == label)
@@ -190,25 +210,50 @@ class Bracketed(Generic[T]):
             pair.append(Spread.of(parts[0], parts[1], parts[2], parts[4]))
         self._pair = pair[0], pair[1]
 
+    def _check(self, chosen: list[_Chosen], cells: Cells, number: int) -> None:
+        """Refuse listed scores whose hashes do not add up to those of the cells that they came from."""
+        keys = order_keys(cells.least)
+        for origin, (low, high, _) in {cell[1]: cell[2] for cell in chosen}.items():
+            check = self._checks.pop(origin, None)
+            classes = {label for label, one in enumerate(self._pair) if origin in one.origin}
+            if check is None or number >= 0 or classes > {cell[0] for cell in chosen if cell[1] == origin}:
+                continue
+            mine = (np.uint64(low) <= keys) & (keys <= np.uint64(high))
+            if (kernels().mix(np.repeat(cells.least[mine], cells.counts[mine])) - check) % CHECK:
+                raise InputError(CHANGED)
+
 
 def _rehearsed(pair: Pair, asked: _Asked, digests: tuple[str, str]) -> tuple[Ranked, Ranked]:
     return _Rehearsed(pair, 0, digests[0], asked), _Rehearsed(pair, 1, digests[1], asked)
 
 
-def _grid_around(pair: Pair, asked: _Asked, sample: Sample) -> Grid:
+def _grid_around(sample: Sample, ask: Callable[[Ranked, Ranked], object]) -> Grid:
     """Return a grid that is fine where, as a sample suggests, the ranks lie that will be asked for."""
+    low, high = (Spread.estimated(scores, sample.part) for scores in sample.classes)
+    asked, pair = _Asked(), (low, high)
+    # a guess may break a rule that the scores keep
+    with suppress(InputError):
+        ask(*_rehearsed(pair, asked, (as_digest(0), as_digest(0))))
     brackets = _united(_bracket(pair, rank, sample) for rank in asked.ranks)
     ends = [end for low, high in brackets for end in (low, high + 1)]
-    if len(ends) > _KNOTS:
-        ends = [ends[place] for place in np.linspace(0, len(ends) - 1, _KNOTS).astype(int)]
     # a threshold that was given is asked for as it is
     given = [key for _, key in asked.below if not any(low <= key <= high + 1 for low, high in brackets)]
+    if len(ends) + len(given) <= _EDGES and (sample.part == 1.0 or not _shared(pair, brackets)):
+        return Grid.of([*ends, *given], lambda low, high: False, 1)
+    if len(ends) > _KNOTS:
+        ends = [ends[place] for place in np.linspace(0, len(ends) - 1, _KNOTS).astype(int)]
     cells = min(max(_CELLS, 64 * len(asked.ranks)), _MOST_CELLS)
 
     def fine(low: int, high: int) -> bool:
         return any(low <= last and first < high for first, last in brackets)
 
     return Grid.of([*ends, *given[:_GIVEN]], fine, cells)
+
+
+def _shared(pair: Pair, brackets: list[tuple[int, int]]) -> bool:
+    """Return whether many rows share a score within brackets, which cells tell from others unlisted."""
+    often = (one.high[_OFTEN:][one.high[_OFTEN:] == one.high[:-_OFTEN]] for one in pair)
+    return any(((low <= keys) & (keys <= high)).any() for keys in often for low, high in brackets)
 
 
 def _bracket(pair: Pair, rank: Rank, sample: Sample) -> tuple[int, int]:

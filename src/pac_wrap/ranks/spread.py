@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from math import inf
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from pac_wrap.ranks.search import BOTH, CHANGED, Bounds, Rank
 
 Counts = NDArray[np.int64]
 LEAST, GREATEST = order_key(-inf), order_key(inf)
+# of hashes so many bits are kept that 2^41 of them can be added up
+CHECK: Final = 1 << 22
 
 
 class Sample(NamedTuple):
@@ -80,7 +82,9 @@ class Grid(NamedTuple):
 class Cells(NamedTuple):
     """What an engine counted: class, number of the cell, scores in it, and the least and greatest of them.
 
-    Scores that are listed in full have a cell each, of any number.
+    Scores that are listed in full have a cell each, of any number. With `checks`, the least and greatest
+    are those that a cell might hold, and by its number the hashes of both classes add up to one, modulo
+    `CHECK`.
     """
 
     labels: Counts
@@ -88,6 +92,7 @@ class Cells(NamedTuple):
     counts: Counts
     least: Scores
     greatest: Scores
+    checks: dict[int, int] | None = None
 
 
 class Some(NamedTuple):
@@ -105,8 +110,14 @@ class Counter(Protocol):
     def score_type(self) -> ScoreType:
         """The type of the scores."""
 
+    def guess(self) -> Sample:
+        """Return the first scores that can be had; they may differ from the others, and the part is a guess.
+
+        A part of 1 is none: these are all scores.
+        """
+
     def sample(self) -> Sample:
-        """Return a sample of the scores."""
+        """Return a random sample of the scores."""
 
     def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
         """Return the cells that have scores, and the sums of hashes of both classes; refuse what is wrong."""
@@ -160,7 +171,11 @@ class Spread(NamedTuple):
         mine = cells.labels == label
         low, high = order_keys(cells.least[mine]), order_keys(cells.greatest[mine])
         counts, origin = cells.counts[mine], (grid << 32) + cells.numbers[mine]
-        if (counts < 1).any() or (low > high).any() or ((counts == 1) & (low < high)).any():
+        if (counts < 1).any() or (low > high).any():
+            raise InputError(CHANGED)
+        if cells.checks is not None:
+            return cls.of(low, high, counts, origin)
+        if ((counts == 1) & (low < high)).any():
             raise InputError(CHANGED)
         wide = low < high
         one, inner = np.ones(int(wide.sum()), dtype=np.int64), wide & (counts > 2)
@@ -245,3 +260,17 @@ def bounds(pair: Pair, rank: Rank) -> tuple[int, int]:
         order = np.argsort(keys, kind="stable")
         ends.append(int(keys[order[np.searchsorted(counts[order].cumsum(), rank.k)]]))
     return ends[0], ends[1]
+
+
+def least_auc(pair: Pair) -> float:
+    """Return what the AUC is at least, ties counting one half; both classes must have scores.
+
+    >>> low, high = Spread.estimated(np.array([1.0, 2.0]), 1.0), Spread.estimated(np.array([2.0, 3.0]), 1.0)
+    >>> least_auc((low, high))
+    0.875
+    """
+    normal, anomalous = pair
+    order = np.argsort(normal.high, kind="stable")
+    up_to = np.concatenate([[0], normal.counts[order].cumsum()]).astype(np.float64)
+    sure = sum(up_to[np.searchsorted(normal.high[order], anomalous.low, side)] for side in ("left", "right"))
+    return float(anomalous.counts @ sure / (2.0 * normal.size * anomalous.size))

@@ -17,6 +17,7 @@ from pac_wrap.method.provenance import Provenance
 from pac_wrap.report.explorer import Explorer, explorer_of
 from pac_wrap.report.numbers import ceiling, percent
 from pac_wrap.report.practice import PER, Practice, practice_of
+from pac_wrap.report.robust import RobustRow, robust_rows
 from pac_wrap.report.sentences import Status, notes, promise, status, warnings_of
 from pac_wrap.report.steps import PlanRow, next_steps, plan, plan_caption
 from pac_wrap.report.subject import ErrorRate, Report, VerdictRow, error_rates, verdict_rows
@@ -33,7 +34,7 @@ BREAKS: Final = (
     "A detector that is retrained or rescaled after the calibration.",
     "Points that depend on each other, such as neighbours in a time series or several records of one patient:"
     " n then overstates the evidence.",
-    "A shift: future points of a class that differ from its calibration points.",
+    "A shift: future points of a class that differ more from its calibration points than there is room for.",
     "Choosing among several certificates after seeing them, unless they shared delta beforehand.",
     "Calibrating again as labels come in and keeping the first success: looking after every 20 labels, up to"
     " 2,000, breaks a ceiling of 5 % in 24 % of runs where delta is 5 %.",
@@ -77,6 +78,7 @@ class Content:
     assumptions: tuple[str, ...]
     breaks: tuple[str, ...]
     not_promised: tuple[str, ...]
+    robust: tuple[RobustRow, ...]
     evidence: tuple[EvidenceRow, ...]
     explanations: tuple[str, ...]
     plan: tuple[PlanRow, ...]
@@ -110,6 +112,7 @@ def content_of(report: Report) -> Content:
         assumptions=tuple(_sentence(text) for text in _assumed(certificate)),
         breaks=BREAKS,
         not_promised=NOT_PROMISED,
+        robust=robust_rows(certificate),
         evidence=evidence_rows(certificate),
         explanations=tuple(explanations(certificate)),
         plan=plan(certificate),
@@ -145,7 +148,8 @@ def _assumed(certificate: Certificate) -> tuple[str, ...]:
     """Return what the promise assumes, and how the points were taken if they are windows of a series."""
     sampling = certificate.sampling
     taken = () if sampling is None else (f"the points are {sampling}; {sampling.worth}",)
-    return (*map(str, certificate.assumptions), *taken)
+    room = (f"there is room for this, {text}" for text in certificate.guarantee.room)
+    return (*map(str, certificate.assumptions), *room, *taken)
 
 
 def _sentence(text: str) -> str:
@@ -240,6 +244,7 @@ def to_json(report: Report) -> str:
         "assumptions": content.assumptions,
         "breaks": content.breaks,
         "not_promised": content.not_promised,
+        "robust": [asdict(row) for row in content.robust],
         "reached": [asdict(row) for row in content.evidence],
         "explanations": content.explanations,
         "plan": [asdict(row) for row in content.plan],

@@ -18,6 +18,7 @@ from pac_wrap.method.certificate import Certificate
 from pac_wrap.report.content import content_of, to_json
 from pac_wrap.report.explorer import Explorer, script_data
 from pac_wrap.report.pictures import Bands, Histogram, Line, bands, flags, histograms, undecided
+from pac_wrap.report.robust import panels
 from pac_wrap.report.sentences import promise, status
 from pac_wrap.report.steps import TOLERATED
 from pac_wrap.report.subject import Report
@@ -76,7 +77,14 @@ def to_html(report: Report) -> str:
     script = ""
     if shown is not None and content.explorer is not None:
         script = _asset("numbers.js") + _asset("explorer.js")
-    return page("report.html.j2", script, content=content, shown=shown, tolerated=TOLERATED)
+    return page(
+        "report.html.j2",
+        script,
+        content=content,
+        shown=shown,
+        tolerated=TOLERATED,
+        panels=panels(report.certificate),
+    )
 
 
 def page(template: str, script: str = "", **content: object) -> str:

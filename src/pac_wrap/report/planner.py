@@ -56,7 +56,7 @@ def show_pilot(pilot: Pilot, guarantee: Guarantee) -> RenderableType:
     found = [
         f"{promise.of.label}: {counted.errors:,} of {counted.n:,} are errors there;"
         f" {promise.name} <= {rounded_up(promise.ceiling)} has a chance of"
-        f" {rounded_down(counted.below(promise.ceiling), 100, 3)} %"
+        f" {rounded_down(counted.below(promise.at_calibration), 100, 3)} %"
         for promise, counted in sides
     ]
     if any(None in column for column in columns):
@@ -85,7 +85,7 @@ def _sequential(promise: Promise, looks: Looks, rates: Sequence[float] | None) -
     table = Table(title=f"{promise.of.label} labels until {_asked(promise)}", title_justify="left")
     for name in ("true rate", "median", "90 % of runs", "expected", "success", "all at once"):
         table.add_column(name, justify="right")
-    for rate in rates or [share * promise.ceiling for share in SHARES]:
+    for rate in rates or [share * promise.at_calibration for share in SHARES]:
         found = stopping(promise, looks, rate)
         single = needed(promise, [POWER], partial(cdf, p=rate))[0]
         numbers = found.quantile(0.5), found.quantile(0.9), round(found.expected)
@@ -105,7 +105,8 @@ def _sequential(promise: Promise, looks: Looks, rates: Sequence[float] | None) -
 
 
 def _asked(promise: Promise) -> str:
-    return f"{promise.name} <= {rounded_up(promise.ceiling)}, delta = {rounded_up(promise.delta)}"
+    room = "" if promise.room is None else f",\nwith room for {promise.room}"
+    return f"{promise.name} <= {rounded_up(promise.ceiling)}, delta = {rounded_up(promise.delta)}{room}"
 
 
 def _tolerated(budget: Budget) -> str:

@@ -119,7 +119,7 @@ def forecast(pilot: Pilot, guarantee: Guarantee) -> Record:
         found = zip(CHANCES, needed(promise, CHANCES, counted.within), strict=True)
         sides.append(
             _asked(promise)
-            | {"errors": counted.errors, "n": counted.n, "chance": counted.below(promise.ceiling)}
+            | {"errors": counted.errors, "n": counted.n, "chance": counted.below(promise.at_calibration)}
             | {"needed": [{"chance": chance, "needed": need} for chance, need in found]}
         )
     return {"threshold": pilot.threshold, "sides": sides}
@@ -130,7 +130,7 @@ def sequential(guarantee: Guarantee, looks: Looks, rates: Sequence[float] | None
     sides = []
     for promise in guarantee.promises:
         runs = []
-        for rate in rates or [share * promise.ceiling for share in SHARES]:
+        for rate in rates or [share * promise.at_calibration for share in SHARES]:
             found = stopping(promise, looks, rate)
             runs.append(
                 {
@@ -152,11 +152,11 @@ def _asked(promise: Promise) -> Record:
         "rate": promise.name,
         "ceiling": promise.ceiling,
         "delta": promise.delta,
-    }
+    } | ({} if promise.room is None else {"room": promise.room, "at_calibration": promise.at_calibration})
 
 
 def _need(promise: Promise, errors: int) -> Record:
-    return {"errors": errors, "labels": min_samples(promise.ceiling, promise.delta, errors)}
+    return {"errors": errors, "labels": min_samples(promise.at_calibration, promise.delta, errors)}
 
 
 def _rate(rate: Rate) -> Record:

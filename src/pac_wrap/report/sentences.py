@@ -94,6 +94,11 @@ promised about missed anomalies.'
         for rate in both
         if rate not in kept and not rate.lacks_labels
     ]
+    names = {rate.name for rate in kept}
+    if room := [
+        f"{one.name}, {one.room}" for one in certificate.certified.promises if one.room and one.name in names
+    ]:
+        clauses.append(f"with room for this: {'; '.join(room)}")
     if not certificate.overlap.proved:
         clauses.append("this confidence is not guaranteed")
     text = "; ".join(clauses)

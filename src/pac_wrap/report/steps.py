@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pac_wrap.method.bounds import achievable_rate, min_samples
+from pac_wrap.method.budget import LEAST_CEILING
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime
@@ -50,15 +51,16 @@ def plan(certificate: Certificate) -> tuple[PlanRow, ...]:
         PlanRow(
             rate.name,
             rate.kind,
-            lower := rate.asked / divisor,
+            lower,
             rate.asked_delta,
-            min_samples(lower, rate.asked_delta),
-            min_samples(lower, rate.asked_delta, TOLERATED),
+            none,
+            _labels(rate, lower, TOLERATED) or none,
             rate.evidence.n,
         )
         for rate in error_rates(certificate)
         if rate.asked is not None
-        for divisor in _TIGHTER
+        for lower in (rate.asked / divisor for divisor in _TIGHTER)
+        if (none := _labels(rate, lower)) is not None
     )
 
 
@@ -98,7 +100,7 @@ def _label_more(rate: ErrorRate) -> Iterator[str]:
     n = rate.evidence.n
     if rate.asked is None or not (rate.lacks_labels or rate.raised):
         return
-    needed = min_samples(rate.asked, rate.asked_delta)
+    needed = _labels(rate, rate.asked) or 0
     if n >= needed:
         if rate.lacks_labels:  # enough for one promise at one look, but more than that is covered
             yield f"Label more {rate.kind} points (at hand {n:,}, needed at least {rate.needed:,})."
@@ -111,8 +113,20 @@ def _label_more(rate: ErrorRate) -> Iterator[str]:
     if n and rate.lacks_labels:
         yield (
             f"Or ask for less: with the {rate.kind} labels at hand ({n:,}), the lowest ceiling of the"
-            f" {rate.name} is {ceiling(achievable_rate(n, rate.asked_delta))}."
+            f" {rate.name} is {ceiling(_least(rate))}."
         )
+
+
+def _least(rate: ErrorRate) -> float:
+    """Return the lowest ceiling that the labels at hand can keep."""
+    found = achievable_rate(rate.evidence.n, rate.asked_delta)
+    return found if rate.promise is None else rate.promise.afterwards(found)
+
+
+def _labels(rate: ErrorRate, lower: float, errors: int = 0) -> int | None:
+    """Return how many labels a ceiling needs if so many are errors; None if no number is enough."""
+    found = lower if rate.promise is None else rate.promise.allowing(lower)
+    return None if found < LEAST_CEILING else min_samples(found, rate.asked_delta, errors)
 
 
 def _decide(report: Report) -> Iterator[str]:
@@ -170,7 +184,7 @@ def _tighten(certificate: Certificate, rate: ErrorRate, other: ErrorRate) -> Ite
     n = rate.evidence.n
     if rate.lacks_labels or not n or rate.name not in certificate.overlap.keeps:
         return
-    least = ceiling(achievable_rate(n, rate.asked_delta))
+    least = ceiling(_least(rate))
     if rate.asked is None:
         yield (
             f"Nothing is promised about {rate.errors}. If they matter, set max_{rate.name.lower()}: the"

@@ -10,7 +10,7 @@ from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Rate, is_exceeded
-from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Evidence
 from pac_wrap.method.worth.alarms import Prevalence, as_interval
@@ -96,6 +96,8 @@ class ErrorRate:
     evidence: Evidence
     threshold: float | None
     measured: Rate | None = None
+    # what was asked for, with its room for shift and wrong labels
+    promise: Promise | None = None
 
     @property
     def lacks_labels(self) -> bool:
@@ -125,7 +127,10 @@ class ErrorRate:
     @property
     def exceeded(self) -> bool:
         """Whether the rate measured on held-out points lies significantly above the ceiling."""
-        return self.measured is not None and is_exceeded(self.certified, self.measured)
+        if self.measured is None or self.certified is None:
+            return False
+        noise = None if self.promise is None else self.promise.label_noise
+        return is_exceeded(self.certified if noise is None else noise.counted(self.certified), self.measured)
 
     @property
     def sentence(self) -> str:
@@ -156,6 +161,7 @@ def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tup
             certificate.normal,
             certificate.thresholds.alarm_from,
             None if metrics is None else metrics.fpr,
+            asked.fpr,
         ),
         ErrorRate(
             "FNR",
@@ -169,6 +175,7 @@ def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tup
             certificate.anomalous,
             certificate.thresholds.clear_below,
             None if metrics is None else metrics.fnr,
+            asked.fnr,
         ),
     )
 

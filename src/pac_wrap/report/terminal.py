@@ -43,7 +43,8 @@ def show_plan(guarantee: Guarantee) -> RenderableType:
     for promise in guarantee.promises:
         table.add_column(
             f"{promise.of.label} labels for\n{promise.name} <= {rounded_up(promise.ceiling)},"
-            f" delta = {rounded_up(promise.delta)}",
+            f" delta = {rounded_up(promise.delta)}"
+            + ("" if promise.room is None else f",\nwith room for {promise.room}"),
             justify="right",
         )
     for place, errors in enumerate(TOLERATED):

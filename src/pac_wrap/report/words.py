@@ -33,6 +33,7 @@ def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
     lines = [
         ("asked", str(certificate.guarantee)),
         ("promised", _promised(certificate)),
+        *(("" if place else "room", text) for place, text in enumerate(certificate.guarantee.room)),
         ("rule", rule_words(certificate.rule)),
     ]
     if certificate.score_type != "float64":
@@ -44,6 +45,8 @@ def lines_of(certificate: Certificate) -> list[tuple[str, str]]:
     lines += [(name, _evidence(one, of)) for name, _, one in _classes(certificate)]
     if certificate.sampling is not None:
         lines += [("series", str(certificate.sampling)), ("", certificate.sampling.worth)]
+    if certificate.weighting is not None:
+        lines += [("weights", str(certificate.weighting))]
     if certificate.lineage is not None:
         lines += [("lineage", str(certificate.lineage))]
     if chosen or certificate.overlap.single:
@@ -59,9 +62,11 @@ def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
     for rate in error_rates(certificate):
         n, budget = rate.evidence.n, rate.evidence.budget
         if budget is not None and budget.errors is None:
+            limit = budget.rate if rate.promise is None else rate.promise.afterwards(budget.rate)
             sentences.append(
-                f"{n:,} {rate.kind} scores cannot certify {rate.name} <= {rounded_up(budget.rate)} at"
-                f" delta = {rounded_up(budget.delta)}; at least {rate.needed:,} are needed{_instead(budget)}"
+                f"{n:,} {rate.kind} scores cannot certify {rate.name} <= {rounded_up(limit)} at"
+                f" delta = {rounded_up(budget.delta)}; at least {rate.needed:,} are needed"
+                f"{_instead(rate, budget)}"
             )
         elif budget is None and rate.asked is not None:
             sentences.append(f"{n:,} {rate.kind} scores certify no {rate.name} below 1 at this threshold")
@@ -84,14 +89,15 @@ def _why(rate: ErrorRate) -> str:
     if budget is None:
         labels = f"{n:,} labels, which bound it" if n else "no labels, so it is bounded"
         return f"({labels} nowhere below 1 at this threshold)"
-    return f"({f'{n:,}' if n else 'no'} labels; {rate.needed:,} needed{_instead(budget)})"
+    return f"({f'{n:,}' if n else 'no'} labels; {rate.needed:,} needed{_instead(rate, budget)})"
 
 
-def _instead(budget: Budget) -> str:
+def _instead(rate: ErrorRate, budget: Budget) -> str:
     """Return which ceiling so many labels could keep, if any."""
     if not budget.n:
         return ""
-    return f", or ask for {rounded_up(achievable_rate(budget.n, budget.delta))}"
+    least = achievable_rate(budget.n, budget.delta)
+    return f", or ask for {rounded_up(least if rate.promise is None else rate.promise.afterwards(least))}"
 
 
 def _beyond(certificate: Certificate) -> Iterator[str]:

@@ -13,7 +13,7 @@ from pac_wrap.method.bounds import min_samples
 from pac_wrap.method.calibrate import Request, calibrate
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.sampling import OF_SERIES, Reduce, Sampling
+from pac_wrap.method.sampling import OF_SERIES, Reduce, Sampling, assumed
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.series.dependence import Dependence, dependence, exceedances
 from pac_wrap.series.splits import SeriesSplit
@@ -274,4 +274,6 @@ def calibrate_points(
         None if split is None else split.block,
         *(one.effective for one in found),
     )
-    return replace(certificate, sampling=sampling, assumptions=OF_SERIES)
+    return replace(
+        certificate, sampling=sampling, assumptions=assumed(OF_SERIES, **certificate.guarantee.rooms)
+    )

@@ -16,12 +16,11 @@ from pac_wrap.base.arguments import (
     check_same_length,
 )
 from pac_wrap.errors import InputError
-from pac_wrap.method.binomial import error_budget
 from pac_wrap.method.bounds import interval
 from pac_wrap.method.calibrate import as_guarantee
 from pac_wrap.method.hypergeometric import hypergeometric_cdf
 from pac_wrap.method.metrics import ExactViolation, Rate, ViolationRate
-from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.promise import Budget, Guarantee, Promise
 from pac_wrap.method.thresholds import find_thresholds
 from pac_wrap.series.dependence import exceedances
 from pac_wrap.series.splits import Splitter, block_splitter, check_random, random_splitter
@@ -154,12 +153,11 @@ def independent_violation(
             raise InputError(f"{name} must be the numbers of normal and anomalous points, got {pair!r}")
         for count in pair:
             check_count(name, count)
-    asked = ((guarantee.max_fpr, guarantee.delta_fpr), (guarantee.max_fnr, guarantee.delta_fnr))
 
-    def probability(n: int, test: int, ceiling: float | None, delta: float) -> float | None:
-        if ceiling is None:
+    def probability(n: int, test: int, promise: Promise | None) -> float | None:
+        if promise is None:
             return None
-        budget = error_budget(n, ceiling, delta)
+        budget, ceiling = promise.budget(n).errors, promise.ceiling
         check_positive("test_sizes", test)
         if budget is None:
             return 0.0
@@ -167,7 +165,8 @@ def independent_violation(
         allowed -= allowed / test > ceiling
         return hypergeometric_cdf(budget, n, allowed + budget + 1, n + test)
 
-    fpr, fnr = (probability(n, test, *side) for n, test, side in zip(sizes, test_sizes, asked, strict=True))
+    asked = guarantee.fpr, guarantee.fnr
+    fpr, fnr = (probability(n, test, side) for n, test, side in zip(sizes, test_sizes, asked, strict=True))
     return ExactViolation(fpr, fnr)
 
 

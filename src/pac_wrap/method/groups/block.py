@@ -181,7 +181,7 @@ def _abstaining(request: Request, overlap: Abstain, block: Block, score_type: Sc
         digest=block.digests,
         crossing=crossing,
         errors=block.errors(rule),
-        rate=same(ceilings),
+        rate=same([np.nan if one is None else one.at_calibration for one in (asked.fpr, asked.fnr)]),
         delta=same(promised),
         budget=np.stack(budgets),
         thresholds=thresholds,

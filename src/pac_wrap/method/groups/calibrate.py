@@ -32,6 +32,7 @@ from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined
 from pac_wrap.method.groups.head import shared
 from pac_wrap.method.groups.values import Coded, Group, GroupColumn, coded, shown
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.ranks.memory import RankedInMemory
 
@@ -113,6 +114,7 @@ class GroupRequest:
             pool=_pooled(each, left, score_type) if left else None,
             groups=groups,
             columns=columns,
+            assumptions=assumed(OF_DRAWS, **asked.rooms),
         )
 
 

@@ -25,6 +25,7 @@ from pac_wrap.method.groups.listing import Certificates, Row, rows_of
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.rules import decided, exclusions_of, sets_of, with_pool
 from pac_wrap.method.groups.values import Group, GroupColumn, Lookup
+from pac_wrap.method.promise import refuse_room
 from pac_wrap.method.strategies.abstain import Abstain
 
 
@@ -178,7 +179,7 @@ class GroupCertificate(Head):
         verdicts, marks = self.verdicts(scores, groups), as_anomaly_mask(labels, anomaly_label)
         check_same_length("scores", verdicts.size, "labels", marks.size)
         counts = tallied(verdicts, marks, self.lookup.places(groups), len(self.groups))
-        return measured(self.columns, self.groups, counts)
+        return measured(self.columns, self.groups, counts, self.asked.label_noise)
 
     @property
     def exclusions(self) -> Numbers:
@@ -211,6 +212,7 @@ class GroupCertificate(Head):
         Gaps
         """
         fixed = isinstance(self.overlap, Abstain)
+        refuse_room(self.asked, "a gap between groups", "calibrate without it to compare them")
         return gaps_of(self.columns, self.groups, delta, fixed=fixed)
 
     def to_json(self) -> str:

@@ -13,6 +13,7 @@ from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule
+from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.thresholds import Evidence, Thresholds, find_regime
 from pac_wrap.ranks.kernels import as_digest
 
@@ -74,11 +75,12 @@ class Columns:
         thresholds = Thresholds(*(_known(number) for number in self.thresholds[:, place]))
         ceilings = [_known(number) for number in self.ceilings[:, place]]
         deltas = [float(number) for number in self.deltas[:, place]]
-        separable = int(self.separable[place])
+        separable, asked = int(self.separable[place]), request.guarantee
+        room: dict[str, Any] = {"shift": asked.shift, "label_noise": asked.label_noise}
         return Certificate(
-            guarantee=request.guarantee,
+            guarantee=asked,
             overlap=request.overlap,
-            certified=None if isnan(deltas[0]) else Guarantee(*ceilings, *deltas),
+            certified=None if isnan(deltas[0]) else Guarantee(*ceilings, *deltas, **room),
             rule=Rule(*(float(number) for number in self.rule[:, place])),
             thresholds=thresholds,
             regime=find_regime(thresholds, sides[0].budget, sides[1].budget),
@@ -86,6 +88,7 @@ class Columns:
             anomalous=sides[1],
             score_type=score_type,
             separable=None if separable == NO_COUNT else bool(separable),
+            assumptions=assumed(OF_DRAWS, **asked.rooms),
         )
 
     def same(self, other: "Columns") -> NDArray[np.bool_]:

@@ -19,7 +19,7 @@ from pac_wrap.method.groups.columns import NO_COUNT, Columns
 from pac_wrap.method.groups.head import Head
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
 from pac_wrap.method.promise import Budget
-from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS
+from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.precision import rounded, rounding_edge
@@ -87,7 +87,7 @@ def read(text: str | bytes) -> tuple[dict[str, Any], tuple[Group, ...], Columns]
 def problems(head: Head, groups: tuple[Group, ...], columns: Columns, request: Request) -> Iterator[str]:
     """Yield what in a certificate of groups contradicts itself; `request` is that of each group."""
     yield from version_problems(head.version)
-    if head.assumptions not in (OF_DRAWS, OF_SUBJECTS):
+    if head.assumptions not in (assumed(one, **head.asked.rooms) for one in (OF_DRAWS, OF_SUBJECTS)):
         yield "these are not the assumptions of draws"
     yield from _column_problems(columns, groups, request, head.score_type)
     if head.pool is None:
@@ -125,8 +125,10 @@ def _suspicious(columns: Columns, request: Request, overlap: Abstain, kind: Scor
     wrong = (n < 0).any(axis=0) | (n > MOST_SCORES).any(axis=0) | (n.sum(axis=0) == 0)
     wrong |= ((n == 0) & (columns.digest != 0)).any(axis=0) | (columns.separable != NO_COUNT)
     for label, promise in enumerate((asked.fpr, asked.fnr)):
-        ceiling, delta = (np.nan, np.nan) if promise is None else (promise.ceiling, promise.delta)
-        for array, value in ((columns.rate, ceiling), (columns.delta, delta), (columns.ceilings, ceiling)):
+        rate, delta, ceiling = (
+            (np.nan,) * 3 if promise is None else (promise.at_calibration, promise.delta, promise.ceiling)
+        )
+        for array, value in ((columns.rate, rate), (columns.delta, delta), (columns.ceilings, ceiling)):
             wrong |= ~((array[label] == value) | (np.isnan(array[label]) & np.isnan(value)))
         wrong |= columns.deltas[label] != (asked.delta_fpr, asked.delta_fnr)[label]
         threshold, never = columns.thresholds[label], (inf, -inf)[label]

@@ -1,6 +1,6 @@
 """What the certificates of all groups share, and what each group is asked for."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pac_wrap.base.arguments import ScoreType
 from pac_wrap.base.rounding import shared_together
@@ -31,5 +31,5 @@ def shared(asked: Guarantee, groups: int) -> Guarantee:
     >>> round(shared(Guarantee(), 20).delta_fpr, 6)
     0.002561
     """
-    deltas = (shared_together(delta, groups) for delta in (asked.delta_fpr, asked.delta_fnr))
-    return Guarantee(asked.max_fpr, asked.max_fnr, *deltas)
+    deltas = [shared_together(delta, groups) for delta in (asked.delta_fpr, asked.delta_fnr)]
+    return replace(asked, delta_fpr=deltas[0], delta_fnr=deltas[1])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from pac_wrap.method.binomial import sf_at_most
 from pac_wrap.method.groups.columns import Columns, Counts
 from pac_wrap.method.groups.values import Codes, Group
 from pac_wrap.method.metrics import Metrics, metrics_of
+from pac_wrap.method.room.noise import LabelNoise
 
 # how often kept promises of all groups may be taken for broken
 _SIGNIFICANT: Final = 0.05
@@ -83,13 +85,20 @@ def tallied(verdicts: NDArray[np.int8], marks: NDArray[np.bool_], places: Codes,
     return np.bincount(codes, minlength=6 * (groups + 1)).reshape(-1, 2, 3)
 
 
-def measured(columns: Columns, groups: Sequence[Group], counts: Counts) -> GroupMeasured:
+def measured(
+    columns: Columns, groups: Sequence[Group], counts: Counts, noise: tuple[LabelNoise | None, ...] | None
+) -> GroupMeasured:
     """Return what counted verdicts say of the promises that groups have by themselves."""
     sizes = counts[:-1].sum(axis=2)
     tests = []
     for label, rate in enumerate(("FPR", "FNR")):
         errors, n, ceilings = counts[:-1, label, 1 - label], sizes[:, label], columns.ceilings[label]
         promised = ~columns.empty & ~np.isnan(ceilings) & (n > 0)
+        if noise is not None and (wrong := noise[label]) is not None:
+            different, places = np.unique(ceilings, return_inverse=True)
+            ceilings = np.array([one if isnan(one) else wrong.counted(one) for one in different.tolist()])[
+                places
+            ]
         above = np.flatnonzero(promised & (errors > ceilings * n)).tolist()
         tests.append((int(promised.sum()), rate, errors, n, ceilings, above))
     level = shared_together(_SIGNIFICANT, max(1, sum(count for count, *_ in tests)))

@@ -13,9 +13,10 @@ from pac_wrap.base.foreign import listed, quoted
 from pac_wrap.base.rounding import equal_share
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.kinds.ceilings import check_kind
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate, Kinds
 from pac_wrap.method.kinds.part import Part, farthest
-from pac_wrap.method.promise import Guarantee, as_guarantee, check_kind
+from pac_wrap.method.promise import Guarantee, as_guarantee, refuse_room
 from pac_wrap.method.request import Request, as_strategy, certify_classes
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
@@ -63,6 +64,7 @@ class KindRequest:
                 f"overlap {word} chooses its threshold for two classes as wholes, so it keeps no ceiling of a"
                 " kind; use abstain, hold_fnr or hold_fpr"
             )
+        refuse_room(guarantee, "a promise for each kind", "calibrate the kinds one by one")
         ceilings = _ceilings(guarantee, "normal", normal), _ceilings(guarantee, "anomalous", anomalous)
         deltas = guarantee.delta_fpr, guarantee.delta_fnr
         if guarantee.together is not None:

@@ -13,11 +13,12 @@ from pac_wrap.base.codec import decode, encode
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.kinds.ceilings import check_kind
 from pac_wrap.method.kinds.consistency import MOST_KINDS as MOST_KINDS
 from pac_wrap.method.kinds.consistency import kind_problems
 from pac_wrap.method.kinds.part import Filed, Measured, Part, farthest, sound
 from pac_wrap.method.metrics import Tally, tally
-from pac_wrap.method.promise import Error, Population, Promise, check_kind
+from pac_wrap.method.promise import Error, Population, Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.thresholds import Regime, Thresholds

@@ -53,7 +53,7 @@ def needed(
     """
     found: list[Need | None] = [None] * len(chances)
     for errors in range(MOST_ERRORS + 1):
-        labels = min_samples(promise.ceiling, promise.delta, errors)
+        labels = min_samples(promise.at_calibration, promise.delta, errors)
         chance = within(errors, labels)
         found = [
             Need(labels, errors) if one is None and chance >= wanted else one
@@ -119,8 +119,8 @@ def pilot_of(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee) -> P
     taus = np.unique(np.append(low, high))
     alarms = low.size - np.searchsorted(low, taus, side="left")
     misses = np.searchsorted(high, taus, side="left")
-    kept = betainc(alarms + 0.5, low.size - alarms + 0.5, fpr.ceiling)
-    kept = kept * betainc(misses + 0.5, high.size - misses + 0.5, fnr.ceiling)
+    kept = betainc(alarms + 0.5, low.size - alarms + 0.5, fpr.at_calibration)
+    kept = kept * betainc(misses + 0.5, high.size - misses + 0.5, fnr.at_calibration)
     best = np.flatnonzero(kept == kept.max())
     place = best[best.size // 2]
     return Pilot(
@@ -160,7 +160,7 @@ def stopping(promise: Promise, looks: Looks, rate: float) -> Stopping:
     >>> found.quantile(0.5), round(found.expected)
     (240, 286)
     """
-    budgets = look_budgets(promise.ceiling, looks.local(promise), looks.looks)
+    budgets = look_budgets(promise.at_calibration, looks.local(promise), looks.looks)
     return Stopping(looks.looks, first_success(check_rate("true_rate", rate), looks.looks, budgets))
 
 
@@ -194,7 +194,7 @@ class Needed:
     @classmethod
     def of(cls, promise: Promise, n: int | None = None, counted: Counted | None = None) -> "Needed":
         """Return what a promise needs, eq. (4), with what n labels and a pilot sample say."""
-        labels = tuple(min_samples(promise.ceiling, promise.delta, errors) for errors in TOLERATED)
+        labels = tuple(min_samples(promise.at_calibration, promise.delta, errors) for errors in TOLERATED)
         likely = None if counted is None else needed(promise, [_CHANCE], counted.within)[0]
         return cls(promise, TOLERATED, labels, None if n is None else promise.budget(n), likely)
 
@@ -231,7 +231,7 @@ class Plan:
             lines.append(
                 f"{head}  {none:,} {one.promise.of.label} labels if no error is among them, {others}"
             )
-            told = [] if one.at_hand is None else [_affords(one.at_hand)]
+            told = [] if one.at_hand is None else [_affords(one.promise, one.at_hand)]
             if self.pilot is not None:
                 found = "no number of" if one.likely is None else f"{one.likely.labels:,}"
                 told.append(f"by the pilot sample, {found} fresh labels are enough 9 times in 10")
@@ -239,10 +239,11 @@ class Plan:
         return "\n".join(lines)
 
 
-def _affords(budget: Budget) -> str:
+def _affords(promise: Promise, budget: Budget) -> str:
     if not budget.n:
         return "none at hand"
-    least = f"the lowest ceiling that they can keep is {rounded_up(achievable_rate(budget.n, budget.delta))}"
+    lowest = promise.afterwards(achievable_rate(budget.n, budget.delta))
+    least = f"the lowest ceiling that they can keep is {rounded_up(lowest)}"
     if budget.errors is None:
         return f"{budget.n:,} at hand, {budget.missing:,} missing; {least}"
     return f"{budget.n:,} at hand tolerate {budget.errors:,} errors; {least}"

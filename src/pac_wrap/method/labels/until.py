@@ -113,7 +113,7 @@ class LabelUntil:
         self._request = Request(as_guarantee(guarantee), self._strategy, anomaly_label)
         promises = self._request.guarantee.promises
         if len(promises) == 1 and threshold is None:
-            least = min_samples(promises[0].ceiling, promises[0].delta)
+            least = min_samples(promises[0].at_calibration, promises[0].delta)
             raise InputError(
                 f"a single ceiling, {promises[0].name} <= {rounded_up(promises[0].ceiling)}, needs a"
                 f" threshold to look at; without one {least:,} labels of the class are enough for calibrate"
@@ -225,7 +225,7 @@ class LabelUntil:
 
     def _check_reachable(self, promise: Promise) -> None:
         if self._strategy.budget(promise, self.looks[-1]).errors is None:
-            least, every = min_samples(promise.ceiling, promise.delta), self._strategy.every
+            least, every = min_samples(promise.at_calibration, promise.delta), self._strategy.every
             raise InputError(
                 f"up_to = {self._strategy.up_to:,} labels of a class, looked at every {every:,}, cannot"
                 f" certify {promise.name} <= {rounded_up(promise.ceiling)} at any look; go up to at least"

@@ -218,7 +218,7 @@ class Algorithm1(Strategy):
         starts = self._starts(asked)
         raised = {name: self._raise(start, min(number, self._last(start))) for name, start in starts.items()}
         kept = {name: getattr(asked, name) for name in ("max_fpr", "max_fnr", "delta_fpr", "delta_fnr")}
-        return Guarantee(**(kept | raised))
+        return Guarantee(**(kept | raised), shift=asked.shift, label_noise=asked.label_noise)
 
     def _reached(self, claim: Claim) -> tuple[int | None, int]:
         """Return which level was reached, from 0, or None; and how many there are."""
@@ -249,7 +249,7 @@ class _Plan(NamedTuple):
         """Return ceiling and delta of both sides at a level; no term falls from one level to the next."""
         fpr, fnr = self.strategy._level_at(self.asked, self.first + number).promises
         deltas = self.deltas or (fpr.delta / self.parts[0], fnr.delta / self.parts[1])
-        return fpr.ceiling, deltas[0], fnr.ceiling, deltas[1]
+        return fpr.at_calibration, deltas[0], fnr.at_calibration, deltas[1]
 
     def budgets(self, number: int) -> tuple[Budget, Budget]:
         """Return both budgets at a level."""
@@ -287,7 +287,7 @@ def _planned(strategy: Algorithm1, asked: Guarantee, sizes: tuple[int, int]) -> 
     def delta(n: int, promise: Promise, side: str) -> float:
         last = strategy._last(promise.ceiling) if side in raised else 0
         ceilings = (strategy._raise(promise.ceiling, min(number, last)) for number in range(first, count))
-        return fixed_level(n, tuple(dict.fromkeys(ceilings)), promise.delta)
+        return fixed_level(n, tuple(dict.fromkeys(map(promise.allowing, ceilings))), promise.delta)
 
     def feasible(first: int) -> bool:
         return all(budget.errors is not None for budget in plan(first).budgets(0))

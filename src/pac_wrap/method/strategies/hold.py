@@ -6,7 +6,7 @@ from math import inf
 from typing import ClassVar, Literal
 
 from pac_wrap.base.arguments import check_choice
-from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.promise import Budget, Guarantee, Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
     DIGITS,
@@ -75,12 +75,12 @@ class Hold(Strategy):
         if self._holds_fnr:
             tau = min(clear_below(anomalous, None if fnr is None else fnr.errors), LARGEST)
             errors = normal.size - count_below(normal, tau)
-            fpr = Budget.spent(errors, normal.size, asked.delta_fpr)
+            fpr = None if asked.fpr is None else asked.fpr.spent(errors, normal.size)
             thresholds = Thresholds(alarm_from(normal, errors) if fpr else None, tau)
         else:
             tau = alarm_from(normal, None if fpr is None else fpr.errors)
             errors = anomalous.size if tau == inf else count_below(anomalous, tau)
-            fnr = Budget.spent(errors, anomalous.size, asked.delta_fnr)
+            fnr = None if asked.fnr is None else asked.fnr.spent(errors, anomalous.size)
             thresholds = Thresholds(tau, clear_below(anomalous, errors) if fnr else None)
         return Outcome(fpr, fnr, thresholds, self._certified(asked, fpr, fnr), Rule(tau, tau))
 
@@ -93,11 +93,11 @@ class Hold(Strategy):
             yield "what is held on one side leaves a threshold there that separates the classes"
             return
         if self._holds_fnr:
-            yield from budget_problems("FPR", found.fpr, _spent(claim, 0, asked.delta_fpr), DIGITS)
+            yield from budget_problems("FPR", found.fpr, _spent(claim, 0, asked.fpr), DIGITS)
             yield from budget_problems("FNR", found.fnr, fnr)
         else:
             yield from budget_problems("FPR", found.fpr, fpr)
-            yield from budget_problems("FNR", found.fnr, _spent(claim, 1, asked.delta_fnr), DIGITS)
+            yield from budget_problems("FNR", found.fnr, _spent(claim, 1, asked.fnr), DIGITS)
         yield from end_problems(claim, self._certified(asked, found.fpr, found.fnr), Rule(tau, tau))
 
     def summary(self, claim: Claim) -> str:
@@ -119,10 +119,14 @@ class Hold(Strategy):
 
     def _certified(self, asked: Guarantee, fpr: Budget | None, fnr: Budget | None) -> Guarantee:
         if self._holds_fnr:
-            return replace(asked, max_fpr=None if fpr is None else fpr.rate)
-        return replace(asked, max_fnr=None if fnr is None else fnr.rate)
+            return replace(asked, max_fpr=_ceiling(asked.fpr, fpr))
+        return replace(asked, max_fnr=_ceiling(asked.fnr, fnr))
 
 
-def _spent(claim: Claim, side: int, delta: float) -> Budget | None:
+def _ceiling(promise: Promise | None, budget: Budget | None) -> float | None:
+    return None if promise is None or budget is None else promise.afterwards(budget.rate)
+
+
+def _spent(claim: Claim, side: int, promise: Promise | None) -> Budget | None:
     errors = claim.crossing[side]
-    return None if errors is None else Budget.spent(errors, claim.sizes[side], delta)
+    return None if errors is None or promise is None else promise.spent(errors, claim.sizes[side])

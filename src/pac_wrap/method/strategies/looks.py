@@ -115,7 +115,7 @@ class Looks(Strategy):
         float
             The delta of the budget at each look.
         """
-        return local_delta(promise.ceiling, promise.delta, self.every, self.up_to)
+        return local_delta(promise.at_calibration, promise.delta, self.every, self.up_to)
 
     def budget(self, promise: Promise, n: int) -> Budget:
         """Return the errors that n points may show: those of the last look among them, eqs. (38) and (43).
@@ -133,8 +133,9 @@ class Looks(Strategy):
         """
         look = min(n, self.up_to) // self.every * self.every
         local = self.local(promise)
-        errors = error_budget(look, promise.ceiling, local)
-        return Budget(n, promise.ceiling, local, errors, exact_confidence(n, promise.ceiling, errors))
+        rate = promise.at_calibration
+        errors = error_budget(look, rate, local)
+        return Budget(n, rate, local, errors, exact_confidence(n, rate, errors))
 
     def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
         """Yield the rank of each threshold."""

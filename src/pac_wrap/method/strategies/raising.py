@@ -182,7 +182,7 @@ class Staircase(NamedTuple):
         """Return the budgets of a rung, normal first."""
         ceiling = self.ladder.ceiling(errors)
         paid = Budget.of(self.ladder.n, ceiling, self.ladder.level)
-        share = self.other.ceiling * (ceiling / self.ladder.asked)
+        share = self.other.at_calibration * (ceiling / self.ladder.asked)
         kept = Budget.of(self.others, max(share, self.least), self.other.delta)
         return (paid, kept) if self.normal_pays else (kept, paid)
 
@@ -220,17 +220,23 @@ def staircase(asked: Guarantee, sizes: tuple[int, int], highest: float) -> Stair
     normal_pays = sizes[0] >= sizes[1]
     payer, other = asked.promises if normal_pays else asked.promises[::-1]
     n, others = sizes if normal_pays else sizes[::-1]
-    # both ceilings rise by the same factor, and neither beyond the highest
-    factor = max(1.0, min(highest / payer.ceiling, highest / other.ceiling))
-    top = payer.ceiling * factor
-    ladder = Ladder(n, payer.ceiling, local_level(n, payer.ceiling, payer.delta, top), top)
+    # both ceilings rise by the same factor, and neither beyond the highest; it is those at calibration that
+    # rise, eq. (70)
+    first, second = payer.at_calibration, other.at_calibration
+    tops = payer.allowing(highest), other.allowing(highest)
+    factor = max(1.0, min(tops[0] / first, tops[1] / second))
+    top = first * factor
+    ladder = Ladder(n, first, local_level(n, first, payer.delta, top), top)
     least = upper_bound(0, others, other.delta)
-    enough = least <= max(highest, other.ceiling)
+    enough = least <= max(tops[1], second)
     rungs = range(ladder.first, ladder.last + 1) if enough else range(0)
     return Staircase(normal_pays, ladder, rungs, other, others, least)
 
 
 def _certified(asked: Guarantee, budgets: Budgets) -> Guarantee:
     """Return the ceilings of a rung, with the deltas that were asked for."""
-    rates = [None if budget is None else budget.rate for budget in budgets]
+    rates = [
+        None if budget is None else promise.afterwards(budget.rate)
+        for budget, promise in zip(budgets, asked.promises, strict=True)
+    ]
     return replace(asked, max_fpr=rates[0], max_fnr=rates[1])

@@ -14,6 +14,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import Rate
+from pac_wrap.method.promise import refuse_room
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.watch.alarm import SCORES, UNDECIDED, Alarm, as_wealth
 from pac_wrap.method.watch.bets import Bets, Placed, Reached
@@ -202,8 +203,10 @@ class Watch:
 def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> tuple[Watch, ...]:
     """Return what can be watched of a certificate, and of a curve, before any point."""
     promises = kept_by(certificate).promises
-    found = [Watch.of(one.name, alpha / len(promises), one.delta, one.ceiling) for one in promises]
+    found = [Watch.of(one.name, alpha / len(promises), one.delta, one.counted) for one in promises]
     found += _undecided(certificate, alpha)
+    if curve is not None:
+        refuse_room(certificate.guarantee, "a curve", "leave it out: undecided points are watched without it")
     hull = None if curve is None else hull_of(curve)
     if curve is not None and hull is not None:
         found.append(Watch.of(SCORES, alpha, curve.normal.delta + curve.anomalous.delta, None, hull))

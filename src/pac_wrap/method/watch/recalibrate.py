@@ -88,7 +88,7 @@ def successor(certificate: Certificate, ledger: bool) -> tuple[Guarantee, Lineag
     """Return what the certificate after this one is asked for, and its place."""
     asked, place = certificate.guarantee, _next_place(certificate, ledger)
     deltas = place.delta(place.delta_fpr), place.delta(place.delta_fnr)
-    return Guarantee(asked.max_fpr, asked.max_fnr, *deltas), place
+    return replace(asked, delta_fpr=deltas[0], delta_fnr=deltas[1]), place
 
 
 def _next_place(certificate: Certificate, ledger: bool) -> Lineage:

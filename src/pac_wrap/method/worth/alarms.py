@@ -13,6 +13,7 @@ from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.bounds import lower_bound
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.room.weights import Weighting
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Evidence, Regime
 from pac_wrap.method.worth.shares import Counted, count_verdicts, false_alarms_of, kept_by, shares_of
@@ -105,6 +106,7 @@ class Worth:
         regime: Regime
         normal: Evidence
         anomalous: Evidence
+        weighting: Weighting | None
 
         @property
         def overlap(self) -> Any:
@@ -281,10 +283,8 @@ class Worth:
 def as_interval(prevalence: Prevalence) -> tuple[float, float]:
     """Return the least and the greatest prevalence."""
     ends = prevalence if isinstance(prevalence, tuple | list) else (prevalence, prevalence)
-    if len(ends) == 2:
-        low, high = map(as_float, ends)
-        if 0.0 < low <= high < 1.0:
-            return low, high
+    if len(ends) == 2 and 0.0 < (low := as_float(ends[0])) <= (high := as_float(ends[1])) < 1.0:
+        return low, high
     raise InputError(
         "prevalence must be a share between 0 and 1, or two of them, the smaller first;"
         f" got {quoted(prevalence)}"

@@ -1,7 +1,7 @@
 """What a certificate bounds of the fate of a point of each class, and the deltas that this takes."""
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, nextafter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ from pac_wrap.base.arguments import check_rate
 from pac_wrap.errors import InputError
 from pac_wrap.method.bounds import lower_bound, upper_bound
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.room.weights import Weighting
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Evidence, Regime
 
@@ -41,6 +42,10 @@ class Certified(Protocol):
     @property
     def anomalous(self) -> Evidence:
         """What the anomalous points contributed."""
+
+    @property
+    def weighting(self) -> Weighting | None:
+        """How the points were drawn by weights."""
 
 
 class Shares(NamedTuple):
@@ -152,20 +157,30 @@ def shares_of(one: Certified, delta: float | None) -> Shares:
         return found
     if one.regime is Regime.SEPARATED:  # two thresholds all the same: alarms begin at clear_below
         return found._replace(undecided=(false_alarms, kept.max_fnr))
+    if one.weighting is not None and one.weighting.intervals:
+        raise InputError(
+            "weights are known up to intervals, and the classes overlap, so what is counted among the points"
+            " that survived has no bound; try precision_from_unlabelled"
+        )
     if not one.overlap.fixed_sizes:
         raise InputError(
             "the labels were looked at as they came, and the classes overlap, so what is counted among"
             " them has no bound; try precision_from_unlabelled"
         )
     n, crossing = one.anomalous.n, one.anomalous.crossing or 0
+    normal, anomalous = kept.fpr, kept.fnr
+    assert normal is not None  # `kept` has both ceilings
+    assert anomalous is not None
     caught = lower_bound(n - crossing, n, counted)
+    if anomalous.room is not None:  # what is not caught may become more, eq. (70)
+        caught = max(0.0, nextafter(1.0 - anomalous.afterwards(upper_bound(crossing, n, counted)), -1.0))
     lacking = one.anomalous.budget is None or one.anomalous.budget.errors is None
     return Shares(
         false_alarms,
         caught,
         # with too few anomalies nothing is ever declared normal, and there is no other case
         0.0 if lacking else min(kept.max_fnr, 1.0 - caught),
-        (upper_bound(one.normal.crossing or 0, one.normal.n, others), 1.0 - caught),
+        (normal.afterwards(upper_bound(one.normal.crossing or 0, one.normal.n, others)), 1.0 - caught),
         (kept.delta_fpr, counted) if lacking else found.deltas,
         (others,),
     )

@@ -1,0 +1,119 @@
+"""Weights of calibration points from unlabelled new points, by a classifier that tells the two apart."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import check_count
+from pac_wrap.errors import InputError
+from pac_wrap.method.room.weights import check_bound
+
+_FOLDS: Final = 5
+_ASSUMES: Final = (
+    "assumed, not shown: that these weights are right up to a factor, that no point anywhere weighs more than"
+    " the bound, and that within each class only the features have shifted, not what a label means; what a"
+    " classifier does not see, it does not weigh"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EstimatedWeights:
+    """Weights that a classifier estimated, and what a promise that uses them assumes.
+
+    Parameters
+    ----------
+    weights : ndarray of float
+        One for each calibration point, 0 to bound.
+    bound : float
+        Where they were clipped.
+    clipped : int
+        How many were.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(EstimatedWeights(np.array([0.5, 2.0]), 2.0, 1).clipped)
+    1
+    """
+
+    weights: NDArray[np.float64]
+    bound: float
+    clipped: int
+
+    def __str__(self) -> str:
+        share = float(self.weights.mean() / self.bound)
+        return (
+            f"{self.weights.size:,} weights up to {self.bound:g}, {self.clipped:,} of them clipped there;"
+            f" about {share:.0%} of the points will survive the draw\n{_ASSUMES}"
+        )
+
+
+def estimate_weights(
+    calibration: ArrayLike, new: ArrayLike, *, bound: float, classifier: Any = None, seed: int = 0
+) -> EstimatedWeights:
+    """Return how much more likely each calibration point is among new points, by a classifier.
+
+    The classifier learns to tell calibration points from new points; its cross-fitted odds, divided by the
+    odds of the two sample sizes, estimate the density ratio, which is clipped at the bound. No label is
+    needed of the new points.
+
+    This is an estimate, and nothing bounds its error. A certificate that uses it is true if the weights are
+    right up to a factor, if no point anywhere weighs more than the bound, and if within each class only the
+    features have shifted: P(label | features) stays the same, and the calibration points have the classes in
+    their natural proportion (or all are of one class, and so are the new ones).
+
+    Parameters
+    ----------
+    calibration, new : array-like, shape (points, features)
+        The features of all calibration points, and of new points without labels.
+    bound : float
+        Where weights are clipped; pass it to `calibrate` as `weight_bound` too.
+    classifier : scikit-learn classifier, optional
+        With `predict_proba`; by default a logistic regression on scaled features.
+    seed : int
+        The seed of the folds.
+
+    Returns
+    -------
+    EstimatedWeights
+        `.weights`, in the order of the calibration points.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than five points of either, or the bound is no positive number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> found = estimate_weights(rng.normal(0, 1, (500, 1)), rng.normal(1, 1, (500, 1)), bound=8)
+    >>> found.weights.shape, bool(found.weights.max() <= 8)
+    ((500,), True)
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    limit = check_bound(bound)
+    sizes = len(calibration), len(new)  # type: ignore[arg-type]  # tables have a length
+    if min(sizes) < _FOLDS:
+        raise InputError(
+            f"estimate_weights needs at least {_FOLDS} calibration and {_FOLDS} new points, got {sizes[0]:,}"
+            f" and {sizes[1]:,}"
+        )
+    rows = np.concatenate((np.asarray(calibration), np.asarray(new)))
+    source = np.repeat((0, 1), sizes)
+    model = (
+        make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        if classifier is None
+        else classifier
+    )
+    folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=check_count("seed", seed))
+    chances = cross_val_predict(model, rows, source, cv=folds, method="predict_proba")[: sizes[0], 1]
+    with np.errstate(divide="ignore"):
+        ratios = chances / (1.0 - chances) * (sizes[0] / sizes[1])
+    return EstimatedWeights(np.minimum(ratios, limit), limit, int(np.count_nonzero(ratios > limit)))

@@ -1,0 +1,102 @@
+"""How far the points of each class may shift before a looser ceiling breaks."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pac_wrap.base.arguments import check_rate
+from pac_wrap.base.rounding import rounded_up
+from pac_wrap.errors import InputError
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.room.shift import SHIFTS, Shift
+from pac_wrap.method.thresholds import Evidence, Regime
+
+
+@dataclass(frozen=True, slots=True)
+class Radius:
+    """How far each class may shift until its rate may exceed a ceiling; made by `certificate.radius`.
+
+    Each distance is exact: eq. (77). Any one of them is enough, with the delta of the certificate.
+
+    Parameters
+    ----------
+    ceiling : float
+        The ceiling.
+    fpr, fnr : tuple of TotalVariation, DensityRatio, KL and ChiSquared
+        The farthest shift of the normal, and of the anomalous points; empty where nothing is promised, or
+        nothing below the ceiling.
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate
+    >>> print(calibrate(range(100), range(200, 300)).radius(0.08))
+    FPR <= 0.08: total variation up to 0.03, or a density ratio up to 1.6, or a Kullback-Leibler divergence \
+up to 0.008079, or a chi-squared divergence up to 0.01894
+    FNR <= 0.08: total variation up to 0.03, or a density ratio up to 1.6, or a Kullback-Leibler divergence \
+up to 0.008079, or a chi-squared divergence up to 0.01894
+    """
+
+    ceiling: float
+    fpr: tuple[Shift, ...]
+    fnr: tuple[Shift, ...]
+
+    def __str__(self) -> str:
+        sides = (("FPR", self.fpr), ("FNR", self.fnr))
+        return "\n".join(
+            f"{name} <= {rounded_up(self.ceiling)}: {', or '.join(map(str, found)) or 'no shift at all'}"
+            for name, found in sides
+        )
+
+
+class Robust:
+    """How much shift a certificate bears; a part of `Certificate`."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        guarantee: Guarantee
+        certified: Guarantee | None
+        regime: Regime
+        normal: Evidence
+        anomalous: Evidence
+
+    def radius(self, ceiling: float) -> Radius:
+        """Return how far the points of each class may shift before a looser ceiling breaks.
+
+        Parameters
+        ----------
+        ceiling : float
+            The ceiling that is still to be kept.
+
+        Returns
+        -------
+        Radius
+            The farthest shift by each of four distances, for the FPR and for the FNR.
+
+        Raises
+        ------
+        InputError
+            If the ceiling does not lie strictly between 0 and 1, or nothing is certified.
+
+        Examples
+        --------
+        >>> from pac_wrap import calibrate
+        >>> calibrate(range(100), range(200, 300)).radius(0.08).fpr[1]
+        DensityRatio(ratio=1.5999999999999999)
+        """
+        limit = check_rate("ceiling", ceiling)
+        if self.certified is None:
+            raise InputError(
+                "nothing is certified, so there is nothing to keep; certificate.diagnosis says why"
+            )
+        promises = self.certified.fpr, self.certified.fnr
+        found: list[tuple[Shift, ...]] = []
+        for promise, evidence in zip(promises, (self.normal, self.anomalous), strict=True):
+            if promise is None or evidence.budget is None or evidence.budget.errors is None:
+                found.append(())
+                continue
+            # what the class keeps before any shift, its wrong labels allowed for
+            noise = promise.label_noise
+            rate = evidence.budget.rate if noise is None else noise.after(evidence.budget.rate)
+            shifts = (kind.between(rate, limit) for kind in SHIFTS)
+            found.append(tuple(one for one in shifts if one is not None))
+        return Radius(limit, *found)
