@@ -101,7 +101,7 @@ def test_a_file_gives_the_certificate_of_its_scores_in_memory(name: str, folder:
     certificate = Certificate.load(folder / f"{name}.json")
     assert certificate.score_type == WRITERS[name][1]
     values = SCORES if certificate.score_type == "float32" else doubles(name)
-    assert certificate.to_json() == calibrate_labelled(values, LABELS).to_json()
+    assert certificate.bare.to_json() == calibrate_labelled(values, LABELS).to_json()
 
 
 @pytest.mark.parametrize("source", WRITERS)
@@ -183,7 +183,7 @@ def test_dask_gives_the_same_certificate(name: str, folder: Path, tmp_path: Path
     needs_dask()
     saved = tmp_path / "c.json"
     invoke("calibrate", folder / name, *LABELLED, "--engine", "dask", "-o", saved)
-    assert saved.read_text() == (folder / f"{name}.json").read_text()
+    assert Certificate.load(saved).bare == Certificate.load(folder / f"{name}.json").bare
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_files_of_several_types_are_doubles(engine: str, second: str, kind: str,
     files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     invoke("calibrate", *files, *LABELLED, "--engine", engine, "-o", saved)
     whole = np.concatenate([SCORES[:1200].astype(float), np.rint(SCORES[1200:2200] * 100)]).astype(kind)
-    assert saved.read_text() == calibrate_labelled(whole, LABELS[:2200]).to_json()
+    assert Certificate.load(saved).bare.to_json() == calibrate_labelled(whole, LABELS[:2200]).to_json()
 
 
 @pytest.mark.parametrize("kind", ["float32", "Float32", "float[pyarrow]", "float64", "Float64"])
@@ -238,7 +238,7 @@ def test_two_bytes_are_told_from_four(tmp_path: Path) -> None:
     halves, saved = SCORES.astype(np.float16), tmp_path / "c.json"
     np.savez(tmp_path / "t.npz", score=halves, label=LABELS)
     invoke("calibrate", tmp_path / "t.npz", *LABELLED, "-o", saved)
-    assert saved.read_text() == calibrate_labelled(halves, LABELS).to_json()
+    assert Certificate.load(saved).bare.to_json() == calibrate_labelled(halves, LABELS).to_json()
     assert Certificate.load(saved).score_type == "float16"
 
 
