@@ -39,8 +39,11 @@ def test_the_example_of_the_page_on_alarms_runs_as_printed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     certificate = pac_wrap.calibrate(range(1000), range(2000, 3000))
-    fresh = {"fresh_scores": [*range(1000), *range(2000, 3000)], "fresh_labels": [0] * 1000 + [1] * 1000}
-    names: dict[str, object] = {"certificate": certificate} | fresh
+    fresh: dict[str, object] = {
+        "fresh_scores": [*range(1000), *range(2000, 3000)],
+        "fresh_labels": [0] * 1000 + [1] * 1000,
+    }
+    names = fresh | {"certificate": certificate}
     (block,) = python_blocks("docs/after-an-alarm.md")
     exec(block, names)
     following = pac_wrap.Certificate.load("next.json")
