@@ -144,11 +144,12 @@ def verify(
         verification = verify_in_time(loaded, tables, columns, anomaly_label, delimiter, *drawn)
     else:
         wanted = columns_of(loaded, score, kind, group)
-        verification = None
+        done = False
         try:
             verification = _verified(loaded, tables, wanted, label, anomaly_label, delimiter)
+            done = bool(verification)
         finally:
-            if not verification and getattr(loaded, "sampling", None) is not None:
+            if not done and getattr(loaded, "sampling", None) is not None:
                 say("note: the certificate is of a time series; if it was made with --time, give that again")
     if form == "json":
         typer.echo(as_json(record(verification)), nl=False)

@@ -74,7 +74,7 @@ def check_metric(undecided: int, of: int, anomaly_label: object) -> None:
     scorers = (one for one in _callers() if one.f_code.co_name == "_score")
     found = ((one, getattr(one.f_locals.get("self"), "_score_func", None)) for one in scorers)
     frame, metric = next((pair for pair in found if pair[1] is not None), (None, None))
-    if frame is None or not getattr(metric, "__module__", "").startswith("sklearn."):
+    if frame is None or metric is None or not getattr(metric, "__module__", "").startswith("sklearn."):
         return
     if anomaly_label == 1:  # of two other whole numbers, the greater was taken for the anomalies
         values = np.unique(np.asarray(frame.f_locals.get("y_true", 1)))
