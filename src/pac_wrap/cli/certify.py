@@ -171,12 +171,14 @@ def calibrate(
                 "--kind takes no other --engine, no --prevalence, and a --report as .md; leave the option out"
             )
         columns = score, label, kind
-        calibrate_by_kind(tables, asked, overlap, columns, anomaly_label, delimiter, output, report)
+        calibrate_by_kind(
+            tables, asked, overlap, columns, anomaly_label, delimiter, output, report, quiet=quiet
+        )
         return
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
     if group is not None:
         by_group = GroupRequest(request, together, pool)
-        calibrate_by_group(tables, by_group, (score, label, group), delimiter, output)
+        calibrate_by_group(tables, by_group, (score, label, group), delimiter, output, quiet=quiet)
         return
     if time is not None:
         calibrate_in_time(
