@@ -92,7 +92,7 @@ def of_classes(path: Path) -> "Certificate":
     for of, noun in ((KindCertificate, "kind"), (GroupCertificate, "group")):
         if isinstance(loaded, of):
             raise InputError(
-                f"the certificate promises by {noun}, and what alarms are worth depends on the mix of {noun}s;"
+                f"the certificate promises by {noun}, and the worth of alarms depends on the mix of {noun}s;"
                 f" give one that was made without --{noun}"
             )
     return loaded if isinstance(loaded, Certificate) else Certificate.load(path)

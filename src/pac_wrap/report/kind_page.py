@@ -245,8 +245,8 @@ def _next(certificate: KindCertificate) -> Iterator[str]:
     for of, binding in zip(("normal", "anomalous"), certificate.binds, strict=True):
         if binding is not None and not binding.vacuous and len(getattr(certificate, of)) > 1:
             yield (
-                f"For fewer undecided points, label more of {named(binding)}, which sets the threshold for all"
-                f" {of} points, or calibrate on fresh points with a higher ceiling for it."
+                f"For fewer undecided points, label more of {named(binding)}, which sets the threshold for"
+                f" all {of} points, or calibrate on fresh points with a higher ceiling for it."
             )
     yield "As a check, measure the rates of each kind on labelled points that were not used here."
     yield AGAIN
