@@ -4,7 +4,7 @@ One sorted pass: DuckDB orders the rows by group and score, on disk if it must, 
 calibrated as they come by. Memory is bounded by the largest group.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -112,6 +112,24 @@ class GroupedScores:
         if values.size:
             self._rows.see(values)
         yield Block(order_keys(values), marked.view(bool), starts)
+
+    def classes(self, groups: Sequence[Group]) -> dict[Group, tuple[Scores, Scores]]:
+        """Return the normal and the anomalous scores of some groups, in memory."""
+        places = {group: place for place, group in enumerate(self.found.groups)}
+        wanted = {places[group]: group for group in groups}
+        found = self._table.arrays(
+            f"SELECT CAST({self._number} AS DOUBLE) AS score, {self._mark} AS mark, {_PLACE} AS place"
+            f" FROM {self._source} JOIN numbered ON {self._value} IS NOT DISTINCT FROM {_OWN}"
+            f" WHERE {_PLACE} IN ({', '.join(map(str, wanted))})"
+        )
+        scores = np.asarray(found["score"], dtype=np.float64)
+        if self._rounds:
+            scores = rounded(scores, self.score_type)
+        marks, own = np.asarray(found["mark"]) == 1, np.asarray(found["place"])
+        return {
+            group: (scores[(own == place) & ~marks], scores[(own == place) & marks])
+            for place, group in wanted.items()
+        }
 
     def certify(self, request: GroupRequest) -> GroupCertificate:
         """Return the certificate of all groups; the order of groups is that in memory."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import as_array
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.foreign import LONGEST, quoted
 from pac_wrap.errors import InputError
 
 Group = str | int | float | bool | None
@@ -99,13 +99,13 @@ def text_of(group: Group) -> str | None:
     return str(group).lower() if isinstance(group, bool) else repr(group)
 
 
-def shown(group: Group) -> str:
+def shown(group: Group, longest: int = LONGEST) -> str:
     """Return a group as it is shown: harmless, within quotes if it is a text.
 
     >>> shown("a\\n"), shown(7), shown(None)
     ("'a\\\\n'", '7', 'none')
     """
-    return "none" if group is None else quoted(group)
+    return "none" if group is None else quoted(group, longest)
 
 
 def in_order(group: Group) -> tuple[int, Any]:
