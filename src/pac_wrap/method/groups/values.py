@@ -140,9 +140,7 @@ def merged(codes: Codes, found: Sequence[Any]) -> Coded:
                 " give the column one type"
             )
     if len(values) > MOST_GROUPS:
-        raise InputError(
-            f"there are {len(values):,} groups, and at most {MOST_GROUPS:,} are certified at once"
-        )
+        raise too_many()
     one_kind = len(set(map(type, values.values()))) == 1
     plain: list[Any] = list(values.values())
     ordered = sorted(plain) if one_kind and None not in values else sorted(plain, key=in_order)
@@ -150,6 +148,11 @@ def merged(codes: Codes, found: Sequence[Any]) -> Coded:
     # a code of -1 takes the last place, which is that of None
     table = np.array([places[text] for text in texts] or [0], dtype=np.int64)
     return Coded(table[codes], tuple(ordered))
+
+
+def too_many() -> InputError:
+    """Return the refusal of more groups than are certified."""
+    return InputError(f"there are more than {MOST_GROUPS:,} groups; at most so many are certified at once")
 
 
 def _numbered(groups: Any, name: str) -> tuple[Codes, Sequence[Any]]:
