@@ -15,6 +15,7 @@ from hatch_build import PLATFORMS, WHEEL
 from pac_wrap import __version__
 from pac_wrap.ranks.compiled import seal
 from pac_wrap.ranks.kernels import library
+from support import debian
 from support.shell import CERTIFICATE, GOLDEN
 
 FOLDER = Path(os.environ.get("PAC_WRAP_DIST", "no folder")).absolute()
@@ -203,9 +204,28 @@ def at_work(programs: Path, folder: Path, **variables: str) -> list[str]:
     return [demo, *smoke.split("\n")]
 
 
+def newest(version: str, release: str, folder: Path) -> Path:
+    """Return the programs of a Python out of a release of Debian, in which only the wheel was installed."""
+    if interpreter(version):
+        return environment(version, folder)
+    packages = f"python{version}-minimal", f"libpython{version}-stdlib", "libgomp1", "libstdc++6"
+    system = debian.unpack(folder / "debian", *packages, release=release)
+    (loader,) = system.glob("usr/lib/*/ld-linux-*")
+    into = ["--target", system / "usr/lib/python3/dist-packages", "--python-version", version]
+    run(sys.executable, "-m", "uv", "pip", "install", *into, wheel(HERE))
+    (programs := folder / "programs").mkdir()
+    # its C library is newer than that of this machine, so it is started by a loader of its own
+    python = f"{loader} --library-path {loader.parent} {system}/usr/bin/python{version}"
+    for name, first in {"python": "", "pac-wrap": "-c 'from pac_wrap.cli import main; main()'"}.items():
+        (programs / name).write_text(f'#!/bin/sh\nexec {python} {first} "$@"\n')
+        (programs / name).chmod(0o755)
+    assert run(programs / "python", "--version").startswith(f"Python {version}.")
+    return programs
+
+
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
 def test_it_works_in_an_empty_environment(version: str, tmp_path: Path) -> None:
-    programs = environment(version, tmp_path)
+    programs = newest(version, "forky", tmp_path) if version == "3.14" else environment(version, tmp_path)
     *printed, kernels, _ = at_work(programs, tmp_path)
     assert kernels == "Native"
     if version != "3.11":
@@ -238,33 +258,8 @@ def test_an_older_processor_gets_narrower_vectors(processor: str, vectors: int, 
 @pytest.fixture(scope="module")
 def python_on_arm(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
     """Return the command of a Python for 64-bit ARM, out of Debian's packages, installed nowhere."""
-    if shutil.which("apt-get") is None:
-        pytest.skip("no apt-get on this machine")
-    folder = tmp_path_factory.mktemp("arm")
-    system, status = folder / "system", folder / "status"
-    status.touch()
-    for place in ("lists", "cache/archives"):
-        (folder / place / "partial").mkdir(parents=True)
-    places = {
-        "Dir::State::status": status,
-        "Dir::State::lists": folder / "lists",
-        "Dir::Cache": folder / "cache",
-    }
-    alone = {
-        "APT::Architecture": "arm64",
-        "APT::Architectures": "arm64",
-        "APT::Sandbox::User": "root",
-        **places,
-    }
-    options = [word for name, value in alone.items() for word in ("-o", f"{name}={value}")]
-    try:
-        run("apt-get", "update", "-qq", *options)
-        packages = "python3-minimal", "libpython3-stdlib"
-        run("apt-get", "install", "-qqy", "--download-only", "--no-install-recommends", *options, *packages)
-    except AssertionError as error:
-        pytest.skip(f"Debian's packages for ARM are not available: {error}")
-    for package in (folder / "cache/archives").glob("*.deb"):
-        run("dpkg", "-x", package, system)
+    packages = "python3-minimal", "libpython3-stdlib"
+    system = debian.unpack(tmp_path_factory.mktemp("arm"), *packages, architecture="arm64")
     return [emulator("aarch64"), "-L", system, system / "usr/bin/python3", "-IS"]
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from torture.attacks import ATTACKS
-from torture.page import COUNTS, PAGE, build_page
+from torture.page import COUNTS, PAGE, build_page, read_soak
 from torture.record import Attack, Record, UnavailableError
 from torture.run import attempt, run_attacks
+from torture.soak import soak
 
 
 @pytest.fixture(autouse=True)
@@ -36,10 +37,18 @@ def test_a_few_faults_of_every_class_are_handled(attack: Attack) -> None:
 
 def test_the_page_is_what_the_counts_give() -> None:
     record = Record.from_json(COUNTS.read_text(encoding="utf-8"))
-    assert PAGE.read_text(encoding="utf-8") == build_page(record), "run make torture"
+    assert PAGE.read_text(encoding="utf-8") == build_page(record, read_soak()), "run make torture"
     assert record.failed == 0
     assert [tally.name for tally in record.tallies] == [attack.name for attack in ATTACKS]
     assert not any(tally.skipped for tally in record.tallies)
+
+
+@pytest.mark.slow
+def test_a_monitor_that_is_killed_three_times_ends_as_one_that_never_was(tmp_path: Path) -> None:
+    done = soak(1_000_000, 3, 1, tmp_path)
+    assert sum(done.signals.values()) == 3
+    assert done.alarms > 0
+    assert read_soak().points >= 10**7
 
 
 def test_a_fault_that_is_not_handled_is_counted_and_can_be_made_again() -> None:
@@ -57,7 +66,7 @@ def test_a_fault_that_is_not_handled_is_counted_and_can_be_made_again() -> None:
     assert "every second one" in tally.failures[0]
     assert "--only 'a' --seed 7 --try 1" in lines[1]
     assert Record.from_json(record.to_json()) == record
-    assert "**not handled" in build_page(record)
+    assert "**not handled" in build_page(record, read_soak())
     first = seen[0]
     seen.clear()
     attempt(Attack("a", "b", fails_now_and_then), 7, 0)
@@ -91,4 +100,4 @@ def test_an_attack_that_cannot_be_made_here_says_why() -> None:
 
     record = run_attacks([Attack("a", "b", unavailable)], 0, 0.001, print)
     assert record.tallies[0].skipped == "no Java"
-    assert "not tried here: no Java" in build_page(record)
+    assert "not tried here: no Java" in build_page(record, read_soak())

@@ -116,6 +116,8 @@ def test_every_prefix_is_refused(text: str) -> None:
         ('{"a": 1' + " " * 1_000_000 + "}", "larger than 1,000,000 bytes"),
         ('{"a":' * 100_000, "more than 100 of the character '{'"),
         ("9" * 5000, "not valid JSON"),
+        ("\n<!doctype html>" + "[" * 1000, "it is a page; open it in a browser and save its certificate"),
+        (b"<html>", "it is a page"),
         (b"\xff\xfe\x00", "not valid JSON"),
         (b'{"format": "\x80"}', "not valid JSON"),
     ],
@@ -230,7 +232,7 @@ def test_an_unknown_name_is_refused(text: str, place: str) -> None:
         ("assumptions", [4, 5, 2], "these are not the assumptions of draws"),
         ("guarantee__max_fpr", 2.0, "not possible: max_fpr must lie strictly"),
         ("guarantee__delta_fpr", None, "delta_fpr must be"),
-        ("guarantee", {"max_fpr": None, "max_fnr": None, "delta_fpr": 0.1, "delta_fnr": 0.1}, "both None"),
+        ("guarantee", {"max_fpr": None, "max_fnr": None, "delta_fpr": 0.1, "delta_fnr": 0.1}, "both none"),
     ],
 )
 def test_a_wrong_type_or_impossible_value_is_refused(

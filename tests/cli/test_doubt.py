@@ -114,3 +114,27 @@ def test_calibrate_and_evaluate_say_what_they_did_unless_they_are_to_be_quiet(tm
     counts = [int(np.count_nonzero(verdicts == one)) for one in (0, 1, -1)]
     assert done.err == "pac-wrap: 120 rows: {} normal, {} alarms, {} undecided\n".format(*counts)
     assert invoke("evaluate", made, *labelled, "--quiet").err == ""
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(("option", "said"), [("--kind", ""), ("--group", ", 2 groups")])
+def test_certificates_by_kind_and_by_group_say_what_they_did_and_doubt(
+    option: str, said: str, tmp_path: Path
+) -> None:
+    lines = [f"{i},{int(i >= 200)},{'a' if i % 2 else 'b'}" for i in range(400)]
+    table = write(tmp_path / "t.csv", "\n".join(["forest,y,k", *lines]) + "\n")
+    saved, out = tmp_path / "parts.json", tmp_path / "out.csv"
+    asked = ["calibrate", table, "--score", "forest", "--label", "y", option, "k", "-o", saved]
+    done = invoke(*asked)
+    assert done.code == 0
+    assert done.err == f"pac-wrap: 400 rows: 200 normal, 200 anomalous{said} -> {saved}\n"
+    assert invoke(*asked, "--quiet").err == ""
+    strange = write(tmp_path / "new.csv", "\n".join(["lof,k", *(f"{i},a" for i in range(1000, 1100))]) + "\n")
+    by = ["--group", "k"] if option == "--group" else []
+    done = invoke("decide", saved, strange, "--score", "lof", *by, "-o", out)
+    assert done.code == 0
+    assert done.err.splitlines() == [
+        COLUMN,
+        BEYOND.format("100", "100").replace("0 to 349", "0 to 399"),
+        f"pac-wrap: 100 rows: 0 normal, 100 alarms, 0 undecided -> {out}",
+    ]

@@ -109,7 +109,7 @@ def test_bad_options_of_a_strategy_are_refused_where_it_is_made(
 
 
 def test_promising_nothing_is_refused() -> None:
-    with pytest.raises(InputError, match="both None; promise at least one"):
+    with pytest.raises(InputError, match="both none; promise at least one"):
         PACWrap(Untouchable(), max_fpr=None, max_fnr=None).fit(X, Y)
 
 

@@ -35,6 +35,7 @@ SCORES: dict[str, tuple[Any, Any]] = {
     "the other": (np.empty(0), HIGH),
 }
 FREE = [0.0, -0.0, 0.5, 1.0, -1.25, 1e-5, 1.5e-7, 12345678.9, 1e16, 1.7e22, -3e300, 5e-324]
+POINTS = [1000, 1, 7, 50_000, 123_456_789, 10**12 - 1]
 PREVALENCES = [(0.02, 0.02), (0.01, 0.03), (0.5, 0.5), (1e-6, 1e-6), (0.3333, 0.9)]
 
 
@@ -87,7 +88,11 @@ def test_the_numbers_are_those_of_the_library(ran: Any, name: str) -> None:
     places = explorer.curve.steps()[0].tolist()
     places = places[:: 1 + len(places) // 60]
     pairs = [(t, t) for t in places] + [(a, b) for a in places[::3] for b in places[::5] if a < b]
-    asked = [(*pair, *share) for pair in pairs for share in PREVALENCES]
+    asked = [
+        (*pair, *share, POINTS[place % len(POINTS)])
+        for place, pair in enumerate(pairs)
+        for share in PREVALENCES
+    ]
     found = ran(
         "const curve = PacWrap.read(arguments[0]);"
         "return arguments[1].map(one => PacWrap.readout(curve, ...one))",
@@ -96,9 +101,9 @@ def test_the_numbers_are_those_of_the_library(ran: Any, name: str) -> None:
     )
     assert found == [told(explorer, *one) for one in asked]
     checked = 0
-    for (below, start, low, high), words in zip(asked, found, strict=True):
+    for (below, start, low, high, points), words in zip(asked, found, strict=True):
         if below == start and words["alarms"] != "not bounded":
-            work = explorer.curve.at(start).workload((low, high))
+            work = explorer.curve.at(start).workload((low, high), points)
             for kind in ("alarms", "right", "missed", "undecided"):
                 bounds = getattr(work, kind)
                 assert words[kind] == between(bounds.low, bounds.high)
@@ -142,6 +147,19 @@ def test_numbers_are_written_and_rounded_as_in_python(ran: Any) -> None:
 )
 def test_a_prevalence_is_read_as_on_the_command_line(ran: Any, text: str, ends: list[float] | None) -> None:
     assert ran("return PacWrap.prevalence(arguments[0])", text) == ends
+
+
+@pytest.mark.parametrize(
+    ("points", "texts"),
+    [
+        (1000, ["1,000", " 1000 ", "1 000"]),
+        (10**12 - 1, ["9" * 12, "999,999,999,999"]),
+        (None, ["", "0", "-5", "1e3", "2.5", "1,50", "1,,000", "9" * 13, "a day"]),
+    ],
+)
+def test_points_a_day_are_a_whole_number(ran: Any, points: int | None, texts: list[str]) -> None:
+    for text in texts:
+        assert ran("return PacWrap.points(arguments[0])", text) == points
 
 
 def test_what_is_no_independent_draw_has_no_curve() -> None:

@@ -34,12 +34,12 @@ def chosen(browser: Any) -> float:
     return float(text.replace("\N{MINUS SIGN}", "-"))
 
 
-def expected(name: str, threshold: float, low: float, high: float) -> dict[str, str]:
+def expected(name: str, threshold: float, low: float, high: float, points: int = 1000) -> dict[str, str]:
     explorer = explorer_of(report(name))
     assert explorer is not None
     places = explorer.curve.steps()[0]
     exact = float(places[np.abs(places - threshold).argmin()])
-    words = told(explorer, exact, exact, low, high)
+    words = told(explorer, exact, exact, low, high, points)
     del words["right"]
     return words
 
@@ -62,6 +62,14 @@ def test_the_threshold_moves_by_keyboard(browser: Any, folder: Path) -> None:
     share.clear()
     share.send_keys("0.01-0.03")
     assert readout(browser) == expected("overlapping", after, 0.01, 0.03)
+    day = browser.find_element("id", "points")
+    day.clear()
+    day.send_keys("50,000")
+    assert readout(browser) == expected("overlapping", after, 0.01, 0.03, 50_000)
+    day.send_keys("x")
+    assert day.get_attribute("aria-invalid") == "true"
+    assert readout(browser)["alarms"] == "state a number"
+    assert readout(browser)["precision"] == expected("overlapping", after, 0.01, 0.03)["precision"]
     share.send_keys("x")
     assert share.get_attribute("aria-invalid") == "true"
     assert readout(browser)["alarms"] == "state a share"

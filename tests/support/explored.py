@@ -7,7 +7,9 @@ from pac_wrap.report.explorer import Explorer
 from pac_wrap.report.numbers import between, ceiling, floored
 
 
-def told(explorer: Explorer, below: float, start: float, low: float, high: float) -> dict[str, str]:
+def told(
+    explorer: Explorer, below: float, start: float, low: float, high: float, points: int = 1000
+) -> dict[str, str]:
     """Return what the page should say of two thresholds: the formulas of the theory, in decimals."""
     curve = explorer.curve
 
@@ -20,15 +22,15 @@ def told(explorer: Explorer, below: float, start: float, low: float, high: float
     words = {
         "fpr": f"at most {ceiling(alarms)}" if alarms < 1 else "not bounded",
         "fnr": f"at most {ceiling(missed)}" if missed < 1 else "not bounded",
-        "undecided": between(0.0, float(1000 * min(max(waiting), Decimal(1)))),
+        "undecided": between(0.0, float(points * min(max(waiting), Decimal(1)))),
     }
     if start == inf or 1.0 in (alarms, lost, missed):
         return words | dict.fromkeys(("alarms", "right", "missed", "precision"), "not bounded")
-    sure = float(1000 * exact(low) * exact(1.0 - lost))
+    sure = float(points * exact(low) * exact(1.0 - lost))
     right, wrong = low * (1.0 - lost), (1.0 - low) * alarms
     return words | {
-        "alarms": between(sure, float(1000 * ((1 - exact(high)) * exact(alarms) + exact(high)))),
-        "right": between(sure, float(1000 * exact(high))),
-        "missed": between(0.0, float(1000 * exact(high) * exact(missed))),
+        "alarms": between(sure, float(points * ((1 - exact(high)) * exact(alarms) + exact(high)))),
+        "right": between(sure, float(points * exact(high))),
+        "missed": between(0.0, float(points * exact(high) * exact(missed))),
         "precision": f"at least {floored(right / (right + wrong), 3)}",
     }

@@ -58,7 +58,7 @@ def test_a_score_is_what_python_reads_or_is_refused(text: str, tmp_path: Path) -
             decide(source, target)
         return
     decide(source, target)
-    first, second = duckdb.sql(f"SELECT score, verdict FROM '{target}'").fetchall()
+    first, second = duckdb.execute(f"SELECT score, verdict FROM '{target}'").fetchall()
     assert first[0] == 0.25
     assert same(second[0], expected)
     assert second[1] == RULE.rule.decided(np.array([expected]))[0][0]

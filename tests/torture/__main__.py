@@ -7,7 +7,7 @@ import argparse
 import sys
 
 from torture.attacks import ATTACKS
-from torture.page import COUNTS, PAGE, build_page
+from torture.page import COUNTS, PAGE, build_page, read_soak
 from torture.run import attempt, run_attacks
 
 
@@ -30,7 +30,7 @@ def main() -> int:
     )
     if options.write:
         COUNTS.write_text(record.to_json(), encoding="utf-8", newline="\n")
-        PAGE.write_text(build_page(record), encoding="utf-8", newline="\n")
+        PAGE.write_text(build_page(record, read_soak()), encoding="utf-8", newline="\n")
     print(f"{sum(tally.tried for tally in record.tallies):,} faults tried, {record.failed} not handled")
     return 1 if record.failed else 0
 

@@ -113,6 +113,10 @@ def flat(value: Any) -> dict[str, Any]:
 
 def _refuse_endless(text: str | bytes, noun: str, largest: int, signs: Signs) -> None:
     """Refuse a text that would cost time or memory, before any of it is taken apart."""
+    if text[:100].lstrip()[:1] in ("<", b"<"):
+        raise CertificateError(
+            f"this is not a {noun}: it is a page; open it in a browser and save its {noun}"
+        )
     if len(text) > largest:
         raise CertificateError(
             f"this is not a {noun}: it is larger than {largest:,} bytes; is it the right file?"

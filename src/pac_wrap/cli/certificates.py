@@ -1,6 +1,6 @@
 """Files of certificates, of kinds, of groups and of curves: what one may hold, and writing one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,12 @@ def write_certified(
     with ExitStack() as files:
         for path, text in texts.items():
             write_text(files.enter_context(whole_file(path)), text)
-    if not quiet and texts:
-        normal_rows, others = certificate.normal.n, certificate.anomalous.n
-        counts = f"{normal_rows + others:,} rows: {normal_rows:,} normal, {others:,} anomalous"
-        say(f"{counts} -> {', '.join(map(str, texts))}")
+    if not quiet:
+        tell_written(certificate.normal.n, certificate.anomalous.n, texts)
+
+
+def tell_written(normal: int, anomalous: int, paths: Iterable[Path], more: str = "") -> None:
+    """Say what calibrated, and where the certificate of it is, if it was written."""
+    if listed := ", ".join(map(str, paths)):
+        counts = f"{normal + anomalous:,} rows: {normal:,} normal, {anomalous:,} anomalous{more}"
+        say(f"{counts} -> {listed}")

@@ -1,6 +1,7 @@
 """pac-wrap demo, calibrate and compare: the way to a certificate."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -170,12 +171,14 @@ def calibrate(
                 "--kind takes no other --engine, no --prevalence, and a --report as .md; leave the option out"
             )
         columns = score, label, kind
-        calibrate_by_kind(tables, asked, overlap, columns, anomaly_label, delimiter, output, report)
+        calibrate_by_kind(
+            tables, asked, overlap, columns, anomaly_label, delimiter, output, report, quiet=quiet
+        )
         return
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
     if group is not None:
         by_group = GroupRequest(request, together, pool)
-        calibrate_by_group(tables, by_group, (score, label, group), delimiter, output)
+        calibrate_by_group(tables, by_group, (score, label, group), delimiter, output, quiet=quiet)
         return
     if time is not None:
         calibrate_in_time(
@@ -268,10 +271,26 @@ def compare(
             options = {"anomaly_label": anomaly_label, "delimiter": separator}
             columns = joined(tables, score, label, key, progress=progress, **options)
         else:
-            with open_table(tables, score, label, delimiter=separator, progress=progress) as table:
+            with (
+                _or_joined(tables),
+                open_table(tables, score, label, delimiter=separator, progress=progress) as table,
+            ):
                 columns = {name: table.labelled(name, label, anomaly_label) for name in score}
     found = compare_scores(columns, guarantee)
     if form == "json":
         typer.echo(as_json(comparison(found, guarantee)), nl=False)
     else:
         Console().print(show_comparison(found, guarantee))
+
+
+@contextmanager
+def _or_joined(tables: list[str]) -> Iterator[None]:
+    """Add to an error about several tables that they may be meant to be joined."""
+    try:
+        yield
+    except InputError as error:
+        if len(tables) == 1:
+            raise
+        raise InputError(
+            f"{error}; if each has other scores of the same rows, join them with --key"
+        ) from error

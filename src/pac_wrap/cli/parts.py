@@ -1,5 +1,6 @@
 """Certificates by kind and by group on the command line, and the rules of groups as SQL."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pac_wrap.cli.certificates import tell_written
 from pac_wrap.cli.options import NOT_CERTIFIED, keep_apart
 from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
@@ -14,6 +16,7 @@ from pac_wrap.errors import InputError
 if TYPE_CHECKING:
     from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.kinds.part import Part
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.tables.sql import Dialect
 
@@ -45,6 +48,8 @@ def calibrate_by_group(
     columns: tuple[str, str, str],
     delimiter: str | None,
     output: Path | None,
+    *,
+    quiet: bool,
 ) -> None:
     """Certify thresholds for each group that a column names."""
     from pac_wrap.method.provenance import now
@@ -65,6 +70,9 @@ def calibrate_by_group(
     certificate = certificate.with_provenance(tables=tuple(tables), date=now())
     if output is not None:
         certificate.save(output)
+        if not quiet:
+            normal, anomalous = map(int, certificate.columns.n.sum(axis=1))
+            tell_written(normal, anomalous, [output], f", {len(certificate.groups):,} groups")
     typer.echo(str(certificate))
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
@@ -92,6 +100,8 @@ def calibrate_by_kind(
     delimiter: str | None,
     output: Path | None,
     report: Path | None,
+    *,
+    quiet: bool,
 ) -> None:
     """Certify thresholds whose ceilings hold for every kind, as a column names them."""
     from pac_wrap.base.files import whole_file, write_text
@@ -112,15 +122,21 @@ def calibrate_by_kind(
     ):
         strategy = as_strategy(overlap.replace("-", "_"))
         certificate = calibrate_kinds_table(table, asked, strategy, columns, anomaly_label)
-    noted = certificate.binding.with_provenance(
-        score=score, tables=tuple(tables), engine="duckdb", date=now()
-    )
+    noted = certificate.binding.with_provenance(tables=tuple(tables), date=now())
     certificate = replace(certificate, binding=noted)
-    texts = {output: certificate.to_json(), report: kinds_markdown(certificate)}
+    both = (output, certificate.to_json()), (report, kinds_markdown(certificate))
+    texts = {path: text for path, text in both if path is not None}
     with ExitStack() as files:  # all of them, or none
         for path, text in texts.items():
-            if path is not None:
-                write_text(files.enter_context(whole_file(path)), text)
+            write_text(files.enter_context(whole_file(path)), text)
+    if not quiet:
+        normal, anomalous = map(_points, (certificate.normal, certificate.anomalous))
+        tell_written(normal, anomalous, texts)
     typer.echo(str(certificate))
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
+
+
+def _points(parts: "Sequence[Part]") -> int:
+    """Return how many points a class has; that of all kinds together counts none of its own."""
+    return sum(part.n for part in parts if part.name is not None or len(parts) == 1)

@@ -144,16 +144,13 @@ def verify(
         verification = verify_in_time(loaded, tables, columns, anomaly_label, delimiter, *drawn)
     else:
         wanted = columns_of(loaded, score, kind, group)
-        hint = "note: the certificate is of a time series; if it was made with --time, give that again"
-        in_time = getattr(loaded, "sampling", None) is not None
+        done = False
         try:
             verification = _verified(loaded, tables, wanted, label, anomaly_label, delimiter)
-        except InputError:
-            if in_time:
-                say(hint)
-            raise
-        if in_time and not verification:
-            say(hint)
+            done = bool(verification)
+        finally:
+            if not done and getattr(loaded, "sampling", None) is not None:
+                say("note: the certificate is of a time series; if it was made with --time, give that again")
     if form == "json":
         typer.echo(as_json(record(verification)), nl=False)
     else:

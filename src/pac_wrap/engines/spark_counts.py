@@ -18,7 +18,7 @@ from pac_wrap.tables.sql import between, quote_number
 
 # rows in the sample, and how many of the first are looked at; so much more there may be
 _POINTS: Final = 1 << 14
-_FIRST: Final = 1 << 17
+_FIRST: Final = 1 << 16
 _MORE: Final = 1 << 10
 # what stands in place of a cell
 _NO_LABEL, _STRANGE_LABEL, _NO_SCORE = -3, -2, -1

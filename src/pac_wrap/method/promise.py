@@ -87,7 +87,7 @@ class Guarantee:
         sides = [whole_of(max_fpr), whole_of(max_fnr)]
         count = sum(rate is not None for rate in (*sides, *(one.ceiling for one in kinds)))
         if not count:
-            raise InputError("max_fpr and max_fnr are both None; promise at least one of them")
+            raise InputError("max_fpr and max_fnr are both none; promise at least one of them")
         usual = _USUAL_DELTA
         if confidence is not None:
             if delta_fpr is not None or delta_fnr is not None:

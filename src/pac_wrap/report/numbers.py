@@ -70,12 +70,12 @@ def _told(share: float) -> int:
 def between(low: float, high: float) -> str:
     """Return two bounds of a number, the lower rounded down and the upper one up.
 
-    >>> between(9.2391, 59.5), between(0.0, 0.5), between(0.0, 0.0)
-    ('9.23 to 59.5', 'at most 0.5', 'none')
+    >>> between(9.2391, 59.5), between(0.0, 2031.0), between(0.0, 0.0)
+    ('9.23 to 59.5', 'at most 2,040', 'none')
     """
-    most = rounded_up(high, digits=_TOLD)
+    most = f"{Decimal(rounded_up(high, digits=_TOLD)):,f}"
     if low > 0.0:
-        return f"{rounded_down(low, digits=_TOLD)} to {most}"
+        return f"{Decimal(rounded_down(low, digits=_TOLD)):,f} to {most}"
     return f"at most {most}" if high > 0.0 else "none"
 
 

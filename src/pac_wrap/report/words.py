@@ -20,7 +20,7 @@ from pac_wrap.method.strategies.given import TOGETHER
 from pac_wrap.method.thresholds import Evidence, Regime
 from pac_wrap.method.worth.alarms import Bounds, Workload
 from pac_wrap.method.worth.shares import Counted
-from pac_wrap.report.numbers import ceiling, confidence, exact, floored
+from pac_wrap.report.numbers import between, ceiling, confidence, exact, floored
 from pac_wrap.report.subject import ErrorRate, error_rates
 
 _NOTHING: Final = "not promised"
@@ -270,13 +270,13 @@ def lines_of_worth(
             ("missed anomalies", workload.missed),
             ("undecided", workload.undecided),
         ):
-            yield "", f"{name}: {_range(found)}"
+            yield "", f"{name}: {between(found.low, found.high)}"
     if counted is not None and unlabelled is not None and prevalence is not None:
         yield "counted", f"{counted.alarms:,} alarms among {counted.points:,} points without labels"
         yield "alarms", f"{_least(unlabelled)}, whatever the anomalies are"
         if unlabelled.low == 0.0:
             yield "", "they are hardly more frequent than false alarms may be, so they may all be false"
-        told = f"{rounded_down(prevalence.low, digits=4)} to {rounded_up(prevalence.high)}"
+        told = f"{rounded_down(prevalence.low, 100, 4)} % to {rounded_up(prevalence.high, 100)} %"
         yield "anomalies", f"{told} of all points, {_sure(prevalence.confidence)}"
 
 
@@ -291,8 +291,3 @@ def _sure(confidence: float) -> str:
 
 def _plain(share: float) -> str:
     return f"{(Decimal(repr(share)) * 100).normalize():f} %"
-
-
-def _range(found: Bounds) -> str:
-    low = rounded_down(found.low, digits=4)
-    return f"at most {rounded_up(found.high)}" if found.low == 0.0 else f"{low} to {rounded_up(found.high)}"

@@ -4,13 +4,14 @@ import re
 from collections.abc import Sequence
 from contextlib import closing
 from copy import copy
+from math import inf
 from os import PathLike, fspath
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.arguments import Scores, ScoreType
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
@@ -70,7 +71,8 @@ class LabelledScores:
             rows = table.rows(f"CREATE OR REPLACE TABLE labelled AS SELECT {columns} FROM source")
             table.expect(rows[0][0])
             self._number, self._mark, self._kind, self._relation = "score", "mark", "kind", "labelled"
-        self._ends: tuple[float, float] | None = None
+        # the least and the greatest score so far, of all kinds
+        self._ends = [inf, -inf]
 
     @property
     def columns(self) -> tuple[str, str, str, str]:
@@ -94,7 +96,7 @@ class LabelledScores:
                 if self._rounds:  # here, since a cast in SQL refuses what overflows
                     scores = rounded(scores, self.score_type)
                 if scores.size and not isinstance(task, RankSearch):  # which sees some of them
-                    self._see(float(scores.min()), float(scores.max()))
+                    self.see(scores)
                 part = task(*kernels().divide(scores, marks.view(bool)))
                 total = part if total is None else total + part
         if not sound:
@@ -105,17 +107,20 @@ class LabelledScores:
             raise no_rows(self._table.names)
         return task(np.empty(0), np.empty(0)) if total is None else total
 
-    def _see(self, low: float, high: float) -> None:
-        """Note the least and the greatest score."""
-        ends = (low, high) if self._ends is None else self._ends
-        self._ends = min(low, ends[0]), max(high, ends[1])
+    def see(self, scores: Scores) -> None:
+        """Note the least and the greatest of some scores."""
+        self._ends[:] = min(float(scores.min()), self._ends[0]), max(float(scores.max()), self._ends[1])
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Where the scores came from, as a provenance has it."""
+        low, high = self._ends if self._ends[0] <= self._ends[1] else (None, None)
+        names = tuple(self._table.names)
+        return {"score": self._score, "tables": names, "engine": "duckdb", "lowest": low, "highest": high}
 
     def signed(self, certificate: T) -> T:
         """Return a certificate of these scores with where they came from."""
-        low, high = (None, None) if self._ends is None else self._ends
-        return certificate.with_provenance(
-            score=self._score, tables=tuple(self._table.names), engine="duckdb", lowest=low, highest=high
-        )
+        return certificate.with_provenance(**self.origin)
 
     def kinds(self) -> list[tuple[int, str | None, int]]:
         """Return the mark of a class, a kind and its number of rows, for every kind; NULL is no kind."""

@@ -25,7 +25,6 @@ from pac_wrap.method.groups.columns import permuted
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.rules import decided
 from pac_wrap.method.groups.values import MOST_GROUPS, NEVER, Group, as_groups, in_order, texts_of
-from pac_wrap.method.provenance import Engine
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.worth.shares import Counted
 from pac_wrap.ranks.precision import is_narrower, rounded
@@ -44,7 +43,6 @@ _OWN: Final = '"pac-wrap group"'
 _PLACE: Final = '"pac-wrap place"'
 _ENDS: Final = ("pac-wrap low", "pac-wrap high", "pac-wrap alarm", "pac-wrap clear")
 _INF: Final = "CAST('Infinity' AS DOUBLE)"
-_ENGINE: Final[Engine] = "duckdb"
 
 
 class GroupedScores:
@@ -111,6 +109,8 @@ class GroupedScores:
             self._rows.refuse()
         if self._rounds:  # which keeps their order
             values = rounded(values, self.score_type)
+        if values.size:
+            self._rows.see(values)
         yield Block(order_keys(values), marked.view(bool), starts)
 
     def certify(self, request: GroupRequest) -> GroupCertificate:
@@ -123,7 +123,7 @@ class GroupedScores:
         ordered = replace(
             made, groups=tuple(groups[place] for place in order), columns=permuted(made.columns, order)
         )
-        return ordered.with_provenance(score=self._score, tables=tuple(self._table.names), engine=_ENGINE)
+        return ordered.with_provenance(**self._rows.origin)
 
 
 class Numbered:

@@ -1,5 +1,6 @@
 """Certificates of kinds from a table whose column names the kind of each row, and what they do there."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -47,6 +48,10 @@ class KindScores:
         """Return the certificate of a kind of each class by themselves."""
         return calibrate_passes(self._rows.of_kinds(normal, anomalous), request)
 
+    def signed(self, certificate: KindCertificate) -> KindCertificate:
+        """Return a certificate of these scores with where they came from."""
+        return replace(certificate, binding=self._rows.signed(certificate.binding))
+
     def tally(self, normal: str | None, anomalous: str | None, certificate: Certificate) -> Any:
         """Return how often each verdict falls on a kind of each class."""
         return self._rows.of_kinds(normal, anomalous)(partial(tally_of, certificate))
@@ -65,7 +70,8 @@ def calibrate_kinds_table(
     passes for each kind.
     """
     scores = KindScores(table, columns, anomaly_label)
-    return KindRequest.of(guarantee, overlap, scores.normal, scores.anomalous).certify(scores.pair)
+    request = KindRequest.of(guarantee, overlap, scores.normal, scores.anomalous)
+    return scores.signed(request.certify(scores.pair))
 
 
 def recalibrate_kinds_table(

@@ -201,9 +201,9 @@ def test_too_few_anomalies_are_still_counted() -> None:
 @pytest.mark.parametrize(
     ("certificate", "sentence"),
     [
-        (calibrate(NORMAL, FAR, Guarantee(None, 0.05)), "calibrate with max_fpr"),
+        (calibrate(NORMAL, FAR, Guarantee(None, 0.05)), "ask for a ceiling of the FPR"),
         (calibrate(NORMAL[:10], FAR), "label more normal points"),
-        (calibrate(NORMAL, FAR, Guarantee(0.05, None)), "calibrate with max_fnr, or try"),
+        (calibrate(NORMAL, FAR, Guarantee(0.05, None)), "or count new points without labels"),
         (calibrate(NORMAL, NEAR, overlap=Looks()), "looked at as they came"),
         (calibrate(NORMAL, NORMAL[:500], overlap="raise"), "no threshold is certified"),
         (calibrate(NORMAL, NEAR, overlap=Algorithm1(correction=None)), "not guaranteed"),

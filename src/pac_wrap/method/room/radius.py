@@ -28,11 +28,14 @@ class Radius:
     Examples
     --------
     >>> from pac_wrap import calibrate
-    >>> print(calibrate(range(100), range(200, 300)).radius(0.08))
-    FPR <= 0.08: total variation up to 0.03, or a density ratio up to 1.6, or a Kullback-Leibler divergence \
-up to 0.008079, or a chi-squared divergence up to 0.01894
-    FNR <= 0.08: total variation up to 0.03, or a density ratio up to 1.6, or a Kullback-Leibler divergence \
-up to 0.008079, or a chi-squared divergence up to 0.01894
+    >>> found = calibrate(range(100), range(200, 300)).radius(0.1)
+    >>> found.fpr[:2]
+    (TotalVariation(distance=0.05), DensityRatio(ratio=2.0))
+    >>> print(found)
+    FPR <= 0.1: total variation up to 0.05, or a density ratio up to 2, or a Kullback-Leibler divergence \
+up to 0.02065, or a chi-squared divergence up to 0.05263
+    FNR <= 0.1: total variation up to 0.05, or a density ratio up to 2, or a Kullback-Leibler divergence \
+up to 0.02065, or a chi-squared divergence up to 0.05263
     """
 
     ceiling: float
@@ -80,8 +83,8 @@ class Robust:
         Examples
         --------
         >>> from pac_wrap import calibrate
-        >>> calibrate(range(100), range(200, 300)).radius(0.08).fpr[1]
-        DensityRatio(ratio=1.5999999999999999)
+        >>> calibrate(range(100), range(200, 300)).radius(0.1).fpr[1]
+        DensityRatio(ratio=2.0)
         """
         limit = check_rate("ceiling", ceiling)
         if self.certified is None:

@@ -132,7 +132,7 @@ def false_alarms_of(one: Certified) -> float:
     if ceiling is None or one.rule.anomaly_from == inf:
         raise InputError(
             "no ceiling of the FPR is certified, or no alarm is ever raised, so nothing bounds how many of"
-            " them are false; calibrate with max_fpr, or label more normal points"
+            " them are false; ask for a ceiling of the FPR, or label more normal points"
         )
     return ceiling
 
@@ -143,7 +143,7 @@ def shares_of(one: Certified, delta: float | None) -> Shares:
     if kept.max_fnr is None:
         raise InputError(
             "nothing is certified about missed anomalies, so nothing bounds how many are caught;"
-            " calibrate with max_fnr, or try precision_from_unlabelled"
+            " ask for a ceiling of the FNR, or count new points without labels"
         )
     deltas = kept.delta_fpr, kept.delta_fnr
     found = Shares(false_alarms, 1.0 - kept.max_fnr, kept.max_fnr, (0.0, 0.0), deltas)
@@ -165,7 +165,7 @@ def shares_of(one: Certified, delta: float | None) -> Shares:
     if not one.overlap.fixed_sizes:
         raise InputError(
             "the labels were looked at as they came, and the classes overlap, so what is counted among"
-            " them has no bound; try precision_from_unlabelled"
+            " them has no bound; count new points without labels"
         )
     n, crossing = one.anomalous.n, one.anomalous.crossing or 0
     normal, anomalous = kept.fpr, kept.fnr

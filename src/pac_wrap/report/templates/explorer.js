@@ -42,15 +42,20 @@
   };
 
   const update = () => {
-    const share = document.getElementById("prevalence");
-    const ends = PacWrap.prevalence(share.value);
-    share.setAttribute("aria-invalid", String(!ends));
+    const [ends, points] = ["prevalence", "points"].map((id) => {
+      const input = document.getElementById(id);
+      const value = PacWrap[id](input.value);
+      input.setAttribute("aria-invalid", String(!value));
+      return value;
+    });
     for (const part of form.querySelectorAll(".one, .two")) part.hidden = !part.classList.contains(chosen.mode);
     const [below, from] = thresholds();
     const single = below === from;
-    const found = PacWrap.readout(curve, below, from, ...(ends || [0.5, 0.5]));
+    const found = PacWrap.readout(curve, below, from, ...(ends || [0.5, 0.5]), points || 1);
     for (const [name, words] of Object.entries(found)) {
-      if (name !== "right") tell(name, ends || ["fpr", "fnr"].includes(name) ? words : "state a share");
+      const free = ["fpr", "fnr"].includes(name);
+      const missing = (!free && !ends && "state a share") || (!free && name !== "precision" && !points && "state a number");
+      if (name !== "right") tell(name, missing || words);
     }
     for (const [id, side] of Object.entries(ceilings)) {
       const input = document.getElementById(id);

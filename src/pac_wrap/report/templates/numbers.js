@@ -42,9 +42,12 @@ const PacWrap = (() => {
     return `${rounded(rate, parts(rate).digits.length <= 4 ? 4 : told, true, 2)} %`;
   };
   const least = (share) => `${rounded(share, 3, false, 2)} %`;
+  // with three digits, what is 1,000 or more has no decimals
+  const grouped = (text) => (text.includes(".") ? text : text.replace(/\B(?=(\d{3})+$)/g, ","));
   const between = (low, high) => {
-    if (low > 0) return `${rounded(low, 3, false)} to ${rounded(high, 3, true)}`;
-    return high > 0 ? `at most ${rounded(high, 3, true)}` : "none";
+    const most = grouped(rounded(high, 3, true));
+    if (low > 0) return `${grouped(rounded(low, 3, false))} to ${most}`;
+    return high > 0 ? `at most ${most}` : "none";
   };
 
   // exact decimals of 0 or more: digits from the last to the first, and the power of ten of the last
@@ -170,15 +173,16 @@ const PacWrap = (() => {
     return readable.replace(pattern, filled);
   };
 
-  // what the rule "normal below `below`, anomaly from `from` on" brings, in words: eqs. (48) and (49)
-  const readout = (curve, below, from, low, high) => {
+  // what the rule "normal below `below`, anomaly from `from` on" brings to so many points, in words: eqs. (48)
+  // and (49)
+  const readout = (curve, below, from, low, high, points) => {
     const [alarms, lost, missed] = [fpr(curve, from), fnr(curve, from), fnr(curve, below)];
     const undecided = below === from ? [0, 0] : [fpr(curve, below), lost];
     const words = (rate) => (rate < 1 ? `at most ${ceiling(rate)}` : "not bounded");
     const found = { fpr: words(alarms), fnr: words(missed) };
-    const [one, thousand] = [decimal(1), decimal(1000)];
+    const [one, all] = [decimal(1), decimal(points)];
     const mixed = (p, a, b) => plus(times(plus(one, p, -1), decimal(a)), times(p, decimal(b)));
-    const count = (share) => Math.min(1000, double(times(thousand, share)));
+    const count = (share) => Math.min(points, double(times(all, share)));
     const [p, q] = [decimal(low), decimal(high)];
     found.undecided = between(0, Math.max(...[p, q].map((share) => count(mixed(share, ...undecided)))));
     const none = "not bounded";
@@ -204,6 +208,12 @@ const PacWrap = (() => {
     return ends.length < 3 && ends.every(Boolean) && low > 0 && low <= high && high < 1 ? [low, high] : null;
   };
 
+  // "50000" or "50,000"; null if it is no number of points
+  const points = (text) => {
+    const plainly = text.trim().replace(/(\d)[, ](?=\d{3}(\D|$))/g, "$1");
+    return /^\d{1,12}$/.test(plainly) && Number(plainly) > 0 ? Number(plainly) : null;
+  };
+
   return { repr, rounded, ceiling, between, nextUp, sha256, first, read, alarmStep, missStep, certificate, readout,
-    prevalence };
+    prevalence, points };
 })();

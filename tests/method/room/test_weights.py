@@ -1,0 +1,197 @@
+"""Weights: who survives, that no order matters, intervals against the rule tried everywhere, and refusals."""
+
+from math import inf, nextafter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pac_wrap import (
+    Certificate,
+    CertificateError,
+    Guarantee,
+    InputError,
+    LabelNoise,
+    Looks,
+    TotalVariation,
+    Weighting,
+    calibrate,
+    verify,
+)
+from pac_wrap.method.binomial import cdf_at_most
+from pac_wrap.method.room.weights import drawn, survivors
+from support.resealed import tampered
+from support.strategies import refusal
+
+RANDOM = np.random.default_rng(0)
+NORMAL, ANOMALOUS = RANDOM.normal(size=400), RANDOM.normal(4, 1, size=300)
+WEIGHTS = np.minimum(np.exp(NORMAL), 3.0)
+
+
+def test_a_point_survives_with_the_chance_of_its_weight() -> None:
+    scores = np.arange(100_000.0)
+    weights = np.where(scores < 50_000, 0.5, 2.0)
+    kept, same = drawn(scores, (weights, weights), 2.0, np.random.default_rng(0))
+    assert (kept == same).all()
+    # six standard deviations
+    assert kept[:50_000].mean() == pytest.approx(0.25, abs=0.012)
+    assert kept[50_000:].all()
+
+
+def test_the_order_of_points_changes_nothing() -> None:
+    first = calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3, seed=7)
+    order = RANDOM.permutation(NORMAL.size)
+    again = calibrate(NORMAL[order], ANOMALOUS, normal_weights=WEIGHTS[order], weight_bound=3, seed=7)
+    assert first == again
+    assert first.normal.n < 400
+    assert first.weighting == Weighting(3.0, 7, 400, None)
+    assert "normal points drawn from 400 by weights up to 3, seed 7" in str(first)
+    other = calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3, seed=8)
+    assert other.normal.digest != first.normal.digest
+
+
+def test_the_anomalous_draw_does_not_depend_on_the_normal_points() -> None:
+    weights = np.linspace(0.1, 1, ANOMALOUS.size)
+    found = [
+        calibrate(normal, ANOMALOUS, anomalous_weights=weights, weight_bound=1).anomalous.digest
+        for normal in (NORMAL, NORMAL[:10])
+    ]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("pair", [False, True])
+def test_it_is_saved_read_and_verified_with_its_weights_only(pair: bool) -> None:
+    weights: Any = (0.9 * WEIGHTS, WEIGHTS) if pair else WEIGHTS
+    made = calibrate(NORMAL, ANOMALOUS, normal_weights=weights, weight_bound=3)
+    read = Certificate.from_json(made.to_json())
+    assert read == made
+    assert read.weighting is not None
+    assert read.weighting.intervals is pair
+    assert verify(read, NORMAL, ANOMALOUS, normal_weights=weights)
+    assert not verify(read, NORMAL, ANOMALOUS, normal_weights=np.ones(400))
+    assert "were drawn by weights; give normal_weights" in refusal(lambda: verify(read, NORMAL, ANOMALOUS))
+    plain = calibrate(NORMAL, ANOMALOUS)
+    assert "have no weights; leave anomalous_weights out" in refusal(
+        lambda: verify(plain, NORMAL, ANOMALOUS, anomalous_weights=np.ones(300))
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"normal": 10}, "cannot survive of 10"),
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"bound": 0.0}, "weight_bound must be a number above 0"),
+        ({"normal": None}, "weights one class at least"),
+    ],
+)
+def test_a_weighting_that_contradicts_itself_is_not_believed(change: dict[str, Any], words: str) -> None:
+    made = calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3)
+    with pytest.raises(CertificateError, match=words):
+        Certificate.from_json(tampered(made, {f"weighting.{name}": value for name, value in change.items()}))
+
+
+def test_intervals_go_with_abstaining_only() -> None:
+    pair = 0.9 * WEIGHTS, WEIGHTS
+    for overlap in ("raise", "hold_fnr", "algorithm1"):
+        assert 'overlap="abstain" only' in refusal(
+            lambda overlap=overlap: calibrate(
+                NORMAL, ANOMALOUS, overlap=overlap, normal_weights=pair, weight_bound=3
+            )
+        )
+    made = calibrate(NORMAL, ANOMALOUS - 3, normal_weights=pair, weight_bound=3)
+    assert not made.rule.single
+    assert "weights are known up to intervals" in refusal(lambda: made.precision(0.1))
+    exact = calibrate(NORMAL, ANOMALOUS - 3, normal_weights=WEIGHTS, weight_bound=3)
+    assert exact.precision(0.1).low > 0.0
+
+
+def first_accepted(scores: Any, low: Any, high: Any, rate: float, delta: float, *, fpr: bool) -> float | None:
+    """Return the threshold nearest to the other class that the rule of eq. (79) accepts, trying all."""
+    best = None
+    edges = [nextafter(one, inf) if fpr else one for one in scores]
+    for threshold in (*edges, inf if fpr else -inf):
+        # inf is never reached
+        wrong = (scores >= threshold) & (threshold < inf) if fpr else scores < threshold
+        errors, others = int((wrong & high).sum()), int((~wrong & low).sum())
+        accepted = cdf_at_most(errors, errors + others, rate, delta) and errors + others > errors
+        if accepted and (best is None or (threshold < best if fpr else threshold > best)):
+            best = threshold
+    return best
+
+
+@pytest.mark.parametrize("fpr", [True, False])
+@settings(max_examples=60)
+@given(
+    points=st.lists(
+        st.tuples(st.sampled_from([-inf, 0.0, 1.0, 2.0, 3.0, inf]), st.sampled_from("nlb")),
+        min_size=1,
+        max_size=25,
+    ),
+    rate=st.sampled_from([0.2, 0.4, 0.7]),
+)
+def test_intervals_give_the_first_threshold_that_their_rule_accepts(
+    fpr: bool, points: list[tuple[float, str]], rate: float
+) -> None:
+    """n: neither weight keeps the point, l: only the upper one, b: both."""
+    scores = np.array([score for score, _ in points])
+    low, high = np.array([kind == "b" for _, kind in points]), np.array([kind in "lb" for _, kind in points])
+    asked = Guarantee(rate, None, 0.2) if fpr else Guarantee(None, rate, 0.2, 0.2)
+    kept = survivors(scores, (low, high), asked.promises[0], high=fpr)
+    expected = first_accepted(scores, low, high, rate, 0.2, fpr=fpr)
+    if not kept.size:
+        assert expected is None or abs(expected) == inf
+        return
+    found = calibrate(kept, [], asked) if fpr else calibrate([], kept, asked)
+    threshold = found.thresholds.alarm_from if fpr else found.thresholds.clear_below
+    assert threshold is not None
+    if expected is None:
+        assert threshold == (inf if fpr else -inf)
+        assert found.empty
+    else:
+        assert threshold == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"normal_weights": WEIGHTS}, "weights need a bound that none exceeds anywhere"),
+        ({"weight_bound": 2.0}, "weight_bound is for weights"),
+        ({"normal_weights": WEIGHTS, "weight_bound": 2.0}, r"clip the weights there and give room"),
+        ({"normal_weights": -WEIGHTS, "weight_bound": 3.0}, "must lie between 0 and weight_bound"),
+        ({"normal_weights": WEIGHTS[:-1], "weight_bound": 3.0}, "one weight for each of 400 scores, got 399"),
+        ({"normal_weights": (WEIGHTS, WEIGHTS / 2), "weight_bound": 3.0}, "no lower weight above the upper"),
+        ({"normal_weights": (WEIGHTS,) * 3, "weight_bound": 3.0}, "got 3 of them"),
+        ({"normal_weights": WEIGHTS * np.nan, "weight_bound": 3.0}, "NaN"),
+        ({"normal_weights": WEIGHTS, "weight_bound": -1.0}, "weight_bound must be a number above 0"),
+        ({"normal_weights": WEIGHTS, "weight_bound": 3.0, "seed": -1}, "seed must be a whole number"),
+        ({"normal_weights": WEIGHTS, "weight_bound": 3.0, "overlap": Looks()}, "looked at once"),
+        (
+            {
+                "normal_weights": WEIGHTS,
+                "weight_bound": 3.0,
+                "guarantee": Guarantee(label_noise=LabelNoise(0.01)),
+            },
+            "weights change the share of wrong labels",
+        ),
+    ],
+)
+def test_what_promises_nothing_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        calibrate(NORMAL, ANOMALOUS, **options)
+
+
+def test_kinds_take_no_weights() -> None:
+    assert "scores by kind take no weights" in refusal(
+        lambda: calibrate(NORMAL, {"a": ANOMALOUS}, normal_weights=WEIGHTS, weight_bound=3)  # type: ignore[call-overload]
+    )
+
+
+def test_weights_that_few_points_exceed_are_clipped_with_room_for_them() -> None:
+    asked = Guarantee(shift=(TotalVariation(0.01), None))
+    made = calibrate(NORMAL, ANOMALOUS, asked, normal_weights=np.minimum(WEIGHTS, 2.0), weight_bound=2)
+    assert made.normal.budget is not None
+    assert made.normal.budget.rate == pytest.approx(0.04)
+    assert len(made.assumptions) == 4
