@@ -1,4 +1,4 @@
-"""Draw the pictures of the guide: a terminal session, a curve and the report, from the guide's own commands.
+"""Draw the pictures of the guide: a terminal session, curve, groups and report, from the guide's own commands.
 
 Usage: python docs/guide/pictures.py (with PAC_WRAP_DATA set; the report needs chromium)
 """
@@ -44,5 +44,6 @@ if __name__ == "__main__":
     with scratch_folder() as folder:
         text = run_guide(PAGE.read_text(encoding="utf-8"), folder)
         write_whole(IMAGES / "session.svg", screen_svg(session(text), "pac-wrap", width=112))
-        shutil.copy(folder / "curve.svg", IMAGES)
+        for drawn in ("curve.svg", "groups.svg"):
+            shutil.copy(folder / drawn, IMAGES)
         photograph(folder / "report.html", IMAGES / "report.png")

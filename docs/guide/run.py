@@ -19,7 +19,8 @@ BLOCK = re.compile(r"```console\n(.*?)```", flags=re.DOTALL)
 
 def run_guide(text: str, folder: Path) -> str:
     """Return the page with the output of every command below it, all run in one folder."""
-    shutil.copy(HERE / "score_thyroid.py", folder)
+    for script in ("score_thyroid.py", "groups.py"):
+        shutil.copy(HERE / script, folder)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     data = str(Path(os.environ["PAC_WRAP_DATA"]).resolve())
     environment = os.environ | {"PATH": path, "PAC_WRAP_DATA": data, "COLUMNS": "100", "NO_COLOR": "1"}

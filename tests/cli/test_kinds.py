@@ -46,8 +46,8 @@ def test_a_table_gives_the_certificate_of_its_scores_by_kind(table: Path, tmp_pa
     report = tmp_path / "report.md"
     succeeded("calibrate", table, *COLUMNS, *CEILINGS, "--report", report)
     page = report.read_text(encoding="utf-8")
-    assert "## Binds\n\n- anomalous 'takeover' sets clear\\_below" in page
-    assert "| 'takeover' | 0.1 | 120 | 6 |" in page
+    assert "- Anomalous 'takeover' sets clear\\_below" in page
+    assert "| 'takeover' (binds) | anomalous | 120 | 10 % | 6 |" in page
     assert succeeded("show", saved) == shown
     assert "sets clear\\_below" in succeeded("show", saved, "--format", "markdown")
     assert "takeover" in succeeded("show", saved, "--format", "json")
@@ -95,7 +95,7 @@ def test_too_few_labels_of_a_kind_end_with_1(tmp_path: Path) -> None:
     ("options", "sentence"),
     [
         (["--engine", "dask"], "--kind takes no other --engine"),
-        (["--report", "r.html"], "--kind takes no other --engine"),
+        (["--report", "r.html", "--prevalence", "0.1"], "--kind takes no other --engine and no --prevalence"),
         (["--overlap", "raise"], "use abstain, hold_fnr or hold_fpr"),
         (["--max-fnr", "takeover=0.1"], "no ceiling for the anomalous kind"),
         (["--max-fnr", "0.1", "--max-fnr", "a=0.1"], "each must be another kind=ceiling, got '0.1'"),
@@ -115,7 +115,7 @@ def test_kinds_and_certificates_have_to_match(table: Path, tmp_path: Path) -> No
     EXPECTED.binding.save(plain)
     assert "name the column of kinds with --kind" in refused(tmp_path, "evaluate", saved, table, *COLUMNS[:4])
     assert "name the column of kinds with --kind" in refused(tmp_path, "verify", saved, table, *COLUMNS[:4])
-    assert "is it the right file" in refused(tmp_path, "worth", saved, "--prevalence", "0.1")
+    assert "depends on the mix of kinds" in refused(tmp_path, "worth", saved, "--prevalence", "0.1")
     assert "made with it; leave it out" in refused(tmp_path, "evaluate", plain, table, *COLUMNS)
     assert "--kind in the shell" in refused(tmp_path, "calibrate", table, *COLUMNS[:4], "--max-fnr", "a=0.1")
     assert "there is no column 'q'" in refused(tmp_path, "calibrate", table, *COLUMNS[:5], "q")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
+    from pac_wrap.method.kinds.classes import ClassCertificate
     from pac_wrap.report.subject import Origin
 
 # the format stands in the first line of a file
@@ -39,6 +40,15 @@ def any_of(path: Path) -> "Certificate | KindCertificate | GroupCertificate | Cu
     if OF_KINDS.encode() in text[:_START]:
         return KindCertificate.from_json(text)
     return Curve.from_json(text) if FORMAT.encode() in text[:_START] else Certificate.from_json(text)
+
+
+def shown_of(path: Path) -> "Certificate | KindCertificate | ClassCertificate | GroupCertificate | Curve":
+    """Return what a file holds that can be shown, which includes a certificate of classes."""
+    from pac_wrap.method.kinds.classes import FORMAT, ClassCertificate
+
+    with path.open("rb") as file:
+        of_classes = FORMAT.encode() in file.read(_START)
+    return ClassCertificate.load(path) if of_classes else any_of(path)
 
 
 def columns_of(loaded: object, score: str, kind: str | None, group: str | None = None) -> list[str]:
@@ -70,6 +80,22 @@ def deciding(path: Path, group: str | None = None) -> "Certificate | GroupCertif
         loaded = loaded.binding
     columns_of(loaded, "", None, group)
     return loaded if isinstance(loaded, (Certificate, GroupCertificate)) else Certificate.load(path)
+
+
+def of_classes(path: Path) -> "Certificate":
+    """Return a certificate that speaks of both classes as wholes; one of parts of them is refused."""
+    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.kinds.certificate import KindCertificate
+
+    loaded = any_of(path)
+    for of, noun in ((KindCertificate, "kind"), (GroupCertificate, "group")):
+        if isinstance(loaded, of):
+            raise InputError(
+                f"the certificate promises by {noun}, and the worth of alarms depends on the mix of {noun}s;"
+                f" give one that was made without --{noun}"
+            )
+    return loaded if isinstance(loaded, Certificate) else Certificate.load(path)
 
 
 def write_certified(

@@ -153,7 +153,7 @@ def calibrate(
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
     check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine)
-    check_by_group(group, together or pool, (kind, time, report), engine)
+    check_by_group(group, together or pool, (kind, time, prevalence), engine)
     if master is not None and engine == "duckdb":
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
     if report is not None:
@@ -162,14 +162,8 @@ def calibrate(
         raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
     shares = None if prevalence is None else shares_in(prevalence)
     if kind is not None:
-        if (
-            engine != "duckdb"
-            or shares is not None
-            or (report is not None and report.suffix.lower() != ".md")
-        ):
-            raise InputError(
-                "--kind takes no other --engine, no --prevalence, and a --report as .md; leave the option out"
-            )
+        if engine != "duckdb" or shares is not None:
+            raise InputError("--kind takes no other --engine and no --prevalence; leave the option out")
         columns = score, label, kind
         calibrate_by_kind(
             tables, asked, overlap, columns, anomaly_label, delimiter, output, report, quiet=quiet
@@ -178,7 +172,8 @@ def calibrate(
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
     if group is not None:
         by_group = GroupRequest(request, together, pool)
-        calibrate_by_group(tables, by_group, (score, label, group), delimiter, output, quiet=quiet)
+        columns = score, label, group
+        calibrate_by_group(tables, by_group, columns, delimiter, output, report, quiet=quiet)
         return
     if time is not None:
         calibrate_in_time(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -38,7 +38,7 @@ def check_by_group(group: str | None, options: bool, others: tuple[object, ...],
         raise InputError("--together and --pool are for groups; name their column with --group")
     if group is not None and (any(one is not None for one in others) or engine != "duckdb"):
         raise InputError(
-            "--group goes with neither --kind nor --time nor --report nor another --engine; leave them out"
+            "--group goes with neither --kind nor --time nor --prevalence nor another --engine; leave it out"
         )
 
 
@@ -48,17 +48,21 @@ def calibrate_by_group(
     columns: tuple[str, str, str],
     delimiter: str | None,
     output: Path | None,
+    report: Path | None,
     *,
     quiet: bool,
 ) -> None:
     """Certify thresholds for each group that a column names."""
     from pac_wrap.method.provenance import now
-    from pac_wrap.tables.groups import calibrate_groups_table
+    from pac_wrap.report.group_page import page_of_groups, worst
+    from pac_wrap.report.parts import render_parts
+    from pac_wrap.tables.groups import GroupedScores
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
-    keep_apart(tables, output)
+    keep_apart(tables, output, report)
     score, label, group = columns
+    drawn = None
     separator = check_delimiter(delimiter)
     with (
         progress_bar("reading") as progress,
@@ -66,13 +70,17 @@ def calibrate_by_group(
             tables, [score, group], label, passes=True, delimiter=separator, progress=progress
         ) as table,
     ):
-        certificate = calibrate_groups_table(table, request, columns, request.request.label_text)
-    certificate = certificate.with_provenance(tables=tuple(tables), date=now())
-    if output is not None:
-        certificate.save(output)
-        if not quiet:
-            normal, anomalous = map(int, certificate.columns.n.sum(axis=1))
-            tell_written(normal, anomalous, [output], f", {len(certificate.groups):,} groups")
+        scores = GroupedScores(table, columns, request.request.label_text)
+        certificate = scores.certify(request).with_provenance(tables=tuple(tables), date=now())
+        if report is not None:
+            drawn = scores.classes(worst(certificate))
+    texts = {} if output is None else {output: certificate.to_json()}
+    if report is not None:
+        texts[report] = render_parts(page_of_groups(certificate, drawn), report)
+    _write(texts)
+    if not quiet and texts:
+        normal, anomalous = map(int, certificate.columns.n.sum(axis=1))
+        tell_written(normal, anomalous, texts, f", {len(certificate.groups):,} groups")
     typer.echo(str(certificate))
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
@@ -104,16 +112,17 @@ def calibrate_by_kind(
     quiet: bool,
 ) -> None:
     """Certify thresholds whose ceilings hold for every kind, as a column names them."""
-    from pac_wrap.base.files import whole_file, write_text
     from pac_wrap.method.provenance import now
     from pac_wrap.method.request import as_strategy
-    from pac_wrap.report.kinds import kinds_markdown
-    from pac_wrap.tables.kinds import calibrate_kinds_table
+    from pac_wrap.report.kind_page import page_of_kinds
+    from pac_wrap.report.parts import render_parts
+    from pac_wrap.tables.kinds import KindScores, calibrate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
 
     keep_apart(tables, output, report)
     score, label, kind = columns
+    scores: Any = None, None
     with (
         progress_bar("reading") as progress,
         open_table(
@@ -122,13 +131,14 @@ def calibrate_by_kind(
     ):
         strategy = as_strategy(overlap.replace("-", "_"))
         certificate = calibrate_kinds_table(table, asked, strategy, columns, anomaly_label)
+        if report is not None:
+            scores = KindScores(table, columns, anomaly_label).by_kind()
     noted = certificate.binding.with_provenance(tables=tuple(tables), date=now())
     certificate = replace(certificate, binding=noted)
-    both = (output, certificate.to_json()), (report, kinds_markdown(certificate))
-    texts = {path: text for path, text in both if path is not None}
-    with ExitStack() as files:  # all of them, or none
-        for path, text in texts.items():
-            write_text(files.enter_context(whole_file(path)), text)
+    texts = {} if output is None else {output: certificate.to_json()}
+    if report is not None:
+        texts[report] = render_parts(page_of_kinds(certificate, *scores), report)
+    _write(texts)
     if not quiet:
         normal, anomalous = map(_points, (certificate.normal, certificate.anomalous))
         tell_written(normal, anomalous, texts)
@@ -140,3 +150,12 @@ def calibrate_by_kind(
 def _points(parts: "Sequence[Part]") -> int:
     """Return how many points a class has; that of all kinds together counts none of its own."""
     return sum(part.n for part in parts if part.name is not None or len(parts) == 1)
+
+
+def _write(texts: dict[Path, str]) -> None:
+    """Write all of some files, or none."""
+    from pac_wrap.base.files import whole_file, write_text
+
+    with ExitStack() as files:
+        for path, text in texts.items():
+            write_text(files.enter_context(whole_file(path)), text)

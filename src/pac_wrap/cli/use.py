@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pac_wrap.cli.certificates import any_of, columns_of
+from pac_wrap.cli.certificates import any_of, columns_of, shown_of
 from pac_wrap.cli.in_time import HoldOut, Seed, Series, Time, check_in_time, verify_in_time
 from pac_wrap.cli.options import (
     AnomalyLabel,
@@ -226,11 +226,12 @@ def show(
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
+    from pac_wrap.method.kinds.classes import ClassCertificate
     from pac_wrap.report.groups import lines_of_groups
-    from pac_wrap.report.kinds import lines_of_kinds
+    from pac_wrap.report.kinds import lines_of_classes, lines_of_kinds
     from pac_wrap.report.words import lines_of, lines_of_curve
 
-    loaded = any_of(certificate)
+    loaded = shown_of(certificate)
     if form == "json":
         typer.echo(loaded.to_json(), nl=False)
     elif form == "markdown":
@@ -239,6 +240,8 @@ def show(
             lines = lines_of_groups(loaded)
         elif isinstance(loaded, KindCertificate):
             lines = lines_of_kinds(loaded)
+        elif isinstance(loaded, ClassCertificate):
+            lines = lines_of_classes(loaded)
         else:
             lines = lines_of_curve(loaded) if isinstance(loaded, Curve) else lines_of(loaded)
         rows = (f"| {name} | {escape_markdown(text)} |" for name, text in lines)

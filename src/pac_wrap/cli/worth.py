@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pac_wrap.cli.certificates import of_classes
 from pac_wrap.cli.options import CertificateFile, Delimiter, Form, shares_in
 from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
@@ -37,11 +38,10 @@ def worth(
     Examples: [bold]pac-wrap worth certificate.json --prevalence 0.01[/bold],
     [bold]pac-wrap worth certificate.json --unlabelled new.csv --score score[/bold]
     """
-    from pac_wrap.method.certificate import Certificate
     from pac_wrap.report.records import as_json
     from pac_wrap.report.words import lines_of_worth
 
-    loaded = Certificate.load(certificate)
+    loaded = of_classes(certificate)
     if prevalence is None and not unlabelled:
         raise InputError("say what is known: --prevalence 0.01, or --unlabelled new.parquet --score score")
     found: dict[str, Any] = {}

@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from pac_wrap.base.floats import Floats
-from pac_wrap.engines.dask import certified, partitions_of, sum_over_partitions
+from pac_wrap.engines.dask import certified
+from pac_wrap.engines.dask_partitions import partitions_of, sum_over_partitions
 from pac_wrap.engines.files import Layout, Reader, inspect
 from pac_wrap.engines.frames import import_package
 from pac_wrap.errors import InputError, PACWrapError

@@ -7,9 +7,13 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pac_wrap.base.arguments import Scores, ScoreType
 from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.tables.columns import require_column
 
 
@@ -60,6 +64,22 @@ def warn_if_undecidable(certificate: Certificate, kind: ScoreType, score: str) -
             PrecisionWarning,
             stacklevel=3,
         )
+
+
+def check_group(certificate: Certificate | GroupCertificate, group: object) -> None:
+    """Refuse a certificate of groups without their column, and a column without such a certificate."""
+    if isinstance(certificate, GroupCertificate) != (group is not None):
+        which = "of groups: name their column" if group is None else "of no groups: leave the column out"
+        raise InputError(f"the certificate is {which}, with group")
+
+
+def refuse_changed(found: NDArray[np.int64], places: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+    """Refuse groups that have other sizes than were counted before, each at its place."""
+    sizes = np.zeros_like(found)
+    if found.size == counts.size:
+        sizes[places] = counts
+    if not np.array_equal(found, sizes):
+        raise InputError("the frame has other rows each time it is computed; cache or persist it first")
 
 
 def features_of(

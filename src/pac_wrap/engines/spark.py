@@ -1,7 +1,7 @@
 """Spark: calibrate, decide and score DataFrames; the statistics live in `ranks` and `method`.
 
-Only DataFrames are used, no RDDs, so that Spark Connect will do. Only `score` needs Python workers, and
-pac_wrap where they run.
+Only DataFrames are used, no RDDs, so that Spark Connect will do. Only `calibrate_groups` and `score` need
+Python workers, and pac_wrap where they run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ from typing import Any, Final
 from pac_wrap.base.arguments import ScoreType
 from pac_wrap.engines.frames import (
     check_features,
+    check_group,
     features_of,
     import_package,
     knows_names,
@@ -18,14 +19,18 @@ from pac_wrap.engines.frames import (
     warn_if_undecidable,
 )
 from pac_wrap.engines.spark_counts import SparkCounts
+from pac_wrap.engines.spark_groups import GROUPS, certified_groups, decided_by_group, group_sql
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import Asked, T, calibrate_counted
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.groups.calibrate import GroupRequest
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.tables.columns import refuse_added, require_two
+from pac_wrap.tables.columns import refuse_added, refuse_as_group, require_two
+from pac_wrap.tables.groups import refuse_narrower
 from pac_wrap.tables.sql import prediction_set_sql, quote_name, verdict_sql
 
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
@@ -62,26 +67,66 @@ def certify_curve(
     return certified(df, CurveRequest(delta_fpr, delta_fnr, anomaly_label), score=score, label=label)
 
 
+def calibrate_groups(
+    df: Any,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    score: str = "score",
+    label: str = "label",
+    group: str = "group",
+    together: bool = False,
+    pool: bool = False,
+    anomaly_label: object = 1,
+    overlap: str | Overlap | None = None,
+) -> GroupCertificate:
+    """Return the certificate that `pac_wrap.calibrate_groups` gives for these columns, byte for byte.
+
+    One shuffle brings the rows of each group together, in order, and Python workers, where pac_wrap must be
+    installed, calibrate them. The driver gets a row for each group. Two small jobs before it count labels and
+    groups; three after it find the pool.
+    """
+    request = GroupRequest(Request.of(guarantee, overlap, anomaly_label), together, pool)
+    return certified_by_group(df, request, score=score, label=label, group=group)
+
+
+def certified_by_group(
+    df: Any, request: GroupRequest, *, score: str, label: str, group: str
+) -> GroupCertificate:
+    """Return what a request gets from three columns."""
+    require_two(score, label)
+    check_frame(df, {score: SCORES, label: LABELS, group: GROUPS})
+    refuse_as_group(group, (score, label))
+    value = group_sql(group, _base(dict(df.dtypes)[group]))
+    rows = df.selectExpr(f"{_double(score)} AS score", f"{_label(df, label)} AS label", f"{value} AS value")
+    return certified_groups(rows, request, type_of(df, score))
+
+
 def certified(df: Any, request: Asked[T], *, score: str, label: str) -> T:
     """Return what a request gets from two columns."""
     require_two(score, label)
     check_frame(df, {score: SCORES, label: LABELS})
-    name = quote_name(label, "spark")
-    # without a collation, which would take other texts for the same label
-    mark = name if _base(dict(df.dtypes)[label]) in SCORES else f"CAST({name} AS STRING)"
-    pairs = df.selectExpr(f"{_double(score)} AS score", f"{mark} AS label")
+    pairs = df.selectExpr(f"{_double(score)} AS score", f"{_label(df, label)} AS label")
     return calibrate_counted(SparkCounts(pairs, type_of(df, score), request.anomaly_label), request)
 
 
-def decide(df: Any, certificate: Certificate, *, score: str = "score") -> Any:
+def decide(
+    df: Any, certificate: Certificate | GroupCertificate, *, score: str = "score", group: str | None = None
+) -> Any:
     """Return the frame with the columns `verdict` and `prediction_set`, as expressions of Spark's own.
 
     A missing score is abstained on. Where the frame's scores are of a narrower type than the certificate's,
-    and that may change verdicts, a `PrecisionWarning` says so.
+    and that may change verdicts, a `PrecisionWarning` says so. A certificate of groups needs the column
+    `group`; its rules are joined to the rows, groups that were never seen are abstained on, and scores of a
+    narrower type are refused.
     """
     check_frame(df, {score: SCORES})
-    warn_if_undecidable(certificate, type_of(df, score), score)
     refuse_added(df.columns, ["verdict", "prediction_set"])
+    check_group(certificate, group)
+    if isinstance(certificate, GroupCertificate):
+        check_frame(df, {str(group): GROUPS})
+        refuse_narrower(type_of(df, score), certificate, score)
+        return decided_by_group(df, certificate, score, str(group), _base(dict(df.dtypes)[group]))
+    warn_if_undecidable(certificate, type_of(df, score), score)
     verdict = verdict_sql(certificate.rule, score, "spark")
     labels = prediction_set_sql(certificate.exclusions, score, "spark")
     return df.selectExpr("*", f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set")
@@ -120,13 +165,20 @@ def check_frame(df: Any, columns: dict[str, tuple[str, ...]]) -> None:
     for name, kinds in columns.items():
         kind = dict(df.dtypes)[name]
         if _base(kind) not in kinds:
-            what = "labels: numbers, booleans or texts" if "string" in kinds else "numbers"
+            labels = "labels: numbers, booleans or texts" if "string" in kinds else "numbers"
+            what = "groups: texts, numbers, dates or booleans" if kinds is GROUPS else labels
             raise InputError(f"column {name!r} must hold {what}, but its type is {kind}; pick another column")
 
 
 def type_of(df: Any, score: str) -> ScoreType:
     """Return the type of a column of scores."""
     return "float32" if dict(df.dtypes).get(score) == "float" else "float64"
+
+
+def _label(df: Any, label: str) -> str:
+    name = quote_name(label, "spark")
+    # without a collation, which would take other texts for the same label
+    return name if _base(dict(df.dtypes)[label]) in SCORES else f"CAST({name} AS STRING)"
 
 
 def _base(kind: str) -> str:

@@ -14,6 +14,7 @@ from pac_wrap.base.floats import just_below, order_key
 from pac_wrap.engines.frames import import_package
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.spread import CHECK, Cells, Grid, Piece, Sample, Some
+from pac_wrap.tables.columns import LOOKED_AT
 from pac_wrap.tables.sql import between, quote_number
 
 # rows in the sample, and how many of the first are looked at; so much more there may be
@@ -22,6 +23,7 @@ _FIRST: Final = 1 << 16
 _MORE: Final = 1 << 10
 # what stands in place of a cell
 _NO_LABEL, _STRANGE_LABEL, _NO_SCORE = -3, -2, -1
+_MISSING: Final = "score IS NULL OR isnan(score)"
 # the parts of a hash, by the bits to their right: small enough for 2^41 of them to be added up
 _PARTS: Final = {0: CHECK - 1, 22: (1 << 21) - 1, 43: (1 << 21) - 1}
 # pieces of a grid that are spelled out; more would be too long for Java's compiler
@@ -119,18 +121,13 @@ class SparkCounts:
             numbers, counts = (rows.column(name).to_numpy() for name in ("number", "scores"))
             wrong = dict(zip(numbers[numbers < 0].tolist(), counts[numbers < 0].tolist(), strict=True))
             total = int(counts.sum())
-            if gaps := wrong.get(_NO_LABEL):
-                raise InputError(f"labels must not be missing, got {gaps:,} of {total:,}; drop those rows")
+            _refuse_gaps(total, labels=wrong.get(_NO_LABEL, 0))
             if _STRANGE_LABEL not in wrong:
                 break
             # the sample had none of these
             strangers = self._pairs.where(f"{self._class} = {_STRANGE_LABEL}").select("label").limit(1)
             self._learn(fetched(strangers).column("label").to_pylist())
-        if gaps := wrong.get(_NO_SCORE):
-            raise InputError(
-                f"scores must not be empty or NaN, got {gaps:,} of {total:,}; drop those rows or make the"
-                " detector score them"
-            )
+        _refuse_gaps(total, scores=wrong.get(_NO_SCORE, 0))
         hashes = [0, 0]
         for shift in _PARTS:
             for number, part in zip(numbers.tolist(), rows.column(f"hash_{shift}").to_pylist(), strict=True):
@@ -162,6 +159,18 @@ class SparkCounts:
         mark = marks[places]
         return scores[known & ~mark], scores[known & mark]
 
+    def mark(self) -> str:
+        """Return the expression that is 1 for an anomaly and 0 for a normal point; refuse what is wrong."""
+        functions = import_package("pyspark.sql.functions", "spark")
+        wanted = ("count(*) AS rows", f"count_if({_MISSING}) AS gaps")
+        rows = fetched(self._pairs.groupBy("label").agg(*map(functions.expr, wanted)).limit(LOOKED_AT))
+        labels, total = rows.column("label").to_pylist(), sum(rows.column("rows").to_pylist())
+        counts = dict(zip(labels, rows.column("rows").to_pylist(), strict=True))
+        _refuse_gaps(total, labels=counts.pop(None, 0))
+        self._learn(counts)
+        _refuse_gaps(total, scores=sum(rows.column("gaps").to_pylist()))
+        return self._class
+
     def _learn(self, labels: Iterable[Any]) -> None:
         """Add labels to those that are known, or refuse them."""
         known = [*dict.fromkeys([*self._labels, *labels])]
@@ -182,8 +191,7 @@ class SparkCounts:
     def _numbered(self, grid: Grid) -> Any:
         """Return the scores, each with the number of its class and cell."""
         rows = self._pairs.selectExpr("score", f"{self._class} AS class", f"{_piece(grid)} AS piece")
-        missing = f"score IS NULL OR isnan(score) THEN {_NO_SCORE}"
-        case = f"CASE WHEN class < 0 THEN class WHEN {missing} ELSE {_number(grid)} END"
+        case = f"CASE WHEN class < 0 THEN class WHEN {_MISSING} THEN {_NO_SCORE} ELSE {_number(grid)} END"
         return rows.selectExpr("score", f"{case} AS number")
 
     def _inside(self, within: Some) -> Any:
@@ -196,6 +204,16 @@ class SparkCounts:
         functions = import_package("pyspark.sql.functions", "spark")
         wanted = ["count(*) AS scores", "min(score) AS least", "max(score) AS greatest", *sums]
         return fetched(numbered.groupBy("number").agg(*map(functions.expr, wanted)))
+
+
+def _refuse_gaps(total: int, *, labels: int = 0, scores: int = 0) -> None:
+    if labels:
+        raise InputError(f"labels must not be missing, got {labels:,} of {total:,}; drop those rows")
+    if scores:
+        raise InputError(
+            f"scores must not be empty or NaN, got {scores:,} of {total:,}; drop those rows or make the"
+            " detector score them"
+        )
 
 
 def fetched(frame: Any) -> Any:

@@ -118,7 +118,7 @@ def certify_chunks(chunks: Callable[[], Iterable[tuple[ArrayLike, ArrayLike]]], 
     """Return what is asked for of all chunks put together."""
     reader = ChunkReader(chunks, request.anomaly_label)
     passes = Passes(reader)
-    certificate = _certify(request, passes)
+    certificate = certify_passes(request, passes)
     if all(passes.survey.sizes):
         warn_if_upside_down(auc(*reader.sample()), *passes.survey.sizes)
     return warned(certificate)
@@ -156,7 +156,7 @@ def calibrate_passes(run: RunPass, request: Asked[T], guessed: Bounds = ()) -> T
     back. A task with `bounds` needs no scores beyond them. What lies between guessed bounds is found at once.
     """
     passes = GuessedPasses(run, guessed) if guessed else Passes(run)
-    certificate = _certify(request, passes)
+    certificate = certify_passes(request, passes)
     if all(passes.survey.sizes):
         warn_if_upside_down(passes.survey.largest_auc, *passes.survey.sizes)
     return warned(certificate)
@@ -177,6 +177,7 @@ def calibrate_counted(counter: Counter, request: Asked[T]) -> T:
     return warned(found.answer)
 
 
-def _certify(request: Asked[T], passes: Passes) -> T:
+def certify_passes(request: Asked[T], passes: Passes) -> T:
+    """Return what is asked for of data that is read in passes, without a warning."""
     passes.find(request.ranks(passes.survey.sizes))
     return request.certify(*passes.classes, passes.score_type)

@@ -98,8 +98,8 @@ def content_of(report: Report) -> Content:
     """
     certificate = report.certificate
     return Content(
-        title=_title(report),
-        subtitle=_subtitle(report),
+        title=title(report.detector, _noted(report), None if report.source is None else report.source.score),
+        subtitle=subtitle(_noted(report), None if report.source is None else report.source.tables),
         status=status(report),
         promise=promise(certificate),
         warnings=tuple(warnings_of(report)),
@@ -109,7 +109,7 @@ def content_of(report: Report) -> Content:
         verdicts=verdict_rows(report),
         held_out=tuple(_held_out(report)),
         notes=tuple(notes(report)),
-        assumptions=tuple(_sentence(text) for text in _assumed(certificate)),
+        assumptions=tuple(sentence(text) for text in _assumed(certificate)),
         breaks=BREAKS,
         not_promised=NOT_PROMISED,
         robust=robust_rows(certificate),
@@ -118,23 +118,25 @@ def content_of(report: Report) -> Content:
         plan=plan(certificate),
         plan_caption=plan_caption(certificate),
         origin=tuple(_origin(report)),
-        versions=_versions(certificate),
+        versions=versions(certificate.version),
         digests=_digests(certificate),
         certificate=certificate.to_json(),
     )
 
 
-def _title(report: Report) -> str:
-    known = report.certificate.provenance or Provenance()
-    column = known.score if report.source is None else report.source.score
-    name = report.detector or known.detector or column or "an anomaly detector"
+def _noted(report: Report) -> Provenance:
+    return report.certificate.provenance or Provenance()
+
+
+def title(detector: str | None, known: Provenance, column: str | None = None) -> str:
+    """Return what a page is called: by its detector, or by its column of scores."""
+    name = detector or known.detector or column or known.score or "an anomaly detector"
     return f"Error rates of {visible(name, _NAME)}"
 
 
-def _subtitle(report: Report) -> str:
+def subtitle(known: Provenance, named: tuple[str, ...] | None = None) -> str:
     """Return the tables and the date, as far as they are known."""
-    known = report.certificate.provenance or Provenance()
-    tables = known.tables if report.source is None else report.source.tables
+    tables = known.tables if named is None else named
     names = [visible(table, _NAME) for table in tables[:2]]
     if len(tables) > 2:
         names.append(f"{len(tables) - 2:,} more")
@@ -152,7 +154,8 @@ def _assumed(certificate: Certificate) -> tuple[str, ...]:
     return (*map(str, certificate.assumptions), *room, *taken)
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
+    """Return a text as a sentence: with a capital, and a full stop."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
@@ -203,9 +206,10 @@ def _origin(report: Report) -> Iterator[tuple[str, str]]:
         yield "Column of labels", visible(report.source.label)
 
 
-def _versions(certificate: Certificate) -> tuple[tuple[str, str], ...]:
+def versions(made_by: str) -> tuple[tuple[str, str], ...]:
+    """Return which software made a certificate, and which makes its report."""
     return (
-        ("Certificate made by pac-wrap-ad", visible(certificate.version)),
+        ("Certificate made by pac-wrap-ad", visible(made_by)),
         ("Report made by pac-wrap-ad", __version__),
         ("Python", platform.python_version()),
         ("NumPy", np.__version__),

@@ -11,15 +11,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from pac_wrap.base.arguments import Scores
 from pac_wrap.base.files import write_whole
 from pac_wrap.base.foreign import escape_markdown
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.rule import Rule
 from pac_wrap.report.content import content_of, to_json
 from pac_wrap.report.explorer import Explorer, script_data
 from pac_wrap.report.pictures import Bands, Histogram, Line, bands, flags, histograms, undecided
 from pac_wrap.report.robust import panels
-from pac_wrap.report.sentences import promise, status
+from pac_wrap.report.sentences import Status, promise, status
 from pac_wrap.report.steps import TOLERATED
 from pac_wrap.report.subject import Report
 from pac_wrap.report.window import Window
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 _POLICY: Final = "default-src 'none'; style-src {}; {}base-uri 'none'; form-action 'none'"
 # where a line may not break: within "5 %", "3 of 20", "from 0.5 on"
 _TIED: Final = re.compile(r"(?<=\d) (?=%|of \d|on\b)|(?<=\d of) (?=\d)|(?<=from|elow) (?=[\d\N{MINUS SIGN}])")
+_SECTIONS: Final = "sections.j2"
 _RARE: Final = 0.01  # a prevalence to begin with, where no point tells one
 
 
@@ -73,13 +76,15 @@ def to_html(report: Report) -> str:
     '<!doctype html>'
     """
     content = content_of(report)
-    shown = _shown(report, content.explorer)
+    rule = report.certificate.rule
+    shown = shown_scores(rule, report.normal, report.anomalous, content.explorer, report.shares)
     script = ""
     if shown is not None and content.explorer is not None:
         script = _asset("numbers.js") + _asset("explorer.js")
     return page(
         "report.html.j2",
         script,
+        sections=_SECTIONS,
         content=content,
         shown=shown,
         tolerated=TOLERATED,
@@ -108,12 +113,18 @@ class Pictures:
     prevalence: str
 
 
-def _shown(report: Report, explorer: Explorer | None) -> Pictures | None:
-    normal, anomalous, rule = report.normal, report.anomalous, report.certificate.rule
+def shown_scores(
+    rule: Rule,
+    normal: Scores | None,
+    anomalous: Scores | None,
+    explorer: Explorer | None = None,
+    shares: tuple[float, float] | None = None,
+) -> Pictures | None:
+    """Return the pictures of both classes and a rule, and of a curve if there is one."""
     if normal is None or anomalous is None:
         return None
     window = Window.around((normal, anomalous), [rule.normal_below, rule.anomaly_from])
-    shares = report.shares or (_RARE, _RARE)
+    shares = shares or (_RARE, _RARE)
     prevalence = "-".join(f"{share:.4g}" for share in dict.fromkeys(shares))
     scores, tails = histograms(window, normal, anomalous)
     return Pictures(
@@ -144,8 +155,14 @@ def to_markdown(report: Report) -> str:
     >>> to_markdown(Report(calibrate(range(100), range(200, 300)))).splitlines()[0]
     '# Error rates of an anomaly detector'
     """
-    template = _templates("markdown").get_template("report.md.j2")
-    text = template.render(content=content_of(report), shown=None, tolerated=TOLERATED)
+    return markdown(_SECTIONS, content=content_of(report), tolerated=TOLERATED)
+
+
+def markdown(sections: str, **content: object) -> str:
+    """Return Markdown from a template of sections."""
+    text = (
+        _templates("markdown").get_template("report.md.j2").render(sections=sections, shown=None, **content)
+    )
     return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
 
 
@@ -156,11 +173,13 @@ def to_notebook(certificate: Certificate) -> str:
     >>> to_notebook(calibrate(range(100), range(200, 300))).splitlines()[0]
     '<div class="pac-wrap">'
     """
+    return notebook(status(Report(certificate)), promise(certificate), lines_of(certificate))
+
+
+def notebook(said: Status, promised: str, lines: list[tuple[str, str]]) -> str:
+    """Return a status, a promise and lines as a notebook shows them."""
     template = _templates("html").get_template("notebook.html.j2")
-    report = Report(certificate)
-    return template.render(
-        status=status(report), promise=promise(certificate), lines=lines_of(certificate)
-    ).strip()
+    return template.render(status=said, promise=promised, lines=lines).strip()
 
 
 @cache
@@ -169,7 +188,7 @@ def _templates(form: Literal["html", "markdown"]) -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    def markdown(value: object) -> Markup:
+    def escaped(value: object) -> Markup:
         # what a macro returns has been escaped already
         return value if isinstance(value, Markup) else Markup(escape_markdown(str(value)))
 
@@ -179,7 +198,7 @@ def _templates(form: Literal["html", "markdown"]) -> "Environment":
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=markdown if form == "markdown" else None,
+        finalize=escaped if form == "markdown" else None,
     )
     templates.filters["base64"] = lambda text: b64encode(text.encode()).decode()
     templates.filters["counted"] = lambda value: f"{value:,}" if isinstance(value, int) else value

@@ -11,14 +11,16 @@ from rich.table import Table
 from rich.text import Text
 
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
+from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.gaps import Gap
 from pac_wrap.method.groups.listing import Row
 from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.groups.values import shown
 from pac_wrap.method.metrics import Rate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.thresholds import Regime
-from pac_wrap.report.numbers import exact
+from pac_wrap.report.numbers import confidence, exact
 
 # groups that are listed before the rest is only counted
 LISTED: Final = 20
@@ -149,3 +151,36 @@ def _pool(certificate: GroupCertificate) -> Iterable[str]:
         f"{pool.certified}, for {points}",
         "a promise about their mixture, as they stand in the table, and about none of them by itself",
     )
+
+
+def gap_words(gap: Gap) -> str:
+    """Return how far groups are apart at most, in a sentence.
+
+    >>> gap_words(Gap("FPR", 0.031, 0.05, ("a", "b"), ("a", "b"), (0.02, 0.0), (0.031, 0.025), 0))
+    "FPR: certified fair within 3.1 percentage points (confidence 95 %, on top of the promises). No two of 2 \
+groups, each under its own rule, are farther apart; 'a' and 'b' may be that far."
+    """
+    first, second = (line(shown(group)) for group in gap.farthest)
+    left = ""
+    if gap.left_out:
+        left = f" Not compared, for lack of labels: {gap.left_out:,}."
+    return (
+        f"{gap.rate}: certified fair within {rounded_up(gap.bound or 1.0, 100, 3)} percentage points"
+        f" (confidence {confidence(gap.delta)}, on top of the promises). No two of {len(gap.groups):,}"
+        f" groups, each under its own rule, are farther apart; {first} and {second} may be that far.{left}"
+    )
+
+
+def lacking_words(own: Certificate) -> str:
+    """Return which labels a group lacks for what was asked.
+
+    >>> from pac_wrap import calibrate
+    >>> lacking_words(calibrate(range(100), range(200, 300)))
+    'no labels missing'
+    """
+    missing = [
+        f"{side.budget.missing:,} {name}"
+        for side, name in ((own.normal, "normal"), (own.anomalous, "anomalous"))
+        if side.budget is not None and side.budget.missing
+    ]
+    return f"{' and '.join(missing) or 'no'} labels missing"

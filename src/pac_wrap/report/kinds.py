@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
-from pac_wrap.base.foreign import escape_markdown, quoted, visible
+from pac_wrap.base.foreign import LONGEST, quoted, visible
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
 from pac_wrap.method.budget import Budget
 from pac_wrap.method.kinds.certificate import KindCertificate
@@ -34,50 +34,27 @@ def lines_of_kinds(certificate: KindCertificate) -> list[tuple[str, str]]:
     lines += [("regime", f"{certificate.regime.value}: {certificate.regime.explanation}")]
     for label, parts in (("normal", certificate.normal), ("anomalous", certificate.anomalous)):
         for place, part in enumerate(parts):
-            name = "" if part.name is None and len(parts) == 1 else f"{_named(part)}: "
+            name = "" if part.name is None and len(parts) == 1 else f"{named(part)}: "
             lines += [("" if place else label, f"{name}{part.words}")]
     found = list(binding_words(certificate))
     lines += [("" if place else "binds", text) for place, text in enumerate(found)]
     if certificate.binding.overlap.single:
         lines += [("overlap", certificate.binding.overlap.summary(certificate.binding.claim))]
-    texts = [
-        *map(str, certificate.binding.assumptions),
-        "all this for each kind by itself: their mix may change",
-    ]
+    texts = [*map(str, certificate.binding.assumptions), mixture_words(certificate)]
+    lines += [("" if place else "assumes", text) for place, text in enumerate(texts)]
+    return [*lines, *made_lines(certificate.binding)]
+
+
+def mixture_words(certificate: KindCertificate) -> str:
+    """Return what is assumed of the mix of kinds."""
+    text = "all this for each kind by itself: their mix may change"
     if any(
         part.name is None and len(parts) > 1
         for parts in (certificate.normal, certificate.anomalous)
         for part in parts
     ):
-        texts[-1] += ", but not for the ceiling of all kinds together"
-    lines += [("" if place else "assumes", text) for place, text in enumerate(texts)]
-    return [*lines, *made_lines(certificate.binding)]
-
-
-def kinds_markdown(certificate: KindCertificate) -> str:
-    """Return a report of a certificate of kinds as Markdown: its lines, and its evidence as a table.
-
-    >>> from pac_wrap import calibrate
-    >>> kinds_markdown(calibrate(range(100), {"worn": range(200, 300)})).splitlines()[4]
-    '- FPR &lt;= 0.05 (confidence 0.95)'
-    """
-    found: dict[str, list[str]] = {}
-    heading = ""
-    for name, line in lines_of_kinds(certificate):
-        heading = name or heading
-        found.setdefault(heading, []).append(f"- {escape_markdown(line)}")
-    head = "| kind | ceiling | labelled points | error budget | threshold |\n|---|--:|--:|--:|--:|"
-    for label, parts in (("normal", certificate.normal), ("anomalous", certificate.anomalous)):
-        found[label] = [head, *(_row(part) for part in parts)]
-    sections = (f"## {name.capitalize()}\n\n" + "\n".join(lines) for name, lines in found.items())
-    return "\n\n".join(["# Error rates by kind", *sections]) + "\n"
-
-
-def _row(part: Part) -> str:
-    ceiling = "none" if part.ceiling is None else rounded_up(part.ceiling)
-    errors = "none" if part.errors is None else f"{part.errors:,}"
-    threshold = "none" if part.threshold is None else repr(part.threshold)
-    return f"| {escape_markdown(_named(part))} | {ceiling} | {part.n:,} | {errors} | {threshold} |"
+        text += ", but not for the ceiling of all kinds together"
+    return text
 
 
 def lines_of_classes(certificate: ClassCertificate) -> list[tuple[str, str]]:
@@ -95,7 +72,7 @@ def lines_of_classes(certificate: ClassCertificate) -> list[tuple[str, str]]:
         order = visible(" before ".join(names), _LONGEST_ORDER)
     kept = [part for part in certificate.parts if part.ceiling is not None and not part.vacuous]
     texts = [
-        f"{_named(part)} {error} at most {rounded_up(part.ceiling or 1.0)} of its points"
+        f"{named(part)} {error} at most {rounded_up(part.ceiling or 1.0)} of its points"
         f" (confidence {rounded_down(confidence_left(part.delta))})"
         for part in kept
     ]
@@ -109,7 +86,7 @@ def lines_of_classes(certificate: ClassCertificate) -> list[tuple[str, str]]:
         lines += [("order", f"{order}; a row is given the first class whose threshold its score reaches")]
     else:
         lines += [("rule", "a class is left where its score reaches its threshold; one left decides")]
-    evidence = (f"{_named(part)}: {part.words}" for part in certificate.parts)
+    evidence = (f"{named(part)}: {part.words}" for part in certificate.parts)
     lines += [("" if place else "classes", text) for place, text in enumerate(evidence)]
     return lines + [("" if place else "assumes", str(text)) for place, text in enumerate(OF_DRAWS)]
 
@@ -131,11 +108,11 @@ def binding_words(certificate: KindCertificate) -> Iterator[str]:
     ):
         if binding is None or len(parts) == 1 or binding.threshold is None:
             continue
-        text = f"{label} {_named(binding)} sets {name} = {binding.threshold!r}"
+        text = f"{label} {named(binding)} sets {name} = {binding.threshold!r}"
         others = [part for part in parts if part is not binding and part.threshold is not None]
         if others:
             following = farthest(iter(others), never)
-            text = f"{text}; without it, it would be {following.threshold!r}, of {_named(following)}"
+            text = f"{text}; without it, it would be {following.threshold!r}, of {named(following)}"
         yield text
         yield _bought(binding)
 
@@ -154,8 +131,9 @@ def _bought(part: Part) -> str:
     )
 
 
-def _named(part: Part) -> str:
-    return "all kinds" if part.name is None else quoted(part.name)
+def named(part: Part, longest: int = LONGEST) -> str:
+    """Return the name of a kind or a class within quotes; without one it is all kinds."""
+    return "all kinds" if part.name is None else quoted(part.name, longest)
 
 
 def show_measured(measured: Iterable[Measured]) -> "RenderableType":

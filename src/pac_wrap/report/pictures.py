@@ -22,6 +22,7 @@ Rates = NDArray[np.float64]
 _BINS: Final = 50
 _STEPS: Final = 600
 _CHARACTERS: Final = 44  # of tick labels that fit beside each other on a phone
+_FEW_CHARACTERS: Final = 16  # in a small one
 _LEAST: Final = 1e-6
 _NARROW: Final = 288.0  # how wide the picture is on a small phone, in pixels
 
@@ -62,10 +63,43 @@ def histograms(window: Window, normal: Scores, anomalous: Scores) -> tuple[Histo
     >>> [tick.text for tick in one.ticks], [level.text for level in one.levels]
     (['2', '4', '6', '8'], ['5 %', '10 %', '15 %', '20 %'])
     """
-    ends = window.low, window.high
-    shares = [np.histogram(scores, _BINS, ends)[0] / max(1, scores.size) for scores in (normal, anomalous)]
+    shares = [_shares(window, scores) for scores in (normal, anomalous)]
     around = _ticks(window), _beyond(window, normal, anomalous)
     return _histogram(shares, *around, log=False), _histogram(shares, *around, log=True)
+
+
+def _shares(window: Window, scores: Scores) -> Rates:
+    counts: Rates = np.histogram(scores, _BINS, (window.low, window.high))[0] / max(1, scores.size)
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Multiple:
+    """One of several small histograms on one scale: of what, in words, and the thresholds that hold there."""
+
+    name: str
+    words: str
+    normal: str
+    anomalous: str
+    ticks: tuple[Line, ...]
+    flags: tuple[Line, ...]
+    undecided: tuple[str, str] | None
+
+
+def multiple(
+    window: Window, rule: Rule, normal: Scores, anomalous: Scores, name: str, words: str
+) -> Multiple:
+    """Return a small histogram of two classes, each in percent of itself, with the thresholds of a rule.
+
+    >>> small = multiple(Window(0.0, 1.0), Rule(0.5, 0.5), np.array([0.2]), np.array([0.8]), "a", "1 + 1")
+    >>> [flag.at for flag in small.flags], [tick.text for tick in small.ticks]
+    (['50.000'], ['0.5'])
+    """
+    shares = [_shares(window, scores) for scores in (normal, anomalous)]
+    top = max(float(np.concatenate(shares).max()), 0.01)
+    low, high = (_outline(share / top) for share in shares)
+    ticks = _ticks(window, _FEW_CHARACTERS)
+    return Multiple(name, words, low, high, ticks, flags(window, rule), undecided(window, rule))
 
 
 def _histogram(shares: list[Rates], ticks: tuple[Line, ...], beyond: str, *, log: bool) -> Histogram:
@@ -147,7 +181,7 @@ def _share(window: Window, x: float) -> float:
     return (x - window.low) / window.span
 
 
-def _ticks(window: Window) -> tuple[Line, ...]:
+def _ticks(window: Window, room: int = _CHARACTERS) -> tuple[Line, ...]:
     """Return round scores along a picture, as many as their labels leave room for."""
 
     def lines(most: int) -> tuple[Line, ...]:
@@ -159,7 +193,7 @@ def _ticks(window: Window) -> tuple[Line, ...]:
         )
 
     found = (lines(most) for most in range(7, 0, -1))
-    return next((one for one in found if sum(len(tick.text) + 3 for tick in one) <= _CHARACTERS), ())
+    return next((one for one in found if sum(len(tick.text) + 3 for tick in one) <= room), ())
 
 
 def _round_step(span: float, most: int) -> float:

@@ -1,6 +1,8 @@
 """What a report is about: a certificate, the scores it was made from, its error rates and its verdicts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Final
 
@@ -235,20 +237,31 @@ def ranges(rule: Rule) -> dict[Verdict, Range]:
 def verdict_rows(report: Report) -> tuple[VerdictRow, ...]:
     """Return a row for each verdict; without abstention that row is left out, the others never are."""
     certificate = report.certificate
-    rule = certificate.rule
+    sizes = certificate.normal.n, certificate.anomalous.n
+    meaning = partial(_meaning, certificate.certified)
+    return rows_of_rule(certificate.rule, (report.normal, report.anomalous), sizes, meaning)
+
+
+def rows_of_rule(
+    rule: Rule,
+    scores: tuple[Scores | None, Scores | None],
+    sizes: tuple[int, int],
+    meaning: Callable[[Verdict, bool], str],
+) -> tuple[VerdictRow, ...]:
+    """Return a row for each verdict of a rule; `meaning` says what one means, if it is given at all."""
     found = ranges(rule)
     words = range_words(found)
-    normal, anomalous = _counts(rule, report.normal), _counts(rule, report.anomalous)
+    normal, anomalous = (_counts(rule, some) for some in scores)
     return tuple(
         VerdictRow(
             verdict,
             found.get(verdict),
             words.get(verdict, "no score"),
-            _meaning(certificate.certified, verdict, verdict in found),
+            meaning(verdict, verdict in found),
             normal.get(verdict),
-            certificate.normal.n,
+            sizes[0],
             anomalous.get(verdict),
-            certificate.anomalous.n,
+            sizes[1],
         )
         for verdict in (Verdict.NORMAL, Verdict.ABSTAIN, Verdict.ANOMALY)
         if verdict in found or verdict is not Verdict.ABSTAIN

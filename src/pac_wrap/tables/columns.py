@@ -58,6 +58,12 @@ def require_two(score: object, label: object) -> None:
         raise InputError(f"column {quoted(score)} cannot be both the score and the label; name two columns")
 
 
+def refuse_as_group(group: str, others: Iterable[str]) -> None:
+    """Refuse the column of the score or the label as that of groups."""
+    if group in others:
+        raise InputError(f"column {quoted(group)} cannot be the group as well; name another column")
+
+
 def refuse_twins(names: list[str], table: object) -> None:
     """Refuse a table that names a column twice, in any case."""
     counts = Counter(name.lower() for name in names)

@@ -4,9 +4,10 @@ One sorted pass: DuckDB orders the rows by group and score, on disk if it must, 
 calibrated as they come by. Memory is bounded by the largest group.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -24,15 +25,16 @@ from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import permuted
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.rules import decided
-from pac_wrap.method.groups.values import MOST_GROUPS, NEVER, Group, as_groups, in_order, texts_of
+from pac_wrap.method.groups.values import MOST_GROUPS, NEVER, Group, as_groups, in_order, texts_of, too_many
+from pac_wrap.method.provenance import Engine
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.worth.shares import Counted
 from pac_wrap.ranks.precision import is_narrower, rounded
 from pac_wrap.tables.arrow_stream import gathered
 from pac_wrap.tables.calibrate import LabelledScores
-from pac_wrap.tables.columns import no_rows, refuse_added, require_column
+from pac_wrap.tables.columns import no_rows, refuse_added, refuse_as_group, require_column
 from pac_wrap.tables.decide import ADDED, copy_with
-from pac_wrap.tables.sql import Compared, quote_name, score_sql
+from pac_wrap.tables.sql import Compared, Dialect, quote_name, quote_number, score_sql
 from pac_wrap.tables.table import Table
 
 _BATCH: Final = 1 << 20
@@ -41,8 +43,8 @@ _BLOCK: Final = 1 << 21
 # the columns that a rule is joined to a row by, and its ends; no table has columns of these names
 _OWN: Final = '"pac-wrap group"'
 _PLACE: Final = '"pac-wrap place"'
-_ENDS: Final = ("pac-wrap low", "pac-wrap high", "pac-wrap alarm", "pac-wrap clear")
-_INF: Final = "CAST('Infinity' AS DOUBLE)"
+ENDS: Final = ("pac-wrap low", "pac-wrap high", "pac-wrap alarm", "pac-wrap clear")
+_ENGINE: Final[Engine] = "duckdb"
 
 
 class GroupedScores:
@@ -113,6 +115,24 @@ class GroupedScores:
             self._rows.see(values)
         yield Block(order_keys(values), marked.view(bool), starts)
 
+    def classes(self, groups: Sequence[Group]) -> dict[Group, tuple[Scores, Scores]]:
+        """Return the normal and the anomalous scores of some groups, in memory."""
+        places = {group: place for place, group in enumerate(self.found.groups)}
+        wanted = {places[group]: group for group in groups}
+        found = self._table.arrays(
+            f"SELECT CAST({self._number} AS DOUBLE) AS score, {self._mark} AS mark, {_PLACE} AS place"
+            f" FROM {self._source} JOIN numbered ON {self._value} IS NOT DISTINCT FROM {_OWN}"
+            f" WHERE {_PLACE} IN ({', '.join(map(str, wanted))})"
+        )
+        scores = np.asarray(found["score"], dtype=np.float64)
+        if self._rounds:
+            scores = rounded(scores, self.score_type)
+        marks, own = np.asarray(found["mark"]) == 1, np.asarray(found["place"])
+        return {
+            group: (scores[(own == place) & ~marks], scores[(own == place) & marks])
+            for place, group in wanted.items()
+        }
+
     def certify(self, request: GroupRequest) -> GroupCertificate:
         """Return the certificate of all groups; the order of groups is that in memory."""
         groups = self.found.groups
@@ -141,9 +161,7 @@ class Numbered:
         if not self.rows:
             raise no_rows(table.names)
         if len(self.rows) > MOST_GROUPS:
-            raise InputError(
-                f"there are more than {MOST_GROUPS:,} groups; at most so many are certified at once"
-            )
+            raise too_many()
         self.groups: tuple[Group, ...] = tuple(as_groups([row[0] for row in self.rows]))
         if len(set(texts_of(self.groups))) < len(self.groups):
             raise InputError("two groups of the column are written alike; give it one type")
@@ -153,8 +171,7 @@ def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | No
     """Return the expression for the group of a row, NULL where it is missing; the last column holds it."""
     group = columns[-1]
     require_column(group, table.columns)
-    if group in columns[:-1]:
-        raise InputError(f"column {quoted(group)} cannot be the group as well; name another column")
+    refuse_as_group(group, columns[:-1])
     name, kind = quote_name(group), (types or table.types)[group]
     if kind in ("FLOAT", "DOUBLE"):
         return f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
@@ -179,7 +196,7 @@ def evaluate_groups_table(
     table: Table, certificate: GroupCertificate, columns: tuple[str, str, str], anomaly_label: str | None
 ) -> GroupMeasured:
     """Return how a certificate does on each group of an open table."""
-    refuse_narrower(table, certificate, columns[0])
+    refuse_narrower(table.score_type(columns[0]), certificate, columns[0])
     scores = GroupedScores(table, columns, anomaly_label)
     places = places_in(certificate, scores.found.groups)
     counts = np.zeros((len(certificate.groups) + 1, 2, 3), dtype=np.int64)
@@ -207,7 +224,7 @@ def decide_groups_table(
     """
     score = columns[0]
     refuse_added(table.columns, ADDED)
-    refuse_narrower(table, certificate, score)
+    refuse_narrower(table.score_type(score), certificate, score)
     rows, missing = table.check_scores(score, on_missing)
     if table.reader == "read_csv":
         table.look_at_all_cells()
@@ -215,7 +232,7 @@ def decide_groups_table(
     value = group_sql(table, columns, types)
     found = Numbered(table, value, table.everything, ", count(*) AS rows")
     places = places_in(certificate, found.groups)
-    ends = dict(zip(_ENDS, (*certificate.rules, *certificate.exclusions), strict=True))
+    ends = dict(zip(ENDS, (*certificate.rules, *certificate.exclusions), strict=True))
     table.register(
         "rules",
         {_PLACE.strip('"'): np.arange(places.size)} | {name: end[places] for name, end in ends.items()},
@@ -232,15 +249,20 @@ def decide_groups_table(
 
 
 def _answers(compared: Compared) -> str:
-    low, high, alarm, clear = map(quote_name, _ENDS)
-    missing, score = compared.missing, compared.score
-    normal = f"({missing} OR isnan({alarm}) OR {alarm} = {_INF} OR {score} < {alarm})"
-    anomalous = f"({missing} OR isnan({clear}) OR {score} >= {clear})"
+    return "{} AS verdict, {} AS prediction_set".format(*answers_sql(compared))
+
+
+def answers_sql(compared: Compared, dialect: Dialect = "duckdb") -> tuple[str, str]:
+    """Return the verdict and the prediction set of a row that has the `ENDS` of its group, or NULLs."""
+    low, high, alarm, clear = (quote_name(end, dialect) for end in ENDS)
+    missing, score, never = compared.missing, compared.score, quote_number(inf)
+    normal = f"({missing} OR {alarm} IS NULL OR isnan({alarm}) OR {alarm} = {never} OR {score} < {alarm})"
+    anomalous = f"({missing} OR {clear} IS NULL OR isnan({clear}) OR {score} >= {clear})"
     return (
-        f"CASE WHEN {missing} THEN -1 WHEN {low} = {_INF} OR {score} < {low} THEN 0"
-        f" WHEN {high} < {_INF} AND {score} >= {high} THEN 1 ELSE -1 END AS verdict,"
-        f" CASE WHEN {normal} AND {anomalous} THEN '{{0,1}}' WHEN {normal} THEN '{{0}}'"
-        f" WHEN {anomalous} THEN '{{1}}' ELSE '{{}}' END AS prediction_set"
+        f"CASE WHEN {missing} THEN -1 WHEN {low} = {never} OR {score} < {low} THEN 0"
+        f" WHEN {high} < {never} AND {score} >= {high} THEN 1 ELSE -1 END",
+        f"CASE WHEN {normal} AND {anomalous} THEN '{{0,1}}' WHEN {normal} THEN '{{0}}'"
+        f" WHEN {anomalous} THEN '{{1}}' ELSE '{{}}' END",
     )
 
 
@@ -250,9 +272,8 @@ def places_in(certificate: GroupCertificate, groups: tuple[Group, ...]) -> NDArr
     return np.array([NEVER if place is None else place for place in places], dtype=np.int64)
 
 
-def refuse_narrower(table: Table, certificate: GroupCertificate, score: str) -> None:
+def refuse_narrower(kind: ScoreType, certificate: GroupCertificate, score: str) -> None:
     """Refuse scores that have fewer digits than those that calibrated: a threshold may lie among the lost."""
-    kind = table.score_type(score)
     if is_narrower(kind, certificate.score_type):
         raise InputError(
             f"column {quoted(score)} holds {kind} scores, and the certificate is of {certificate.score_type}"

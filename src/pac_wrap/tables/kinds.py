@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.arguments import Scores, ScoreType, as_scores
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
@@ -51,6 +51,16 @@ class KindScores:
     def signed(self, certificate: KindCertificate) -> KindCertificate:
         """Return a certificate of these scores with where they came from."""
         return replace(certificate, binding=self._rows.signed(certificate.binding))
+
+    def by_kind(self) -> tuple[dict[str | None, Scores], dict[str | None, Scores]]:
+        """Return the scores of every kind of each class; None is a class without kinds."""
+        found: tuple[dict[str | None, Scores], dict[str | None, Scores]] = ({}, {})
+        for label, names in enumerate((self.normal or (None,), self.anomalous or (None,))):
+            for name in names:
+                # no kind has an empty name, so that none of the other class is read
+                pair = (name, "") if label == 0 else ("", name)
+                found[label][name] = as_scores(self._rows.of_kinds(*pair).by_class()[label])
+        return found
 
     def tally(self, normal: str | None, anomalous: str | None, certificate: Certificate) -> Any:
         """Return how often each verdict falls on a kind of each class."""

@@ -42,6 +42,7 @@ _MOST_CEILING: Final = 0.5
 # how often groups that are not upside down may be taken for it, and the points an AUC is taken on at most
 _LEVEL: Final = 0.01
 _POINTS: Final = 10_000
+NO_SCORES: Final = "scores are empty; pass at least one labelled score"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,27 +95,41 @@ class GroupRequest:
         -------
         GroupCertificate
         """
-        asked = self.request.guarantee
-        each = Request(shared(asked, len(groups) if self.together else 1), self.request.overlap)
+        each = self.each(len(groups))
         parts: list[Columns] = []
         left: list[tuple[Scores, Scores]] = []
-        areas: list[NDArray[np.float64]] = []
+        areas: list[Numbers] = []
         for block in blocks:
             parts.append(calibrated(each, block, score_type))
             areas.append(block.areas())
             if self.pool and (few := parts[-1].vacuous).any():
                 left.append(_points(block, few))
-        columns = joined(parts)
-        _warn_if_upside_down(np.concatenate(areas), columns.n, groups)
+        pool = _pooled(each, left, score_type) if left else None
+        return self.certificate(joined(parts), np.concatenate(areas), groups, score_type, pool)
+
+    def each(self, groups: int) -> Request:
+        """Return what each of so many groups is asked for, with its share of delta."""
+        return Request(shared(self.request.guarantee, groups if self.together else 1), self.request.overlap)
+
+    def certificate(
+        self,
+        columns: Columns,
+        areas: Numbers,
+        groups: tuple[Group, ...],
+        score_type: ScoreType,
+        pool: Certificate | None,
+    ) -> GroupCertificate:
+        """Return the certificate of groups whose columns are known; warn if scores are upside down."""
+        _warn_if_upside_down(areas, columns.n, groups)
         return GroupCertificate(
-            asked=asked,
-            overlap=each.overlap,
+            asked=self.request.guarantee,
+            overlap=self.request.overlap,
             together=self.together,
             score_type=score_type,
-            pool=_pooled(each, left, score_type) if left else None,
+            pool=pool,
             groups=groups,
             columns=columns,
-            assumptions=assumed(OF_DRAWS, **asked.rooms),
+            assumptions=assumed(OF_DRAWS, **self.request.guarantee.rooms),
         )
 
 
@@ -188,7 +203,11 @@ def calibrate_groups(
     asked = GroupRequest(request, together, pool)
     values, mask, found, kind = checked(scores, labels, groups, request.anomaly_label)
     block = Block.of(values, mask, found.codes, len(found.values))
-    certificate = asked.certify([block], found.values, kind)
+    return warned_of_groups(asked.certify([block], found.values, kind))
+
+
+def warned_of_groups(certificate: GroupCertificate) -> GroupCertificate:
+    """Return a certificate after warning of the groups to which nothing useful is promised."""
     if texts := certificate.diagnosis:
         warnings.warn("; ".join(texts), VacuousWarning, stacklevel=frames_inside() + 1)
     return certificate
@@ -205,7 +224,7 @@ def checked(
     check_same_length("scores", values.size, "labels", mask.size)
     check_same_length("scores", values.size, "groups", found.codes.size)
     if not values.size:
-        raise InputError("scores are empty; pass at least one labelled score")
+        raise InputError(NO_SCORES)
     return values, mask, found, type_of(given)
 
 

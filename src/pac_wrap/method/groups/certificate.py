@@ -24,13 +24,14 @@ from pac_wrap.method.groups.head import Head, shared
 from pac_wrap.method.groups.listing import Certificates, Row, rows_of
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.rules import decided, exclusions_of, sets_of, with_pool
+from pac_wrap.method.groups.shown import ShownGroups
 from pac_wrap.method.groups.values import Group, GroupColumn, Lookup
 from pac_wrap.method.promise import refuse_room
 from pac_wrap.method.strategies.abstain import Abstain
 
 
 @dataclass(frozen=True, slots=True)
-class GroupCertificate(Head):
+class GroupCertificate(ShownGroups, Head):
     """A rule and a promise for each group; made by `calibrate_groups`, never by hand.
 
     Parameters
@@ -275,15 +276,3 @@ class GroupCertificate(Head):
         """
         with open(path, "rb") as file:
             return cls.from_json(file.read(MOST_BYTES + 1))
-
-    @property
-    def diagnosis(self) -> tuple[str, ...]:
-        """Sentences that say which groups are promised nothing, and why."""
-        from pac_wrap.report.groups import diagnosis_of_groups
-
-        return diagnosis_of_groups(self)
-
-    def __str__(self) -> str:
-        from pac_wrap.report.groups import lines_of_groups
-
-        return "\n".join(f"{name:<10} {text}" for name, text in lines_of_groups(self))

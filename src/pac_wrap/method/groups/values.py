@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import as_array
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.foreign import LONGEST, quoted
 from pac_wrap.errors import InputError
 
 Group = str | int | float | bool | None
@@ -99,13 +99,13 @@ def text_of(group: Group) -> str | None:
     return str(group).lower() if isinstance(group, bool) else repr(group)
 
 
-def shown(group: Group) -> str:
+def shown(group: Group, longest: int = LONGEST) -> str:
     """Return a group as it is shown: harmless, within quotes if it is a text.
 
     >>> shown("a\\n"), shown(7), shown(None)
     ("'a\\\\n'", '7', 'none')
     """
-    return "none" if group is None else quoted(group)
+    return "none" if group is None else quoted(group, longest)
 
 
 def in_order(group: Group) -> tuple[int, Any]:
@@ -140,9 +140,7 @@ def merged(codes: Codes, found: Sequence[Any]) -> Coded:
                 " give the column one type"
             )
     if len(values) > MOST_GROUPS:
-        raise InputError(
-            f"there are {len(values):,} groups, and at most {MOST_GROUPS:,} are certified at once"
-        )
+        raise too_many()
     one_kind = len(set(map(type, values.values()))) == 1
     plain: list[Any] = list(values.values())
     ordered = sorted(plain) if one_kind and None not in values else sorted(plain, key=in_order)
@@ -150,6 +148,11 @@ def merged(codes: Codes, found: Sequence[Any]) -> Coded:
     # a code of -1 takes the last place, which is that of None
     table = np.array([places[text] for text in texts] or [0], dtype=np.int64)
     return Coded(table[codes], tuple(ordered))
+
+
+def too_many() -> InputError:
+    """Return the refusal of more groups than are certified."""
+    return InputError(f"there are more than {MOST_GROUPS:,} groups; at most so many are certified at once")
 
 
 def _numbered(groups: Any, name: str) -> tuple[Codes, Sequence[Any]]:

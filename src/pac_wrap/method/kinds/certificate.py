@@ -1,5 +1,6 @@
 """A certificate whose ceilings hold for every kind: the rule of those that bind, and all evidence."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
@@ -211,6 +212,44 @@ class KindCertificate(Filed):
                 yield Measured.of(name, ceilings.get(kind), (errors, left, n), confidence)
 
         return (*of("normal", 1, self.normal, normal), *of("anomalous", 0, self.anomalous, anomalous))
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        normal: "ArrayLike | Kinds | None" = None,
+        anomalous: "ArrayLike | Kinds | None" = None,
+        *,
+        detector: str | None = None,
+    ) -> None:
+        """Write a report: one HTML page that can be passed on, or Markdown or JSON, by the name of the file.
+
+        Parameters
+        ----------
+        path : str or path
+            The file: .html, .md or .json.
+        normal, anomalous : array-like of float, or mapping of kinds to such, optional
+            The calibration scores of each class, which a certificate does not keep; with them the page shows
+            each kind.
+        detector : str, optional
+            What the detector is called.
+
+        Raises
+        ------
+        InputError
+            If the scores are not those the certificate was made from, or the format is unknown.
+        """
+        from pac_wrap.report.formats import check_suffix
+        from pac_wrap.report.kind_page import page_of_kinds
+        from pac_wrap.report.parts import write_parts
+
+        check_suffix(path)
+        write_parts(page_of_kinds(self, normal, anomalous, detector), path)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from pac_wrap.report.kind_page import notebook_of_kinds
+
+        return notebook_of_kinds(self)
 
     def to_json(self) -> str:
         """Return the certificate as JSON text."""

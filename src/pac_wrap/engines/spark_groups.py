@@ -1,0 +1,149 @@
+"""Groups of a Spark DataFrame: one shuffle brings the rows of a group together, and workers calibrate them.
+
+Only columns with a row for each group reach the driver. The workers are Python's, with pac_wrap installed.
+"""
+
+from collections.abc import Callable, Iterator
+from datetime import date
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from pac_wrap.base.arguments import ScoreType
+from pac_wrap.engines.frames import import_package, refuse_changed
+from pac_wrap.engines.spark_counts import SparkCounts, fetched
+from pac_wrap.errors import InputError
+from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest, warned_of_groups
+from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.part import Part, whole_groups
+from pac_wrap.method.groups.values import MOST_GROUPS, as_group, merged, text_of, texts_of, too_many
+from pac_wrap.ranks.brackets import Bracketed
+from pac_wrap.tables.groups import ENDS, answers_sql
+from pac_wrap.tables.sql import Compared, quote_name
+
+_WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
+_TEXTS: Final = ("string", "char", "varchar")
+# the column that a small table is joined by; no frame has one of this name
+_OWN: Final = "pac-wrap group"
+GROUPS: Final = (*_TEXTS, *_WHOLE, "float", "double", "boolean", "date")
+
+
+class _Kind(NamedTuple):
+    """A type of groups: its name in Spark and in Arrow, and what reads a text."""
+
+    spark: str
+    arrow: str
+    read: Callable[[str], Any]
+
+    def of(self, text: str | None) -> list[Any]:
+        """Return the value of this type that a group with this text has, if there is one."""
+        try:
+            value = None if text is None else self.read(text)
+        except (ValueError, LookupError):
+            return []
+        return [value] if text_of(as_group(value)) == text else []
+
+
+def _kind(base: str) -> _Kind:
+    if base in _TEXTS:
+        return _Kind("STRING", "string", str)
+    if base in _WHOLE:
+        return _Kind("BIGINT", "int64", int)
+    if base == "boolean":
+        return _Kind("BOOLEAN", "bool", {"true": True, "false": False}.__getitem__)
+    return (
+        _Kind("DATE", "date32", date.fromisoformat) if base == "date" else _Kind("DOUBLE", "float64", float)
+    )
+
+
+def group_sql(name: str, base: str) -> str:
+    """Return the expression for the group of a row, NULL where it is missing."""
+    column = quote_name(name, "spark")
+    value = f"CAST({column} AS {_kind(base).spark})"
+    return f"IF(isnan({column}), NULL, {value})" if base in ("float", "double") else value
+
+
+def certified_groups(rows: Any, request: GroupRequest, score_type: ScoreType) -> GroupCertificate:
+    """Return the certificate of a frame with the columns `score` (double), `label` and `value`, the group."""
+    functions = import_package("pyspark.sql.functions", "spark")
+    label = request.request.anomaly_label
+    mark = SparkCounts(rows.select("score", "label"), score_type, label).mark()
+    counted = rows.groupBy("value").agg(functions.expr("count(*) AS rows"))
+    known = fetched(counted.limit(MOST_GROUPS + 1))
+    if not known.num_rows:
+        raise InputError(NO_SCORES)
+    if known.num_rows > MOST_GROUPS:
+        raise too_many()
+    found = merged(np.arange(known.num_rows), known.column("value").to_pylist())
+    places = known.column("value"), {"place": found.codes}
+    numbered = _joined(rows.selectExpr("score", f"{mark} = 1 AS mark", "value"), "value", *places)
+    each = request.each(len(found.values))
+    near = numbered.select("place", "score", "mark").repartition("place")
+    made = near.sortWithinPartitions("place", "score").mapInArrow(
+        partial(_calibrated, each, score_type),
+        ", ".join(f"{name} {'BIGINT' if whole else 'DOUBLE'}" for name, whole in Part.flat_types().items()),
+    )
+    columns = fetched(made)
+    part = Part.from_flat({name: columns.column(name).to_numpy() for name in columns.column_names})
+    refuse_changed(part.columns.n.sum(axis=0), found.codes, known.column("rows").to_numpy())
+    pool = None
+    if request.pool and (few := part.columns.vacuous).any():
+        pool = _pooled(numbered, part.places[few], each, score_type)
+    return warned_of_groups(request.certificate(part.columns, part.areas, found.values, score_type, pool))
+
+
+def _calibrated(request: Request, score_type: ScoreType, batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield the columns of the groups of a partition; called in a worker."""
+    import pyarrow as pa
+
+    rows = (
+        (
+            batch.column(0).to_numpy(),
+            batch.column(1).to_numpy(),
+            batch.column(2).to_numpy(zero_copy_only=False),
+        )
+        for batch in batches
+    )
+    for places, block in whole_groups(rows):
+        yield pa.RecordBatch.from_pydict(Part.of(request, places, block, score_type).flat())
+
+
+def _pooled(numbered: Any, places: Any, request: Request, score_type: ScoreType) -> Certificate:
+    """Return the certificate of the rows of some groups taken as one, found as that of any frame."""
+    import pyarrow as pa
+
+    functions = import_package("pyspark.sql.functions", "spark")
+    few = numbered.sparkSession.createDataFrame(pa.table({"place": places}))
+    pairs = numbered.join(functions.broadcast(few), "place", "left_semi").selectExpr("score", "mark AS label")
+    counts = SparkCounts(pairs, score_type, 1)
+    return Bracketed(counts, lambda low, high: request.certify(low, high, score_type)).answer
+
+
+def decided_by_group(df: Any, certificate: GroupCertificate, score: str, group: str, base: str) -> Any:
+    """Return a frame with the verdict and the prediction set of each row, by the rule of its group."""
+    import pyarrow as pa
+
+    kind = _kind(base)
+    values = {
+        place: value for place, text in enumerate(texts_of(certificate.groups)) for value in kind.of(text)
+    }
+    ends = zip(ENDS, (*certificate.rules, *certificate.exclusions), strict=True)
+    known = pa.array(values.values(), type=pa.type_for_alias(kind.arrow))
+    rules = known, {name: column[[*values]] for name, column in ends}
+    verdict, labels = answers_sql(Compared.column(score, "spark"), "spark")
+    return _joined(df.alias("given"), group_sql(group, base), *rules).selectExpr(
+        "given.*", f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set"
+    )
+
+
+def _joined(frame: Any, value: str, groups: Any, columns: dict[str, Any]) -> Any:
+    """Return a frame in which each row has the columns of its group, which an expression gives."""
+    import pyarrow as pa
+
+    functions = import_package("pyspark.sql.functions", "spark")
+    small = frame.sparkSession.createDataFrame(pa.table({_OWN: groups, **columns}))
+    same = functions.expr(f"{value} <=> {quote_name(_OWN, 'spark')}")
+    return frame.join(functions.broadcast(small), same, "left")
