@@ -175,6 +175,8 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
                     counted = _decide_opened(job, table, target, options)
             if output is None:
                 _copy_to(standard_output(), target)
+    if job.form is None and not named and found.reader not in _SAME_FORMAT:
+        job.tell("written as CSV, since the table's own format is no text; --format or -o says otherwise")
     job.tell_done(counted)
 
 
@@ -195,10 +197,7 @@ def _format(job: _Job, found: "FoundFiles") -> Format:
         raise InputError("Parquet is not for a terminal; name a file with -o, or leave --format out")
     if job.form is not None:
         return job.form
-    same = _SAME_FORMAT.get(found.reader)
-    if same is None:
-        job.tell("written as CSV, since the table's own format is no text; --format or -o says otherwise")
-    return same or "csv"
+    return _SAME_FORMAT.get(found.reader, "csv")
 
 
 def _copy_to(out: BinaryIO, finished: Path) -> None:

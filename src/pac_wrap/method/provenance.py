@@ -172,6 +172,7 @@ class Doubt:
 
     >>> doubt = Doubt(Provenance(lowest=0.0, highest=1.0), "score")
     >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
     ...     doubt.see(np.arange(100.0))
     ...     doubt.end()
     >>> print(caught[0].message)

@@ -86,10 +86,11 @@ def shortfall_of(certificate: Certificate) -> str | None:
 def _why(rate: ErrorRate) -> str:
     """Return why nothing is promised of a rate, and what would do."""
     n, budget = rate.evidence.n, rate.evidence.budget
+    labelled = f"{f'{n:,}' if n else 'no'} label{'s' * (n != 1)}"
     if budget is None:
-        labels = f"{n:,} labels, which bound it" if n else "no labels, so it is bounded"
+        labels = f"{labelled}, which bound it" if n else f"{labelled}, so it is bounded"
         return f"({labels} nowhere below 1 at this threshold)"
-    return f"({f'{n:,}' if n else 'no'} labels; {rate.needed:,} needed{_instead(rate, budget)})"
+    return f"({labelled}; {rate.needed:,} needed{_instead(rate, budget)})"
 
 
 def _instead(rate: ErrorRate, budget: Budget) -> str:

@@ -111,7 +111,7 @@ def count_verdicts(rule: Rule, scores: ArrayLike) -> Counted:
     """Return how many points a rule declares anomalies and normal; NaN counts as undecided.
 
     >>> count_verdicts(Rule(0.3, 0.7), [0.1, 0.5, 0.8, 0.9, float("nan")])
-    Counted(alarms=2, clears=1, points=5, missing=1)
+    Counted(alarms=2, clears=1, points=5, missing=1, unseen=0)
     """
     verdicts, missing = rule.decided(scores)
     return Counted.of(verdicts, missing.size)
