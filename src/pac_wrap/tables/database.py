@@ -78,8 +78,6 @@ def calibrate(
     >>> found = calibrate(lambda text: database.execute(text).fetchall(), "t", dialect="duckdb")
     >>> found.normal.n, found.anomalous.n, found.regime.value
     (901, 99, 'separated')
-    >>> print(found.provenance)
-    column 'score' of t, read by sql, scores from 0 to 999
     """
 
     def ask(statement: Statement) -> list[Row]:
