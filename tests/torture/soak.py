@@ -53,9 +53,9 @@ class Soak:
         return (
             f"Run of {self.date}, seed {self.seed}: {self.points:,} points went through `pac-wrap monitor`"
             f" on a pipe, which was ended {kills:,} times at random moments ({named}) and resumed from its"
-            f" state; {self.sent_again:,} rows that had been sent and not yet saved were sent again. At the end"
-            f" its state, with {self.alarms} alarms, was to the last digit that of a monitor that was never ended"
-            f" (but for the number of runs), and no process took more than {self.megabytes:,} MB."
+            f" state; {self.sent_again:,} rows that had been sent and not yet saved were sent again. At the"
+            f" end its state, with {self.alarms} alarms, was to the last digit that of a monitor that was"
+            f" never ended (but for the number of runs), and no process took more than {self.megabytes:,} MB."
         )
 
 
