@@ -49,7 +49,8 @@ def calibrate(
 ) -> Certificate:
     """Return the certificate that `calibrate_labelled` gives for these two columns, byte for byte.
 
-    Each of three jobs or more computes the frame again; `df.cache()` avoids that where it is expensive.
+    Three jobs or more compute the frame, the first of them only its first rows; `df.cache()` avoids that
+    where it is expensive.
     """
     return certified(df, Request.of(guarantee, overlap, anomaly_label), score=score, label=label)
 
