@@ -148,7 +148,7 @@ def calibrate(
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine)
-    check_by_group(group, together or pool, (kind, time, report), engine)
+    check_by_group(group, together or pool, (kind, time, report))
     if master is not None and engine == "duckdb":
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
     if report is not None:
@@ -171,7 +171,7 @@ def calibrate(
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
     if group is not None:
         by_group = GroupRequest(request, together, pool)
-        calibrate_by_group(tables, by_group, (score, label, group), delimiter, output)
+        calibrate_by_group(tables, by_group, (score, label, group), delimiter, output, engine, master)
         return
     if time is not None:
         calibrate_in_time(

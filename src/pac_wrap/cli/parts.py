@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pac_wrap.cli.options import NOT_CERTIFIED, keep_apart
+from pac_wrap.cli.options import NOT_CERTIFIED, keep_apart, on_cluster
 from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
@@ -29,14 +29,12 @@ Pool = Annotated[
 ]
 
 
-def check_by_group(group: str | None, options: bool, others: tuple[object, ...], engine: str) -> None:
+def check_by_group(group: str | None, options: bool, others: tuple[object, ...]) -> None:
     """Refuse options that mean nothing without --group, or that do not go with it."""
     if group is None and options:
         raise InputError("--together and --pool are for groups; name their column with --group")
-    if group is not None and (any(one is not None for one in others) or engine != "duckdb"):
-        raise InputError(
-            "--group goes with neither --kind nor --time nor --report nor another --engine; leave them out"
-        )
+    if group is not None and any(one is not None for one in others):
+        raise InputError("--group goes with neither --kind nor --time nor --report; leave them out")
 
 
 def calibrate_by_group(
@@ -45,23 +43,36 @@ def calibrate_by_group(
     columns: tuple[str, str, str],
     delimiter: str | None,
     output: Path | None,
+    engine: str,
+    master: str | None,
 ) -> None:
     """Certify thresholds for each group that a column names."""
     from pac_wrap.method.provenance import now
+    from pac_wrap.tables.find import found_files
     from pac_wrap.tables.groups import calibrate_groups_table
-    from pac_wrap.tables.table import open_table
+    from pac_wrap.tables.table import open_found
     from pac_wrap.tables.text_format import check_delimiter
 
     keep_apart(tables, output)
     score, label, group = columns
     separator = check_delimiter(delimiter)
-    with (
-        progress_bar("reading") as progress,
-        open_table(
-            tables, [score, group], label, passes=True, delimiter=separator, progress=progress
-        ) as table,
-    ):
-        certificate = calibrate_groups_table(table, request, columns, request.request.label_text)
+    with progress_bar("reading") as progress, found_files(tables) as found:
+        if engine == "duckdb":
+            with open_found(
+                found, [score, group], label, passes=True, delimiter=separator, progress=progress
+            ) as table:
+                certificate = calibrate_groups_table(table, request, columns, request.request.label_text)
+        else:
+            certificate = on_cluster(engine, found.reader, "calibrate_groups_files")(
+                found.files,
+                found.reader,
+                request,
+                score=score,
+                label=label,
+                group=group,
+                delimiter=separator,
+                master=master,
+            )
     certificate = certificate.with_provenance(tables=tuple(tables), date=now())
     if output is not None:
         certificate.save(output)
