@@ -19,6 +19,7 @@ NAMES = (
     "raising",
     "watch",
     "files",
+    "decide",
     "spark",
     "dask",
     "pipe",
