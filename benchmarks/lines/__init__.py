@@ -20,6 +20,7 @@ NAMES = (
     "raising",
     "watch",
     "files",
+    "decide",
     "spark",
     "dask",
     "pipe",
