@@ -62,7 +62,7 @@ def evaluate(
     from pac_wrap.method.metrics import exceeded
     from pac_wrap.report.groups import show_groups
     from pac_wrap.report.kinds import show_measured
-    from pac_wrap.report.records import as_json, by_kind, evaluation
+    from pac_wrap.report.records import as_json, by_group, by_kind, evaluation
     from pac_wrap.report.terminal import show_evaluation
     from pac_wrap.tables.calibrate import are_calibration
     from pac_wrap.tables.decide import evaluate_table
@@ -90,9 +90,12 @@ def evaluate(
                 raise typer.Exit(FAILED)
             return
         if isinstance(loaded, GroupCertificate):
-            by_group = evaluate_groups_table(table, loaded, (score, label, wanted[1]), anomaly_label)
-            Console().print(show_groups(loaded, by_group))
-            if by_group.exceeded:
+            found = evaluate_groups_table(table, loaded, (score, label, wanted[1]), anomaly_label)
+            if form == "json":
+                typer.echo(as_json(by_group(found)), nl=False)
+            else:
+                Console().print(show_groups(loaded, found))
+            if found.exceeded:
                 raise typer.Exit(FAILED)
             return
         metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)

@@ -15,6 +15,7 @@ from pac_wrap.method.binomial import cdf
 from pac_wrap.method.bounds import achievable_rate, min_samples
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.comparison import Contender
+from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.kinds.part import Measured
 from pac_wrap.method.labels.plan import TOLERATED, Pilot, needed, stopping
 from pac_wrap.method.metrics import Metrics, Rate
@@ -38,12 +39,16 @@ def as_json(value: Any) -> str:
 
 def evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool) -> Record:
     """Return the measured rates, what was promised of them, and which ceilings are significantly exceeded."""
-    rates = {field.name: _rate(getattr(metrics, field.name)) for field in fields(metrics)}
+    rates = _rates(metrics)
     sides = error_rates(certificate, metrics)
     for side in sides:
         rates[side.name.lower()]["ceiling"] = side.certified if side.kept else None
     over = [side.name for side in sides if side.exceeded]
     return {"rates": rates, "exceeded": over, "calibration_scores": calibrated}
+
+
+def _rates(metrics: Metrics) -> Record:
+    return {field.name: _rate(getattr(metrics, field.name)) for field in fields(metrics)}
 
 
 def by_kind(measured: Sequence[Measured]) -> Record:
@@ -53,6 +58,13 @@ def by_kind(measured: Sequence[Measured]) -> Record:
         for one in measured
     ]
     return {"kinds": kinds, "exceeded": [one.name for one in measured if one.exceeded]}
+
+
+def by_group(measured: GroupMeasured) -> Record:
+    """Return the measured rates over all groups and in each, and what significantly exceeds its ceiling."""
+    groups = [{"group": one} | _rates(measured.of_place(place)) for place, one in enumerate(measured.groups)]
+    over = [{"group": group, "rate": rate} for group, rate in measured.exceeded]
+    return {"rates": _rates(measured.together), "groups": groups, "unseen": measured.unseen, "exceeded": over}
 
 
 def verification(found: Verification) -> Record:

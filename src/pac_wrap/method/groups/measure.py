@@ -59,7 +59,21 @@ class GroupMeasured:
         -------
         Metrics
         """
-        return metrics_of(self.counts[list(self.groups).index(group)])
+        return self.of_place(list(self.groups).index(group))
+
+    def of_place(self, place: int) -> Metrics:
+        """Return the rates of the group at a place.
+
+        Parameters
+        ----------
+        place : int
+            Its place among `groups`.
+
+        Returns
+        -------
+        Metrics
+        """
+        return metrics_of(self.counts[place])
 
     def worst_first(self) -> Iterator[tuple[Group, Metrics]]:
         """Yield the rates of each group that has points, the exceeded first, then by its larger error rate.
