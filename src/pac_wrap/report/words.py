@@ -81,10 +81,11 @@ def shortfall_of(certificate: Certificate) -> str | None:
 def _why(rate: ErrorRate) -> str:
     """Return why nothing is promised of a rate, and what would do."""
     n, budget = rate.evidence.n, rate.evidence.budget
+    labels = f"{n:,} label{'s' * (n != 1)}" if n else "no labels"
     if budget is None:
-        labels = f"{n:,} labels, which bound it" if n else "no labels, so it is bounded"
-        return f"({labels} nowhere below 1 at this threshold)"
-    return f"({f'{n:,}' if n else 'no'} labels; {rate.needed:,} needed{_instead(budget)})"
+        bound = "which bound it" if n else "so it is bounded"
+        return f"({labels}, {bound} nowhere below 1 at this threshold)"
+    return f"({labels}; {rate.needed:,} needed{_instead(budget)})"
 
 
 def _instead(budget: Budget) -> str:
@@ -169,7 +170,7 @@ def rule_words(rule: Rule) -> str:
 
 
 def _evidence(evidence: Evidence, of: str) -> str:
-    text = f"{evidence.n:,} scores"
+    text = f"{evidence.n:,} score{'s' * (evidence.n != 1)}"
     if evidence.budget is None:
         return f"{text}, nothing promised"
     if evidence.budget.errors is None:
