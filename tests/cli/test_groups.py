@@ -121,8 +121,8 @@ def test_the_worst_group_comes_first_and_ends_with_1(frame: pd.DataFrame, tables
     record = json.loads(succeeded("evaluate", path, tables / "scores.parquet", *COLUMNS, "--format", "json"))
     assert {one["group"] for one in record["groups"]} == set(frame["tenant"].dropna())
     assert record["exceeded"] == []
-    normal = sum(one["fpr"]["points"] for one in record["groups"])
-    assert normal == record["rates"]["fpr"]["points"]
+    normal = sum(one["fpr"]["n"] for one in record["groups"])
+    assert normal == record["rates"]["fpr"]["n"]
     turned = frame["tenant"] == "acme"
     frame.assign(label=np.where(turned, 1 - frame["label"], frame["label"])).to_csv(
         tables / "bad.csv", index=False

@@ -106,6 +106,10 @@ def test_the_ceiling_that_is_named_is_kept_and_a_lower_one_is_not(n: int) -> Non
             (NORMAL, FEW),
             "FPR <= 0.05 (confidence 0.95), FNR: nothing (30 labels; 59 needed, or ask for 0.09504)",
         ),
+        (
+            (NORMAL, [1.0]),
+            "FPR <= 0.05 (confidence 0.95), FNR: nothing (1 label; 59 needed, or ask for 0.9501)",
+        ),
         ((NORMAL, []), "FPR <= 0.05 (confidence 0.95), FNR: nothing (no labels; 59 needed)"),
         (
             ([], FEW),

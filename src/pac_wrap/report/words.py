@@ -86,11 +86,11 @@ def shortfall_of(certificate: Certificate) -> str | None:
 def _why(rate: ErrorRate) -> str:
     """Return why nothing is promised of a rate, and what would do."""
     n, budget = rate.evidence.n, rate.evidence.budget
-    labelled = f"{f'{n:,}' if n else 'no'} label{'s' * (n != 1)}"
+    labels = f"{n:,} label{'s' * (n != 1)}" if n else "no labels"
     if budget is None:
-        labels = f"{labelled}, which bound it" if n else f"{labelled}, so it is bounded"
-        return f"({labels} nowhere below 1 at this threshold)"
-    return f"({labelled}; {rate.needed:,} needed{_instead(rate, budget)})"
+        bound = "which bound it" if n else "so it is bounded"
+        return f"({labels}, {bound} nowhere below 1 at this threshold)"
+    return f"({labels}; {rate.needed:,} needed{_instead(rate, budget)})"
 
 
 def _instead(rate: ErrorRate, budget: Budget) -> str:
@@ -176,7 +176,7 @@ def rule_words(rule: Rule) -> str:
 
 
 def _evidence(evidence: Evidence, of: str) -> str:
-    text = f"{evidence.n:,} scores"
+    text = f"{evidence.n:,} score{'s' * (evidence.n != 1)}"
     if evidence.budget is None:
         return f"{text}, nothing promised"
     if evidence.budget.errors is None:
