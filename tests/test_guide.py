@@ -20,8 +20,9 @@ def test_the_commands_of_the_guide_print_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = os.environ.get("PAC_WRAP_DATA")
-    if data is None or not (Path(data) / "annthyroid_21feat_normalised.csv").exists():
-        pytest.skip("PAC_WRAP_DATA does not point at a folder with annthyroid_21feat_normalised.csv")
+    needed = ("annthyroid_21feat_normalised.csv", "census-income.data.gz", "census-income.test.gz")
+    if data is None or not all((Path(data) / name).exists() for name in needed):
+        pytest.skip(f"PAC_WRAP_DATA does not point at a folder with {', '.join(needed)}")
     monkeypatch.syspath_prepend(GUIDE)
     from run import PAGE, run_guide
 

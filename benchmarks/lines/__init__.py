@@ -15,6 +15,7 @@ NAMES = (
     "startup",
     "labels",
     "classes",
+    "groups",
     "curve",
     "raising",
     "watch",

@@ -93,7 +93,8 @@ def printed(whole: Measured, groups: list[Measured]) -> None:
     for name, chosen in (("one rule for all", "one"), ("a rule for each", "own")):
         rates = [getattr(row, chosen) for row in groups]
         broken = sum(is_exceeded(CEILING, m.fpr) or is_exceeded(CEILING, m.fnr) for m in rates)
-        print(f"{name}: significantly above a ceiling of 5 % in {broken} of {len(groups)} groups")
+        count = f"{broken} of {len(groups)} groups"
+        print(f"{name}: significantly above a ceiling of 5 % in {count} (each tested at 5 %)")
     print("groups with too few anomalies for an FNR:", sum(not row.promised[1] for row in groups))
 
 

@@ -1,4 +1,4 @@
-"""Draw the pictures of the guide, a terminal session, curve, groups and report, from its own commands.
+"""Draw the pictures of the guide: session, curve, groups and report, from the guide's own commands.
 
 Usage: python docs/guide/pictures.py (with PAC_WRAP_DATA set; the report needs chromium)
 """

@@ -1,10 +1,16 @@
 import io
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pac_wrap.cli import progress
+from pac_wrap.cli import decide, progress
 from pac_wrap.tables.connection import Done
+from support.shell import CERTIFICATE, write
 
 
 def test_a_bar_tells_the_pass_its_rows_and_the_time_left_in_80_characters(
@@ -36,3 +42,28 @@ def test_without_a_terminal_there_is_no_bar(capfd: pytest.CaptureFixture[str]) -
     with progress.progress_bar("deciding") as update:
         update(Done(50.0, 1, 10))
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [("s\n" + "0.5\n" * 90_000, 90_000), ('s\n"0.5"\n', None), ("s\n0.5,1\n", None)],
+    ids=["plain", "quoted", "ragged"],
+)
+def test_csv_that_stays_text_tells_how_far_it_is_where_its_rows_are_quickly_counted(
+    content: str, told: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = write(tmp_path / "t.csv", content)
+    assert decide._rows_of([table], ["s"], None) == told
+    if told is None:
+        return
+    seen: list[Done] = []
+
+    @contextmanager
+    def bar(text: str) -> Iterator[Any]:
+        yield seen.append
+
+    monkeypatch.setattr(decide, "progress_bar", bar)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    decide.decide(CERTIFICATE, [str(table)], "s", output=tmp_path / "out.csv", quiet=True)
+    assert len(seen) > 1
+    assert seen[-1] == Done(100.0, 1, told)

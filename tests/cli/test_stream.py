@@ -258,4 +258,4 @@ def test_a_full_disk_is_one_sentence() -> None:
         words = {"stdout": full, "stderr": subprocess.PIPE, "timeout": 60, "check": False}
         done = subprocess.run(WORDS, input=b"score\n5\n", **words)  # type: ignore[call-overload]  # options in a dictionary
     assert done.returncode == 2
-    assert one_sentence(done.stderr.decode()) == "No space left on device"
+    assert one_sentence(done.stderr.decode()) == "cannot write standard output: No space left on device"

@@ -5,9 +5,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
-from pac_wrap import Guarantee, InputError, calibrate, estimate_weights
+from pac_wrap import (
+    Guarantee,
+    InputError,
+    LabelNoise,
+    PACWrap,
+    TotalVariation,
+    calibrate,
+    estimate_weights,
+)
 
 RANDOM = np.random.default_rng(0)
 
@@ -69,3 +78,14 @@ def test_what_makes_no_sense_is_refused(options: dict[str, Any], words: str) -> 
         estimate_weights(points, points, **options)
     with pytest.raises(InputError, match="at least 5 calibration and 5 new points, got 10 and 4"):
         estimate_weights(points, points[:4], bound=2)
+
+
+def test_an_estimator_leaves_room_as_well() -> None:
+    x = np.append(RANDOM.normal(0, 1, 400), RANDOM.normal(5, 1, 300))[:, None]
+    wrap = PACWrap(lambda X: X[:, 0], shift=(TotalVariation(0.01), None), label_noise=LabelNoise(0.02))
+    wrap.fit(x, np.repeat([0, 1], [400, 300]))
+    assert wrap.certificate_.guarantee.shift == (TotalVariation(0.01), None)
+    assert wrap.certificate_.guarantee.label_noise == (LabelNoise(0.02),) * 2
+    assert clone(wrap).get_params()["label_noise"] == LabelNoise(0.02)
+    with pytest.raises(InputError, match="shift must be one of"):
+        PACWrap(lambda X: X[:, 0], shift=0.01).fit(x, np.repeat([0, 1], [400, 300]))

@@ -15,6 +15,7 @@ from sklearn.ensemble import IsolationForest
 from pac_wrap import Guarantee, MissingExtraError, PACWrap, UpsideDownWarning, anomaly_scores
 from pac_wrap.detectors.scores import UnfittedError
 from pac_wrap.engines import dask as engine
+from pac_wrap.engines.dask_partitions import partitions_of
 from pac_wrap.method.calibrate import calibrate_labelled
 from pac_wrap.method.thresholds import Thresholds
 from support.daskcluster import cluster, current, needs_dask
@@ -147,7 +148,7 @@ def test_only_two_columns_are_read_and_the_partitions_keep_their_numbers(tmp_pat
         "scores must not be empty or NaN, got 1 of 100 in partition 17, 2 in 2 partitions;"
         " drop those rows or make the detector score them"
     )
-    keys, graph = engine.partitions_of(df[["score", "label"]])
+    keys, graph = partitions_of(df[["score", "label"]])
     assert len(keys) == 30
     assert dask.get(graph, keys[17]).columns.to_list() == ["score", "label"]
     assert not any(f"x{i}'" in repr(task) for task in graph.values() for i in range(4, 20))

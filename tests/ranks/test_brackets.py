@@ -96,8 +96,8 @@ class InMemory:
 def as_cells(rows: list[Any]) -> Cells:
     columns: list[Any] = [*zip(*rows, strict=True)] or [[]] * 5
     whole = [np.array(column, dtype=np.int64) for column in columns[:3]]
-    low, high = (np.array(column, dtype=float) for column in columns[3:])
-    return Cells(whole[0], whole[1], whole[2], low, high)
+    least, greatest = (np.array(column, dtype=float) for column in columns[3:])
+    return Cells(whole[0], whole[1], whole[2], least, greatest)
 
 
 def numbers(grid: Grid, values: Floats) -> Any:

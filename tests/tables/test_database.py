@@ -471,3 +471,12 @@ def test_spark_computes_the_same_in_its_own_sql(tmp_path: Path) -> None:
 
             found = calibrate(execute, "t", score="s`x", label="y", anomaly_label=word, dialect="spark")
             assert found.bare.to_json() == in_memory(scores, labels.astype(int)).to_json()
+
+
+def test_the_range_of_the_scores_is_noted() -> None:
+    with duckdb.connect() as database:
+        rows = "SELECT (i - 300) / 4 AS score, i > 900 AS label FROM range(1000) AS r (i)"
+        database.execute(f"CREATE TABLE t AS {rows}")
+        found = calibrate(lambda text: database.execute(text).fetchall(), "t", dialect="duckdb")
+    assert found.provenance is not None
+    assert (found.provenance.lowest, found.provenance.highest) == (-75.0, 174.75)

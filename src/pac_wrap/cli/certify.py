@@ -153,7 +153,7 @@ def calibrate(
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
     check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine)
-    check_by_group(group, together or pool, (kind, time, prevalence), engine)
+    check_by_group(group, together or pool, (kind, time, prevalence))
     if master is not None and engine == "duckdb":
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
     if report is not None:
@@ -172,8 +172,8 @@ def calibrate(
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
     if group is not None:
         by_group = GroupRequest(request, together, pool)
-        columns = score, label, group
-        calibrate_by_group(tables, by_group, columns, delimiter, output, report, quiet=quiet)
+        columns, files = (score, label, group), (output, report)
+        calibrate_by_group(tables, by_group, columns, delimiter, files, engine, master, quiet=quiet)
         return
     if time is not None:
         calibrate_in_time(

@@ -1,6 +1,8 @@
 """pac-wrap decide: every row of a table with its verdict, in the format it came in, and how many of each."""
 
+import sys
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, cast
@@ -159,7 +161,7 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
         options = output_options(output.name if output is not None and named else f".{_format(job, found)}")
         with scratch_file() if output is None else whole_file(output) as target:
             if found.reader == "read_csv" and "parquet" not in options:
-                counted = _decide_csv(job, found, target, options)
+                counted = _decide_csv(job, found, target, options, progress)
             else:
                 with open_found(
                     found,
@@ -212,15 +214,24 @@ def _has_no_ending(output: Path) -> bool:
     return output.suffix == "" and output.exists() and not output.is_file()
 
 
-def _decide_csv(job: _Job, found: "FoundFiles", target: Path, options: str) -> "Counted":
+def _decide_csv(
+    job: _Job, found: "FoundFiles", target: Path, options: str, progress: Callable[..., None]
+) -> "Counted":
     """Write CSV files with their verdicts as CSV or JSON lines, packed if the options say so."""
     import gzip
 
     from pac_wrap.streams.answers import Asked
     from pac_wrap.streams.decide import decide_files
+    from pac_wrap.tables.connection import Done
 
     asked = Asked(job.score, "csv" in options, job.on_missing, job.source, job.group)
     packed = "gzip" in options
+    rows = _rows_of(found.files, asked.wanted, job.delimiter) if sys.stderr.isatty() else None
+
+    def said(counted: "Counted") -> None:
+        if rows:
+            progress(Done(100.0 * counted.points / rows, rows=rows))
+
     with gzip.open(target, "wb", 6) if packed else target.open("wb") as out:
         return decide_files(
             job.certificate,
@@ -229,5 +240,22 @@ def _decide_csv(job: _Job, found: "FoundFiles", target: Path, options: str) -> "
             cast(BinaryIO, out),
             asked,
             job.delimiter,
+            said=said,
             seen=job.doubt.see,
         )
+
+
+def _rows_of(files: Sequence[Path], wanted: Sequence[str], delimiter: str | None) -> int | None:
+    """Return how many rows CSV files have, if counting them is quick; what is wrong is said later."""
+    from pac_wrap.tables.csv_files import survey
+
+    total = 0
+    for file in files:
+        try:
+            rows = survey(file, wanted, delimiter).rows
+        except InputError:
+            return None
+        if rows is None:
+            return None
+        total += rows
+    return total

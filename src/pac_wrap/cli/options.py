@@ -203,11 +203,11 @@ def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
         written |= own
 
 
-def on_cluster(engine: str, reader: str) -> Any:
+def on_cluster(engine: str, reader: str, function: str = "calibrate_files") -> Any:
     """Return what calibrates files with an engine other than DuckDB, which is loaded only if it is named."""
     if reader == "numpy":
         raise InputError(f"the engine {engine} does not read NumPy files; leave --engine out")
-    return import_module(f"pac_wrap.engines.{engine}_files").calibrate_files
+    return getattr(import_module(f"pac_wrap.engines.{engine}_files"), function)
 
 
 def _meant(name: str | Path) -> list[str | Path]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pac_wrap.cli.certificates import tell_written
-from pac_wrap.cli.options import NOT_CERTIFIED, keep_apart
+from pac_wrap.cli.options import NOT_CERTIFIED, keep_apart, on_cluster
 from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
@@ -32,14 +32,12 @@ Pool = Annotated[
 ]
 
 
-def check_by_group(group: str | None, options: bool, others: tuple[object, ...], engine: str) -> None:
+def check_by_group(group: str | None, options: bool, others: tuple[object, ...]) -> None:
     """Refuse options that mean nothing without --group, or that do not go with it."""
     if group is None and options:
         raise InputError("--together and --pool are for groups; name their column with --group")
-    if group is not None and (any(one is not None for one in others) or engine != "duckdb"):
-        raise InputError(
-            "--group goes with neither --kind nor --time nor --prevalence nor another --engine; leave it out"
-        )
+    if group is not None and any(one is not None for one in others):
+        raise InputError("--group goes with neither --kind nor --time nor --prevalence; leave it out")
 
 
 def calibrate_by_group(
@@ -47,33 +45,47 @@ def calibrate_by_group(
     request: "GroupRequest",
     columns: tuple[str, str, str],
     delimiter: str | None,
-    output: Path | None,
-    report: Path | None,
+    files: tuple[Path | None, Path | None],
+    engine: str,
+    master: str | None,
     *,
     quiet: bool,
 ) -> None:
-    """Certify thresholds for each group that a column names."""
+    """Certify thresholds for each group that a column names; `files` are those of certificate and report."""
     from pac_wrap.method.provenance import now
     from pac_wrap.report.group_page import page_of_groups, worst
     from pac_wrap.report.parts import render_parts
+    from pac_wrap.tables.find import found_files
     from pac_wrap.tables.groups import GroupedScores
-    from pac_wrap.tables.table import open_table
+    from pac_wrap.tables.table import open_found
     from pac_wrap.tables.text_format import check_delimiter
 
+    output, report = files
     keep_apart(tables, output, report)
     score, label, group = columns
     drawn = None
     separator = check_delimiter(delimiter)
-    with (
-        progress_bar("reading") as progress,
-        open_table(
-            tables, [score, group], label, passes=True, delimiter=separator, progress=progress
-        ) as table,
-    ):
-        scores = GroupedScores(table, columns, request.request.label_text)
-        certificate = scores.certify(request).with_provenance(tables=tuple(tables), date=now())
-        if report is not None:
-            drawn = scores.classes(worst(certificate))
+    with progress_bar("reading") as progress, found_files(tables) as found:
+        if engine == "duckdb":
+            with open_found(
+                found, [score, group], label, passes=True, delimiter=separator, progress=progress
+            ) as table:
+                scores = GroupedScores(table, columns, request.request.label_text)
+                certificate = scores.certify(request)
+                if report is not None:
+                    drawn = scores.classes(worst(certificate))
+        else:
+            certificate = on_cluster(engine, found.reader, "calibrate_groups_files")(
+                found.files,
+                found.reader,
+                request,
+                score=score,
+                label=label,
+                group=group,
+                delimiter=separator,
+                master=master,
+            )
+    certificate = certificate.with_provenance(tables=tuple(tables), date=now())
     texts = {} if output is None else {output: certificate.to_json()}
     if report is not None:
         texts[report] = render_parts(page_of_groups(certificate, drawn), report)

@@ -63,8 +63,10 @@ class Output(io.RawIOBase):
                 return self.file.write(content)
         except OSError as error:
             self.failure = error
-            if self.raising:
+            if self.raising and isinstance(error, BrokenPipeError):
                 raise
+            if self.raising:
+                raise OutputError(_full(error)) from error
         return memoryview(content).nbytes
 
 
@@ -242,8 +244,12 @@ def _after_writing(output: Output, code: int) -> int:
     failure = output.failure
     if failure is None or output.raising or isinstance(failure, BrokenPipeError):
         return code
-    say(f"cannot write standard output: {failure.strerror}")
+    say(_full(failure))
     return code or BAD_INPUT
+
+
+def _full(failure: OSError) -> str:
+    return f"cannot write standard output: {failure.strerror}"
 
 
 def _ignore_signals() -> None:

@@ -52,6 +52,8 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         The chance, over calibration draws, that the ceiling does not hold; 0.05 each.
     confidence : float, optional
         Instead of deltas: how surely all ceilings hold together.
+    shift, label_noise : optional
+        Room for future points that shift, and for labels that are wrong; see `Guarantee`.
     overlap : str or Strategy
         What is done where the classes overlap: "abstain", "hold_fnr", "hold_fpr", "algorithm1", or a
         strategy with options such as `Algorithm1(step=0.05)`.
@@ -106,6 +108,8 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         delta_fpr: float | None = None,
         delta_fnr: float | None = None,
         confidence: float | None = None,
+        shift: Any = None,
+        label_noise: Any = None,
         overlap: str | Overlap = "abstain",
         train_on: TrainOn = "auto",
         calibration_size: Share = "auto",
@@ -122,6 +126,8 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         self.delta_fpr = delta_fpr
         self.delta_fnr = delta_fnr
         self.confidence = confidence
+        self.shift = shift
+        self.label_noise = label_noise
         self.overlap = overlap
         self.train_on = train_on
         self.calibration_size = calibration_size
@@ -273,10 +279,9 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         return GroupRequest(self._request(), self.together, self.pool)
 
     def _request(self) -> Request:
-        asked = Guarantee(
-            self.max_fpr, self.max_fnr, self.delta_fpr, self.delta_fnr, confidence=self.confidence
-        )
-        return Request.of(asked, self.overlap)
+        rates = self.max_fpr, self.max_fnr, self.delta_fpr, self.delta_fnr
+        room = {"shift": self.shift, "label_noise": self.label_noise}
+        return Request.of(Guarantee(*rates, confidence=self.confidence, **room), self.overlap)
 
     def _calibrate(
         self, detector: Any, X: Any, anomalous: NDArray[np.bool_], subjects: Indices | None, groups: Any

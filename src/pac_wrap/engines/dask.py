@@ -33,7 +33,7 @@ from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import Asked, Sample, T, calibrate_parts
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.groups.calibrate import GroupRequest
+from pac_wrap.method.groups.calibrate import GroupRequest, warned_of_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
@@ -94,7 +94,7 @@ def calibrate_groups(
     they are calibrated; a row for each group comes back. The pool takes up to four passes more.
     """
     request = GroupRequest(Request.of(guarantee, overlap, anomaly_label), together, pool)
-    return certified_by_group(df, request, score=score, label=label, group=group)
+    return warned_of_groups(certified_by_group(df, request, score=score, label=label, group=group))
 
 
 def certified_by_group(

@@ -5,7 +5,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from glob import escape
 from pathlib import Path
@@ -14,12 +14,14 @@ from typing import Any, Final
 import numpy as np
 
 from pac_wrap.base.floats import Floats
-from pac_wrap.engines.dask import certified
+from pac_wrap.engines.dask import certified, certified_by_group
 from pac_wrap.engines.dask_partitions import partitions_of, sum_over_partitions
-from pac_wrap.engines.files import Layout, Reader, inspect
+from pac_wrap.engines.files import InspectedFiles, Layout, Reader, inspect
 from pac_wrap.engines.frames import import_package
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.method.chunked import Asked, T
+from pac_wrap.method.groups.calibrate import GroupRequest
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.tables.columns import LOOKED_AT, anomaly_marks, no_rows, number, without_case
 
 _BLOCK: Final = 1 << 25
@@ -44,24 +46,55 @@ def calibrate_files(
     Threads of this process read, or the workers of the scheduler at the address `master`, which must find
     the files under the same names. CSV and JSON are parsed once, and 9 bytes a row stay in memory.
     """
+    with _opened(files, reader, (score, label), request.label_text, delimiter, master) as (frame, found):
+        certificate = certified(frame, request.with_usual_labels(), score="score", label="label")
+        found.expect(certificate.normal.n + certificate.anomalous.n)
+    return certificate.with_provenance(score=score, tables=tuple(map(str, files)), engine="dask")
+
+
+def calibrate_groups_files(
+    files: Sequence[Path],
+    reader: Reader,
+    request: GroupRequest,
+    *,
+    score: str,
+    label: str,
+    group: str,
+    delimiter: str | None = None,
+    master: str | None = None,
+) -> GroupCertificate:
+    """Return what a request gets from the groups in some files, as `calibrate_files` does without them."""
+    columns, text = (score, label, group), request.request.label_text
+    with _opened(files, reader, columns, text, delimiter, master) as (frame, found):
+        usual = replace(request, request=request.request.with_usual_labels())
+        certificate = certified_by_group(frame, usual, score="score", label="label", group="group")
+        found.expect(int(certificate.columns.n.sum()))
+    return certificate.with_provenance(score=score, tables=tuple(map(str, files)), engine="dask")
+
+
+@contextmanager
+def _opened(
+    files: Sequence[Path],
+    reader: Reader,
+    columns: tuple[str, ...],
+    label_text: str | None,
+    delimiter: str | None,
+    master: str | None,
+) -> Iterator[tuple[Any, InspectedFiles]]:
+    """Yield a frame of scores, marks and perhaps groups, and what is known about its files."""
     frames = import_package("dask.dataframe", "dask")
-    found = inspect(files, reader, score, label, delimiter)
+    score, label, *group = columns
+    found = inspect(files, reader, score, label, delimiter, *group)
     with found.naming_rows(score), _workers(master), _refusing(files):
-        frame = frames.concat([read(reader, *group, (score, label)) for group in found.by_layout.items()])
+        frame = frames.concat([read(reader, *layout, columns) for layout in found.by_layout.items()])
         if reader != "read_parquet":
             frame = frame.persist()
         counted = sum_over_partitions(_count_labels, *partitions_of(frame))
         if not counted.counts:
             raise no_rows([str(file) for file in files])
-        marks = anomaly_marks(counted.counts, label, request.label_text)
-        certificate = certified(
-            frame.assign(label=frame["label"].map_partitions(_marked, marks, meta=("label", "bool"))),
-            request.with_usual_labels(),
-            score="score",
-            label="label",
-        )
-        found.expect(certificate.normal.n + certificate.anomalous.n)
-        return certificate.with_provenance(score=score, tables=tuple(map(str, files)), engine="dask")
+        marks = anomaly_marks(counted.counts, label, label_text)
+        marked = frame["label"].map_partitions(_marked, marks, meta=("label", "bool"))
+        yield frame.assign(label=marked), found
 
 
 @contextmanager
@@ -97,11 +130,13 @@ def _refusing(files: Sequence[Path]) -> Iterator[None]:
         raise InputError(f"cannot read {', '.join(map(str, files))}: {reason}") from error
 
 
-def read(reader: Reader, layout: Layout, files: Sequence[Path], wanted: tuple[str, str]) -> Any:
+def read(reader: Reader, layout: Layout, files: Sequence[Path], wanted: tuple[str, ...]) -> Any:
     """Return the scores and labels in files of one layout, as `score_and_label` makes them."""
     frames = import_package("dask.dataframe", "dask")
     paths, columns = [escape(str(file.absolute())) for file in files], list(wanted)
-    meta = {"score": "float64", "label": "category"}
+    meta = {"score": "float64", "label": "category"} | dict.fromkeys(
+        ("group",) * (len(wanted) - 2), "category"
+    )
     packing: dict[str, Any] = {
         "compression": "gzip" if layout.packed else None,
         "blocksize": None if layout.packed or layout.array else _BLOCK,
@@ -128,7 +163,7 @@ def read(reader: Reader, layout: Layout, files: Sequence[Path], wanted: tuple[st
     return frame.map_partitions(score_and_label, *wanted, meta=meta)
 
 
-def _read_json(file: Any, orient: str, lines: bool, wanted: tuple[str, str]) -> Any:
+def _read_json(file: Any, orient: str, lines: bool, wanted: tuple[str, ...]) -> Any:
     """Return the scores and labels in a part of a file."""
     import pyarrow as pa
     from pyarrow.json import read_json
@@ -137,7 +172,9 @@ def _read_json(file: Any, orient: str, lines: bool, wanted: tuple[str, str]) -> 
     try:
         if lines:
             table = read_json(pa.BufferReader(content.encode())).select(wanted)
-            if not pa.types.is_boolean(table[wanted[0]].type):  # true is no number
+            # true is no number, and a group is known by its text
+            texts_only = all(pa.types.is_string(table[name].type) for name in wanted[2:])
+            if texts_only and not pa.types.is_boolean(table[wanted[0]].type):
                 return score_and_label(table, *wanted)
     except (pa.ArrowInvalid, LookupError):
         pass  # numbers beside texts, as infinities are, or no JSON at all, as is said below
@@ -151,13 +188,30 @@ def _text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
-def score_and_label(frame: Any, score: str, label: str) -> Any:
-    """Return the scores of a partition as exact numbers, NaN where there is none, and the labels as texts."""
+def score_and_label(frame: Any, score: str, label: str, *group: str) -> Any:
+    """Return the scores of a partition as exact numbers, NaN where there is none, and the labels as texts.
+
+    A group becomes a category.
+    """
     from pandas import DataFrame
 
-    return DataFrame(
+    found = DataFrame(
         {"score": exact_numbers(_arrow(frame[score]), score), "label": label_texts(_arrow(frame[label]))}
     )
+    return found.assign(group=_categories(_arrow(frame[group[0]]))) if group else found
+
+
+def _categories(column: Any) -> Any:
+    """Return an Arrow column as pandas' categories, which are its values."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if pa.types.is_floating(column.type):
+        # one zero, and what is no number is missing
+        column = compute.if_else(
+            compute.is_nan(column), None, compute.add(column, pa.scalar(0.0, column.type))
+        )
+    return column.unify_dictionaries().combine_chunks().dictionary_encode().to_pandas()
 
 
 def _arrow(column: Any) -> Any:

@@ -19,7 +19,7 @@ from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.chunked import certify_passes
 from pac_wrap.method.groups.block import Block
-from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest, warned_of_groups
+from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.part import Part
 from pac_wrap.method.groups.rules import decided, sets_of
@@ -64,7 +64,7 @@ def certified_groups(df: Any, request: GroupRequest) -> GroupCertificate:
     pool = None
     if request.pool and (few := part.columns.vacuous).any():
         pool = _pooled(numbered, few, each)
-    return warned_of_groups(request.certificate(part.columns, part.areas, found.values, kind, pool))
+    return request.certificate(part.columns, part.areas, found.values, kind, pool)
 
 
 def decided_by_group(df: Any, certificate: GroupCertificate, score: str, group: str) -> Any:

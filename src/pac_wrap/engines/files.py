@@ -15,6 +15,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import (
     miscounted,
     no_rows,
+    refuse_as_group,
     refuse_twins,
     require_column,
     require_in_all,
@@ -68,9 +69,14 @@ class InspectedFiles:
 
 
 def inspect(
-    files: Sequence[Path], reader: Reader, score: str, label: str, delimiter: str | None = None
+    files: Sequence[Path],
+    reader: Reader,
+    score: str,
+    label: str,
+    delimiter: str | None = None,
+    group: str | None = None,
 ) -> InspectedFiles:
-    """Return what is known about files before they are read; two columns of them are wanted.
+    """Return what is known about files before they are read; two columns of them are wanted, or three.
 
     What only DuckDB reads is refused: files packed by zstd, and cells of a CSV that hold line breaks.
     """
@@ -78,13 +84,16 @@ def inspect(
     for file in files:
         if PACKED.get(file.suffix.lower()) == "zstd":
             raise InputError(f"{file} is packed by zstd, which only DuckDB unpacks here; leave --engine out")
-    wanted = (score, label)
+    wanted: tuple[str, ...] = (score, label)
+    if group is not None:
+        refuse_as_group(group, wanted)
+        wanted = (*wanted, group)
     if reader == "read_csv":
         return _csv(files, wanted, delimiter)
     return _parquet(files, wanted) if reader == "read_parquet" else _json(files, wanted)
 
 
-def _csv(files: Sequence[Path], wanted: tuple[str, str], delimiter: str | None) -> InspectedFiles:
+def _csv(files: Sequence[Path], wanted: tuple[str, ...], delimiter: str | None) -> InspectedFiles:
     surveyed = [survey(file, wanted, delimiter) for file in files]
     _require(files, [file.header.names for file in surveyed], wanted)
     counted = tuple(replace(file, rows=_rows(file)) if file.rows is None else file for file in surveyed)
@@ -105,7 +114,7 @@ def _rows(file: CsvFile) -> int:
     return rows
 
 
-def _parquet(files: Sequence[Path], wanted: tuple[str, str]) -> InspectedFiles:
+def _parquet(files: Sequence[Path], wanted: tuple[str, ...]) -> InspectedFiles:
     from pyarrow import ArrowException
     from pyarrow.parquet import read_metadata
 
@@ -127,7 +136,7 @@ def _parquet(files: Sequence[Path], wanted: tuple[str, str]) -> InspectedFiles:
     return _counted(files, layouts, rows)
 
 
-def _json(files: Sequence[Path], wanted: tuple[str, str]) -> InspectedFiles:
+def _json(files: Sequence[Path], wanted: tuple[str, ...]) -> InspectedFiles:
     layouts = []
     for file in files:
         with opened(file) as source:
@@ -143,7 +152,7 @@ def _json(files: Sequence[Path], wanted: tuple[str, str]) -> InspectedFiles:
     return _counted(files, layouts)
 
 
-def _require(files: Sequence[Path], names: Sequence[Sequence[str]], wanted: tuple[str, str]) -> None:
+def _require(files: Sequence[Path], names: Sequence[Sequence[str]], wanted: tuple[str, ...]) -> None:
     require_in_all(files, names, wanted)
     for column in wanted:
         require_column(column, list(names[0]))

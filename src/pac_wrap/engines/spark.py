@@ -19,14 +19,14 @@ from pac_wrap.engines.frames import (
     warn_if_undecidable,
 )
 from pac_wrap.engines.spark_counts import SparkCounts
-from pac_wrap.engines.spark_groups import GROUPS, certified_groups, decided_by_group, group_sql
+from pac_wrap.engines.spark_groups import GROUPS, base_type, certified_groups, decided_by_group, group_sql
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import Asked, T, calibrate_counted
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.groups.calibrate import GroupRequest
+from pac_wrap.method.groups.calibrate import GroupRequest, warned_of_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.tables.columns import refuse_added, refuse_as_group, require_two
@@ -49,7 +49,8 @@ def calibrate(
 ) -> Certificate:
     """Return the certificate that `calibrate_labelled` gives for these two columns, byte for byte.
 
-    Each of three jobs or more computes the frame again; `df.cache()` avoids that where it is expensive.
+    Three jobs or more compute the frame, the first of them only its first rows; `df.cache()` avoids that
+    where it is expensive.
     """
     return certified(df, Request.of(guarantee, overlap, anomaly_label), score=score, label=label)
 
@@ -86,7 +87,7 @@ def calibrate_groups(
     groups; three after it find the pool.
     """
     request = GroupRequest(Request.of(guarantee, overlap, anomaly_label), together, pool)
-    return certified_by_group(df, request, score=score, label=label, group=group)
+    return warned_of_groups(certified_by_group(df, request, score=score, label=label, group=group))
 
 
 def certified_by_group(
@@ -96,8 +97,8 @@ def certified_by_group(
     require_two(score, label)
     check_frame(df, {score: SCORES, label: LABELS, group: GROUPS})
     refuse_as_group(group, (score, label))
-    value = group_sql(group, _base(dict(df.dtypes)[group]))
-    rows = df.selectExpr(f"{_double(score)} AS score", f"{_label(df, label)} AS label", f"{value} AS value")
+    columns = {"score": _double(score), "label": _label(df, label), "value": group_sql(df, group)}
+    rows = df.selectExpr(*(f"{value} AS {name}" for name, value in columns.items()))
     return certified_groups(rows, request, type_of(df, score))
 
 
@@ -125,7 +126,7 @@ def decide(
     if isinstance(certificate, GroupCertificate):
         check_frame(df, {str(group): GROUPS})
         refuse_narrower(type_of(df, score), certificate, score)
-        return decided_by_group(df, certificate, score, str(group), _base(dict(df.dtypes)[group]))
+        return decided_by_group(df, certificate, score, str(group))
     warn_if_undecidable(certificate, type_of(df, score), score)
     verdict = verdict_sql(certificate.rule, score, "spark")
     labels = prediction_set_sql(certificate.exclusions, score, "spark")
@@ -141,7 +142,7 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
     check_frame(df, {})
     pd, functions = import_package("pandas", "spark"), import_package("pyspark.sql.functions", "spark")
     features = features_of(
-        detector, features, lambda: (name for name, kind in df.dtypes if _base(kind) in _NUMBERS)
+        detector, features, lambda: (name for name, kind in df.dtypes if base_type(kind) in _NUMBERS)
     )
     check_frame(df, dict.fromkeys(features, SCORES))
     refuse_added(df.columns, [score])
@@ -164,7 +165,7 @@ def check_frame(df: Any, columns: dict[str, tuple[str, ...]]) -> None:
     require_columns(list(columns), df.columns)
     for name, kinds in columns.items():
         kind = dict(df.dtypes)[name]
-        if _base(kind) not in kinds:
+        if base_type(kind) not in kinds:
             labels = "labels: numbers, booleans or texts" if "string" in kinds else "numbers"
             what = "groups: texts, numbers, dates or booleans" if kinds is GROUPS else labels
             raise InputError(f"column {name!r} must hold {what}, but its type is {kind}; pick another column")
@@ -178,11 +179,7 @@ def type_of(df: Any, score: str) -> ScoreType:
 def _label(df: Any, label: str) -> str:
     name = quote_name(label, "spark")
     # without a collation, which would take other texts for the same label
-    return name if _base(dict(df.dtypes)[label]) in SCORES else f"CAST({name} AS STRING)"
-
-
-def _base(kind: str) -> str:
-    return kind.partition("(")[0].partition(" ")[0]
+    return name if base_type(dict(df.dtypes)[label]) in SCORES else f"CAST({name} AS STRING)"
 
 
 def _double(column: str) -> str:

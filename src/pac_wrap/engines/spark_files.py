@@ -6,17 +6,21 @@ import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
 from pac_wrap.base.files import scratch_folder
-from pac_wrap.engines.files import Layout, Reader, inspect
+from pac_wrap.engines.files import InspectedFiles, Layout, Reader, inspect
 from pac_wrap.engines.frames import import_package
-from pac_wrap.engines.spark import LABELS, SCORES, certified, check_frame, type_of
+from pac_wrap.engines.spark import LABELS, SCORES, certified, certified_by_group, check_frame, type_of
 from pac_wrap.engines.spark_counts import literal
+from pac_wrap.engines.spark_groups import GROUPS, group_sql
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.chunked import Asked, T
+from pac_wrap.method.groups.calibrate import GroupRequest
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, anomaly_marks, no_rows
 from pac_wrap.tables.sql import quote_name, without_case_sql
 
@@ -52,32 +56,62 @@ def calibrate_files(
     The session that runs is used, else one is started with the master and stopped at the end. Its workers
     must find the files under the same names.
     """
+    with _opened(files, reader, (score, label), request.label_text, delimiter, master) as (frame, found):
+        certificate = certified(frame, request.with_usual_labels(), score="score", label="label")
+        found.expect(certificate.normal.n + certificate.anomalous.n)
+    return certificate.with_provenance(score=score, tables=tuple(map(str, files)), engine="spark")
+
+
+def calibrate_groups_files(
+    files: Sequence[Path],
+    reader: Reader,
+    request: GroupRequest,
+    *,
+    score: str,
+    label: str,
+    group: str,
+    delimiter: str | None = None,
+    master: str | None = None,
+) -> GroupCertificate:
+    """Return what a request gets from the groups in some files, as `calibrate_files` does for one class."""
+    columns, text = (score, label, group), request.request.label_text
+    with _opened(files, reader, columns, text, delimiter, master) as (frame, found):
+        usual = replace(request, request=request.request.with_usual_labels())
+        certificate = certified_by_group(frame, usual, score="score", label="label", group="group")
+        found.expect(int(certificate.columns.n.sum()))
+    return certificate.with_provenance(score=score, tables=tuple(map(str, files)), engine="spark")
+
+
+@contextmanager
+def _opened(
+    files: Sequence[Path],
+    reader: Reader,
+    columns: tuple[str, ...],
+    label_text: str | None,
+    delimiter: str | None,
+    master: str | None,
+) -> Iterator[tuple[Any, InspectedFiles]]:
+    """Yield a frame of scores, marks and perhaps groups, and what is known about its files."""
     for package in ("pyspark", "pandas", "pyarrow"):
         import_package(package, "spark")
     for file in files:
         if file.name.startswith(("_", ".")) or ":" in file.name:
             rule = "Spark reads no file whose name starts with _ or a dot or has a colon"
             raise InputError(f"{rule}, such as {file}; rename it")
-    found = inspect(files, reader, score, label, delimiter)
+    score, label, *group = columns
+    found = inspect(files, reader, score, label, delimiter, *group)
     with found.naming_rows(score), spark_session(master) as session, _refusing(files):
-        frames = [read(session, reader, *group, (score, label)) for group in found.by_layout.items()]
+        frames = [read(session, reader, *layout, columns) for layout in found.by_layout.items()]
         narrow = all(type_of(one, score) == "float32" for one in frames)
-        frame = reduce(_union, (score_and_label(one, score, label, narrow) for one in frames))
+        frame = reduce(_union, (score_and_label(one, score, label, narrow, group) for one in frames))
         if reader != "read_parquet":  # texts are parsed once
             frame = frame.persist()
         try:
-            marks = anomaly_marks(_counted(frame, files, score), label, request.label_text)
+            marks = anomaly_marks(_counted(frame, files, score), label, label_text)
             listed = ", ".join(literal(mark, "string") for mark in marks)
-            certificate = certified(
-                frame.selectExpr("score", f"label IN ({listed}) AS label"),
-                request.with_usual_labels(),
-                score="score",
-                label="label",
-            )
+            yield frame.selectExpr("score", f"label IN ({listed}) AS label", *["group"] * len(group)), found
         finally:
             frame.unpersist()
-        found.expect(certificate.normal.n + certificate.anomalous.n)
-        return certificate.with_provenance(score=score, tables=tuple(map(str, files)), engine="spark")
 
 
 @contextmanager
@@ -140,7 +174,7 @@ def _silenced() -> Iterator[None]:
         os.close(nowhere)
 
 
-def read(session: Any, reader: Reader, layout: Layout, files: Sequence[Path], wanted: tuple[str, str]) -> Any:
+def read(session: Any, reader: Reader, layout: Layout, files: Sequence[Path], wanted: tuple[str, ...]) -> Any:
     """Return a frame of files of one layout, in which CSV and JSON are texts."""
     paths = [_literal(file) for file in files]
     if reader == "read_parquet":
@@ -162,26 +196,30 @@ def _literal(file: Path) -> str:
     return "file://" + re.sub(r"([\\{}\[\]*?])", r"\\\1", str(file.absolute()))
 
 
-def score_and_label(frame: Any, score: str, label: str, narrow: bool) -> Any:
-    """Return the score, what is no number among the scores, and the label as a lower-case text.
+def score_and_label(frame: Any, score: str, label: str, narrow: bool, group: Sequence[str] = ()) -> Any:
+    """Return the score, what is no number among the scores, the label as a lower-case text, and the group.
 
     Scores become doubles unless they are float32 in all files: Spark would make float32 of whole numbers too.
     """
-    check_frame(frame, {score: (*SCORES, "string"), label: LABELS})
+    check_frame(frame, {score: (*SCORES, "string"), label: LABELS} | dict.fromkeys(group, GROUPS))
     name = quote_name(score, "spark")
     text = without_case_sql(f"CAST({quote_name(label, 'spark')} AS STRING)", "spark")
+    others = [f"{text} AS label", *(f"{group_sql(frame, one)} AS group" for one in group)]
     if dict(frame.dtypes)[score] != "string":
         number = name if narrow else f"CAST({name} AS DOUBLE)"
-        return frame.selectExpr(f"{number} AS score", "CAST(NULL AS STRING) AS bad", f"{text} AS label")
+        return frame.selectExpr(f"{number} AS score", "CAST(NULL AS STRING) AS bad", *others)
     trimmed = f"trim(BOTH '{BLANKS}' FROM lower({name}))"
     # Java knows no sign of NaN
     number = f"IF({trimmed} RLIKE '^[+-]?nan$', CAST('NaN' AS DOUBLE), try_cast({name} AS DOUBLE))"
     # Java reads more as a number, 1.0d for one
     wrong = f"{name} IS NOT NULL AND ({number} IS NULL OR NOT {trimmed} RLIKE '^({NUMBER})$')"
-    return frame.selectExpr(f"{number} AS score", f"IF({wrong}, {name}, NULL) AS bad", f"{text} AS label")
+    return frame.selectExpr(f"{number} AS score", f"IF({wrong}, {name}, NULL) AS bad", *others)
 
 
 def _union(one: Any, other: Any) -> Any:
+    if one.dtypes[3:] != other.dtypes[3:]:
+        kinds = f"{one.dtypes[3][1]} and {other.dtypes[3][1]}"
+        raise InputError(f"the files hold groups of different types, {kinds}; give the column one type")
     return one.unionAll(other)
 
 

@@ -16,7 +16,7 @@ from pac_wrap.engines.spark_counts import SparkCounts, fetched
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest, warned_of_groups
+from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.part import Part, whole_groups
 from pac_wrap.method.groups.values import MOST_GROUPS, as_group, merged, text_of, texts_of, too_many
@@ -47,23 +47,33 @@ class _Kind(NamedTuple):
         return [value] if text_of(as_group(value)) == text else []
 
 
-def _kind(base: str) -> _Kind:
+def base_type(kind: str) -> str:
+    """Return the name of a type of Spark's without its length or collation.
+
+    >>> base_type("varchar(9)"), base_type("decimal(12,2)")
+    ('varchar', 'decimal')
+    """
+    return kind.partition("(")[0].partition(" ")[0]
+
+
+def _kind(df: Any, group: str) -> _Kind:
+    base = base_type(dict(df.dtypes)[group])
     if base in _TEXTS:
         return _Kind("STRING", "string", str)
     if base in _WHOLE:
         return _Kind("BIGINT", "int64", int)
     if base == "boolean":
         return _Kind("BOOLEAN", "bool", {"true": True, "false": False}.__getitem__)
-    return (
-        _Kind("DATE", "date32", date.fromisoformat) if base == "date" else _Kind("DOUBLE", "float64", float)
-    )
+    if base == "date":
+        return _Kind("DATE", "date32", date.fromisoformat)
+    return _Kind("DOUBLE", "float64", float)
 
 
-def group_sql(name: str, base: str) -> str:
-    """Return the expression for the group of a row, NULL where it is missing."""
-    column = quote_name(name, "spark")
-    value = f"CAST({column} AS {_kind(base).spark})"
-    return f"IF(isnan({column}), NULL, {value})" if base in ("float", "double") else value
+def group_sql(df: Any, group: str) -> str:
+    """Return the expression for the group of a row of a frame, NULL where it is missing."""
+    column, kind = quote_name(group, "spark"), _kind(df, group).spark
+    value = f"CAST({column} AS {kind})"
+    return f"IF(isnan({column}), NULL, {value})" if kind == "DOUBLE" else value
 
 
 def certified_groups(rows: Any, request: GroupRequest, score_type: ScoreType) -> GroupCertificate:
@@ -92,7 +102,7 @@ def certified_groups(rows: Any, request: GroupRequest, score_type: ScoreType) ->
     pool = None
     if request.pool and (few := part.columns.vacuous).any():
         pool = _pooled(numbered, part.places[few], each, score_type)
-    return warned_of_groups(request.certificate(part.columns, part.areas, found.values, score_type, pool))
+    return request.certificate(part.columns, part.areas, found.values, score_type, pool)
 
 
 def _calibrated(request: Request, score_type: ScoreType, batches: Iterator[Any]) -> Iterator[Any]:
@@ -122,11 +132,11 @@ def _pooled(numbered: Any, places: Any, request: Request, score_type: ScoreType)
     return Bracketed(counts, lambda low, high: request.certify(low, high, score_type)).answer
 
 
-def decided_by_group(df: Any, certificate: GroupCertificate, score: str, group: str, base: str) -> Any:
+def decided_by_group(df: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
     """Return a frame with the verdict and the prediction set of each row, by the rule of its group."""
     import pyarrow as pa
 
-    kind = _kind(base)
+    kind = _kind(df, group)
     values = {
         place: value for place, text in enumerate(texts_of(certificate.groups)) for value in kind.of(text)
     }
@@ -134,7 +144,7 @@ def decided_by_group(df: Any, certificate: GroupCertificate, score: str, group: 
     known = pa.array(values.values(), type=pa.type_for_alias(kind.arrow))
     rules = known, {name: column[[*values]] for name, column in ends}
     verdict, labels = answers_sql(Compared.column(score, "spark"), "spark")
-    return _joined(df.alias("given"), group_sql(group, base), *rules).selectExpr(
+    return _joined(df.alias("given"), group_sql(df, group), *rules).selectExpr(
         "given.*", f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set"
     )
 

@@ -162,9 +162,9 @@ class Bracketed(Generic[T]):
                 first, last = max(1, rank.k - slack), min(rank.k + slack, sum(self.sizes))
                 for ends, most in ((rank.k, rank.k), sum(self.sizes)), ((first, last), slack):
                     low, high = (bounds(self._pair, Rank(BOTH, end))[place] for place, end in enumerate(ends))
-                    cells = self._within(0, low, high) | self._within(1, low, high)
+                    inside = self._within(0, low, high) | self._within(1, low, high)
                     # large cells wait until the rank is known to lie there
-                    found |= {cell: None for cell in cells if ranges[cell[0]][cell[1]].scores <= most}
+                    found |= {cell: None for cell in inside if ranges[cell[0]][cell[1]].scores <= most}
         return [(label, origin, ranges[label][origin]) for label, origin in found]
 
     def _within(self, label: int, low: int, high: int) -> dict[tuple[int, int], None]:

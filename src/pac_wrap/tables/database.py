@@ -123,7 +123,8 @@ def certify(ask: Ask, request: Request, source: Source) -> Certificate:
     certificate = remote.prove(request.certify(*remote.classes, remote.score_type))
     if all(remote.sizes):
         warn_if_upside_down(remote.largest_auc, *remote.sizes)
-    return warned(certificate).with_provenance(score=source.score, tables=(source.table,), engine="sql")
+    origin = {"score": source.score, "tables": (source.table,), "engine": "sql"}
+    return warned(certificate).with_provenance(**origin, lowest=remote.ends[0], highest=remote.ends[1])
 
 
 class Remote(Known):
@@ -131,20 +132,19 @@ class Remote(Known):
 
     def __init__(self, ask: Ask, source: Source, anomaly_label: str | None) -> None:
         self._ask, self._source = ask, source
-        rows = ask(source.labels())
-        if not rows:
+        if not (rows := ask(source.labels())):
             raise no_rows([source.table])
         counted: Counter[str | None] = Counter()
         for row in rows:
-            counted[None if _whole(row["unlabelled"]) else without_case(row["label"])] += _whole(
-                row["points"]
-            )
+            name = None if _whole(row["unlabelled"]) else without_case(row["label"])
+            counted[name] += _whole(row["points"])
         total = counted.total()
         marks = anomaly_marks(sorted(counted.items(), key=str), source.label, anomaly_label)
         # as the table writes them, so that databases need not change the case of anything
         self._marks = [row["label"] for row in rows if without_case(row["label"]) in marks] or list(marks)
         if missing := sum(_whole(row[name]) for row in rows for name in ("missing", "nan")):
             raise missing_scores(source.score, missing, total)
+        self.ends = min(_score(row["lowest"]) for row in rows), max(_score(row["highest"]) for row in rows)
         anomalous = sum(counted[mark] for mark in marks)
         self.score_type: ScoreType = "float32" if rows[0]["score_type"] in _NARROW else "float64"
         super().__init__((total - anomalous, anomalous), (_NO_SCORES, _NO_SCORES))
@@ -169,8 +169,7 @@ class Remote(Known):
 
     def count(self, threshold: float) -> tuple[int, int]:
         """Return how many scores of each class are less than the threshold."""
-        row = self._look([threshold], hashed=False)
-        return self._counted_at(row, 0)[0]
+        return self._counted_at(self._look([threshold], hashed=False), 0)[0]
 
     def prove(self, certificate: Certificate) -> Certificate:
         """Return the certificate with its digests, if all it rests on is there in one look at the table.
@@ -226,12 +225,9 @@ class Remote(Known):
                 f"the database writes 0.1 + 0.2 as {quoted(row['digits'])}, so scores lose digits on the way;"
                 " make it write all 17 (in PostgreSQL: SET extra_float_digits = 1)"
             )
-        score = number(row["score"])
-        if score is None or score != score:
-            raise InputError(f"a score must be a number, got {quoted(row['score'])}; start again")
         equal = _whole(row["normal"]), _whole(row["anomalous"])
         below = before[0] + _whole(row["normal_below"]), before[1] + _whole(row["anomalous_below"])
-        return ScoreAtRank(unsigned_zero(score), below, equal)
+        return ScoreAtRank(unsigned_zero(_score(row["score"])), below, equal)
 
     def _check_order(self, found: list[ScoreAtRank], low: ScoreAtRank | None) -> None:
         """Refuse rows that no table gives: scores and counts rise, and no class is larger than it is."""
@@ -255,6 +251,13 @@ def _holder(rank: Rank, found: list[ScoreAtRank]) -> ScoreAtRank:
         if rank.of(at.below) < rank.k <= rank.of(_ends(at)):
             return at
     raise InputError(CHANGED)
+
+
+def _score(text: str) -> float:
+    score = number(text)
+    if score is not None and score == score:
+        return score
+    raise InputError(f"a score must be a number, got {quoted(text)}; start again")
 
 
 def _whole(text: str) -> int:

@@ -112,7 +112,7 @@ class Source:
         return ".".join(quote_name(part, self.dialect) for part in plain)
 
     def labels(self) -> Statement:
-        """Return the statement that counts the points of each label, and what is missing there."""
+        """Return the statement that counts the points of each label, with their range and what is missing."""
         kind = _TYPE[self.dialect].format(quote_name(self.score, self.dialect))
         columns = (
             ("label", "COALESCE(name, '')"),
@@ -121,6 +121,8 @@ class Source:
             ("missing", "COUNT(*) - COUNT(score)"),
             ("nan", f"COUNT(CASE WHEN {nan_sql('score', self.dialect)} THEN 1 END)"),
             ("score_type", "MIN(kind)"),
+            ("lowest", "MIN(score)"),
+            ("highest", "MAX(score)"),
         )
         steps = (
             f"WITH points AS (\n  SELECT {self._score} AS score, {self._label} AS name, {kind} AS kind\n"

@@ -22,7 +22,7 @@ def as_double(exact: Decimal, *, up: bool = False) -> float:
 
 
 class Room(ABC):
-    """Room between a rate at calibration and what it may be where the promise is about: a rising map."""
+    """Room between a rate at calibration and what it may be afterwards: a rising map, eq. (69)."""
 
     tag: ClassVar[str]
 

@@ -1,6 +1,6 @@
 """One batch as a monitor reads it: verdicts, labels that may be missing, scores that may be missing."""
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,8 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.metrics import as_verdicts
 
 Places = NDArray[np.int64]
+# the mark of a row without a label; others are 0 and 1
+UNLABELLED: Final = -1
 
 
 class Batch(NamedTuple):
@@ -55,6 +57,13 @@ def read_batch(
         scored = np.flatnonzero(~missing)
         values = as_scores(values[scored] if missing.any() else values)
     return Batch(given, labelled, anomalous, scored, values)
+
+
+def part_of(verdicts: NDArray[np.int8], marks: NDArray[np.int8]) -> Batch:
+    """Return some rows of a batch that was read, by their verdicts and marks."""
+    labelled = np.flatnonzero(marks != UNLABELLED)
+    none = np.empty(0, dtype=np.int64)
+    return Batch(verdicts, labelled, marks[labelled] == 1, none, np.empty(0))
 
 
 def check_id(name: object) -> str:

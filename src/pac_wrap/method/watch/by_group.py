@@ -8,15 +8,17 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import as_array, check_aligned, check_rate, check_same_length
+from pac_wrap.base.arguments import check_aligned, check_count, check_rate, check_same_length
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.values import NEVER, Group
+from pac_wrap.method.groups.values import NEVER, Group, shown
 from pac_wrap.method.metrics import as_verdicts
 from pac_wrap.method.watch.alarm import Alarm
+from pac_wrap.method.watch.batch import UNLABELLED, part_of, read_batch
 from pac_wrap.method.watch.kept import Kept
 from pac_wrap.method.watch.monitor import Monitor
+from pac_wrap.method.watch.state import after
 
 _FORMAT: Final = "pac-wrap group monitor"
 _MOST_BYTES: Final = 10**9
@@ -72,6 +74,8 @@ class GroupMonitor(Kept):
             raise InputError("no group is promised anything, so nothing can be watched; label more points")
         self.alpha = check_rate("alpha", alpha)
         self._monitors: dict[int, Monitor] = {}
+        self._ids: tuple[str, ...] = ()
+        self.rows = self.batches = 0
 
     @property
     def monitors(self) -> dict[Group | tuple[Group, ...], Monitor]:
@@ -83,13 +87,25 @@ class GroupMonitor(Kept):
         """Every alarm with its group; its rows are counted within the group."""
         return tuple((name, alarm) for name, one in self.monitors.items() for alarm in one.alarms)
 
+    @property
+    def alarm(self) -> tuple[Group | tuple[Group, ...], Alarm] | None:
+        """The alarm of the first group that has one, None as long as none has."""
+        return next(iter(self.alarms), None)
+
+    @property
+    def certificate(self) -> GroupCertificate:
+        """What is promised."""
+        return self._certificate
+
     def update(
         self,
         verdicts: ArrayLike,
         groups: ArrayLike,
         labels: ArrayLike | None = None,
         *,
+        id: str | None = None,
         late: bool = False,
+        more: bool = False,
     ) -> None:
         """Take a batch of rows in the order in which they came; what is refused leaves all as it was.
 
@@ -101,32 +117,51 @@ class GroupMonitor(Kept):
             The group of each row.
         labels : array-like, optional
             The label of each row; None, NaN or NA where there is none (yet).
+        id : str, optional
+            The name of the batch. One of the last 1,000 names is refused if it comes again.
         late : bool
             Whether these rows were fed before without their labels.
+        more : bool
+            Whether these rows go on with the batch that was fed last, under the same `id`.
+
+        Raises
+        ------
+        InputError
+            If an array is none of its kind, or the batch was fed before.
         """
+        ids = after(self._ids, id, more, self.batches)
+        batches = self.batches + (not more)
         check_aligned("verdicts", verdicts, "groups", groups)
         given, places = as_verdicts(verdicts), self._certificate.lookup.places(groups)
         check_same_length("verdicts", given.size, "groups", places.size)
-        known = None
         if labels is not None:
             check_aligned("verdicts", verdicts, "labels", labels)
-            plain = isinstance(labels, list | tuple)
-            known = np.asarray(labels, dtype=object) if plain else as_array(labels, "labels")
-            check_same_length("verdicts", given.size, "labels", known.size)
+        batch = read_batch(given, labels, None, self._anomaly_label)
         watchers = self._watchers[places]
+        order = np.argsort(watchers, kind="stable")
+        found, starts = np.unique(watchers[order], return_index=True)
+        marks = np.full(given.size, UNLABELLED, dtype=np.int8)
+        marks[batch.labelled] = batch.anomalous
         monitors = {}
-        for place in np.unique(watchers[watchers >= 0]).tolist():
-            rows = np.flatnonzero(watchers == place)
-            before = self._monitors.get(place)
-            monitor = monitors[place] = self._fresh(place) if before is None else before.copy()
-            monitor.update(given[rows], None if known is None else known[rows], late=late)
+        for place, rows in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
+            if place == NEVER:
+                continue
+            before = self._monitors.get(place) or self._fresh(place)
+            own = part_of(batch.verdicts[rows], marks[rows])
+            monitors[place] = before.as_one_of_many(own, late, id, batches)
         self._monitors |= monitors
+        self._ids, self.batches, self.rows = ids, batches, self.rows + given.size
 
     def to_json(self) -> str:
         """Return everything that was seen as JSON text."""
-        states = {str(place): one.to_json() for place, one in sorted(self._monitors.items())}
-        content = {"format": _FORMAT, "schema": 1, "alpha": self.alpha, "certificate": self._digest}
-        return json.dumps(content | {"monitors": states, "checksum": _checksum(states)}) + "\n"
+        facts = {"format": _FORMAT, "schema": 1, "alpha": self.alpha, "certificate": self._digest}
+        content = facts | {
+            "rows": self.rows,
+            "batches": self.batches,
+            "ids": list(self._ids),
+            "monitors": {str(place): one.to_json() for place, one in sorted(self._monitors.items())},
+        }
+        return json.dumps(content | {"checksum": _checksum(content)}) + "\n"
 
     def load(self, path: str | os.PathLike[str]) -> Self:
         """Go on from a file, as if there had been no interruption.
@@ -150,10 +185,10 @@ class GroupMonitor(Kept):
             text = file.read(_MOST_BYTES + 1)
         try:
             content: Any = json.loads(text) if len(text) <= _MOST_BYTES else None
-            states = dict(content["monitors"])
+            sound = content.pop("checksum") == _checksum(content)
             facts = content["format"], content["schema"], content["alpha"], content["certificate"]
-            sound = content["checksum"] == _checksum(states)
-            places = {int(place): state for place, state in states.items()}
+            places = {int(place): state for place, state in dict(content["monitors"]).items()}
+            rows, batches, ids = content["rows"], content["batches"], tuple(content["ids"])
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise CertificateError("this is no group monitor; is it the right file?") from error
         if facts != (_FORMAT, 1, self.alpha, self._digest):
@@ -164,8 +199,21 @@ class GroupMonitor(Kept):
             raise CertificateError(
                 "the group monitor was changed after it was written; go back to an older copy, or start again"
             )
-        self._monitors = {place: self._fresh(place).resumed(state) for place, state in places.items()}
+        monitors = {place: self._fresh(place).resumed(state) for place, state in places.items()}
+        if sum(one.rows for one in monitors.values()) > check_count("rows", rows):
+            raise CertificateError(
+                "the group monitor contradicts itself: it has more rows of groups than rows"
+            )
+        self._monitors, self._ids, self.rows = monitors, ids, rows
+        self.batches = check_count("batches", batches)
         return self
+
+    def __str__(self) -> str:
+        watched = f"{len(self._monitors):,} of {self.size:,} watched groups occurred"
+        lines = [f"{self.rows:,} rows in {self.batches:,} batches; {watched}"]
+        return "\n".join([*lines, *(f"{called(name)}: {alarm}" for name, alarm in self.alarms or ())]) + (
+            "" if self.alarms else "\nno alarm"
+        )
 
     @property
     def _digest(self) -> str:
@@ -187,5 +235,14 @@ class GroupMonitor(Kept):
         return tuple(groups[one] for one in np.flatnonzero(self._certificate.pooled).tolist())
 
 
-def _checksum(states: dict[str, Any]) -> str:
-    return sha256(json.dumps(states, sort_keys=True).encode()).hexdigest()
+def called(name: Group | tuple[Group, ...]) -> str:
+    """Return what whoever is watched is called: a group as it is shown, or the pool of so many.
+
+    >>> called("a"), called(None), called(("a", "b"))
+    ("'a'", 'none', 'the pool of 2 groups')
+    """
+    return f"the pool of {len(name):,} groups" if isinstance(name, tuple) else shown(name)
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -9,16 +9,15 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.codec import MOST_BYTES, checksum_of
-from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.watch.alarm import Alarm
-from pac_wrap.method.watch.batch import Batch, check_id, read_batch
+from pac_wrap.method.watch.batch import Batch, read_batch
 from pac_wrap.method.watch.counted import Counts, Watch, watches_of
 from pac_wrap.method.watch.kept import Kept
-from pac_wrap.method.watch.state import MOST_IDS, MonitorState, id_digest, read_state
+from pac_wrap.method.watch.state import MonitorState, after, read_state
 
 # which verdict on which class is an error
 _ERRORS: Final = {"FPR": (False, Verdict.ANOMALY), "FNR": (True, Verdict.NORMAL)}
@@ -162,34 +161,17 @@ class Monitor(Kept):
         InputError
             If an array is none of its kind, or the batch was fed before.
         """
-        state = self._state
-        ids = state.ids if id is None else (*state.ids, id_digest(check_id(id)))
-        if more:
-            if not state.batches or (id is not None and ids[-2:-1] != ids[-1:]):
-                raise InputError(f"more is for the batch that was fed last, which is not {quoted(id)}")
-            ids = state.ids
-        elif id is not None and ids[-1] in state.ids:
-            raise InputError(f"the batch {quoted(id)} was fed before; nothing of it is counted again")
+        ids = after(self._state.ids, id, more, self._state.batches)
         batch = read_batch(verdicts, labels, scores, self._anomaly_label)
-        rows = batch.verdicts.size
-        state = state.with_room(state.rows + rows)
-        marks = np.arange(state.step - state.rows % state.step, rows + 1, state.step, dtype=np.int64)
-        alarmed = {alarm.watch for alarm in state.alarms}
-        watches, alarms = [], list(state.alarms)
-        for watch in state.watches:
-            points = _points(watch, batch, late)
-            fed, alarm = watch.fed(points, state.rows, marks, watch.name not in alarmed, id)
-            watches.append(fed)
-            alarms += [] if alarm is None else [alarm]
-        self._state = replace(
-            state,
-            rows=state.rows + rows,
-            batches=state.batches + (not more),
-            watches=tuple(watches),
-            alarms=tuple(sorted(alarms, key=lambda alarm: alarm.row)),
-            ids=ids[-MOST_IDS:],
-        )
+        self._state = _took(self._state, batch, late, id)
+        self._state = replace(self._state, batches=self._state.batches + (not more), ids=ids)
         return self.alarm
+
+    def as_one_of_many(self, batch: Batch, late: bool, id: str | None, batches: int) -> "Monitor":
+        """Return a monitor that has taken its rows of a batch of many; the ids are kept above."""
+        other = self.copy()
+        other._state = replace(_took(self._state, batch, late, id), batches=batches)
+        return other
 
     def to_json(self) -> str:
         """Return everything that was seen as JSON text: a few kilobytes, however many rows there were."""
@@ -242,6 +224,26 @@ class Monitor(Kept):
     def __str__(self) -> str:
         lines = [f"{self.rows:,} rows in {self._state.batches:,} batches", *map(str, self.watches)]
         return "\n".join([*lines, *(map(str, self.alarms) if self.alarms else ["no alarm"])])
+
+
+def _took(state: MonitorState, batch: Batch, late: bool, id: str | None) -> MonitorState:
+    """Return the state after more rows; which batch they belong to is kept elsewhere."""
+    rows = batch.verdicts.size
+    state = state.with_room(state.rows + rows)
+    marks = np.arange(state.step - state.rows % state.step, rows + 1, state.step, dtype=np.int64)
+    alarmed = {alarm.watch for alarm in state.alarms}
+    watches, alarms = [], list(state.alarms)
+    for watch in state.watches:
+        points = _points(watch, batch, late)
+        fed, alarm = watch.fed(points, state.rows, marks, watch.name not in alarmed, id)
+        watches.append(fed)
+        alarms += [] if alarm is None else [alarm]
+    return replace(
+        state,
+        rows=state.rows + rows,
+        watches=tuple(watches),
+        alarms=tuple(sorted(alarms, key=lambda alarm: alarm.row)),
+    )
 
 
 def _points(watch: Watch, batch: Batch, late: bool) -> tuple[Counts, Counts]:

@@ -7,8 +7,10 @@ from math import log
 from typing import Final
 
 from pac_wrap.base.codec import decode, encode
-from pac_wrap.errors import CertificateError
+from pac_wrap.base.foreign import quoted
+from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.watch.alarm import Alarm
+from pac_wrap.method.watch.batch import check_id
 from pac_wrap.method.watch.counted import Watch
 from pac_wrap.version import __version__
 
@@ -64,6 +66,20 @@ def read_state(text: str | bytes, fresh: MonitorState) -> MonitorState:
     for watch, new in zip(state.watches, fresh.watches, strict=True):
         watch.on(new.bets, new.hull)
     return state
+
+
+def after(ids: tuple[str, ...], name: str | None, more: bool, batches: int) -> tuple[str, ...]:
+    """Return the ids of batches after one more, or after more of the last; one fed before is refused."""
+    digest = None if name is None else id_digest(check_id(name))
+    if more:
+        if not batches or (digest is not None and ids[-1:] != (digest,)):
+            raise InputError(f"more is for the batch that was fed last, which is not {quoted(name)}")
+        return ids
+    if digest is None:
+        return ids
+    if digest in ids:
+        raise InputError(f"the batch {quoted(name)} was fed before; nothing of it is counted again")
+    return (*ids, digest)[-MOST_IDS:]
 
 
 def id_digest(name: str) -> str:

@@ -1,0 +1,131 @@
+"""Groups in Spark: the certificate of memory byte for byte, and the verdicts of memory."""
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pac_wrap import GroupCertificate, calibrate_groups
+from pac_wrap.engines import frames, spark, spark_groups
+from support import sparksession
+from support.grouped import ASKED, COLUMNS, OPTIONS, drawn, in_memory
+from support.strategies import refusal
+
+# groups with too few labels are what many of these are about
+pytestmark = [
+    sparksession.quiet,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with sparksession.session("local[2, 4]", tmp_path_factory.mktemp("spark")) as started:
+        started.conf.set("spark.sql.shuffle.partitions", "3")
+        started.conf.set("spark.sql.ansi.enabled", "true")
+        yield started
+
+
+def frame_of(session: Any, frame: pd.DataFrame, **types: str) -> Any:
+    """Return the frame with the column `row`, in which NaN stays NaN and None is NULL."""
+    import pyarrow as pa
+
+    columns = {name: pa.array(values, from_pandas=False) for name, values in frame.items()}
+    made = session.createDataFrame(pa.table({"row": np.arange(len(frame)), **columns})).repartition(3)
+    for name, kind in types.items():
+        made = made.withColumn(name, made[name].cast(kind))
+    return made
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_certificate_and_verdicts_are_those_of_memory(column: str, session: Any) -> None:
+    frame = drawn()
+    df = frame_of(session, frame)
+    options = OPTIONS["together, with a pool" if column in ("name", "float") else "each by itself"]
+    found = spark.calibrate_groups(df, ASKED, group=column, **options)
+    assert found.to_json() == in_memory(frame, column, **options).to_json()
+    known = in_memory(frame[frame["number"] != 2], column, **options)
+    frame.loc[7:9, "score"] = [np.nan, np.inf, -np.inf]
+    decided = spark.decide(frame_of(session, frame), known, group=column)
+    assert decided.columns == ["row", *frame.columns, "verdict", "prediction_set"]
+    rows = decided.toPandas().sort_values("row")
+    with pytest.warns(UserWarning, match="1 of 4,000 scores are NaN"):
+        verdicts = known.verdicts(frame["score"], frame[column])
+    assert rows["verdict"].tolist() == verdicts.tolist()
+    possible = known.prediction_sets(frame["score"], frame[column])
+    sets = ["{" + ",".join(str(label) for label in (0, 1) if row[label]) + "}" for row in possible]
+    assert rows["prediction_set"].tolist() == sets
+
+
+def test_other_strategies_narrow_scores_and_blocks_of_whole_groups(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = drawn(kind=np.float32)
+    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
+    df = frame_of(session, frame, number="smallint")
+    found = spark.calibrate_groups(df, ASKED, group="number", **OPTIONS["raise"])
+    assert found.score_type == "float32"
+    assert found.to_json() == in_memory(frame, "number", **OPTIONS["raise"]).to_json()
+    named = frame.assign(label=np.array(["ok", "fault"])[frame["label"]])
+    again = spark.calibrate_groups(
+        frame_of(session, named), ASKED, group="number", overlap="raise", anomaly_label="fault"
+    )
+    assert again == found
+    assert "holds float32 scores" in refusal(
+        lambda: spark.decide(df, in_memory(drawn(), "number"), group="number")
+    )
+
+
+def test_a_group_is_known_by_its_text_whatever_the_type_of_the_column(session: Any) -> None:
+    rows = 120
+    groups = np.repeat(["7", "0.5", "true", "2026-01-31", "x", None], 2 * rows)
+    scores, labels = np.tile(np.arange(2.0 * rows), 6), np.tile(np.repeat([0, 1], rows), 6)
+    certificate = calibrate_groups(scores + 1000 * labels, labels, groups)
+    values: dict[str, list[Any]] = {
+        "int": [7, 8],
+        "double": [7.0, 0.5, 0.25],
+        "boolean": [True, False],
+        "date": [date(2026, 1, 31), date(2026, 2, 1)],
+        "string": ["7", "x", "y"],
+    }
+    for kind, some in values.items():
+        df = session.createDataFrame([(5000.0, one) for one in [*some, None]], f"score double, g {kind}")
+        found = [row.verdict for row in spark.decide(df, certificate, group="g").collect()]
+        assert found == certificate.verdicts([5000.0] * len(found), [*some, None]).tolist(), kind
+
+
+def test_what_is_wrong_is_refused(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = drawn(100)
+
+    def refused(changed: pd.DataFrame = frame, **options: Any) -> str:
+        df = frame_of(session, changed)
+        return refusal(lambda: spark.calibrate_groups(df, **({"group": "name"} | options)))
+
+    gaps = frame.assign(score=frame["score"].where(frame.index != 70))
+    assert "scores must not be empty or NaN, got 1 of 100" in refused(gaps)
+    unlabelled = frame.assign(label=frame["label"].astype(object).where(frame.index > 0, None))
+    assert "labels must not be missing, got 1 of 100" in refused(unlabelled)
+    assert "labels" in refused(frame.assign(label=frame["label"] + 5))
+    assert "cannot be the group as well" in refused(group="score")
+    assert "there is no column 'nam'; did you mean 'name'?" in refused(group="nam")
+    assert "must hold groups: texts, numbers, dates or booleans, but its type is timestamp" in refused(
+        frame.assign(name=pd.Timestamp(2026, 1, 31))
+    )
+    df = frame_of(session, frame)
+    assert "scores are empty" in refusal(lambda: spark.calibrate_groups(df.limit(0), group="name"))
+    alone = spark.calibrate(frame_of(session, drawn()), ASKED)
+    assert "of no groups" in refusal(lambda: spark.decide(df, alone, group="name"))
+    whole: GroupCertificate = in_memory(frame, "name")
+    assert "of groups: name their column" in refusal(lambda: spark.decide(df, whole))
+    with monkeypatch.context() as patch:
+        patch.setattr(spark_groups, "MOST_GROUPS", 3)
+        assert "groups; at most so many are certified" in refused()
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            spark_groups, "refuse_changed", lambda found, *others: frames.refuse_changed(found + 1, *others)
+        )
+        assert "has other rows each time" in refused()

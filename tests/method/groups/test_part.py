@@ -1,0 +1,58 @@
+"""Parts of a certificate of groups: cut where a group ends, and put together in any order."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pac_wrap import Request
+from pac_wrap.method.groups import part as module
+from pac_wrap.method.groups.block import Block, calibrated
+from pac_wrap.method.groups.part import Part, whole_groups
+from pac_wrap.method.request import as_strategy
+
+
+def rows_of(sizes: list[int]) -> Any:
+    rng = np.random.default_rng(sum(sizes))
+    places = np.repeat(np.arange(len(sizes)) * 3, sizes)
+    scores = np.round(rng.normal(size=places.size), 1)
+    order = np.lexsort([scores, places])
+    return places, scores[order], rng.random(places.size) < 0.5
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=20), st.integers(1, 40), st.integers(1, 60))
+def test_blocks_hold_whole_groups_however_the_batches_fall(sizes: list[int], batch: int, least: int) -> None:
+    places, scores, marks = rows_of(sizes)
+    starts = range(0, places.size, batch)
+    batches = [tuple(one[start : start + batch] for one in (places, scores, marks)) for start in starts]
+    batches.insert(1, (places[:0], scores[:0], marks[:0]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "BLOCK", least)
+        found = list(whole_groups(batches))  # type: ignore[arg-type]  # tuple() of three
+    assert np.concatenate([numbers for numbers, _ in found]).tolist() == np.unique(places).tolist()
+    assert np.concatenate([np.diff(block.starts) for _, block in found]).tolist() == sizes
+    assert np.concatenate([block.scores for _, block in found]).tolist() == scores.tolist()
+    assert all(block.keys.size < least + batch + max(sizes) for _, block in found)
+
+
+@pytest.mark.parametrize("word", ["abstain", "raise", "hold_fnr", "algorithm1"])
+def test_parts_travel_as_columns_and_come_back_in_order(word: str) -> None:
+    places, scores, marks = rows_of([200, 3, 150, 1])
+    request = Request(overlap=as_strategy(word))
+    block = Block.of(scores, marks, places // 3, 4)
+    whole = calibrated(request, block, "float64")
+    parts = []
+    for place in (2, 0, 3, 1):
+        own = places == 3 * place
+        one = Block.of(scores[own], marks[own], np.zeros(own.sum(), dtype=np.int64), 1)
+        parts.append(Part.of(request, np.array([place]), one, "float64"))
+    together = Part.joined(parts)
+    assert together.columns == whole
+    flat = [one.flat() for one in parts]
+    assert {name: column.dtype.kind == "i" for name, column in flat[0].items()} == Part.flat_types()
+    back = Part.from_flat({name: np.concatenate([one[name] for one in flat]) for name in flat[0]})
+    assert back.columns == whole
+    assert back.places.tolist() == [0, 1, 2, 3]
+    assert np.array_equal(back.areas, block.areas(), equal_nan=True)
