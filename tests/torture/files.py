@@ -82,7 +82,7 @@ def other_format(random: np.random.Generator, folder: Path) -> str:
         certificate = Certificate.load(saved)
         same = calibrate_labelled(made, labels, certificate.guarantee)
     assert same.bare.to_json() == certificate.bare.to_json(), (order, kind)
-    done = invoke("decide", saved, second, "--score", "score", "-o", output)
+    done = invoke("decide", saved, second, "--score", "score", "-o", output, "-q")
     if done.code == 2:
         assert "cannot be decided: as float32" in done.err, (order, kind, done)
         return "refused: a float32 stands for numbers on both sides of a threshold"
