@@ -62,10 +62,10 @@ if TYPE_CHECKING:
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
     from pac_wrap.method.metrics import evaluate as evaluate
-    from pac_wrap.method.promise import Error as Error
+    from pac_wrap.method.population import Error as Error
+    from pac_wrap.method.population import Population as Population
+    from pac_wrap.method.population import Promise as Promise
     from pac_wrap.method.promise import Guarantee as Guarantee
-    from pac_wrap.method.promise import Population as Population
-    from pac_wrap.method.promise import Promise as Promise
     from pac_wrap.method.provenance import Provenance as Provenance
     from pac_wrap.method.request import Request as Request
     from pac_wrap.method.room.noise import LabelNoise as LabelNoise
@@ -120,7 +120,8 @@ _HOME = {
     "method.groups.gaps": "Gap Gaps",
     "method.groups.verify": "verify_groups",
     "method.metrics": "Metrics Rate evaluate",
-    "method.promise": "Error Guarantee Population Promise",
+    "method.population": "Error Population Promise",
+    "method.promise": "Guarantee",
     "method.provenance": "Provenance",
     "method.room.noise": "LabelNoise",
     "method.room.radius": "Radius",

@@ -33,7 +33,9 @@ from support.strategies import calibrate_quietly
 ROOT = Path(__file__).parents[2]
 CSS = files("pac_wrap.report").joinpath("templates", "page.css").read_text(encoding="utf-8")
 ORDER = ["next", "held-out", "practice", "thresholds", "verdicts", "assumptions"]
-FOLDED = ["reached", "labels", "certificate", "versions"]
+# the figure of shift has one for each distance
+PANELS = 4
+FOLDED = ["shift", "reached", "labels", "certificate", "versions"]
 
 
 class Page(HTMLParser):
@@ -101,7 +103,7 @@ def test_html_is_accessible(hostile: Page) -> None:
     assert all(after - before <= 1 for before, after in pairwise(levels))
     assert all(attributes.get("scope") in ("row", "col") for attributes in hostile.all("th"))
     drawings = [attributes for attributes in hostile.all("svg") if attributes.get("class") == "plot"]
-    assert len(drawings) == 2
+    assert len(drawings) == 2 + PANELS
     for attributes in drawings:
         assert attributes["role"] == "img"
         assert len(attributes["aria-label"] or "") > 60
@@ -120,10 +122,10 @@ def test_no_picture_is_shown_twice_nor_where_there_is_nothing_to_show() -> None:
     def figures(given: Report) -> list[str | None]:
         return [attributes["id"] for attributes in Page(to_html(given)).all("figure")]
 
-    assert figures(report("relaxed")) == ["figure-scores", "figure-curve"]
+    assert figures(report("relaxed")) == ["figure-scores", "figure-curve", "figure-shift"]
     few = Report(calibrate_quietly([], [0.5] * 2), np.empty(0), np.full(2, 0.5))
     assert figures(few) == ["figure-scores"]
-    assert figures(Report(report("relaxed").certificate)) == []
+    assert figures(Report(report("relaxed").certificate)) == ["figure-shift"]  # which needs no scores
     assert "<script" not in to_html(Report(report("relaxed").certificate))
 
 
@@ -267,7 +269,7 @@ def test_strange_scores_can_be_reported(one: bool) -> None:
     normal = np.empty(0) if one else np.array([-inf] * 40 + [inf] * 40)
     anomalous = np.array([0.0] * 80 if one else [inf] * 80)
     odd = Report(calibrate_quietly(normal, anomalous), normal, anomalous)
-    assert to_html(odd).count('class="plot"') == 2
+    assert to_html(odd).count('class="plot"') == 2 + PANELS
     if not one:
         assert (
             "Not drawn: 40 normal at \N{MINUS SIGN}inf (left); 40 normal and 80 anomalous at inf"

@@ -58,7 +58,6 @@ def by_duckdb(connection: duckdb.DuckDBPyConnection, text: str) -> float | None:
     return value
 
 
-@pytest.mark.parametrize("text", NUMBERS)
 @pytest.mark.parametrize(
     ("wanted", "columns", "near"),
     [
@@ -80,6 +79,7 @@ def test_the_column_that_is_likely_meant_is_suggested(
     assert str(caught.value) == f"there is no column {wanted!r}; {hint}the columns are {', '.join(columns)}"
 
 
+@pytest.mark.parametrize("text", NUMBERS)
 def test_numbers(text: str, connection: duckdb.DuckDBPyConnection) -> None:
     assert repr(number(text)) == repr(float(text)) == repr(by_duckdb(connection, text))
 

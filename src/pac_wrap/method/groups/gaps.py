@@ -121,7 +121,7 @@ def gaps_of(columns: Columns, groups: Sequence[Group], delta: float, *, fixed: b
 
 
 def bounds(n: Counts, errors: Counts, budget: Counts | None, delta: float) -> tuple[Numbers, Numbers]:
-    """Return between which rates each group lies but for a chance of delta: eqs. (57) and (59).
+    """Return between which rates each group lies but for a chance of delta: eq. (57), eq. (59).
 
     >>> low, high = bounds(np.array([100]), np.array([1]), np.array([1]), 0.05)
     >>> low.round(6).tolist(), high.round(4).tolist()

@@ -70,7 +70,7 @@ class ClassCertificate(Filed):
         return any(part.vacuous for part in self.parts)
 
     def label_sets(self, class_scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
-        """Return which classes each row leaves possible: eq. (63), or eq. (69).
+        """Return which classes each row leaves possible: eq. (63); of severities, those from the decision on.
 
         Parameters
         ----------
