@@ -13,8 +13,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pac_wrap import Certificate, Monitor, calibrate, certify_curve, recalibrate
-from pac_wrap.streams.watch import rows_of_table
+from pac_wrap import (
+    Certificate,
+    GroupMonitor,
+    Monitor,
+    calibrate,
+    calibrate_groups,
+    certify_curve,
+    recalibrate,
+)
+from pac_wrap.streams.watch import Columns, rows_of_table
 from pac_wrap.tables.table import open_table
 from support.shell import SCRIPT, Done, invoke, refused, write
 
@@ -75,7 +83,8 @@ def test_rows_of_a_table_come_in_their_order(
     duckdb.sql(f"COPY ({rows}) TO '{file}' ({options})")
     for _ in range(3):
         with open_table([file], ["s"], "y") as table:
-            found = [(one.scores.copy(), one.labels) for one in rows_of_table(table, "s", "y", anomaly_label)]
+            columns = Columns("s", "y", None, anomaly_label)
+            found = [(one.scores.copy(), one.labels) for one in rows_of_table(table, columns)]
         scores, labels = (np.concatenate(one) for one in zip(*found, strict=True))
         np.testing.assert_array_equal(scores, np.arange(200000))
         np.testing.assert_array_equal(labels, np.tile([0.0, 1.0, np.nan], 66667)[:200000])
@@ -213,6 +222,69 @@ def test_formats_and_files(folder: Path) -> None:
     assert done.out == ""
     assert "pac_wrap_monitor_rows_total 3000\n" in output.read_text()
     assert "Wealth over time" in page.read_text()
+
+
+HOSTILE = 'x"\\\n<b>'
+TENANTS = np.array(["a", "b", HOSTILE])
+
+
+def tenants(size: int, drift: float, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    labels = (rng.random(size) < 0.3).astype(int)
+    groups = rng.choice([*TENANTS, "never seen"], size)
+    scores = rng.normal(3.0 * labels + drift * (groups == HOSTILE) * (1 - labels))
+    known = pd.array(np.where(rng.random(size) < 0.8, labels, -1), dtype="Int64")
+    return pd.DataFrame({"s": scores, "y": known, "t": groups}).assign(
+        y=lambda one: one["y"].replace(-1, pd.NA)
+    )
+
+
+def test_a_certificate_of_groups_is_watched_group_by_group_from_tables_and_pipes(folder: Path) -> None:
+    old = tenants(6000, 0.0, 1).dropna()
+    old = old[old["t"] != "never seen"]
+    certificate = calibrate_groups(old["s"], old["y"].astype(int), old["t"])
+    certificate.save(folder / "g.json")
+    first, second = tenants(3000, 0.0, 2), tenants(3000, 2.0, 3)
+    expected = GroupMonitor(certificate)
+    for night, frame in enumerate((first, second)):
+        expected.update(
+            certificate.verdicts(frame["s"], frame["t"]), frame["t"], frame["y"], id=f"night {night}"
+        )
+    words = ["--score", "s", "--label", "y", "--group", "t"]
+    for way in ("csv", "parquet", "pipe", "lines"):
+        state, page, metrics = (folder / f"{way}.{one}" for one in ("json", "html", "prom"))
+        for night, frame in enumerate((first, second)):
+            table: object = folder / f"t.{way}"
+            stdin = None
+            if way == "parquet":
+                frame.to_parquet(folder / "t.parquet")
+            elif way == "csv":
+                frame.to_csv(folder / "t.csv", index=False)
+            else:
+                table = "-"
+                stdin = frame.to_csv(index=False).encode()
+                if way == "lines":
+                    stdin = frame.to_json(orient="records", lines=True, double_precision=15).encode()
+            more = ["--state", state, "--id", f"night {night}", "--page", page, "-o", metrics]
+            done = invoke(
+                "monitor", folder / "g.json", table, *words, *more, "--format", "prometheus", stdin=stdin
+            )
+            assert done.code == night, done.err
+        assert "FPR alarm" in done.err
+        assert "in batch 'night 1'" in done.err
+        assert "<b>" not in page.read_text()
+        assert 'group="x\\"\\\\\\n<b>"' in metrics.read_text()
+        if way != "lines":  # pandas writes fewer digits there
+            assert state.read_text() == expected.to_json(), way
+    twice = refused(folder, "monitor", folder / "g.json", folder / "t.csv", *words, *more[:4])
+    assert "was fed before" in twice
+    plain = ["monitor", folder / "g.json", folder / "t.csv", "--score", "s", "--state", folder / "n.json"]
+    assert "name the column of groups with --group" in refused(folder, *plain)
+    assert "cannot be the group as well" in refused(folder, *plain, "--group", "s")
+    assert "--curve is for a certificate without groups" in refused(
+        folder, *plain, "--group", "t", "--curve", folder / "curve.json"
+    )
+    assert "leave it out" in refused(folder, "monitor", folder / "c.json", *plain[2:], "--group", "t")
 
 
 @pytest.mark.slow

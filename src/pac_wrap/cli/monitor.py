@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -13,6 +13,7 @@ from pac_wrap.cli.options import (
     AnomalyLabel,
     CertificateFile,
     Delimiter,
+    Group,
     Label,
     Score,
     Tables,
@@ -23,9 +24,9 @@ from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.watch.by_group import GroupMonitor
     from pac_wrap.method.watch.monitor import Monitor
-    from pac_wrap.streams.watch import Rows
+    from pac_wrap.streams.watch import Columns, Rows
     from pac_wrap.tables.text_format import ByteReader
 
 ALARM = 1
@@ -38,11 +39,8 @@ _PATIENCE = 1.0
 class _Job:
     """What is watched, how rows are read, and what is written."""
 
-    monitor: "Monitor"
-    certificate: "Certificate"
-    score: str
-    label: str | None
-    anomaly_label: str | None
+    monitor: "Monitor | GroupMonitor"
+    columns: "Columns"
     delimiter: str | None
     name: str | None
     late: bool
@@ -53,18 +51,31 @@ class _Job:
 
     def feed(self, batches: "Iterator[Rows]") -> Iterator[None]:
         """Feed all rows as one batch, part by part, and say an alarm as soon as it comes."""
+        from pac_wrap.report.watch import alarm_text
+
         more = False
         for rows in batches:
-            before = self.monitor.alarms
-            verdicts, _ = self.certificate.rule.decided(rows.scores)
-            self.monitor.update(
-                verdicts, rows.labels, scores=rows.scores, id=self.name, late=self.late, more=more
-            )
+            before = set(self.monitor.alarms)
+            self._take(rows, more)
             for alarm in self.monitor.alarms:
                 if alarm not in before:
-                    say(str(alarm))
+                    say(alarm_text(alarm))
             more = True
             yield
+
+    def _take(self, rows: "Rows", more: bool) -> None:
+        from pac_wrap.method.groups.rules import decided
+        from pac_wrap.method.watch.by_group import GroupMonitor
+
+        labels = rows.labels
+        told: dict[str, Any] = {"id": self.name, "late": self.late, "more": more}
+        if isinstance(self.monitor, GroupMonitor):
+            certificate, groups = self.monitor.certificate, rows.groups or []
+            verdicts = decided(certificate.rules, rows.scores, certificate.lookup.places(groups))
+            self.monitor.update(verdicts, groups, labels, **told)
+        else:
+            verdicts, _ = self.monitor.certificate.rule.decided(rows.scores)
+            self.monitor.update(verdicts, labels, scores=rows.scores, **told)
 
     def save(self) -> None:
         """Write the state, and what is to be read of it."""
@@ -82,7 +93,7 @@ class _Job:
         """Return what is shown of the monitor."""
         from pac_wrap.report.watch import monitor_json, monitor_metrics
 
-        forms: dict[Format, Callable[[Monitor], str]] = {
+        forms: dict[Format, Callable[[Monitor | GroupMonitor], str]] = {
             "text": lambda monitor: f"{monitor}\n",
             "json": monitor_json,
             "prometheus": monitor_metrics,
@@ -100,6 +111,7 @@ def monitor(
     label: Annotated[
         str | None, typer.Option(help="The column of labels: 0/1 or true/false, empty where there is none.")
     ] = None,
+    group: Group = None,
     curve: Annotated[
         Path | None, typer.Option(help="A curve made by pac-wrap curve: watch the scores without labels too.")
     ] = None,
@@ -128,24 +140,35 @@ def monitor(
 
     Which rows get a label must not depend on their scores. Labels may be missing, or come later with --late.
 
+    With a certificate of groups, name their column with --group: each is watched by itself, under one alpha.
+
     Example: [bold]pac-wrap monitor certificate.json new.csv --score score --state watch.json[/bold]
     """
     from pac_wrap.base.locks import held
-    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.cli.certificates import deciding
     from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.watch.by_group import GroupMonitor
     from pac_wrap.method.watch.monitor import Monitor
     from pac_wrap.streams.decide import is_streamed, read_start
+    from pac_wrap.streams.watch import Columns
     from pac_wrap.tables.text_format import check_delimiter, standard_input
 
-    loaded = Certificate.load(certificate)
-    watched = Monitor(loaded, None if curve is None else Curve.load(curve), alpha)
+    loaded = deciding(certificate, group)
+    watched: Monitor | GroupMonitor
+    if isinstance(loaded, GroupCertificate):
+        if curve is not None:
+            raise InputError("--curve is for a certificate without groups; leave it out")
+        watched = GroupMonitor(loaded, alpha)
+    else:
+        watched = Monitor(loaded, None if curve is None else Curve.load(curve), alpha)
     separator = check_delimiter(delimiter)
     inputs: list[str | Path] = [*tables, certificate, *([] if curve is None else [curve])]
     keep_apart(inputs, state, output, page)
     if late and label is None:
         raise InputError("--late is for labels that come later; name their column with --label")
-    columns = score, label, anomaly_label, separator
-    job = _Job(watched, loaded, *columns, name, late, state, output, form, page)
+    columns = Columns(score, label, group, anomaly_label)
+    job = _Job(watched, columns, separator, name, late, state, output, form, page)
     with held(state):
         if state.exists():
             watched.load(state)
@@ -168,9 +191,8 @@ def _watch_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
     from pac_wrap.streams.watch import rows_of_lines
 
     before, saved = job.monitor.rows, time.monotonic()
-    columns = job.score, job.label, job.anomaly_label, job.delimiter
     try:
-        for _ in job.feed(rows_of_lines(reader, start, *columns)):
+        for _ in job.feed(rows_of_lines(reader, start, job.columns, job.delimiter)):
             if time.monotonic() - saved > _PATIENCE:
                 job.save()
                 saved = time.monotonic()
@@ -186,19 +208,26 @@ def _watch_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
 
 def _watch_table(job: _Job, tables: list[str], start: bytes) -> None:
     """Watch a whole table, or nothing of it: the state is saved at the end."""
+    from pac_wrap.method.watch.by_group import GroupMonitor
     from pac_wrap.streams.watch import rows_of_table
     from pac_wrap.tables.decide import refuse_undecidable
     from pac_wrap.tables.find import found_files
+    from pac_wrap.tables.groups import refuse_narrower
     from pac_wrap.tables.table import open_found
 
+    score, label, group, _ = job.columns
+    wanted = [score] if group is None else [score, group]
     with (
         progress_bar("watching") as progress,
         found_files(tables, start) as found,
-        open_found(found, [job.score], job.label, delimiter=job.delimiter, progress=progress) as table,
+        open_found(found, wanted, label, delimiter=job.delimiter, progress=progress) as table,
     ):
-        table.require_numbers(job.score)
-        refuse_undecidable(table, job.certificate, job.score)
-        for _ in job.feed(rows_of_table(table, job.score, job.label, job.anomaly_label)):
+        table.require_numbers(score)
+        if isinstance(job.monitor, GroupMonitor):
+            refuse_narrower(table, job.monitor.certificate, score)
+        else:
+            refuse_undecidable(table, job.monitor.certificate, score)
+        for _ in job.feed(rows_of_table(table, job.columns)):
             pass
     job.save()
 

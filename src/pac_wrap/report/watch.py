@@ -6,7 +6,9 @@ from math import log, log10
 from typing import Any, Final, NamedTuple
 
 from pac_wrap.base.rounding import rounded_up
-from pac_wrap.method.watch.alarm import SCORES, UNDECIDED
+from pac_wrap.method.groups.values import Group, text_of
+from pac_wrap.method.watch.alarm import SCORES, UNDECIDED, Alarm
+from pac_wrap.method.watch.by_group import GroupMonitor, called
 from pac_wrap.method.watch.counted import Watch
 from pac_wrap.method.watch.monitor import Monitor
 from pac_wrap.report.formats import page
@@ -23,27 +25,48 @@ _WIDTH, _HEIGHT, _LEFT, _TOP = 640, 160, 44, 10
 _LEAST: Final = -4.0
 
 
-def monitor_json(monitor: Monitor) -> str:
+# groups whose wealth a page draws: those with alarms, and then those nearest to one
+MOST_DRAWN: Final = 12
+Name = Group | tuple[Group, ...]
+
+
+def alarm_text(alarm: Alarm | tuple[Name, Alarm]) -> str:
+    """Return an alarm as a sentence, with its group if it has one."""
+    return str(alarm) if isinstance(alarm, Alarm) else f"{called(alarm[0])}: {alarm[1]}"
+
+
+def monitor_json(monitor: Monitor | GroupMonitor) -> str:
     """Return what a monitor knows as JSON text: every watch, and every alarm.
 
     >>> from pac_wrap import Monitor, calibrate
     >>> json.loads(monitor_json(Monitor(calibrate(range(1000), range(2000, 3000)))))["watches"][0]["name"]
     'FPR'
     """
-    content = {
+    first = monitor.alarm
+    content: dict[str, Any] = {
         "rows": monitor.rows,
         "alpha": monitor.alpha,
-        "alarm": None if monitor.alarm is None else str(monitor.alarm),
+        "alarm": None if first is None else alarm_text(first),
+    }
+    if isinstance(monitor, GroupMonitor):
+        found = monitor.monitors.items()
+        content["groups"] = [{"group": name, "rows": one.rows} | _content(one) for name, one in found]
+    else:
+        content |= _content(monitor)
+    return json.dumps(content, indent=2) + "\n"
+
+
+def _content(monitor: Monitor) -> dict[str, Any]:
+    return {
         "watches": [_facts(watch) for watch in monitor.watches],
         "alarms": [
             asdict(alarm) | {"e_value": f"{alarm.e_value:.6g}", "interval": alarm.interval}
             for alarm in monitor.alarms
         ],
     }
-    return json.dumps(content, indent=2) + "\n"
 
 
-def monitor_metrics(monitor: Monitor) -> str:
+def monitor_metrics(monitor: Monitor | GroupMonitor) -> str:
     r"""Return what a monitor knows in the text format of Prometheus, for a file that is scraped.
 
     >>> from pac_wrap import Monitor, calibrate
@@ -52,8 +75,12 @@ def monitor_metrics(monitor: Monitor) -> str:
     # TYPE pac_wrap_monitor_rows_total counter
     pac_wrap_m
     """
-    rising = {alarm.watch: alarm for alarm in monitor.alarms}
-    watches = [(watch, {"watch": watch.name}) for watch in monitor.watches]
+    watches: list[tuple[Watch, dict[str, str]]] = []
+    rising: list[tuple[dict[str, str], Alarm]] = []
+    for labels, one in _labelled(monitor):
+        watches += [(watch, labels | {"watch": watch.name}) for watch in one.watches]
+        rising += [(labels | {"watch": alarm.watch}, alarm) for alarm in one.alarms]
+    alarmed = [labels for labels, _ in rising]
     shares = [(watch, labels) for watch, labels in watches if watch.ceiling is not None]
     metrics: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
         ("rows_total", "counter", "Rows that were fed.", [({}, monitor.rows)]),
@@ -64,15 +91,12 @@ def monitor_metrics(monitor: Monitor) -> str:
         ("rate_high", "gauge", "The share is at most this.", [(of, one.rate.high) for one, of in shares]),
         ("log_wealth", "gauge", "Logarithm of the wealth.", [(of, one.log_wealth) for one, of in watches]),
         ("log_bar", "gauge", "Where the alarm is.", [(of, -log(one.alpha)) for one, of in watches]),
-        ("alarm", "gauge", "1 from an alarm on.", [(of, float(one.name in rising)) for one, of in watches]),
+        ("alarm", "gauge", "1 from an alarm on.", [(of, float(of in alarmed)) for _, of in watches]),
         (
             "alarm_row",
             "gauge",
             "The row of the alarm.",
-            [
-                ({"watch": name, **({} if one.id is None else {"batch": one.id})}, one.row)
-                for name, one in rising.items()
-            ],
+            [(of | ({} if alarm.id is None else {"batch": alarm.id}), alarm.row) for of, alarm in rising],
         ),
     ]
     lines = []
@@ -81,6 +105,18 @@ def monitor_metrics(monitor: Monitor) -> str:
             lines += [f"# HELP {_PREFIX}_{name} {text}", f"# TYPE {_PREFIX}_{name} {kind}"]
             lines += [f"{_PREFIX}_{name}{_labels(labels)} {_number(value)}" for labels, value in values]
     return "\n".join(lines) + "\n"
+
+
+def _labelled(monitor: Monitor | GroupMonitor) -> list[tuple[dict[str, str], Monitor]]:
+    """Return every monitor with the labels of its group; the pool has none of a group, and says so."""
+    if not isinstance(monitor, GroupMonitor):
+        return [({}, monitor)]
+    return [(_group_labels(name), one) for name, one in monitor.monitors.items()]
+
+
+def _group_labels(name: Name) -> dict[str, str]:
+    # a missing group is the empty text, as a label of Prometheus that is not there
+    return {"pool": "true"} if isinstance(name, tuple) else {"group": text_of(name) or ""}
 
 
 class Picture(NamedTuple):
@@ -94,24 +130,43 @@ class Picture(NamedTuple):
     alarm: float | None
     ticks: tuple[tuple[float, str], ...]
     words: str
+    rows: int
 
 
-def monitor_page(monitor: Monitor) -> str:
+def monitor_page(monitor: Monitor | GroupMonitor) -> str:
     """Return one HTML page with the wealth of every watch over time; no script runs in it, nothing is loaded.
 
     >>> from pac_wrap import Monitor, calibrate
     >>> monitor_page(Monitor(calibrate(range(1000), range(2000, 3000))))[:15]
     '<!doctype html>'
     """
-    alarms = {alarm.watch: alarm.row for alarm in monitor.alarms}
+    if isinstance(monitor, GroupMonitor):
+        ordered = sorted(monitor.monitors.items(), key=lambda pair: _nearness(pair[1]), reverse=True)
+        members = [(f"{called(name)}: ", one) for name, one in ordered[:MOST_DRAWN]]
+        left = len(ordered) - len(members)
+    else:
+        members, left = [("", monitor)], 0
     return page(
         "monitor.html.j2",
         monitor=monitor,
-        pictures=[_picture(monitor, watch, alarms.get(watch.name)) for watch in monitor.watches],
+        alarms=[alarm_text(alarm) for alarm in monitor.alarms],
+        pictures=[picture for name, one in members for picture in _pictures(name, one)],
+        left=left,
         size=(_WIDTH, _HEIGHT, _LEFT, _TOP),
         columns={"watch": "title", "so far": "share", "allowed": "allowed", "false alarm, ever": "chance"},
-        rows=[_row(watch) for watch in monitor.watches],
+        rows=[_row(name, watch) for name, one in members for watch in one.watches],
     )
+
+
+def _nearness(monitor: Monitor) -> tuple[float, ...]:
+    """Return how near to an alarm a monitor is: those with one first."""
+    return (float(bool(monitor.alarms)), max(one.log_wealth + log(one.alpha) for one in monitor.watches))
+
+
+def _pictures(name: str, monitor: Monitor) -> list[Picture]:
+    alarms = {alarm.watch: alarm.row for alarm in monitor.alarms}
+    found = [_picture(monitor, watch, alarms.get(watch.name)) for watch in monitor.watches]
+    return [one._replace(title=name + one.title) for one in found]
 
 
 def _picture(monitor: Monitor, watch: Watch, alarm: int | None) -> Picture:
@@ -131,20 +186,27 @@ def _picture(monitor: Monitor, watch: Watch, alarm: int | None) -> Picture:
     ticks = tuple((y(power), _power(power)) for power in (0.0, bar))
     words = f"Wealth {watch.wealth:.3g} after {watch.n:,} points; an alarm comes at {1 / watch.alpha:,.0f}."
     place = None if alarm is None else x(alarm)
-    return Picture(watch.name, _TITLES[watch.name], f"M{points}", y(bar), y(0.0), place, ticks, words)
+    return Picture(
+        watch.name, _TITLES[watch.name], f"M{points}", y(bar), y(0.0), place, ticks, words, monitor.rows
+    )
 
 
-def _row(watch: Watch) -> dict[str, str]:
+def _row(name: str, watch: Watch) -> dict[str, str]:
     chance = f"{rounded_up(watch.alpha)}, and {rounded_up(watch.delta)} that the limit is wrong"
     if watch.ceiling is None:
         return {
-            "title": watch.name,
+            "title": name + watch.name,
             "share": f"{watch.n:,} points",
             "allowed": "both bands",
             "chance": chance,
         }
     share = f"{watch.count:,} of {watch.n:,}: {watch.rate}" if watch.n else "no points"
-    return {"title": watch.name, "share": share, "allowed": rounded_up(watch.ceiling), "chance": chance}
+    return {
+        "title": name + watch.name,
+        "share": share,
+        "allowed": rounded_up(watch.ceiling),
+        "chance": chance,
+    }
 
 
 def _facts(watch: Watch) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from pac_wrap.tables.columns import (
     spellings,
     without_case,
 )
+from pac_wrap.tables.groups import Numbered, group_sql
 from pac_wrap.tables.sql import label_sql, one_of, quote_text
 from pac_wrap.tables.table import Table
 from pac_wrap.tables.text_format import ByteReader, CsvRows, whole_lines
@@ -33,10 +34,33 @@ _MISSING_CODE: Final = 2
 
 
 class Rows(NamedTuple):
-    """A few rows: their scores, NaN where there is none, and their labels likewise; None without a column."""
+    """A few rows: their scores, NaN where there is none, and their labels likewise; None without a column.
+
+    `groups` are those of the rows; None without a column.
+    """
 
     scores: Scores
     labels: NDArray[np.float64] | None
+    groups: list[Any] | None = None
+
+
+class Columns(NamedTuple):
+    """The names of the columns that are read, and the label of anomalies."""
+
+    score: str
+    label: str | None = None
+    group: str | None = None
+    anomaly_label: str | None = None
+
+    @property
+    def wanted(self) -> list[str]:
+        """Return the columns that must be there: those that were named."""
+        found = [name for name in (self.score, self.label, self.group) if name is not None]
+        if self.label is not None:
+            require_two(self.score, self.label)
+        if self.group in found[:-1]:
+            raise InputError(f"column {quoted(self.group)} cannot be the group as well; name another column")
+        return found
 
 
 class _Codes(dict[str, float]):
@@ -77,17 +101,11 @@ def strange_label(label: str, text: str, anomaly_label: str | None, others: tupl
 
 
 def rows_of_lines(
-    reader: ByteReader,
-    start: bytes,
-    score: str,
-    label: str | None,
-    anomaly_label: str | None = None,
-    delimiter: str | None = None,
+    reader: ByteReader, start: bytes, columns: Columns, delimiter: str | None = None
 ) -> Iterator[Rows]:
     """Yield the rows of CSV or JSON lines as they arrive, up to the first that is none, and refuse that."""
-    wanted = [score] if label is None else [score, label]
-    if label is not None:
-        require_two(score, label)
+    score, label, group, anomaly_label = columns
+    wanted = columns.wanted
     codes = None if label is None else _Codes(label, anomaly_label)
     before = 0
     lines = _json_cells(reader, start, wanted) if is_json_line(start) else None
@@ -98,32 +116,54 @@ def rows_of_lines(
             labels, wrong = _labels(codes, values[1][: scores.size], before)
             scores, error = scores[: labels.size], wrong or error
         before += scores.size
+        groups = None if group is None else [one if one != "" else None for one in values[-1][: scores.size]]
         if scores.size:
-            yield Rows(scores, labels)
+            yield Rows(scores, labels, groups)
         if error is not None:
             raise error
 
 
-def rows_of_table(
-    table: Table, score: str, label: str | None, anomaly_label: str | None = None
-) -> Iterator[Rows]:
-    """Yield the rows of an open table in their order; what is no score or no label is refused beforehand."""
-    rows, *_ = table.check_scores(score, "abstain")
+def rows_of_table(table: Table, columns: Columns) -> Iterator[Rows]:
+    """Yield the rows of an open table; what is no score or no label is refused beforehand.
+
+    They come in their order; with groups one group comes after the other, each in its order.
+    """
+    wanted = columns.wanted
+    rows, *_ = table.check_scores(columns.score, "abstain")
     mark = f"CAST({_MISSING_CODE} AS UTINYINT)"
-    if label is not None:
-        require_two(score, label)
-        require_column(label, table.columns)
-        mark = _mark_sql(table, label, anomaly_label)
-    number = f"coalesce({table.score_sql(score)}, CAST('NaN' AS DOUBLE))"
+    if columns.label is not None:
+        require_column(columns.label, table.columns)
+        mark = _mark_sql(table, columns.label, columns.anomaly_label)
+    number = f"coalesce({table.score_sql(columns.score)}, CAST('NaN' AS DOUBLE))"
+    query, groups = f"SELECT {number} AS score, {mark} AS mark FROM source", None
+    if columns.group is not None:
+        value = group_sql(table, tuple(wanted))
+        found = Numbered(table, value, "source", ", count(*) AS rows")
+        groups = _Repeated(found)
+        query = found.ordered(f"SELECT {number} AS score, {mark} AS mark, {value} AS own FROM source")
     read = 0
-    with closing(table.batches(f"SELECT {number} AS score, {mark} AS mark FROM source")) as batches:
+    with closing(table.batches(query)) as batches:
         for scores, marks in gathered(batches, _BATCH):
             read += scores.size
-            labels = np.where(marks == _MISSING_CODE, np.nan, marks)
-            yield Rows(scores, None if label is None else labels)
+            labels = None if columns.label is None else np.where(marks == _MISSING_CODE, np.nan, marks)
+            yield Rows(scores, labels, None if groups is None else groups.next(scores.size))
     table.expect(read)
     if read != rows:
         raise InputError(f"{', '.join(table.names)} changed while it was read; do not change it meanwhile")
+
+
+class _Repeated:
+    """The groups of rows that come one group after the other, as often as each has rows."""
+
+    def __init__(self, found: Numbered) -> None:
+        self._values, self._read = found.groups, 0
+        self._ends = np.cumsum([row[-1] for row in found.rows])
+
+    def next(self, size: int) -> list[Any]:
+        """Return the groups of so many rows."""
+        places = np.searchsorted(self._ends, np.arange(self._read, self._read + size), side="right")
+        self._read += size
+        return [self._values[place] for place in places.tolist()]
 
 
 def _mark_sql(table: Table, label: str, anomaly_label: str | None) -> str:

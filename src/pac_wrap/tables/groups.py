@@ -166,6 +166,16 @@ class Numbered:
         if len(set(texts_of(self.groups))) < len(self.groups):
             raise InputError("two groups of the column are written alike; give it one type")
 
+    @staticmethod
+    def ordered(query: str) -> str:
+        """Return a query for the same score and mark of each row, group by group, each in its order.
+
+        `query` gives the columns score, mark and own, which is the group.
+        """
+        rows = f"SELECT *, row_number() OVER () AS place FROM ({query})"
+        joined = f"({rows}) AS given JOIN numbered ON given.own IS NOT DISTINCT FROM numbered.{_OWN}"
+        return f"SELECT score, mark FROM {joined} ORDER BY numbered.{_PLACE}, given.place"
+
 
 def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | None = None) -> str:
     """Return the expression for the group of a row, NULL where it is missing; the last column holds it."""

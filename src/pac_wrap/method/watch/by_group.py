@@ -65,7 +65,7 @@ class GroupMonitor(Kept):
                 " for a certificate without groups use Monitor"
             )
         pooled = certificate.pooled
-        self._certificate, self._anomaly_label = certificate, anomaly_label
+        self.certificate, self._anomaly_label = certificate, anomaly_label
         # the place of whoever watches each group, and last of one never seen; the pool is behind all groups
         watched = np.where(pooled, len(certificate.groups), np.arange(len(certificate.groups)))
         self._watchers = np.append(np.where(certificate.columns.empty & ~pooled, NEVER, watched), NEVER)
@@ -91,11 +91,6 @@ class GroupMonitor(Kept):
     def alarm(self) -> tuple[Group | tuple[Group, ...], Alarm] | None:
         """The alarm of the first group that has one, None as long as none has."""
         return next(iter(self.alarms), None)
-
-    @property
-    def certificate(self) -> GroupCertificate:
-        """What is promised."""
-        return self._certificate
 
     def update(
         self,
@@ -132,7 +127,7 @@ class GroupMonitor(Kept):
         ids = after(self._ids, id, more, self.batches)
         batches = self.batches + (not more)
         check_aligned("verdicts", verdicts, "groups", groups)
-        given, places = as_verdicts(verdicts), self._certificate.lookup.places(groups)
+        given, places = as_verdicts(verdicts), self.certificate.lookup.places(groups)
         check_same_length("verdicts", given.size, "groups", places.size)
         if labels is not None:
             check_aligned("verdicts", verdicts, "labels", labels)
@@ -217,22 +212,22 @@ class GroupMonitor(Kept):
 
     @property
     def _digest(self) -> str:
-        return sha256(self._certificate.bare.to_json().encode()).hexdigest()
+        return sha256(self.certificate.bare.to_json().encode()).hexdigest()
 
     def _fresh(self, place: int) -> Monitor:
         return Monitor(self._promised(place), alpha=self.alpha / self.size, anomaly_label=self._anomaly_label)
 
     def _promised(self, place: int) -> Certificate:
-        groups, pool = self._certificate.groups, self._certificate.pool
+        groups, pool = self.certificate.groups, self.certificate.pool
         if place == len(groups) and pool is not None:
             return pool
-        return self._certificate.certificates[groups[place]]
+        return self.certificate.certificates[groups[place]]
 
     def _name(self, place: int) -> Group | tuple[Group, ...]:
-        groups = self._certificate.groups
+        groups = self.certificate.groups
         if place < len(groups):
             return groups[place]
-        return tuple(groups[one] for one in np.flatnonzero(self._certificate.pooled).tolist())
+        return tuple(groups[one] for one in np.flatnonzero(self.certificate.pooled).tolist())
 
 
 def called(name: Group | tuple[Group, ...]) -> str:

@@ -83,7 +83,7 @@ class Monitor(Kept):
         if curve is not None and not isinstance(curve, Curve):
             raise InputError(f"curve must be a Curve, got {type(curve).__name__}; load one with Curve.load")
         alpha = check_rate("alpha", alpha)
-        self._anomaly_label = anomaly_label
+        self.certificate, self._anomaly_label = certificate, anomaly_label
         self._state = MonitorState(
             certificate.checksum,
             alpha,
@@ -218,7 +218,8 @@ class Monitor(Kept):
         """Return a monitor that has seen the same, and goes its own way from here."""
         other = object.__new__(Monitor)
         # a state is never changed, only replaced
-        other._anomaly_label, other._state = self._anomaly_label, self._state
+        other.certificate, other._anomaly_label = self.certificate, self._anomaly_label
+        other._state = self._state
         return other
 
     def __str__(self) -> str:
