@@ -3,12 +3,16 @@
 import json
 import warnings
 from dataclasses import replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.special import rel_entr
+from scipy.stats import binom
 
 from pac_wrap import (
     KL,
@@ -24,6 +28,7 @@ from pac_wrap import (
     Looks,
     Monitor,
     PACWrapWarning,
+    Promise,
     TotalVariation,
     calibrate,
     calibrate_groups,
@@ -33,12 +38,12 @@ from pac_wrap import (
     verify,
 )
 from pac_wrap.method.comparison import compare_scores
-from pac_wrap.method.sampling import OF_DRAWS, Assumption
+from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Assumption, Sampling, assumed
 from pac_wrap.report.content import content_of, to_json
 from pac_wrap.report.robust import panels, robust_rows
 from pac_wrap.report.subject import Report
 from pac_wrap.series.resampling import independent_violation
-from support.resealed import tampered
+from support.resealed import mutants, tampered
 from support.strategies import refusal
 
 RANDOM = np.random.default_rng(3)
@@ -124,6 +129,59 @@ def test_what_was_tampered_with_is_not_believed(changes: dict[str, Any], words: 
     made = calibrate(NORMAL, ANOMALOUS, ASKED)
     with pytest.raises(CertificateError, match=words):
         Certificate.from_json(tampered(made, changes))
+
+
+def in_plain_floats(promise: Promise, rate: float) -> float:
+    """Return what a rate at calibration may become, by the formulas of the theory as they are printed."""
+    noise, shift = promise.label_noise, promise.shift
+    if noise is not None:
+        rate = (1 - noise.lost) * min(1, rate / (1 - noise.contamination)) + noise.lost
+    if isinstance(shift, TotalVariation):
+        return rate + shift.distance
+    if isinstance(shift, DensityRatio):
+        return rate * shift.ratio
+    if isinstance(shift, ChiSquared):
+        return rate + sqrt(shift.divergence * rate * (1 - rate))
+    if isinstance(shift, KL):
+        return float(
+            brentq(lambda y: rel_entr([y, 1 - y], [rate, 1 - rate]).sum() - shift.divergence, rate, 1)
+        )
+    return rate
+
+
+def test_of_what_was_tampered_with_only_what_follows_is_believed() -> None:
+    """Leaves are changed and sealed again; what is still read keeps the formulas and the binomial tail."""
+    shifts = [ROOM, {"shift": DensityRatio(2)}, {"shift": ChiSquared(0.01), "label_noise": LabelNoise(0.1)}]
+    made = [
+        calibrate(NORMAL, ANOMALOUS, Guarantee(**room), overlap=overlap)
+        for room in shifts
+        for overlap in ("abstain", "raise", "hold_fnr")
+    ]
+    believed = 0
+    for what, text in mutants(0, 600, made):
+        try:
+            found = Certificate.from_json(text)
+        except CertificateError:
+            continue
+        believed += 1
+        kept = found.certified
+        assert kept is not None, what
+        for promise, evidence in ((kept.fpr, found.normal), (kept.fnr, found.anomalous)):
+            if promise is None or evidence.budget is None or evidence.budget.errors is None:
+                continue
+            budget = evidence.budget
+            assert promise.ceiling == pytest.approx(in_plain_floats(promise, budget.rate), rel=1e-6), what
+            assert binom.cdf(budget.errors, evidence.n, budget.rate) <= budget.delta * (1 + 1e-9), what
+            assert budget.delta <= promise.delta, what
+    assert 0 < believed < 300
+
+
+def test_windows_of_a_series_have_room_too() -> None:
+    windows = Sampling(15, 60, "max", "blocks", 60, 600, effective_normal=80.5, effective_anomalous=None)
+    assumptions = assumed(OF_SERIES, **ASKED.rooms)
+    made = replace(calibrate(NORMAL, ANOMALOUS, ASKED), sampling=windows, assumptions=assumptions)
+    assert Certificate.from_json(made.to_json()) == made
+    assert Assumption.STATIONARY not in assumptions
 
 
 def test_hold_promises_nothing_where_the_room_takes_it_to_one() -> None:
