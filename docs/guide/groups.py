@@ -130,7 +130,7 @@ def drawn(whole: Measured, groups: list[Measured]) -> Figure:
     handles = [
         panels[0].plot([], [], "o", mfc="white", color=colours.anomalous, label="one rule for all")[0],
         panels[0].plot(
-            [], [], "s", color=colours.normal, label="a rule for each group, with its exact 95 % interval"
+            [], [], "s", color=colours.normal, label="a rule for each group (lines: exact 95 % intervals)"
         )[0],
     ]
     figure.legend(handles=handles, loc="outside upper left", ncols=2, frameon=False, fontsize=9)

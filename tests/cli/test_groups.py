@@ -192,3 +192,21 @@ def test_a_rate_that_is_not_significantly_above_says_so(tables: Path) -> None:
     more.to_csv(tables / "more.csv", index=False)
     out = succeeded("evaluate", path, tables / "more.csv", *COLUMNS)
     assert "above, not" in out
+
+
+@pytest.mark.parametrize("table", ["scores.csv", "scores.parquet"])
+def test_a_page_lists_the_groups_and_draws_them(frame: pd.DataFrame, tables: Path, table: str) -> None:
+    page, expected = tables / "page.html", tables / "expected.html"
+    certificate = tables / "groups.json"
+    succeeded("calibrate", tables / table, *COLUMNS, "--report", page, "-o", certificate)
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<figure>") == len(NAMES)
+    assert "it&#39;s | &lt;b&gt;" in text
+    assert "\x1b" not in text
+    # the very page that Python makes of the same columns
+    GroupCertificate.load(certificate).report(expected, frame["score"], frame["label"], frame["tenant"])
+    assert text == expected.read_text(encoding="utf-8")
+    refused = invoke("calibrate", tables / table, *COLUMNS, "--report", page, "--prevalence", "0.1")
+    assert "--prevalence" in one_sentence(refused.err)
+    worth = invoke("worth", certificate, "--prevalence", "0.1")
+    assert "depends on the mix of groups" in one_sentence(worth.err)

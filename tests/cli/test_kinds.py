@@ -7,7 +7,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from pac_wrap import Guarantee, KindCertificate, calibrate
+from pac_wrap import Guarantee, KindCertificate, calibrate, calibrate_classes
 from support.shell import invoke, refused, succeeded
 
 RNG = np.random.default_rng(4)
@@ -146,3 +146,22 @@ def test_a_label_that_marks_no_row_is_refused_by_name(tmp_path: Path) -> None:
         tmp_path, "calibrate", path, *COLUMNS, "--anomaly-label", "broken"
     )
     assert invoke("calibrate", path, *COLUMNS, "--anomaly-label", "fault").code == 1
+
+
+@pytest.mark.parametrize("ending", ["html", "json"])
+def test_a_page_shows_every_kind(table: Path, tmp_path: Path, ending: str) -> None:
+    page, saved = tmp_path / f"page.{ending}", tmp_path / "kinds.json"
+    succeeded("calibrate", table, *COLUMNS, *CEILINGS, "--report", page, "-o", saved)
+    text = page.read_text(encoding="utf-8")
+    assert "takeover' (binds)" in text or "takeover&#39; (binds)" in text
+    if ending == "html":
+        assert text.count("<figure>") == len(KINDS)
+
+
+def test_a_certificate_of_classes_is_shown(tmp_path: Path) -> None:
+    saved = tmp_path / "classes.json"
+    certificate = calibrate_classes(np.eye(3)[np.arange(300) % 3], np.arange(300) % 3)
+    certificate.save(saved)
+    assert succeeded("show", saved) == f"{certificate}\n"
+    assert "| classes | '0': 100 scores" in succeeded("show", saved, "--format", "markdown")
+    assert succeeded("show", saved, "--format", "json") == certificate.to_json()

@@ -14,7 +14,7 @@ from pac_wrap.method.bounds import min_samples
 from pac_wrap.method.groups.calibrate import checked
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.listing import Row, undecided
-from pac_wrap.method.groups.values import Group, GroupColumn, shown
+from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, shown
 from pac_wrap.method.provenance import Provenance
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Regime
@@ -109,10 +109,14 @@ def scores_by_group(
     if scores is None or labels is None or groups is None:
         raise InputError("pass the scores, labels and groups that calibrated, all three or none")
     values, marks, found, _ = checked(scores, labels, groups, anomaly_label)
-    places = certificate.lookup.places(groups)
     count = len(certificate.groups)
-    sizes = [np.bincount(places[(places >= 0) & (marks == mark)], minlength=count) for mark in (False, True)]
-    if len(found.values) != count or not np.array_equal(np.stack(sizes), certificate.columns.n):
+    numbers = [certificate.lookup.place(group) for group in found.values]
+    known = [NEVER if number is None else number for number in numbers]
+    if sorted(known) != list(range(count)):
+        raise _other()
+    places = np.array(known)[found.codes]
+    sizes = [np.bincount(places[marks == mark], minlength=count) for mark in (False, True)]
+    if not np.array_equal(np.stack(sizes), certificate.columns.n):
         raise _other()
     drawn = {}
     for group in worst(certificate):

@@ -121,6 +121,6 @@ def _as_json(content: PartsContent) -> str:
         "not_promised": content.not_promised,
         "versions": dict(content.versions),
         "digests": dict(content.digests),
-        "certificate": json.loads(content.certificate),
+        "certificate": json.loads(content.certificate) if content.embedded else None,
     }
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
