@@ -21,6 +21,7 @@ NAMES = (
     "files",
     "spark",
     "dask",
+    "groups",
     "pipe",
 )
 

@@ -52,13 +52,13 @@ def test_certificate_and_verdicts_are_those_of_memory(column: str, session: Any)
     frame.loc[7:9, "score"] = [np.nan, np.inf, -np.inf]
     decided = spark.decide(frame_of(session, frame), known, group=column)
     assert decided.columns == ["row", *frame.columns, "verdict", "prediction_set"]
-    rows = decided.toPandas().sort_values("row")
+    rows = decided.select("row", "verdict", "prediction_set").toArrow().sort_by("row")
     with pytest.warns(UserWarning, match="1 of 4,000 scores are NaN"):
         verdicts = known.verdicts(frame["score"], frame[column])
-    assert rows["verdict"].tolist() == verdicts.tolist()
+    assert rows["verdict"].to_pylist() == verdicts.tolist()
     possible = known.prediction_sets(frame["score"], frame[column])
     sets = ["{" + ",".join(str(label) for label in (0, 1) if row[label]) + "}" for row in possible]
-    assert rows["prediction_set"].tolist() == sets
+    assert rows["prediction_set"].to_pylist() == sets
 
 
 def test_other_strategies_narrow_scores_and_blocks_of_whole_groups(
