@@ -23,6 +23,7 @@ NAMES = (
     "decide",
     "spark",
     "dask",
+    "by_group",
     "pipe",
 )
 

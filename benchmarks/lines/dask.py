@@ -25,6 +25,7 @@ def measure(scale: Scale) -> Result:
     dask: Any = import_module("dask")
     frames: Any = import_module("dask.dataframe")
     adapter: Any = import_module("pac_wrap.engines.dask")
+    passes: Any = import_module("pac_wrap.engines.dask_partitions")
 
     def prepare(paths: list[str]) -> tuple[Action, ...]:
         frame = frames.read_parquet(paths)
@@ -36,4 +37,4 @@ def measure(scale: Scale) -> Result:
 
     partitions = scale.pick(2, PARTITIONS, PARTITIONS)
     with dask.config.set(scheduler="threads"):
-        return beside("dask", ABOUT.format(partitions=partitions), scale, adapter, prepare, partitions)
+        return beside("dask", ABOUT.format(partitions=partitions), scale, passes, prepare, partitions)

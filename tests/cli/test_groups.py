@@ -1,6 +1,8 @@
 """Groups on the command line: calibrate, show, verify, evaluate, decide and sql."""
 
 import json
+import sys
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -9,7 +11,9 @@ import pandas as pd
 import pytest
 
 from pac_wrap import GroupCertificate, calibrate_groups
-from support.shell import CERTIFICATE, invoke, one_sentence, succeeded
+from support import sparksession
+from support.daskcluster import needs_dask
+from support.shell import CERTIFICATE, invoke, one_sentence, refused, succeeded
 
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
@@ -210,3 +214,55 @@ def test_a_page_lists_the_groups_and_draws_them(frame: pd.DataFrame, tables: Pat
     assert "--prevalence" in one_sentence(refused.err)
     worth = invoke("worth", certificate, "--prevalence", "0.1")
     assert "depends on the mix of groups" in one_sentence(worth.err)
+
+
+@pytest.mark.parametrize(
+    ("engine", "ending"),
+    [
+        *(("dask", ending) for ending in ("parquet", "csv", "jsonl")),
+        pytest.param("spark", "parquet", marks=[pytest.mark.slow, sparksession.quiet]),
+    ],
+)
+def test_every_engine_writes_the_certificate_that_duckdb_writes(
+    engine: str, ending: str, frame: pd.DataFrame, tables: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine == "spark":
+        sparksession.require()
+        monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    else:
+        needs_dask()
+    gaps = frame.assign(
+        tenant=frame["tenant"].where(frame.index % 9 > 0), label=np.array(["Ok", "bad"])[frame["label"]]
+    )
+    written = {"parquet": gaps.to_parquet, "csv": partial(gaps.to_csv, index=False)}
+    lines = partial(gaps.to_json, orient="records", lines=True)
+    written.get(ending, lines)(tables / f"scores.{ending}")
+    options = (*COLUMNS, "--anomaly-label", "bad", "--together", "--pool")
+    found = []
+    for word in ("duckdb", engine):
+        path = tables / f"{word}.json"
+        succeeded("calibrate", tables / f"scores.{ending}", *options, "--engine", word, "-o", path)
+        found.append(GroupCertificate.load(path))
+    assert found[0].bare.to_json() == found[1].bare.to_json()
+    assert found[1].pool is not None
+    assert found[1].provenance is not None
+    assert found[1].provenance.engine == engine
+
+
+def test_whole_numbers_in_json_and_a_bad_score_are_read_as_duckdb_reads_them(
+    frame: pd.DataFrame, tables: Path
+) -> None:
+    needs_dask()
+    numbered = frame.assign(tenant=np.arange(len(frame)) % 3)
+    numbered.to_json(tables / "scores.jsonl", orient="records", lines=True)
+    found = []
+    for word in ("duckdb", "dask"):
+        succeeded("calibrate", tables / "scores.jsonl", *COLUMNS, "--engine", word, "-o", tables / word)
+        found.append(GroupCertificate.load(tables / word))
+    assert found[0].groups == found[1].groups == ("0", "1", "2")
+    assert found[0].bare == found[1].bare
+    (tables / "bad.csv").write_text("score,label,tenant\n1,0,a\nx,1,a\n")
+    said = refused(tables, "calibrate", tables / "bad.csv", *COLUMNS, "--engine", "dask")
+    assert "must hold numbers, got 'x' in row 2" in said
+    twice = ("--score", "score", "--label", "label", "--group", "score", "--engine", "dask")
+    assert "cannot be the group as well" in refused(tables, "calibrate", tables / "bad.csv", *twice)

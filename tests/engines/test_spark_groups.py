@@ -2,14 +2,19 @@
 
 from collections.abc import Iterator
 from datetime import date
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from pac_wrap import GroupCertificate, calibrate_groups
-from pac_wrap.engines import frames, spark, spark_groups
+from pac_wrap import GroupCertificate, Request, calibrate_groups
+from pac_wrap.engines import frames, spark, spark_files, spark_groups
+from pac_wrap.method.groups.calibrate import GroupRequest
+from pac_wrap.tables.groups import calibrate_groups_table
+from pac_wrap.tables.table import open_table
 from support import sparksession
 from support.grouped import ASKED, COLUMNS, OPTIONS, drawn, in_memory
 from support.strategies import refusal
@@ -52,13 +57,13 @@ def test_certificate_and_verdicts_are_those_of_memory(column: str, session: Any)
     frame.loc[7:9, "score"] = [np.nan, np.inf, -np.inf]
     decided = spark.decide(frame_of(session, frame), known, group=column)
     assert decided.columns == ["row", *frame.columns, "verdict", "prediction_set"]
-    rows = decided.toPandas().sort_values("row")
+    rows = decided.select("row", "verdict", "prediction_set").toArrow().sort_by("row")
     with pytest.warns(UserWarning, match="1 of 4,000 scores are NaN"):
         verdicts = known.verdicts(frame["score"], frame[column])
-    assert rows["verdict"].tolist() == verdicts.tolist()
+    assert rows["verdict"].to_pylist() == verdicts.tolist()
     possible = known.prediction_sets(frame["score"], frame[column])
     sets = ["{" + ",".join(str(label) for label in (0, 1) if row[label]) + "}" for row in possible]
-    assert rows["prediction_set"].tolist() == sets
+    assert rows["prediction_set"].to_pylist() == sets
 
 
 def test_other_strategies_narrow_scores_and_blocks_of_whole_groups(
@@ -129,3 +134,26 @@ def test_what_is_wrong_is_refused(session: Any, monkeypatch: pytest.MonkeyPatch)
             spark_groups, "refuse_changed", lambda found, *others: frames.refuse_changed(found + 1, *others)
         )
         assert "has other rows each time" in refused()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_files_give_the_certificate_that_duckdb_gives(session: Any, ending: str, tmp_path: Path) -> None:
+    frame = drawn(1000).drop(columns="day").assign(score=lambda frame: frame["score"].clip(-9, 9))
+    path = tmp_path / f"scores.{ending}"
+    written = {"parquet": frame.to_parquet, "csv": partial(frame.to_csv, index=False)}
+    written.get(ending, partial(frame.to_json, orient="records", lines=True))(path)
+    request = GroupRequest(Request(ASKED), pool=True)
+    reader: Any = {"parquet": "read_parquet", "csv": "read_csv", "jsonl": "read_json"}[ending]
+    for group in ("name", "number") if ending == "parquet" else ("float",):
+        columns = {"score": "score", "label": "label", "group": group}
+        found = spark_files.calibrate_groups_files([path], reader, request, **columns)
+        with open_table([str(path)], ["score", group], "label", passes=True) as table:
+            again = calibrate_groups_table(table, request, ("score", "label", group))
+        assert found.bare.to_json() == again.bare.to_json()
+    if ending == "parquet":
+        other = tmp_path / "other.parquet"
+        frame.assign(number="7").to_parquet(other)
+        columns = {"score": "score", "label": "label", "group": "number"}
+        assert "groups of different types, bigint and string" in refusal(
+            lambda: spark_files.calibrate_groups_files([path, other], reader, request, **columns)
+        )

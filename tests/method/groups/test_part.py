@@ -30,7 +30,7 @@ def test_blocks_hold_whole_groups_however_the_batches_fall(sizes: list[int], bat
     batches.insert(1, (places[:0], scores[:0], marks[:0]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BLOCK", least)
-        found = list(whole_groups(batches))  # type: ignore[arg-type]  # tuple() of three
+        found = list(whole_groups(batches))
     assert np.concatenate([numbers for numbers, _ in found]).tolist() == np.unique(places).tolist()
     assert np.concatenate([np.diff(block.starts) for _, block in found]).tolist() == sizes
     assert np.concatenate([block.scores for _, block in found]).tolist() == scores.tolist()

@@ -1,6 +1,7 @@
 """Whole groups of sorted scores, calibrated together: one sort, and then a few steps for all of them."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf
 
 import numpy as np
@@ -19,6 +20,8 @@ from pac_wrap.ranks.plain import hashes
 
 _MINUS, _PLUS = (np.uint64(order_key(value)) for value in (-inf, inf))
 _RADIX = 1 << 16
+# from so many rows per group on, each group is sorted by itself
+_APART = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +79,17 @@ class Block:
     def of(cls, scores: Scores, marks: NDArray[np.bool_], codes: Counts, groups: int) -> "Block":
         """Return the block of scores in any order, each with the number of its group."""
         keys = order_keys(scores)
-        order = np.argsort(keys)
-        # 16 bits at a time, NumPy sorts in linear time
-        for shift in range(0, max(1, (groups - 1).bit_length()), 16):
-            part = ((codes[order] >> shift) & (_RADIX - 1)).astype(np.uint16)
-            order = order[np.argsort(part, kind="stable")]
         starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=groups))])
-        return cls(keys[order], marks[order], starts)
+        if keys.size < _APART * groups:
+            order = _by_group(codes, groups, np.argsort(keys))
+            return cls(keys[order], marks[order], starts)
+        # group by group, which stays in the processor's cache
+        order = _by_group(codes, groups)
+        keys, marks = keys[order], marks[order]
+        for start, end in pairwise(starts.tolist()):
+            own = np.argsort(keys[start:end])
+            keys[start:end], marks[start:end] = keys[start:end][own], marks[start:end][own]
+        return cls(keys, marks, starts)
 
     @property
     def scores(self) -> Scores:
@@ -122,6 +129,17 @@ class Block:
         total = won[self.starts[1:]] - won[self.starts[:-1]] - normal[self.starts[:-1]] * self.n[1]
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(total / (self.n[0] * self.n[1]))
+
+
+def _by_group(codes: Counts, groups: int, order: NDArray[np.intp] | None = None) -> NDArray[np.intp]:
+    """Return the order of rows by group, and within it the order given, else that of the rows."""
+    # 16 bits at a time, NumPy sorts in linear time
+    for shift in range(0, max(1, (groups - 1).bit_length()), 16):
+        own = codes if order is None else codes[order]
+        step = np.argsort(((own >> shift) & (_RADIX - 1)).astype(np.uint16), kind="stable")
+        order = step if order is None else order[step]
+    assert order is not None
+    return order
 
 
 def calibrated(request: Request, block: Block, score_type: ScoreType) -> Columns:
