@@ -67,7 +67,7 @@ def by_duckdb(connection: duckdb.DuckDBPyConnection, text: str) -> float | None:
         ("score", ["anomaly_score", "scores"], "scores"),
         ("score", ["anomaly_score", "SCORE"], "SCORE"),
         ("forst", ["lof", "forest"], "forest"),
-        ("ab", ["xabx"], None),
+        ("ab", ["table"], None),
     ],
 )
 def test_the_column_that_is_likely_meant_is_suggested(
