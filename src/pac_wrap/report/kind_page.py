@@ -28,6 +28,10 @@ from pac_wrap.report.window import Window
 
 Parts = dict[str | None, Scores]
 _LISTED: Final = 4
+_MEANINGS: Final = {
+    Verdict.NORMAL: "No alarm. Of each kind of anomalies at most its ceiling gets this verdict.",
+    Verdict.ANOMALY: "Alarm. Of each kind of normal points at most its ceiling gets this verdict.",
+}
 _HEADS: Final = ("Kind", "Class", "Labels", "Ceiling", "Errors allowed", "Threshold alone", "Misjudged")
 
 
@@ -72,7 +76,7 @@ def page_of_kinds(
         multiples_caption="Each kind beside the whole of the other class, on one scale, with the rule.",
         next_steps=tuple(_next(certificate)),
         listing=None,
-        verdicts=rows_of_rule(certificate.rule, whole, (sizes[0], sizes[1]), _meaning),
+        verdicts=rows_of_rule(certificate.rule, whole, (sizes[0], sizes[1]), _MEANINGS),
         assumptions=tuple(
             sentence(text)
             for text in (*map(str, certificate.binding.assumptions), mixture_words(certificate))
@@ -250,14 +254,3 @@ def _next(certificate: KindCertificate) -> Iterator[str]:
             )
     yield "As a check, measure the rates of each kind on labelled points that were not used here."
     yield AGAIN
-
-
-def _meaning(verdict: Verdict, declared: bool) -> str:
-    if not declared:
-        return "This verdict is never given."
-    if verdict is Verdict.ABSTAIN:
-        return "Undecided: neither an alarm nor an all-clear. Have these points looked at."
-    return {
-        Verdict.NORMAL: "No alarm. Of each kind of anomalies at most its ceiling gets this verdict.",
-        Verdict.ANOMALY: "Alarm. Of each kind of normal points at most its ceiling gets this verdict.",
-    }[verdict]

@@ -1,8 +1,7 @@
 """What a report is about: a certificate, the scores it was made from, its error rates and its verdicts."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from math import inf
 from typing import Final
 
@@ -238,17 +237,17 @@ def verdict_rows(report: Report) -> tuple[VerdictRow, ...]:
     """Return a row for each verdict; without abstention that row is left out, the others never are."""
     certificate = report.certificate
     sizes = certificate.normal.n, certificate.anomalous.n
-    meaning = partial(_meaning, certificate.certified)
-    return rows_of_rule(certificate.rule, (report.normal, report.anomalous), sizes, meaning)
+    said = {} if certificate.certified is None else _meanings(certificate.certified)
+    return rows_of_rule(certificate.rule, (report.normal, report.anomalous), sizes, said)
 
 
 def rows_of_rule(
     rule: Rule,
     scores: tuple[Scores | None, Scores | None],
     sizes: tuple[int, int],
-    meaning: Callable[[Verdict, bool], str],
+    meanings: Mapping[Verdict, str],
 ) -> tuple[VerdictRow, ...]:
-    """Return a row for each verdict of a rule; `meaning` says what one means, if it is given at all."""
+    """Return a row for each verdict of a rule, with what it means; without a meaning it is undecided."""
     found = ranges(rule)
     words = range_words(found)
     normal, anomalous = (_counts(rule, some) for some in scores)
@@ -257,7 +256,7 @@ def rows_of_rule(
             verdict,
             found.get(verdict),
             words.get(verdict, "no score"),
-            meaning(verdict, verdict in found),
+            meanings.get(verdict, _UNDECIDED) if verdict in found else "This verdict is never given.",
             normal.get(verdict),
             sizes[0],
             anomalous.get(verdict),
@@ -285,19 +284,17 @@ def range_words(found: dict[Verdict, Range]) -> dict[Verdict, str]:
     return {verdict: words(*ends) for verdict, ends in found.items()}
 
 
-def _meaning(kept: Guarantee | None, verdict: Verdict, declared: bool) -> str:
-    if not declared:
-        return "This verdict is never given."
-    if verdict is Verdict.ABSTAIN or kept is None:
-        return _UNDECIDED
-    said, rate, others = (
-        ("No alarm.", kept.max_fnr, "anomalies")
-        if verdict is Verdict.NORMAL
-        else ("Alarm.", kept.max_fpr, "normal points")
-    )
-    if rate is None:
-        return f"{said} How many {others} get this verdict is not promised."
-    return f"{said} At most {ceiling(rate)} of future {others} get this verdict."
+def _meanings(kept: Guarantee) -> dict[Verdict, str]:
+    sides = {
+        Verdict.NORMAL: ("No alarm.", kept.max_fnr, "anomalies"),
+        Verdict.ANOMALY: ("Alarm.", kept.max_fpr, "normal points"),
+    }
+    return {
+        verdict: f"{said} How many {others} get this verdict is not promised."
+        if rate is None
+        else f"{said} At most {ceiling(rate)} of future {others} get this verdict."
+        for verdict, (said, rate, others) in sides.items()
+    }
 
 
 def _counts(rule: Rule, scores: Scores | None) -> dict[Verdict, int]:
