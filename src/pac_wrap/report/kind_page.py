@@ -23,15 +23,11 @@ from pac_wrap.report.numbers import ceiling, confidence, share, told_apart
 from pac_wrap.report.parts import AGAIN, LONGEST_NAME, MOST_MULTIPLES, SHORT_NAME, Listing, PartsContent
 from pac_wrap.report.pictures import Multiple, multiple
 from pac_wrap.report.sentences import Status
-from pac_wrap.report.subject import rows_of_rule
+from pac_wrap.report.subject import meaning, rows_of_rule
 from pac_wrap.report.window import Window
 
 Parts = dict[str | None, Scores]
 _LISTED: Final = 4
-_MEANINGS: Final = {
-    Verdict.NORMAL: "No alarm. Of each kind of anomalies at most its ceiling gets this verdict.",
-    Verdict.ANOMALY: "Alarm. Of each kind of normal points at most its ceiling gets this verdict.",
-}
 _HEADS: Final = ("Kind", "Class", "Labels", "Ceiling", "Errors allowed", "Threshold alone", "Misjudged")
 
 
@@ -76,7 +72,7 @@ def page_of_kinds(
         multiples_caption="Each kind beside the whole of the other class, on one scale, with the rule.",
         next_steps=tuple(_next(certificate)),
         listing=None,
-        verdicts=rows_of_rule(certificate.rule, whole, (sizes[0], sizes[1]), _MEANINGS),
+        verdicts=rows_of_rule(certificate.rule, whole, (sizes[0], sizes[1]), dict(_meanings(certificate))),
         assumptions=tuple(
             sentence(text)
             for text in (*map(str, certificate.binding.assumptions), mixture_words(certificate))
@@ -254,3 +250,13 @@ def _next(certificate: KindCertificate) -> Iterator[str]:
             )
     yield "As a check, measure the rates of each kind on labelled points that were not used here."
     yield AGAIN
+
+
+def _meanings(certificate: KindCertificate) -> Iterator[tuple[Verdict, str]]:
+    promised = {one.of.label for one in certificate.promises}
+    for verdict, said, label, others in (
+        (Verdict.NORMAL, "No alarm.", "anomalous", "anomalies"),
+        (Verdict.ANOMALY, "Alarm.", "normal", "normal points"),
+    ):
+        kept = f"{said} Of each kind of {others} at most its ceiling gets this verdict."
+        yield verdict, kept if label in promised else meaning(said, None, others)

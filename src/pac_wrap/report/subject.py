@@ -11,7 +11,7 @@ from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Rate, is_exceeded
-from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.promise import Promise
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Evidence
 from pac_wrap.method.worth.alarms import Prevalence, as_interval
@@ -97,8 +97,7 @@ class ErrorRate:
     evidence: Evidence
     threshold: float | None
     measured: Rate | None = None
-    # what was asked for, with its room for shift and wrong labels
-    promise: Promise | None = None
+    promise: Promise | None = None  # what was asked for, with its room for shift and wrong labels
 
     @property
     def lacks_labels(self) -> bool:
@@ -237,7 +236,10 @@ def verdict_rows(report: Report) -> tuple[VerdictRow, ...]:
     """Return a row for each verdict; without abstention that row is left out, the others never are."""
     certificate = report.certificate
     sizes = certificate.normal.n, certificate.anomalous.n
-    said = {} if certificate.certified is None else _meanings(certificate.certified)
+    said, kept = {}, certificate.certified
+    if kept is not None:
+        said[Verdict.NORMAL] = meaning("No alarm.", kept.max_fnr, "anomalies")
+        said[Verdict.ANOMALY] = meaning("Alarm.", kept.max_fpr, "normal points")
     return rows_of_rule(certificate.rule, (report.normal, report.anomalous), sizes, said)
 
 
@@ -284,17 +286,11 @@ def range_words(found: dict[Verdict, Range]) -> dict[Verdict, str]:
     return {verdict: words(*ends) for verdict, ends in found.items()}
 
 
-def _meanings(kept: Guarantee) -> dict[Verdict, str]:
-    sides = {
-        Verdict.NORMAL: ("No alarm.", kept.max_fnr, "anomalies"),
-        Verdict.ANOMALY: ("Alarm.", kept.max_fpr, "normal points"),
-    }
-    return {
-        verdict: f"{said} How many {others} get this verdict is not promised."
-        if rate is None
-        else f"{said} At most {ceiling(rate)} of future {others} get this verdict."
-        for verdict, (said, rate, others) in sides.items()
-    }
+def meaning(said: str, rate: float | None, others: str) -> str:
+    """Return what a verdict means, given that at most that share of others get it."""
+    if rate is None:
+        return f"{said} How many {others} get this verdict is not promised."
+    return f"{said} At most {ceiling(rate)} of future {others} get this verdict."
 
 
 def _counts(rule: Rule, scores: Scores | None) -> dict[Verdict, int]:
