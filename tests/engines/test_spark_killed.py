@@ -88,7 +88,7 @@ def test_a_worker_killed_in_mid_pass_changes_nothing(cluster: Cluster) -> None:
     found: list[Any] = []
     pass_over = Thread(target=lambda: found.append(spark.calibrate(df)), daemon=True)
     pass_over.start()
-    # the first job draws a sample, the second counts
+    # the first job takes the first rows, the second counts
     until(lambda: cluster.jobs_and_tasks >= (2, 2), "the second job keeps both workers busy")
     assert not cluster.lost
     # the worker and its executor, as when a machine loses its power

@@ -17,7 +17,7 @@ from pac_wrap.ranks.memory import Ranked
 from pac_wrap.ranks.partitions import Partitions, PartitionTask, RunPartitions
 from pac_wrap.ranks.passes import ChunkReader, Passes, RunPass
 from pac_wrap.ranks.search import Bounds, Rank
-from pac_wrap.ranks.spread import Counter
+from pac_wrap.ranks.spread import Counter, least_auc
 
 
 class _Counted(Protocol):
@@ -170,7 +170,7 @@ def calibrate_counted(counter: Counter, request: Asked[T]) -> T:
     warning is as sure as so many points allow.
     """
     found = Bracketed(counter, lambda low, high: request.certify(low, high, counter.score_type))
-    if all(found.sizes) and found.least_auc < 0.5:
+    if all(found.sizes) and least_auc(found.pair) < 0.5:
         drawn = found.sample.classes
         if all(scores.size for scores in drawn):
             warn_if_upside_down(auc(*drawn), *(scores.size for scores in drawn))

@@ -32,7 +32,6 @@ from pac_wrap.ranks.spread import (
     Some,
     Spread,
     bounds,
-    least_auc,
 )
 
 T = TypeVar("T")
@@ -107,9 +106,9 @@ class Bracketed(Generic[T]):
         shown = guess.part == 1.0 or min(scores.size for scores in guess.classes) >= _SHOWN
         self._grids = [_grid_around(guess if shown else self.sample, ask)]
         cells, hash_sums = counter.count_all(self._grids[0])
-        self._pair: Pair = (Spread.counted(cells, 0, 0), Spread.counted(cells, 1, 0))
+        self.pair: Pair = (Spread.counted(cells, 0, 0), Spread.counted(cells, 1, 0))
         self._checks = cells.checks or {}
-        self.sizes = self._pair[0].size, self._pair[1].size
+        self.sizes = self.pair[0].size, self.pair[1].size
         self._digests = as_digest(hash_sums[0]), as_digest(hash_sums[1])
         self.answer = self._settled(ask)
 
@@ -118,17 +117,12 @@ class Bracketed(Generic[T]):
         """A random sample, drawn when it is first needed; all scores, if these are known."""
         return self._guess if self._guess.part == 1.0 else self._counter.sample()
 
-    @property
-    def least_auc(self) -> float:
-        """What the AUC is at least, by the counts; both classes must have scores."""
-        return least_auc(self._pair)
-
     def _settled(self, ask: Callable[[Ranked, Ranked], T]) -> T:
         while True:
             asked = _Asked()
             refused: InputError | None = None
             try:
-                answer = ask(*_rehearsed(self._pair, asked, self._digests))
+                answer = ask(*_rehearsed(self.pair, asked, self._digests))
             except InputError as error:
                 refused = error
             wanted = self._open(asked)
@@ -144,38 +138,40 @@ class Bracketed(Generic[T]):
         found: dict[tuple[int, int], None] = {}
         near = []
         for rank in asked.ranks:
-            low, high = bounds(self._pair, rank)
+            low, high = bounds(self.pair, rank)
             if rank.label != BOTH and low < high:
                 near.append((low, high))
                 found |= self._within(rank.label, low, high)
         for label, key in asked.below:
-            found |= {(label, origin): None for origin in self._pair[label].open_around(key)}
+            found |= {(label, origin): None for origin in self.pair[label].open_around(key)}
             # a threshold that was guessed: it will turn out to lie somewhere in the range of its rank
             for low, high in near:
                 if low <= key <= high + 1:
                     found |= self._within(label, low, high)
-        ranges = [spread.ranges for spread in self._pair]
+        ranges = [spread.ranges for spread in self.pair]
         # a rank among all scores is counted from thresholds, and may still move by what is open there
         slack = sum(ranges[label][origin].scores for label, origin in found)
         for rank in asked.ranks:
             if rank.label == BOTH:
                 first, last = max(1, rank.k - slack), min(rank.k + slack, sum(self.sizes))
                 for ends, most in ((rank.k, rank.k), sum(self.sizes)), ((first, last), slack):
-                    low, high = (bounds(self._pair, Rank(BOTH, end))[place] for place, end in enumerate(ends))
+                    low, high = (bounds(self.pair, Rank(BOTH, end))[place] for place, end in enumerate(ends))
                     inside = self._within(0, low, high) | self._within(1, low, high)
                     # large cells wait until the rank is known to lie there
                     found |= {cell: None for cell in inside if ranges[cell[0]][cell[1]].scores <= most}
         return [(label, origin, ranges[label][origin]) for label, origin in found]
 
     def _within(self, label: int, low: int, high: int) -> dict[tuple[int, int], None]:
-        return {(label, origin): None for origin in self._pair[label].open_within(low, high)}
+        return {(label, origin): None for origin in self.pair[label].open_within(low, high)}
 
     def _narrow(self, cells: list[_Chosen]) -> None:
         """Look into some of the cells that are wanted: list their scores, or count those of smaller cells."""
-        large = sorted((cell for cell in cells if cell[2].scores > _FEW), key=lambda cell: -cell[2].scores)
+        large = sorted((one for one in cells if one[2].scores > _FEW), key=lambda one: -one[2].scores)
         number = (large or cells)[0][1] >> 32
         same = [cell for cell in large or cells if cell[1] >> 32 == number]
-        if large:
+        # rather than listing them in several rounds
+        many = len(same) <= _KNOTS // 4 and sum(cell[2].scores for cell in same) > _FEW
+        if large or many:
             chosen = same[: _KNOTS // 4]
             grid = _grid_within([cell[2] for cell in chosen])
             self._grids.append(grid)
@@ -194,7 +190,7 @@ class Bracketed(Generic[T]):
         """Put what was found in place of the cells that were looked into, if it can be the same scores."""
         self._check(chosen, cells, number)
         pair = []
-        for label, old in enumerate(self._pair):
+        for label, old in enumerate(self.pair):
             mine = sorted(cell[2] for cell in chosen if cell[0] == label)
             new = Spread.counted(cells, label, number)
             lows = np.array([one.low for one in mine], dtype=np.uint64)
@@ -208,14 +204,14 @@ class Bracketed(Generic[T]):
             gone = np.isin(old.origin, [cell[1] for cell in chosen if cell[0] == label])
             parts = [np.concatenate([a[~gone], b]) for a, b in zip(old, new, strict=True)]
             pair.append(Spread.of(parts[0], parts[1], parts[2], parts[4]))
-        self._pair = pair[0], pair[1]
+        self.pair = pair[0], pair[1]
 
     def _check(self, chosen: list[_Chosen], cells: Cells, number: int) -> None:
         """Refuse listed scores whose hashes do not add up to those of the cells that they came from."""
         keys = order_keys(cells.least)
         for origin, (low, high, _) in {cell[1]: cell[2] for cell in chosen}.items():
             check = self._checks.pop(origin, None)
-            classes = {label for label, one in enumerate(self._pair) if origin in one.origin}
+            classes = {label for label, one in enumerate(self.pair) if origin in one.origin}
             if check is None or number >= 0 or classes > {cell[0] for cell in chosen if cell[1] == origin}:
                 continue
             mine = (np.uint64(low) <= keys) & (keys <= np.uint64(high))
