@@ -42,14 +42,14 @@ def test_a_report_can_be_read_at_every_width_and_in_both_schemes(
     assert browser.execute_script(CLASHES) == []
     assert browser.execute_script(CONTRAST) >= 4.5
     figures = browser.execute_script(FIGURES)
-    large, panels = figures[:2], figures[2:]
-    assert len(panels) == 4  # of the figure of shift, two in a row at least
-    for left, right, height in large:
+    # the two large ones, and four small ones of the shift if anything is promised
+    assert len(figures) in (2, 6)
+    for left, right, height in figures[:2]:
         assert 0 <= left < left + 250 < right <= width
         assert height > 150
-    for left, right, height in panels:
-        assert 0 <= left < left + 120 < right <= width
-        assert height > 110
+    for left, right, height in figures[2:]:
+        assert 0 <= left < left + 100 < right <= width
+        assert height > 100
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 900)])

@@ -8,6 +8,7 @@ import numpy as np
 
 from pac_wrap.base.rounding import rounded_down
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.room.radius import before_shift
 from pac_wrap.method.room.shift import KL, SHIFTS, ChiSquared, DensityRatio, Distance, TotalVariation
 from pac_wrap.report.numbers import ceiling, percent
 from pac_wrap.report.pictures import Line
@@ -70,9 +71,9 @@ def panels(certificate: Certificate) -> tuple[Panel, ...]:
     ['Total variation', 'Density ratio']
     """
     rates = {name: rate for name, rate, _ in _sides(certificate)}
-    if not rates:
+    top = min(0.999, _MOST * max(rates.values(), default=0.0))
+    if top <= max(rates.values(), default=0.0):
         return ()
-    top = min(0.999, _MOST * max(rates.values()))
     return tuple(_panel(kind, rates, top) for kind in SHIFTS)
 
 
@@ -84,10 +85,9 @@ def _panel(kind: type[Distance], rates: dict[str, float], top: float) -> Panel:
     def path(name: str) -> str:
         if name not in rates:
             return ""
-        points = [(first, rates[name])]
-        for limit in np.linspace(rates[name], top, _POINTS)[1:].tolist():
-            if (found := kind.between(rates[name], limit)) is not None:
-                points.append((found.size, limit))
+        limits = np.linspace(rates[name], top, _POINTS)[1:].tolist()
+        found = [(kind.between(rates[name], limit), limit) for limit in limits]
+        points = [(first, rates[name]), *((one.size, limit) for one, limit in found if one is not None)]
         places = ((1000.0 * (x - first) / (farthest - first), 100.0 - 100.0 * y / top) for x, y in points)
         return "M" + "L".join(f"{x:.1f} {y:.2f}" for x, y in places)
 
@@ -103,13 +103,10 @@ def _panel(kind: type[Distance], rates: dict[str, float], top: float) -> Panel:
 
 def _sides(certificate: Certificate) -> Iterator[tuple[str, float, float]]:
     """Yield each rate that is promised, what it is before any shift, and its ceiling."""
-    made = certificate.certified
-    for promise, evidence in (
-        () if made is None else ((made.fpr, certificate.normal), (made.fnr, certificate.anomalous))
-    ):
-        if promise is not None and evidence.budget is not None and evidence.budget.errors is not None:
-            noise, rate = promise.label_noise, evidence.budget.rate
-            yield promise.name, rate if noise is None else noise.after(rate), promise.ceiling
+    if certificate.certified is not None:
+        sides = certificate.certified, certificate.normal, certificate.anomalous
+        for promise, rate in before_shift(*sides):
+            yield promise.name, rate, promise.ceiling
 
 
 def _size(kind: type[Distance], rate: float, limit: float) -> str:

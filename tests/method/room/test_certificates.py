@@ -226,6 +226,7 @@ def test_the_radius_of_a_certificate() -> None:
     assert nothing.certified is None
     assert "nothing is certified" in refusal(lambda: nothing.radius(0.5))
     assert panels(nothing) == ()
+    assert panels(calibrate(range(20), [], Guarantee(0.9995, None))) == ()
     assert robust_rows(nothing) == ()
 
 

@@ -144,6 +144,12 @@ def test_the_farthest_shift_between_two_rates_is_exact(kind: type, pair: tuple[f
     assert kind.between(high, low) is None  # type: ignore[attr-defined]
 
 
+def test_a_shift_that_rounds_to_none_is_none() -> None:
+    close = nextafter(0.3, 1.0)
+    assert DensityRatio.between(0.9, nextafter(0.9, 1.0)) is None
+    assert TotalVariation.between(0.3, close) == TotalVariation(close - 0.3)
+
+
 def test_kl_agrees_with_mpmath_where_it_is_extreme() -> None:
     for divergence, ceiling in ((1e-12, 0.05), (0.5, 0.05), (1e-13, 1e-12), (2.0, 0.99), (30.0, 0.999999)):
         rate = KL(divergence).before(ceiling)
@@ -152,6 +158,12 @@ def test_kl_agrees_with_mpmath_where_it_is_extreme() -> None:
             found = e * mpmath.log(e / x) + (1 - e) * mpmath.log((1 - e) / (1 - x))
             assert found >= divergence
             assert mpmath.almosteq(found, divergence, rel_eps=1e-3)
+
+
+def test_a_divergence_too_small_for_its_digits_counts_as_a_larger_one() -> None:
+    assert 0.05 > KL(5e-324).before(0.05) == KL(1e-24).before(0.05) > 0.05 - 1e-11
+    assert KL(5e-324).after(0.05) >= 0.05
+    assert KL(1e-24).before(1e-12) < 1e-12
 
 
 def test_kl_reaches_one_where_the_event_can_be_all() -> None:

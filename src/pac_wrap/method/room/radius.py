@@ -1,12 +1,13 @@
 """How far the points of each class may shift before a looser ceiling breaks."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.rounding import rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.room.shift import SHIFTS, Shift
 from pac_wrap.method.thresholds import Evidence, Regime
 
@@ -50,6 +51,16 @@ up to 0.02065, or a chi-squared divergence up to 0.05263
         )
 
 
+def before_shift(
+    certified: Guarantee, normal: Evidence, anomalous: Evidence
+) -> Iterator[tuple[Promise, float]]:
+    """Yield each promise that enough labels support, and what its class keeps before any shift."""
+    for promise, evidence in ((certified.fpr, normal), (certified.fnr, anomalous)):
+        if promise is not None and evidence.budget is not None and evidence.budget.errors is not None:
+            noise, rate = promise.label_noise, evidence.budget.rate
+            yield promise, rate if noise is None else noise.after(rate)
+
+
 class Robust:
     """How much shift a certificate bears; a part of `Certificate`."""
 
@@ -91,15 +102,8 @@ class Robust:
             raise InputError(
                 "nothing is certified, so there is nothing to keep; certificate.diagnosis says why"
             )
-        promises = self.certified.fpr, self.certified.fnr
-        found: list[tuple[Shift, ...]] = []
-        for promise, evidence in zip(promises, (self.normal, self.anomalous), strict=True):
-            if promise is None or evidence.budget is None or evidence.budget.errors is None:
-                found.append(())
-                continue
-            # what the class keeps before any shift, its wrong labels allowed for
-            noise = promise.label_noise
-            rate = evidence.budget.rate if noise is None else noise.after(evidence.budget.rate)
+        found: dict[str, tuple[Shift, ...]] = {}
+        for promise, rate in before_shift(self.certified, self.normal, self.anomalous):
             shifts = (kind.between(rate, limit) for kind in SHIFTS)
-            found.append(tuple(one for one in shifts if one is not None))
-        return Radius(limit, *found)
+            found[promise.name] = tuple(one for one in shifts if one is not None)
+        return Radius(limit, found.get("FPR", ()), found.get("FNR", ()))

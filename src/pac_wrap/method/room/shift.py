@@ -15,10 +15,11 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.room.interface import DIGITS, Room, as_double
 
 _ONE: Final = Decimal(1)
-_STEPS: Final = 400
 _NEGLIGIBLE: Final = Decimal("1e-45")
 # no ceiling is smaller, so nobody needs to know how small a rate below it is
 _NOTHING: Final = Decimal("1e-30")
+# smaller divergences count as this one, since too few digits of them would be left
+_LEAST: Final = Decimal("1e-24")
 # with more room nothing is left of any ceiling
 _MOST: Final = 1e15
 
@@ -188,35 +189,31 @@ class KL(Distance):
         return self.divergence
 
     def _before(self, ceiling: Decimal) -> Decimal:
-        e, rho = ceiling, Decimal(self.divergence)
+        e, rho = ceiling, max(Decimal(self.divergence), _LEAST)
         # kl(e || x) <= e ln(e / x), and it is at least that but for the second term at x = 0
         if e * (-rho / e).exp() < _NOTHING:
             return Decimal(0)
         rate = e * (((_ONE - e) * (_ONE - e).ln() - rho) / e).exp()
         # convex and falling: Newton's steps from the left never pass the root
-        for _ in range(_STEPS):
+        step = rate
+        while step > rate * _NEGLIGIBLE:
             step = (_kl(e, rate) - rho) * rate * (_ONE - rate) / (e - rate)
             rate += step
-            if step <= rate * _NEGLIGIBLE:
-                break
         return rate
 
     def _after(self, rate: Decimal) -> Decimal:
-        rho = Decimal(self.divergence)
+        rho = max(Decimal(self.divergence), _LEAST)
         if rho >= -rate.ln():
             return _ONE
         found, gap = rate + (rho / 2).sqrt(), _ONE - rate  # Pinsker's inequality
         while found >= _ONE or _kl(found, rate) < rho:
             gap /= 10
             found = _ONE - gap
-            if gap < _NEGLIGIBLE:
-                return _ONE
         # convex and rising: Newton's steps from the right never pass the root
-        for _ in range(_STEPS):
+        step = found
+        while step > found * _NEGLIGIBLE:
             step = (_kl(found, rate) - rho) / (found * (_ONE - rate) / (rate * (_ONE - found))).ln()
             found -= step
-            if step <= found * _NEGLIGIBLE:
-                break
         return found
 
     @classmethod
