@@ -38,7 +38,7 @@ def test_independent_points_are_quiet_as_long_as_nothing_changes(shift: float, o
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["thyroid", "celeba"])
 def test_changes_of_a_known_size_are_noticed_and_nothing_before(name: str) -> None:
-    """40 orders without a change, three watches with an alpha of .01 each; then the largest of each change."""
+    """40 orders without a change, three watches with an alpha of .01 each; then the largest changes."""
     needs(name)
     data = watched_rows(name, 0)
     (_, nothing, _), *others = CHANGES
