@@ -50,12 +50,12 @@ def watched_rows(name: str, seed: int) -> Watched:
     trained, calibrated, rest = np.split(order, [labels.size // 4, labels.size // 2])
     model = HistGradientBoostingClassifier(random_state=seed).fit(rows[trained], labels[trained])
     scores = model.decision_function(rows)
-    classes = tuple(scores[calibrated][labels[calibrated] == label] for label in (0, 1))
+    normal, anomalous = (scores[calibrated][labels[calibrated] == label] for label in (0, 1))
     return Watched(
         name,
         model,
-        calibrate(*classes, ASKED[name]),
-        certify_curve(*classes),
+        calibrate(normal, anomalous, ASKED[name]),
+        certify_curve(normal, anomalous),
         rows[rest],
         labels[rest],
         scores[rest],
