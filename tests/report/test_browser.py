@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pac_wrap import GroupMonitor, Monitor, calibrate, calibrate_groups, certify_curve
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.report.watch import monitor_page
 from support.browser import CLASHES, CONTRAST, WIDE, complaints, show
 from support.reports import FOREIGN, HOSTILE, report
 
@@ -172,3 +174,57 @@ def test_a_phone_shows_the_heads_of_stacked_cells(browser: Any, folder: Path) ->
         "return [...document.querySelectorAll('.scroll')].filter(b => b.scrollWidth > b.clientWidth).length"
     )
     assert browser.execute_script(scrolled) == 0
+
+
+def watched(name: str) -> Monitor | GroupMonitor:
+    """A watch with alarms, and one of groups with names that nobody should choose."""
+    rng = np.random.default_rng(0)
+    normal, anomalous = rng.normal(size=1000), rng.normal(2.5, 1, size=1000)
+    if name == "alarm":
+        certificate = calibrate(normal, anomalous)
+        monitor = Monitor(certificate, certify_curve(normal, anomalous))
+        scores = rng.normal(1.5, 1, 1500)
+        monitor.update(certificate.verdicts(scores), np.zeros(1500), scores=scores, id=HOSTILE)
+        return monitor
+    names = [HOSTILE, "\u202e" + "w" * 300, *map(str, range(16))]
+    labels = np.tile(np.repeat([0, 1], 200), len(names))
+    groups = np.repeat(names, 400)
+    scores = rng.normal(3.0 * labels)
+    grouped = calibrate_groups(scores, labels, groups)
+    watch = GroupMonitor(grouped)
+    fresh = scores + 2.0 * (groups == names[1]) * (labels == 0)
+    order = rng.permutation(labels.size)
+    watch.update(grouped.verdicts(fresh, groups)[order], groups[order], labels[order], id=HOSTILE)
+    return watch
+
+
+@pytest.fixture(scope="module")
+def watches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("watches")
+    for name in ("alarm", "groups"):
+        (target / f"{name}.html").write_text(monitor_page(watched(name)), encoding="utf-8")
+    return target
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["alarm", "groups"])
+def test_a_watch_can_be_read_at_every_width_and_in_both_schemes(
+    browser: Any, watches: Path, name: str, width: int, scheme: str
+) -> None:
+    show(browser, watches / f"{name}.html", width, scheme)
+    assert complaints(browser) == []
+    assert browser.execute_script("return document.scrollingElement.scrollWidth") <= width
+    assert browser.execute_script(WIDE) == []
+    assert browser.execute_script(CLASHES) == []
+    assert browser.execute_script(CONTRAST) >= 4.5
+    figures = browser.execute_script(FIGURES)
+    assert len(figures) >= 4
+    assert all(0 <= left < left + 250 < right <= width for left, right, _ in figures)
+    assert browser.find_elements("css selector", "script, img, iframe, object, embed, link, base") == []
+    with pytest.raises(refused.NoAlertPresentException):
+        _ = browser.switch_to.alert
+    shown = browser.execute_script("return document.querySelector('main').textContent")
+    assert "Alarm" in shown
+    assert "<script>" in HOSTILE
+    assert "script>" in shown

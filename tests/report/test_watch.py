@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import Monitor, calibrate, certify_curve
-from pac_wrap.report.watch import monitor_json, monitor_metrics, monitor_page
+from pac_wrap import GroupMonitor, Monitor, calibrate, calibrate_groups, certify_curve
+from pac_wrap.report.watch import MOST_DRAWN, monitor_json, monitor_metrics, monitor_page
 
 RNG = np.random.default_rng(0)
 NORMAL, ANOMALOUS = RNG.normal(size=1000), RNG.normal(2.5, 1, size=1000)
@@ -75,6 +75,41 @@ def test_metrics_are_those_of_the_format_and_foreign_text_is_escaped() -> None:
     assert metrics["pac_wrap_monitor_alarm"][(("watch", "FNR"),)] == 0.0
     assert (("batch", HOSTILE), ("watch", "FPR")) in metrics["pac_wrap_monitor_alarm_row"]
     assert "pac_wrap_monitor_alarm_row" not in parsed(monitor_metrics(Monitor(CERTIFICATE)))
+
+
+def grouped(groups: int = 3) -> GroupMonitor:
+    names = [HOSTILE, None, *range(groups - 2)]
+    labels, scores = np.repeat([0, 1], 200), np.r_[NORMAL[:200], ANOMALOUS[:200] + 2.0]
+    column = [name for name in names for _ in range(400)]
+    certificate = calibrate_groups(np.tile(scores, groups), np.tile(labels, groups), column)
+    monitor = GroupMonitor(certificate)
+    monitor.update([1] * 20 + [0] * 20, [HOSTILE] * 20 + [None] * 20, [0] * 40, id=HOSTILE)
+    return monitor
+
+
+def test_metrics_and_json_of_groups_name_the_group() -> None:
+    metrics = parsed(monitor_metrics(grouped()))
+    assert metrics["pac_wrap_monitor_rows_total"][()] == 40.0
+    alarms = metrics["pac_wrap_monitor_alarm"]
+    assert alarms[(("group", HOSTILE), ("watch", "FPR"))] == 1.0
+    assert alarms[(("group", ""), ("watch", "FPR"))] == 0.0
+    row = (("batch", HOSTILE), ("group", HOSTILE), ("watch", "FPR"))
+    assert metrics["pac_wrap_monitor_alarm_row"][row] == 3.0
+    content = json.loads(monitor_json(grouped()))
+    assert [(one["group"], one["rows"]) for one in content["groups"]] == [(None, 20), (HOSTILE, 20)]
+    assert content["groups"][1]["alarms"][0]["watch"] == "FPR"
+    assert "FPR alarm at row 3" in content["alarm"]
+
+
+def test_a_page_of_many_groups_draws_those_nearest_to_an_alarm() -> None:
+    monitor = grouped(20)
+    monitor.update([0] * 18, list(range(18)), [0] * 18)
+    page = Page(monitor_page(monitor))
+    figures = [tag for tag, _ in page.tags].count("figure")
+    assert figures == MOST_DRAWN * len(monitor.monitors[HOSTILE].watches)
+    shown = " ".join(page.texts)
+    assert "8 more groups" in shown
+    assert "counted within each group" in shown
 
 
 def test_json_has_every_watch_and_every_alarm() -> None:

@@ -42,7 +42,7 @@ def build_page(record: Record, soak: Soak) -> str:
         f"*[counts.json](reliability/counts.json); {versions}*",
         "## The soak",
         soak.told(),
-        "*[soak.json](reliability/soak.json), by* `python -m torture.soak --points"
+        "*[soak.json](reliability/soak.json), by* `PYTHONPATH=tests python -m torture.soak --points"
         f" {soak.points} --kills {kills} --write`",
     ]
     return "\n\n".join(parts) + "\n"

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict
-from math import log, log10
+from math import isfinite, log, log10
 from typing import Any, Final, NamedTuple
 
 from pac_wrap.base.rounding import rounded_up
@@ -143,15 +143,17 @@ def monitor_page(monitor: Monitor | GroupMonitor) -> str:
     if isinstance(monitor, GroupMonitor):
         ordered = sorted(monitor.monitors.items(), key=lambda pair: _nearness(pair[1]), reverse=True)
         members = [(f"{called(name)}: ", one) for name, one in ordered[:MOST_DRAWN]]
-        left = len(ordered) - len(members)
+        undrawn = len(ordered) - len(members)
     else:
-        members, left = [("", monitor)], 0
+        members, undrawn = [("", monitor)], 0
     return page(
         "monitor.html.j2",
         monitor=monitor,
-        alarms=[alarm_text(alarm) for alarm in monitor.alarms],
+        alarms=[alarm_text(alarm) for alarm in monitor.alarms[:MOST_DRAWN]],
+        more_alarms=max(0, len(monitor.alarms) - MOST_DRAWN),
+        grouped=isinstance(monitor, GroupMonitor),
         pictures=[picture for name, one in members for picture in _pictures(name, one)],
-        left=left,
+        undrawn=undrawn,
         size=(_WIDTH, _HEIGHT, _LEFT, _TOP),
         columns={"watch": "title", "so far": "share", "allowed": "allowed", "false alarm, ever": "chance"},
         rows=[_row(name, watch) for name, one in members for watch in one.watches],
@@ -184,7 +186,8 @@ def _picture(monitor: Monitor, watch: Watch, alarm: int | None) -> Picture:
 
     points = " L".join(f"{x(row)} {y(height)}" for row, height in zip(rows, heights, strict=True))
     ticks = tuple((y(power), _power(power)) for power in (0.0, bar))
-    words = f"Wealth {watch.wealth:.3g} after {watch.n:,} points; an alarm comes at {1 / watch.alpha:,.0f}."
+    wealth = f"{watch.wealth:.3g}" if isfinite(watch.wealth) else "beyond 1e308"
+    words = f"Wealth {wealth} after {watch.n:,} points; an alarm comes at {1 / watch.alpha:,.0f}."
     place = None if alarm is None else x(alarm)
     return Picture(
         watch.name, _TITLES[watch.name], f"M{points}", y(bar), y(0.0), place, ticks, words, monitor.rows

@@ -62,6 +62,30 @@ def test_it_goes_on_from_its_file(tmp_path: Path) -> None:
             GroupMonitor(CERTIFICATE).load(path)
 
 
+def test_batches_have_ids_and_may_come_in_parts(tmp_path: Path) -> None:
+    verdicts, groups, labels = rows(600, "b")
+    whole, parts = GroupMonitor(CERTIFICATE), GroupMonitor(CERTIFICATE)
+    whole.update(verdicts, groups, labels, id="night")
+    for start in range(0, 600, 150):
+        part = slice(start, start + 150)
+        parts.update(verdicts[part], groups[part], labels[part], id="night", more=start > 0)
+    assert parts.to_json() == whole.to_json()
+    whole.save(tmp_path / "watch.json")
+    again = GroupMonitor(CERTIFICATE).load(tmp_path / "watch.json")
+    assert (again.rows, again.batches) == (600, 1)
+    with pytest.raises(InputError, match="the batch 'night' was fed before"):
+        again.update(verdicts, groups, labels, id="night")
+    with pytest.raises(InputError, match="more is for the batch that was fed last"):
+        again.update(verdicts, groups, labels, id="day", more=True)
+    assert again.to_json() == whole.to_json()
+    name, alarm = again.alarm or ("", None)
+    assert name == "b"
+    assert alarm is not None
+    assert alarm.id == "night"
+    assert "600 rows in 1 batches; 3 of 3 watched groups occurred" in str(again)
+    assert "no alarm" in str(GroupMonitor(CERTIFICATE))
+
+
 def test_what_is_refused_leaves_all_as_it_was() -> None:
     monitor = GroupMonitor(CERTIFICATE)
     monitor.update(*rows(100))

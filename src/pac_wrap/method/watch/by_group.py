@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import check_aligned, check_count, check_rate, check_same_length
+from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.values import NEVER, Group, shown
+from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import as_verdicts
 from pac_wrap.method.watch.alarm import Alarm
 from pac_wrap.method.watch.batch import UNLABELLED, part_of, read_batch
@@ -22,6 +23,7 @@ from pac_wrap.method.watch.state import after
 
 _FORMAT: Final = "pac-wrap group monitor"
 _MOST_BYTES: Final = 10**9
+_LONGEST_SHOWN: Final = 60
 
 
 class GroupMonitor(Kept):
@@ -205,10 +207,9 @@ class GroupMonitor(Kept):
 
     def __str__(self) -> str:
         watched = f"{len(self._monitors):,} of {self.size:,} watched groups occurred"
-        lines = [f"{self.rows:,} rows in {self.batches:,} batches; {watched}"]
-        return "\n".join([*lines, *(f"{called(name)}: {alarm}" for name, alarm in self.alarms or ())]) + (
-            "" if self.alarms else "\nno alarm"
-        )
+        lines = [f"{called(name)}: {alarm}" for name, alarm in self.alarms]
+        told = ["rows of alarms are counted within their group", *lines] if lines else ["no alarm"]
+        return "\n".join([f"{self.rows:,} rows in {self.batches:,} batches; {watched}", *told])
 
     @property
     def _digest(self) -> str:
@@ -236,7 +237,9 @@ def called(name: Group | tuple[Group, ...]) -> str:
     >>> called("a"), called(None), called(("a", "b"))
     ("'a'", 'none', 'the pool of 2 groups')
     """
-    return f"the pool of {len(name):,} groups" if isinstance(name, tuple) else shown(name)
+    if isinstance(name, tuple):
+        return f"the pool of {len(name):,} groups"
+    return "none" if name is None else quoted(name, _LONGEST_SHOWN)
 
 
 def _checksum(content: dict[str, Any]) -> str:

@@ -134,7 +134,7 @@ def watch_second_half(data: str, name: str, every: int, scores: Scores, labels: 
 def _setting(orders: int, quick: bool) -> tuple[str, ...]:
     thyroid, celeba = (f"{ASKED[name].max_fpr:g} and {ASKED[name].max_fnr:g}" for name in ASKED)
     return (
-        "*Series.* An isolation forest with its usual settings is trained on the training part of each NASA"
+        "*Series*: an isolation forest with its usual settings is trained on the training part of each NASA"
         " channel of the paper and of each server machine. The normal points of the first half of the test"
         f" part calibrate an FPR of at most {LEVEL} with a delta of .05; those of the second half are watched"
         f" in their order, with an alpha of {ALPHA}: every step, and every {SPACINGS[1]}th step. (Anomalies"
@@ -142,7 +142,7 @@ def _setting(orders: int, quick: bool) -> tuple[str, ...]:
         " alarm, and the rate of the whole watched part is above the ceiling. *A burst*: an alarm, and that"
         " rate is not. *Missed*: no alarm, though it is. *Quiet*: no alarm, and it is not. The same points"
         f" are then watched in {SHUFFLES} random orders.",
-        f"*Changes.* A quarter of thyroid and of celeba trains gradient boosting and a quarter calibrates"
+        f"*Changes*: a quarter of thyroid and of celeba trains gradient boosting and a quarter calibrates"
         f" ceilings of the FPR and FNR of {thyroid} on thyroid and {celeba} on celeba. The rest comes in"
         f" {orders} random orders, at most 20,000 rows each, all labelled; from the middle on something is"
         f" changed. Promises, undecided points and scores are watched, with an alpha of {ALPHA} each."
