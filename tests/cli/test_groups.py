@@ -160,7 +160,7 @@ def test_the_rules_as_sql(frame: pd.DataFrame, tables: Path) -> None:
             "--group is for certificates",
         ),
         (("calibrate", "scores.csv", *COLUMNS[:4], "--together"), "name their column with --group"),
-        (("calibrate", "scores.csv", *COLUMNS, "--engine", "dask"), "--group goes with neither"),
+        (("calibrate", "scores.csv", *COLUMNS, "--report", "r.html"), "--group goes with neither"),
         (("calibrate", "scores.csv", *COLUMNS, "--pool", "--overlap", "raise"), "pool goes with"),
         (("calibrate", "scores.csv", *COLUMNS[:5], "tenat"), "did you mean 'tenant'"),
     ],
