@@ -128,7 +128,7 @@ def test_what_is_wrong_is_refused(session: Any, monkeypatch: pytest.MonkeyPatch)
     assert "of groups: name their column" in refusal(lambda: spark.decide(df, whole))
     with monkeypatch.context() as patch:
         patch.setattr(spark_groups, "MOST_GROUPS", 3)
-        assert "groups; at most so many are certified" in refused()
+        assert "there are more than 3 groups" in refused()
     with monkeypatch.context() as patch:
         patch.setattr(
             spark_groups, "refuse_changed", lambda found, *others: frames.refuse_changed(found + 1, *others)

@@ -86,7 +86,7 @@ def certified_groups(rows: Any, request: GroupRequest, score_type: ScoreType) ->
     if not known.num_rows:
         raise InputError(NO_SCORES)
     if known.num_rows > MOST_GROUPS:
-        raise too_many()
+        raise too_many(MOST_GROUPS)
     found = merged(np.arange(known.num_rows), known.column("value").to_pylist())
     places = known.column("value"), {"place": found.codes}
     numbered = _joined(rows.selectExpr("score", f"{mark} = 1 AS mark", "value"), "value", *places)

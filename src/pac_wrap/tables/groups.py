@@ -161,7 +161,7 @@ class Numbered:
         if not self.rows:
             raise no_rows(table.names)
         if len(self.rows) > MOST_GROUPS:
-            raise too_many()
+            raise too_many(MOST_GROUPS)
         self.groups: tuple[Group, ...] = tuple(as_groups([row[0] for row in self.rows]))
         if len(set(texts_of(self.groups))) < len(self.groups):
             raise InputError("two groups of the column are written alike; give it one type")

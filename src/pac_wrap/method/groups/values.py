@@ -140,7 +140,7 @@ def merged(codes: Codes, found: Sequence[Any]) -> Coded:
                 " give the column one type"
             )
     if len(values) > MOST_GROUPS:
-        raise too_many()
+        raise too_many(MOST_GROUPS)
     one_kind = len(set(map(type, values.values()))) == 1
     plain: list[Any] = list(values.values())
     ordered = sorted(plain) if one_kind and None not in values else sorted(plain, key=in_order)
@@ -150,9 +150,9 @@ def merged(codes: Codes, found: Sequence[Any]) -> Coded:
     return Coded(table[codes], tuple(ordered))
 
 
-def too_many() -> InputError:
+def too_many(most: int) -> InputError:
     """Return the refusal of more groups than are certified."""
-    return InputError(f"there are more than {MOST_GROUPS:,} groups; at most so many are certified at once")
+    return InputError(f"there are more than {most:,} groups; at most so many are certified at once")
 
 
 def _numbered(groups: Any, name: str) -> tuple[Codes, Sequence[Any]]:
