@@ -45,18 +45,18 @@ PLACE: Final = {name: place for place, names in enumerate(ORDER) for name in nam
 ADDRESS: Final = "__init__"
 # what the numbers of the house may not exceed; docs/decisions/0012-layout.md says why
 AIMS: Final = {
-    "Python files": 167,
-    "files at the root": 5,
-    "files in the largest folder": 15,
+    "Python files": 259,
+    "files at the root": 6,
+    "files in the largest folder": 23,
     "lines of the longest file": 300,
     "files under 50 lines with one importer": 0,
     "steps of the import order": 14,
-    "modules in the longest chain of imports": 18,
+    "modules in the longest chain of imports": 28,
     "imports against the order": 0,
-    "files walked by calibrate": 12,
+    "files walked by calibrate": 18,
     "files walked by verdicts": 2,
-    "files walked by pipe": 19,
-    "files walked by parquet with report": 46,
+    "files walked by pipe": 28,
+    "files walked by parquet with report": 65,
 }
 # what may run against the order, and why
 EXCEPTIONS: Final = {

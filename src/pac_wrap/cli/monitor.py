@@ -224,7 +224,7 @@ def _watch_table(job: _Job, tables: list[str], start: bytes) -> None:
     ):
         table.require_numbers(score)
         if isinstance(job.monitor, GroupMonitor):
-            refuse_narrower(table, job.monitor.certificate, score)
+            refuse_narrower(table.score_type(score), job.monitor.certificate, score)
         else:
             refuse_undecidable(table, job.monitor.certificate, score)
         for _ in job.feed(rows_of_table(table, job.columns)):

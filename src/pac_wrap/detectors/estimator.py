@@ -46,14 +46,8 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
     detector : scikit-learn or PyOD detector, classifier, torch module, function, or "precomputed"
         What gives the scores; see `anomaly_scores`. A detector that cannot be trained (a function, a torch
         module, a FrozenEstimator, "precomputed") is taken as it is, and `fit` only calibrates.
-    max_fpr, max_fnr : float or None
-        The promised ceilings; None promises nothing on that side.
-    delta_fpr, delta_fnr : float, optional
-        The chance, over calibration draws, that the ceiling does not hold; 0.05 each.
-    confidence : float, optional
-        Instead of deltas: how surely all ceilings hold together.
-    shift, label_noise : optional
-        Room for future points that shift, and for labels that are wrong; see `Guarantee`.
+    max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise : optional
+        The promised ceilings and how surely they hold, as in `Guarantee`; a ceiling of None promises nothing.
     overlap : str or Strategy
         What is done where the classes overlap: "abstain", "hold_fnr", "hold_fpr", "algorithm1", or a
         strategy with options such as `Algorithm1(step=0.05)`.
@@ -290,10 +284,9 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         scores = score(X)
         witness = check_batches(detector, score, X, scores, self.score_tolerance)
         warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
-        request = self._by_group()
-        certificate = certified(scores, anomalous, groups, request)
+        certificate = certified(scores, anomalous, groups, self._by_group())
         if subjects is not None and (text := several_rows(anomalous, subjects)):
-            rooms = request.request.guarantee.rooms
+            rooms = self._request().guarantee.rooms
             certificate = replace(certificate, assumptions=assumed(OF_SUBJECTS, **rooms))
             warnings.warn(text, DependenceWarning, stacklevel=3)
         rows = self._trained_on if hasattr(self, "_training_rows") else None
