@@ -168,7 +168,23 @@ class Monitor(Kept):
         return self.alarm
 
     def as_one_of_many(self, batch: Batch, late: bool, id: str | None, batches: int) -> "Monitor":
-        """Return a monitor that has taken its rows of a batch of many; the ids are kept above."""
+        """Return a monitor that has taken its rows of a batch of many; the ids are kept above.
+
+        Parameters
+        ----------
+        batch : Batch
+            Its rows.
+        late : bool
+            Whether they are labels of rows that were seen before.
+        id : str or None
+            The name of the batch.
+        batches : int
+            How many batches there were.
+
+        Returns
+        -------
+        Monitor
+        """
         other = self.copy()
         other._state = replace(_took(self._state, batch, late, id), batches=batches)
         return other
