@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pac_wrap.cli.process import say
 from pac_wrap.errors import InputError
@@ -24,31 +24,39 @@ _START = 200
 
 def any_of(path: Path) -> "Certificate | KindCertificate | GroupCertificate | Curve":
     """Return what a file holds; what is none of them is refused as a certificate."""
+    with path.open("rb") as file:
+        return _any_of(file.read(_START), file)
+
+
+def _any_of(start: bytes, file: BinaryIO) -> "Certificate | KindCertificate | GroupCertificate | Curve":
+    """Return what an open file holds, whose start has been read: a pipe has it once."""
     from pac_wrap.base.codec import MOST_BYTES
     from pac_wrap.method.certificate import Certificate
     from pac_wrap.method.curves.curve import FORMAT, Curve
     from pac_wrap.method.kinds.certificate import FORMAT as OF_KINDS
     from pac_wrap.method.kinds.certificate import KindCertificate
 
-    with path.open("rb") as file:
-        text = file.read(MOST_BYTES + 1)
-        if b'"pac-wrap groups"' in text[:_START]:
-            from pac_wrap.method.groups.certificate import GroupCertificate
-            from pac_wrap.method.groups.file import MOST_BYTES as MOST_OF_GROUPS
+    if b'"pac-wrap groups"' in start:
+        from pac_wrap.method.groups.certificate import GroupCertificate
+        from pac_wrap.method.groups.file import MOST_BYTES as MOST_OF_GROUPS
 
-            return GroupCertificate.from_json(text + file.read(MOST_OF_GROUPS + 1 - len(text)))
-    if OF_KINDS.encode() in text[:_START]:
+        return GroupCertificate.from_json(start + file.read(MOST_OF_GROUPS + 1 - len(start)))
+    text = start + file.read(MOST_BYTES + 1 - len(start))
+    if OF_KINDS.encode() in start:
         return KindCertificate.from_json(text)
-    return Curve.from_json(text) if FORMAT.encode() in text[:_START] else Certificate.from_json(text)
+    return Curve.from_json(text) if FORMAT.encode() in start else Certificate.from_json(text)
 
 
 def shown_of(path: Path) -> "Certificate | KindCertificate | ClassCertificate | GroupCertificate | Curve":
     """Return what a file holds that can be shown, which includes a certificate of classes."""
+    from pac_wrap.base.codec import MOST_BYTES
     from pac_wrap.method.kinds.classes import FORMAT, ClassCertificate
 
     with path.open("rb") as file:
-        of_classes = FORMAT.encode() in file.read(_START)
-    return ClassCertificate.load(path) if of_classes else any_of(path)
+        start = file.read(_START)
+        if FORMAT.encode() in start:
+            return ClassCertificate.from_json(start + file.read(MOST_BYTES + 1 - len(start)))
+        return _any_of(start, file)
 
 
 def columns_of(loaded: object, score: str, kind: str | None, group: str | None = None) -> list[str]:

@@ -255,8 +255,9 @@ def compare(
     from pac_wrap.method.comparison import compare_scores
     from pac_wrap.report.records import as_json, comparison
     from pac_wrap.report.terminal import show_comparison
+    from pac_wrap.tables.find import found_files
     from pac_wrap.tables.joined import joined
-    from pac_wrap.tables.table import open_table
+    from pac_wrap.tables.table import open_found
     from pac_wrap.tables.text_format import check_delimiter
 
     guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
@@ -267,15 +268,16 @@ def compare(
             columns = joined(tables, score, label, key, progress=progress, **options)
         else:
             with (
+                found_files(tables) as found,
                 _or_joined(tables),
-                open_table(tables, score, label, delimiter=separator, progress=progress) as table,
+                open_found(found, score, label, delimiter=separator, progress=progress) as table,
             ):
                 columns = {name: table.labelled(name, label, anomaly_label) for name in score}
-    found = compare_scores(columns, guarantee)
+    compared = compare_scores(columns, guarantee)
     if form == "json":
-        typer.echo(as_json(comparison(found, guarantee)), nl=False)
+        typer.echo(as_json(comparison(compared, guarantee)), nl=False)
     else:
-        Console().print(show_comparison(found, guarantee))
+        Console().print(show_comparison(compared, guarantee))
 
 
 @contextmanager

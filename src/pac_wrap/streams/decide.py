@@ -95,8 +95,8 @@ def decide_lines(
     """Write every row, with its verdict and prediction set, as soon as it arrives, and return the counts.
 
     `start` is what `read_start` gave. A row that cannot be decided ends the stream with a sentence that names
-    it; all rows before it are written. `said` is told the counts so far, of rows that are written, and `seen`
-    the scores.
+    it; all rows before it are written. `said` is told the counts so far, those of the rows about to be
+    written included, and `seen` the scores.
     """
     lines: CsvLines | JsonLines
     if is_json_line(start):
@@ -107,10 +107,11 @@ def decide_lines(
     written = Counted()
     try:
         for decided, text in _decided(certificate, lines, ["-"], seen):
+            # before whoever reads the rows may end it: what they have seen is counted
+            said(decided)
             target.write(text)
             target.flush()
             written = decided
-            said(written)
     except InputError as error:
         if not written.points:
             raise
