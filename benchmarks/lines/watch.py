@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.peers import missing
-from benchmarks.record import Measure, Result
+from benchmarks.record import Aim, Measure, Result
 from benchmarks.timing import Scale
 from pac_wrap import Guarantee, Monitor, calibrate
 from pac_wrap.method.watch.wealth import log_wealth
@@ -90,7 +90,8 @@ def measure(scale: Scale) -> Result:
     null = [(random.random(5000) < CEILING).astype(np.int64)[:most] for _ in range(runs)]
     for name, watch in methods.items():
         share = float(np.mean([watch(stream) < inf for stream in null]))
-        measures.append(Measure(name, NULL, share, "chance"))
+        aim = Aim("<=", ALPHA) if name in METHODS else None
+        measures.append(Measure(name, NULL, share, "chance", aim))
     left_out = tuple(filter(None, [missing("mapie")]))
     return Result(
         "watch",

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import tempfile
 import warnings
 from collections.abc import Sequence
@@ -130,7 +131,8 @@ def test_calibrate_succeeds_or_refuses_in_one_sentence(
         else:
             certificate = Certificate.load(saved)
             assert done.code == (1 if certificate.empty else 0)
-            assert done.err == ""
+            counts = f"{certificate.normal.n:,} normal, {certificate.anomalous.n:,} anomalous"
+            assert re.fullmatch(f"pac-wrap: [0-9,]+ rows?: {counts} -> {re.escape(str(saved))}\n", done.err)
             assert certificate.normal.n + certificate.anomalous.n == len(table["score"])
             if anomaly is None and set(table["label"]) <= {0, 1}:
                 assert certificate.anomalous.n == sum(table["label"])

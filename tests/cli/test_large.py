@@ -101,7 +101,10 @@ def test_a_bar_is_shown_on_a_terminal_after_a_second_and_taken_away_again(many: 
     os.close(master)
     assert process.returncode == 0
     assert b"deciding" in shown
-    assert shown.rstrip(b"\r\n").endswith((b"\x1b[2K", b"\x1b[?25h")), shown[-40:]
+    # and what was done
+    bar, _, done = shown.rpartition(b"pac-wrap: 6,000,000 rows: ")
+    assert bar.rstrip(b"\r\n").endswith((b"\x1b[2K", b"\x1b[?25h")), bar[-40:]
+    assert done.endswith(b"out.csv\r\n")
 
 
 # its own peak: what getrusage tells begins with that of the process that started it
@@ -133,7 +136,7 @@ def test_many_rows_take_little_memory_and_show_nothing_where_nobody_watches(
         "--score",
         "score",
     ]
-    words += ["-o", tmp_path / "out.csv"]
+    words += ["-o", tmp_path / "out.csv", "-q"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == ""
     assert int(done.stderr) < 2_000_000  # kilobytes; as Python objects the rows would take more

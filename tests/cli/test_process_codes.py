@@ -22,8 +22,8 @@ CODES = {
     f"show {CERTIFICATE}": 0,
     "show missing.json": 2,
     f"verify {CERTIFICATE} {GOLDEN}/scores.csv {LABELLED}": 0,
-    f"evaluate {CERTIFICATE} {GOLDEN}/scores.csv {LABELLED}": 0,
-    f"evaluate {CERTIFICATE} upside.csv {LABELLED}": 1,
+    f"evaluate {CERTIFICATE} {GOLDEN}/scores.csv {LABELLED} -q": 0,
+    f"evaluate {CERTIFICATE} upside.csv {LABELLED} -q": 1,
     f"calibrate few.csv {LABELLED}": 1,
     "show": 2,
     "--version": 0,
@@ -184,9 +184,9 @@ def test_names_that_are_not_utf8_are_one_sentence(words: str, place: Path) -> No
 
 @pytest.mark.slow
 def test_outputs_whose_names_are_not_utf8_are_written(place: Path) -> None:
-    words = rf"calibrate few.csv {LABELLED} -o $'\xfe.json' --report $'\xfe.html'"
+    words = rf"calibrate few.csv {LABELLED} -o $'\xfe.json' --report $'\xfe.html' -q"
     assert shell(f'"$PW" {words}', place)[0::2] == (1, "")
-    words = rf"decide {CERTIFICATE} {GOLDEN}/new.csv --score score -o $'\xfe.csv'"
+    words = rf"decide {CERTIFICATE} {GOLDEN}/new.csv --score score -o $'\xfe.csv' -q"
     assert shell(f'"$PW" {words}', place) == (0, "", "")
     with open(os.fsencode(place) + b"/\xfe.csv", "rb") as written:
         assert written.read() == (GOLDEN / "verdicts.csv").read_bytes()

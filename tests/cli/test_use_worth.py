@@ -143,8 +143,8 @@ def test_an_edited_certificate_is_refused_before_it_is_verified(tmp_path: Path) 
 def test_the_real_commands_give_the_same_exit_codes(tmp_path: Path) -> None:
     bad = table(tmp_path, normal=[ALARM] * 100)
     for arguments, code in (
-        (["evaluate", CERTIFICATE, GOLDEN / "scores.csv", *COLUMNS], 0),
-        (["evaluate", CERTIFICATE, bad, *COLUMNS], 1),
+        (["evaluate", CERTIFICATE, GOLDEN / "scores.csv", *COLUMNS, "-q"], 0),
+        (["evaluate", CERTIFICATE, bad, *COLUMNS, "-q"], 1),
         (["verify", CERTIFICATE, GOLDEN / "scores.csv", *COLUMNS], 0),
         (["verify", CERTIFICATE, bad, *COLUMNS], 1),
     ):
