@@ -145,6 +145,7 @@ def test_the_farthest_shift_between_two_rates_is_exact(kind: type, pair: tuple[f
 
 
 def test_a_shift_that_rounds_to_none_is_none() -> None:
+    assert KL.between(1e-6, nextafter(1e-6, 1.0)) is None
     close = nextafter(0.3, 1.0)
     assert DensityRatio.between(0.9, nextafter(0.9, 1.0)) is None
     assert TotalVariation.between(0.3, close) == TotalVariation(close - 0.3)

@@ -218,7 +218,9 @@ class KL(Distance):
 
     @classmethod
     def _between(cls, rate: Decimal, ceiling: Decimal) -> Decimal:
-        return _kl(ceiling, rate)
+        found = _kl(ceiling, rate)
+        # a lesser one has the room of the least
+        return found if found >= _LEAST else Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
