@@ -34,7 +34,7 @@ def test_what_is_saved_is_loaded_to_the_last_digit(name: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize(("one", "other"), list(permutations(FILED, 2)))
 def test_none_is_taken_for_another(one: str, other: str) -> None:
-    with pytest.raises(CertificateError, match="format|this is not a"):
+    with pytest.raises(CertificateError, match=r"format|this is not a"):
         type(FILED[one]).from_json(FILED[other].to_json())
 
 
