@@ -47,5 +47,3 @@ if __name__ == "__main__":
         write_whole(IMAGES / "session.svg", screen_svg(session(text), "pac-wrap", width=112))
         shutil.copy(folder / "curve.svg", IMAGES)
         photograph(folder / "report.html", IMAGES / "report.png")
-        run_page(HERE / "groups.md", folder)
-        shutil.copy(folder / "groups.svg", IMAGES)
