@@ -135,11 +135,12 @@ ${row("the threshold is chosen after looking (a curve)", "curve")}${row("one thr
       const cost = listed && listed[PacWrap.repr(ceiling)];
       set(name, cost ? count(cost[0]) : "at the stops of the sliders");
     }
-    const left = known && room ? PacWrap.rooms[room.kind](ceiling, room.size) : undefined;
+    const left = known && room && room.kind !== "none" ? PacWrap.rooms[room.kind](ceiling, room.size) : undefined;
     set("shifted", left === undefined ? wait : left === null ? "the shift leaves nothing" : count(PacWrap.needed(left, delta, 0)));
     return { ceiling, n, k, budget, missing, found };
   };
 
+  const tied = (words) => words.replace(/(\d) (?=%)/g, "$1\u00a0");
   const shown = { delta: null };
   const update = () => {
     const delta = PacWrap.value(get("confidence"), confident);
@@ -185,9 +186,9 @@ ${row("the threshold is chosen after looking (a curve)", "curve")}${row("one thr
     const tolerated = found.map(({ budget, n }, at) => `${count(n)} ${sides[at].of} labels may show ${plural(budget)}`);
     const asked = found.map(({ ceiling }, at) => `${sides[at].rate} \u2264 ${percent(ceiling)}`).join(" and ");
     said.className = short.length || over.length ? "none" : "certified";
-    said.textContent = short.length || over.length
+    said.textContent = tied(short.length || over.length
       ? `Not yet: ${[...short, ...over].join("; ")}.`
-      : `Enough: ${tolerated.join(", ")}. Then ${asked} hold, each with a confidence of ${sure(delta)}, both together with ${sure(2 * delta)}.`;
+      : `Enough: ${tolerated.join(", ")}. Then ${asked} hold, each with a confidence of ${sure(delta)}, both together with ${sure(2 * delta)}.`);
     const [fpr, fnr] = found.map(({ ceiling }) => PacWrap.repr(ceiling));
     const shift = room && kind !== "none" ? PacWrap.repr(room.size) : null;
     tell("shell", `pac-wrap plan --max-fpr ${fpr} --max-fnr ${fnr} --delta ${PacWrap.repr(delta)}${shift ? ` --shift ${kind}:${shift}` : ""}`);

@@ -134,7 +134,6 @@ Object.assign(PacWrap, (() => {
   const noMore = ([a, s], [b, t]) => a << BigInt(Math.max(s, t) - s) <= b << BigInt(Math.max(s, t) - t);
   // what a ceiling leaves for calibration after room for a shift, never more: (71) and (72); null if nothing is left
   const rooms = {
-    none: (rate) => rate,
     tv: (rate, size) => (size >= rate ? null : allowed(rate - size, (x) => noMore(sum(halved(x), halved(size)), halved(rate)))),
     ratio: (rate, size) => allowed(rate / size, (x) => noMore(product(halved(x), halved(size)), halved(rate))),
   };

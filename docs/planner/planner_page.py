@@ -1,6 +1,6 @@
 """Build the planner: its tables in docs/planner.md, and docs/_static/planner.js and .css from the report's own scripts.
 
-Usage: python docs/planner/build.py (about three minutes; `--pages` leaves docs/planner/costs.json as it is)
+Usage: python docs/planner/planner_page.py (about three minutes; `--pages` leaves docs/planner/costs.json as it is)
 """
 
 import json
