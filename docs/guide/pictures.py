@@ -43,8 +43,9 @@ def photograph(page: Path, target: Path) -> None:
 
 if __name__ == "__main__":
     with scratch_folder() as folder:
-        text = run_page((HERE.parent / "guide.md").read_text(encoding="utf-8"), folder)
+        text = run_page(HERE / "tables.md", folder)
         write_whole(IMAGES / "session.svg", screen_svg(session(text), "pac-wrap", width=112))
-        for drawn in ("curve.svg", "groups.svg"):
-            shutil.copy(folder / drawn, IMAGES)
+        shutil.copy(folder / "curve.svg", IMAGES)
         photograph(folder / "report.html", IMAGES / "report.png")
+        run_page(HERE / "groups.md", folder)
+        shutil.copy(folder / "groups.svg", IMAGES)

@@ -1,6 +1,6 @@
 """Run what the pages of the guide show, and write what it prints below it, or return it for comparison.
 
-Usage: python docs/guide/run.py (with PAC_WRAP_DATA set)
+Usage: python docs/guide/run.py [PAGE ...] (with PAC_WRAP_DATA set; all pages unless some are named)
 """
 
 import contextlib
@@ -16,15 +16,14 @@ from typing import Any
 from pac_wrap.base.files import scratch_folder
 
 HERE = Path(__file__).parent
-# each page with the data files that it needs
-PAGES = {
-    HERE.parent / "start.md": (),
-    HERE.parent / "guide.md": (
-        "annthyroid_21feat_normalised.csv",
-        "census-income.data.gz",
-        "census-income.test.gz",
-    ),
+# each page, with the data files that its commands need
+PAGES: dict[Path, tuple[str, ...]] = {HERE.parent / "start.md": ()}
+PAGES |= {
+    HERE / f"{name}.md": ()
+    for name in ("scores", "detectors", "database", "streams", "series", "shift", "monitoring")
 }
+PAGES[HERE / "tables.md"] = ("annthyroid_21feat_normalised.csv",)
+PAGES[HERE / "groups.md"] = ("census-income.data.gz", "census-income.test.gz")
 # commands with what they print, and Python with what it prints in a block of its own
 BLOCK = re.compile(
     r"```console\n(?P<shell>.*?)```|```python\n(?P<python>.*?)```(?P<text>\n\n```text\n.*?```)?", re.DOTALL
@@ -44,8 +43,19 @@ def printed(command: str, folder: Path) -> list[str]:
     return [line.rstrip() for line in done.stdout.rstrip().splitlines()]
 
 
-def run_page(text: str, folder: Path) -> str:
-    """Return the page with the output of everything below it, all run in one folder and one session."""
+def has_data(page: Path) -> bool:
+    """Return whether what a page needs is on this machine."""
+    folder = os.environ.get("PAC_WRAP_DATA")
+    return not PAGES[page] or (
+        folder is not None and all((Path(folder) / name).exists() for name in PAGES[page])
+    )
+
+
+def run_page(page: Path, folder: Path) -> str:
+    """Return the page with the output of everything below it, all run in one folder and one session.
+
+    Where the data are missing, only the Python of the page is run, and the commands stay as they are.
+    """
     for script in HERE.glob("*.py"):
         shutil.copy(script, folder)
     names: dict[str, Any] = {}
@@ -54,17 +64,20 @@ def run_page(text: str, folder: Path) -> str:
         if block["python"] is not None:
             with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as said:
                 exec(block["python"], names)
-            shown = "\n\n```text\n" + said.getvalue().rstrip() + "\n```" if block["text"] else ""
+            lines = [line.rstrip() for line in said.getvalue().rstrip().splitlines()]
+            shown = "\n".join(["\n\n```text", *lines, "```"]) if block["text"] else ""
             return f"```python\n{block['python']}```{shown}"
+        if not has_data(page):
+            return block[0]
         lines = []
         for command in re.findall(r"^\$ (.*)$", block["shell"], flags=re.MULTILINE):
             lines += [f"$ {command}", *printed(command, folder)]
         return "```console\n" + "\n".join(lines) + "\n```"
 
-    return BLOCK.sub(answer, text)
+    return BLOCK.sub(answer, page.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
-    for page in PAGES:
+    for page in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
         with scratch_folder() as folder:
-            page.write_text(run_page(page.read_text(encoding="utf-8"), folder), encoding="utf-8")
+            page.write_text(run_page(page, folder), encoding="utf-8")
