@@ -133,7 +133,7 @@ ${row("the threshold is chosen after looking (a curve)", "curve")}${row("one thr
     for (const name of ["curve", "raise"]) {
       const listed = known && costs[name][PacWrap.repr(delta)];
       const cost = listed && listed[PacWrap.repr(ceiling)];
-      set(name, cost ? count(cost[0]) : "at the stops of the sliders");
+      set(name, cost ? count(cost) : "at the stops of the sliders");
     }
     const left = known && room && room.kind !== "none" ? PacWrap.rooms[room.kind](ceiling, room.size) : undefined;
     set("shifted", left === undefined ? wait : left === null ? "the shift leaves nothing" : count(PacWrap.needed(left, delta, 0)));

@@ -1,12 +1,13 @@
-"""Build the planner: its tables in docs/planner.md, and docs/_static/planner.js and .css from the report's own scripts.
+"""Build the planner: the tables of docs/planner.md, and its script and style from those of the report.
 
-Usage: python docs/planner/planner_page.py (about three minutes; `--pages` leaves docs/planner/costs.json as it is)
+Usage: python docs/planner/planner_page.py (a minute; `--pages` leaves docs/planner/costs.json as it is)
 """
 
 import json
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pac_wrap
@@ -27,6 +28,7 @@ STATIC = HERE.parent / "_static"
 COSTS = HERE / "costs.json"
 TEMPLATES = Path(pac_wrap.__file__).parent / "report" / "templates"
 BLOCK = re.compile(r"(<!-- planner -->\n).*?(<!-- end of planner -->)", re.DOTALL)
+Costs = dict[str, dict[str, dict[str, int]]]
 # what the sliders stop at; for these the costs are looked up
 CEILINGS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3)
 DELTAS = (0.2, 0.1, 0.05, 0.025, 0.02, 0.01, 0.005, 0.001)
@@ -37,40 +39,41 @@ AT_HAND = (20, 50, 100, 200, 500, 1000, 10_000)
 COLUMNS = (0.01, 0.05, 0.1)
 
 
-def curve_labels(rate: float, delta: float, errors: int) -> int:
-    """Return the labels whose curve keeps a ceiling at a threshold with so many errors: eq. (36)."""
-    return _least(rate, delta, errors, lambda n: bool(band_of(n, delta).of([errors])[0] <= rate))
+def curve_labels(rate: float, delta: float) -> int:
+    """Return the labels whose curve keeps a ceiling at a threshold without an error: eq. (36)."""
+    return _least(
+        rate, lambda n: band_of(n, delta).level, delta, lambda n: bool(band_of(n, delta).of([0])[0] <= rate)
+    )
 
 
-def raise_labels(rate: float, delta: float, errors: int) -> int:
-    """Return the labels of the class that pays until `raise` keeps a ceiling with so many errors: eq. (29)."""
+def raise_labels(rate: float, delta: float) -> int:
+    """Return the labels of the class that pays until `raise` keeps a ceiling without an error: eq. (29)."""
     highest = max(rate, Raise().highest)
 
-    def keeps(n: int) -> bool:
-        kept = Ladder(n, rate, local_level(n, rate, delta, highest), highest).kept
-        return kept is not None and kept >= errors
+    def level(n: int) -> float:
+        return local_level(n, rate, delta, highest)
 
-    return _least(rate, delta, errors, keeps)
-
-
-def _least(rate: float, delta: float, errors: int, keeps: Callable[[int], bool]) -> int:
-    fixed = min_samples(rate, delta, errors)
-    return 1 + last_true(lambda n: not keeps(n), fixed - 1, None, round(1.2 * fixed))
+    return _least(rate, level, delta, lambda n: Ladder(n, rate, level(n), highest).kept is not None)
 
 
-def costs() -> dict[str, dict[str, dict[str, list[int]]]]:
-    """Return the labels that a curve and `raise` take, by delta, by ceiling, for each number of errors."""
+def _least(rate: float, level: Callable[[int], float], delta: float, keeps: Callable[[int], bool]) -> int:
+    """Return the least n that keeps a ceiling; a level that hardly changes with n leads close to it."""
+    least = n = min_samples(rate, delta)
+    for _ in range(3):
+        n = min_samples(rate, level(n))
+    return 1 + last_true(lambda n: not keeps(n), least - 1, None, n - 1)
+
+
+def costs() -> Costs:
+    """Return the labels that a curve and `raise` take, by delta and by ceiling."""
     return {
-        name: {
-            repr(delta): {repr(rate): [labels(rate, delta, k) for k in TOLERATED] for rate in CEILINGS}
-            for delta in DELTAS
-        }
+        name: {repr(delta): {repr(rate): labels(rate, delta) for rate in CEILINGS} for delta in DELTAS}
         for name, labels in (("curve", curve_labels), ("raise", raise_labels))
     }
 
 
-def script(found: object) -> str:
-    """Return the one script of the page: the report's, the exact tail, what was looked up, and the planner."""
+def script(found: Costs) -> str:
+    """Return the one script of the page: what the report has, the exact tail, the costs, and the planner."""
     shared = [(TEMPLATES / name).read_text(encoding="utf-8") for name in ("numbers.js", "controls.js")]
     tail, page = ((HERE / name).read_text(encoding="utf-8") for name in ("tail.js", "planner.js"))
     data = {"ceilings": CEILINGS, "deltas": DELTAS, "errors": TOLERATED, "costs": found}
@@ -84,18 +87,12 @@ def style() -> str:
     return f"{(HERE / 'planner.css').read_text(encoding='utf-8')}#planner {{\n{controls}}}\n"
 
 
-def tables(found: dict[str, dict[str, dict[str, list[int]]]]) -> str:
+def tables(found: Costs) -> str:
     """Return the answers to the usual questions, as Markdown."""
     errors = [f"{k}" for k in TOLERATED]
-    needed = [
-        [ceiling(rate), *(f"{min_samples(rate, USUAL, k):,}" for k in TOLERATED)] for rate in SHOWN
-    ]
-    surer = [
-        [ceiling(rate), *(f"{min_samples(rate, delta):,}" for delta in DELTAS)] for rate in SHOWN
-    ]
-    kept = [
-        [f"{n:,}", *(ceiling(achievable_rate(n, USUAL, k)) for k in TOLERATED)] for n in AT_HAND
-    ]
+    needed = [[ceiling(rate), *(f"{min_samples(rate, USUAL, k):,}" for k in TOLERATED)] for rate in SHOWN]
+    surer = [[ceiling(rate), *(f"{min_samples(rate, delta):,}" for delta in DELTAS)] for rate in SHOWN]
+    kept = [[f"{n:,}", *(ceiling(achievable_rate(n, USUAL, k)) for k in TOLERATED)] for n in AT_HAND]
     rooms: dict[str, Room] = {
         "room for a shift of .005 in total variation": TotalVariation(0.005),
         "room for a density ratio of 2": DensityRatio(2),
@@ -105,9 +102,9 @@ def tables(found: dict[str, dict[str, dict[str, list[int]]]]) -> str:
     groups = shared_together(USUAL, 20)
     more = [
         ["one threshold by rank, or two (the default)", *_row(lambda e: min_samples(e, USUAL))],
-        ['`overlap="raise"`, the larger class', *_row(lambda e: found["raise"][repr(USUAL)][repr(e)][0])],
-        ["a threshold chosen after looking (a curve)", *_row(lambda e: found["curve"][repr(USUAL)][repr(e)][0])],
-        *([name, *_row(lambda e, room=room: _with(room, e))] for name, room in rooms.items()),
+        ['`overlap="raise"`, the larger class', *_row(lambda e: found["raise"][repr(USUAL)][repr(e)])],
+        ["a threshold chosen after looking (a curve)", *_row(lambda e: found["curve"][repr(USUAL)][repr(e)])],
+        *([name, *_row(partial(_with, room))] for name, room in rooms.items()),
         ["20 groups, all ceilings together, each group", *_row(lambda e: min_samples(e, groups))],
     ]
     return "\n\n".join(
@@ -137,7 +134,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def page(text: str, found: dict[str, dict[str, dict[str, list[int]]]]) -> str:
+def page(text: str, found: Costs) -> str:
     """Return the page with its tables made again."""
     return BLOCK.sub(lambda block: f"{block[1]}\n{tables(found)}\n\n{block[2]}", text)
 
