@@ -1,6 +1,6 @@
 """Write the JSON Schema of every file that the package writes, from the types that its codec reads.
 
-Usage: python docs/schema/build.py
+Usage: python docs/schema/file_schema.py
 """
 
 import inspect
@@ -52,8 +52,8 @@ def schema_of(kind: Any, known: dict[str, Schema]) -> Schema:
         return {"enum": list(arguments)}
     if origin is tuple:
         return {"type": "array", "items": schema_of(arguments[0], known)}
-    if is_dataclass(kind):
-        name = kind.__name__  # type: ignore[attr-defined]  # mypy takes it for an instance
+    if is_dataclass(kind) and isinstance(kind, type):
+        name = kind.__name__
         if name not in known:
             known[name] = {}
             known[name] |= object_of(kind, known)
