@@ -22,6 +22,7 @@ extensions = [
     "sphinx_copybutton",
     "elsewhere",
     "mathematics",
+    "planner",
     "reference",
 ]
 exclude_patterns = ["_build", "reproduction/introduction.md", "reliability/introduction.md"]
