@@ -37,7 +37,9 @@ HoldOut = Annotated[
         help="With --series: the share of whole series that do not calibrate, and show how the rule does.",
     ),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="With --hold-out: fixes which series.")]
+Seed = Annotated[
+    int | None, typer.Option("--seed", min=0, help="With --hold-out or --weight: fixes what is drawn.")
+]
 
 
 def check_in_time(
@@ -49,6 +51,7 @@ def check_in_time(
     *,
     kind: str | None,
     engine: str = "duckdb",
+    weight: str | None = None,
 ) -> None:
     """Refuse options that mean nothing without another one, or that do not go with --time."""
     if time is not None and (kind is not None or engine != "duckdb"):
@@ -57,7 +60,7 @@ def check_in_time(
         ("--series", series, "--time", time),
         ("--every", every, "--time", time),
         ("--hold-out", hold_out, "--series", series),
-        ("--seed", seed, "--hold-out", hold_out),
+        ("--seed", seed, "--hold-out or --weight", hold_out or weight),
     ):
         if value is not None and other is None:
             raise InputError(f"{option} goes with {needed}; add that, or leave {option} out")
