@@ -159,7 +159,7 @@ def calibrate(
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
     check_weighted(weight, weight_bound, engine, {"--kind": kind, "--group": group, "--time": time})
-    check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine, weight=weight)
+    check_in_time(time, series, every, hold_out, None if weight else seed, kind=kind, engine=engine)
     check_by_group(group, together or pool, (kind, time, prevalence))
     if master is not None and engine == "duckdb":
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")

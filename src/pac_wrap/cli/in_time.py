@@ -51,7 +51,6 @@ def check_in_time(
     *,
     kind: str | None,
     engine: str = "duckdb",
-    weight: str | None = None,
 ) -> None:
     """Refuse options that mean nothing without another one, or that do not go with --time."""
     if time is not None and (kind is not None or engine != "duckdb"):
@@ -60,7 +59,7 @@ def check_in_time(
         ("--series", series, "--time", time),
         ("--every", every, "--time", time),
         ("--hold-out", hold_out, "--series", series),
-        ("--seed", seed, "--hold-out or --weight", hold_out or weight),
+        ("--seed", seed, "--hold-out", hold_out),
     ):
         if value is not None and other is None:
             raise InputError(f"{option} goes with {needed}; add that, or leave {option} out")

@@ -283,5 +283,8 @@ def _kl(one: Decimal, other: Decimal) -> Decimal:
 def _positive(name: str, given: float, above: float = 0.0) -> float:
     number = as_float(given)
     if not above < number <= _MOST:
-        raise InputError(f"{name} must be a number above {above:g} and up to {_MOST:g}, got {quoted(given)}")
+        raise InputError(
+            f"{name} must be a number above {above:g} and up to {_MOST:g}, got {quoted(given)}; leave the"
+            " shift out for none"
+        )
     return number
