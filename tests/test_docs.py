@@ -131,3 +131,8 @@ def test_what_is_cited_is_this_version_and_the_paper() -> None:
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.findall(r"^version: (.+)$", text, flags=re.MULTILINE) == [pac_wrap.__version__]
     assert re.findall(r"doi: (.+)$", text, flags=re.MULTILINE) == ["10.1145/3534678.3539408"]
+    page = (ROOT / "docs" / "cite.md").read_text(encoding="utf-8")
+    assert re.findall(r"(?:version|doi) += \{(.+)\}", page) == [
+        "10.1145/3534678.3539408",
+        pac_wrap.__version__,
+    ]
