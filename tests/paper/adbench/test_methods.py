@@ -45,7 +45,7 @@ def test_contamination_is_pyods_threshold() -> None:
     knn = pytest.importorskip("pyod.models.knn")
     rows = RANDOM.normal(size=(100, 2))
     fitted = knn.KNN(contamination=0.1).fit(rows)
-    given = Division(*[np.empty(0)] * 4, np.asarray(fitted.decision_scores_), 0.02, lambda scores: scores)
+    given = division([0.0], [1.0], fitted.decision_scores_.tolist(), 0.02)
     setting = METHODS["contamination .1"](given)
     fresh = fitted.decision_function(RANDOM.normal(size=(500, 2)))
     assert np.array_equal(fresh >= setting.anomaly_from, fresh > fitted.threshold_)
