@@ -73,8 +73,8 @@ def reproduce(
     """Return the answer to one question; all its data are fetched before any work begins.
 
     `trials` are simulated calibrations in q1, q3, q4 and shift, splits in q2, seeds in nasa and smd,
-    orders in watch, and divisions in adbench; by default 4,000 (100 in q4), 5, 3, 20 and 50. `quick` takes less data and
-    fewer trials, for a first look.
+    orders in watch, and divisions in adbench; by default 4,000 (100 in q4), 5, 3, 20 and 50. `quick` takes
+    less data and fewer trials, for a first look.
 
     >>> reproduce("q4", trials=20, quick=True).title
     'Q4. Ceilings, deltas and ambiguity'
