@@ -11,7 +11,12 @@ project = "PAC-Wrap"
 author = "The PAC-Wrap authors"
 version = release = __version__
 extensions = ["myst_nb", "sphinx_copybutton", "elsewhere"]
-exclude_patterns = ["_build", "reproduction/introduction.md", "reproduction/adbench.md", "reliability/introduction.md"]
+exclude_patterns = [
+    "_build",
+    "reproduction/introduction.md",
+    "reproduction/adbench.md",
+    "reliability/introduction.md",
+]
 nitpicky = True
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]

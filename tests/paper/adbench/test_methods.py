@@ -186,7 +186,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_outcomes_are_kept_and_read_again(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mapie")
     one = Measuring(Scoring("cardio", "KNN", 0), 8)
-    with parallel_config("threading"):
+    with parallel_config("sequential"):
         (first,) = measure_all([one], lambda share, text: None)
     assert (first.sizes, first.others) == ((350, 80), (350, 80))
     assert first.values["greatest F1"].shape == (3, len(FIELDS))

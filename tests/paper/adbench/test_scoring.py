@@ -65,7 +65,7 @@ def test_a_score_depends_on_its_own_row_alone(detector: str, cache: Path) -> Non
 def test_scores_are_kept_and_read_again(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = [Scoring("cardio", name, 3) for name in ("ECOD", "logistic")]
     done: list[str] = []
-    with parallel_config("threading"):  # another process would not know the small table
+    with parallel_config("sequential"):  # another process would not know the small table
         first = score_all(wanted, lambda share, text: done.append(text))
     assert len(done) == 2
     assert len(list((cache / "scores").iterdir())) == 2
