@@ -114,14 +114,14 @@ def ladder_chance(n: int, total: int, ceilings: Mapping[int, float]) -> float:
     rungs = np.array(sorted(ceilings), dtype=np.int64)
     erring = np.array([allowed(ceilings[rung], total) + 1 for rung in rungs], dtype=np.int64)
     rungs, erring = rungs[erring <= total], erring[erring <= total]
+    reached = hypergeom.cdf(rungs, total, erring, n)
     worst = 0.0
-    for place, (rung, marked) in enumerate(zip(rungs, erring, strict=True)):
+    for place, marked in enumerate(erring):
         later, beyond = rungs[place + 1 : place + _TERMS], erring[place + 1 : place + _TERMS]
         possible = (later <= marked) & (n - later <= total - beyond)
         later, beyond = later[possible], beyond[possible]
         terms = _log_ways(marked - later, later) + _log_ways(total - beyond - n + later, n - later)
-        reached = float(hypergeom.cdf(rung, total, marked, n))
-        worst = max(worst, reached + float(np.exp(terms - _log_ways(total - n, n)).sum()))
+        worst = max(worst, float(reached[place] + np.exp(terms - _log_ways(total - n, n)).sum()))
     return min(1.0, worst)
 
 
