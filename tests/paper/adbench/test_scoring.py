@@ -90,14 +90,17 @@ def test_another_seed_trains_on_other_rows(cache: Path) -> None:
     assert not np.array_equal(first.scored().normal, second.scored().normal)
 
 
-def test_a_detector_that_gives_no_scores_says_why(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("value", "reason"), [(np.nan, "NaN"), (np.inf, "must be finite")])
+def test_a_detector_that_gives_no_scores_says_why(
+    value: float, reason: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def missing(self: ColumnTails, rows: np.ndarray) -> np.ndarray:
-        return np.full(len(rows), np.nan)
+        return np.full(len(rows), value)
 
     monkeypatch.setattr(ColumnTails, "decision_function", missing)
     made = Scoring("cardio", "ECOD", 0).scored()
     assert isinstance(made, Scored)
-    assert "NaN" in made.failure
+    assert reason in made.failure
     assert made.normal.size == made.anomalous.size == 0
 
 

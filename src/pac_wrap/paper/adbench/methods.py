@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from math import inf, isnan, nan
 from typing import Any, Final
@@ -16,6 +17,7 @@ from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.certify import certify_curve
+from pac_wrap.method.curves.curve import Curve
 from pac_wrap.paper.adbench.chance import ASKED, LEVEL
 from pac_wrap.paper.baselines import f1_max, percentile
 
@@ -23,7 +25,7 @@ Floats = NDArray[np.float64]
 DEFAULT: Final = 0.1  # PyOD's contamination
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Division:
     """The held-out rows of a table, divided: sorted scores of both classes, and what training left behind.
 
@@ -94,7 +96,10 @@ def tuned(division: Division) -> Setting:
     scores = np.concatenate([division.normal, division.anomalous])[:, np.newaxis]
     labels = np.repeat([0, 1], [division.normal.size, division.anomalous.size])
     search = TunedThresholdClassifierCV(_Scores(), response_method="decision_function")
-    return _as_shown(division, float(search.fit(scores, labels).best_threshold_))
+    try:
+        return _as_shown(division, float(search.fit(scores, labels).best_threshold_))
+    except ValueError:  # it refuses scores that are nearly constant
+        return NOTHING
 
 
 def _as_shown(division: Division, threshold: float) -> Setting:
@@ -184,19 +189,24 @@ def certified(overlap: str) -> Method:
     return method
 
 
-def on_curve(choose: Callable[[Any, Division], Certificate]) -> Method:
+def on_curve(choose: Callable[[Curve, Division], Certificate]) -> Method:
     """Return what the certified curve promises at a threshold that is chosen after looking at it."""
 
     def method(division: Division) -> Setting:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UpsideDownWarning)
-            curve = certify_curve(division.normal, division.anomalous, LEVEL, LEVEL)
         try:
-            return _promised(choose(curve, division))
+            return _promised(choose(_curve(division), division))
         except InputError:  # no threshold there bounds a rate
             return NOTHING
 
     return method
+
+
+@lru_cache(maxsize=1)
+def _curve(division: Division) -> Curve:
+    """Return the curve of a division, which may be asked for several choices."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        return certify_curve(division.normal, division.anomalous, LEVEL, LEVEL)
 
 
 def _promised(certificate: Certificate) -> Setting:
@@ -237,5 +247,5 @@ FEWER: Final = {
     "conformal (crepes)": 5,
     "MAPIE, FPR": 5,
     "MAPIE, recall": 5,
-    "TunedThresholdClassifierCV": 2,
+    "TunedThresholdClassifierCV": 1,
 }

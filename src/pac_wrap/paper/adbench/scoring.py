@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pac_wrap.base.files import check_folder, whole_file
 from pac_wrap.detectors.scores import anomaly_scores
-from pac_wrap.errors import PACWrapError
+from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.paper.adbench.detectors import DETECTORS, KNOWN
 from pac_wrap.paper.data import load
 from pac_wrap.paper.data.adbench import TABLES
@@ -129,6 +129,8 @@ class Scoring:
         )
         try:
             train, *scores = self._scores(X, data.y[trains], rests)
+            if not all(np.isfinite(one).all() for one in scores):  # PCA of PyOD, for an eigenvalue of 0
+                raise InputError("scores must be finite, got infinite ones; leave the detector out")
         except (PACWrapError, ValueError) as error:  # PyOD's own refusals are ValueErrors
             nothing = np.empty(0)
             return Scored(self.table, self.detector, nothing, nothing, nothing, " ".join(str(error).split()))
