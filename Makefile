@@ -15,7 +15,7 @@ CONTAINER ?= docker
 BUILD := hatchling==1.33.0 ziglang==0.17.0
 TORTURE_ARGS ?= --write
 
-.PHONY: demo test test-slow test-all test-oldest check format lint types dist container deep engines system house docs picture guide reproduction bench torture clean
+.PHONY: demo test test-slow test-all test-oldest check format lint types dist container deep engines system house docs picture planner guide reproduction bench torture clean
 
 demo: $(VENV)/.base
 	$(BIN)/pac-wrap demo
@@ -89,6 +89,10 @@ docs: $(VENV)/.docs
 picture: $(VENV)/.dev
 	$(BIN)/pac-wrap demo --svg docs/images/demo.svg
 	$(BIN)/python docs/guide/pictures.py
+
+# the planner's page: its tables, its script, and what the script looks up
+planner: $(VENV)/.dev
+	$(BIN)/python docs/planner/planner_page.py
 
 guide: $(VENV)/.dev
 	$(BIN)/python docs/guide/run.py

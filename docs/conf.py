@@ -10,7 +10,7 @@ from pac_wrap import __version__
 project = "PAC-Wrap"
 author = "The PAC-Wrap authors"
 version = release = __version__
-extensions = ["myst_nb", "sphinx_copybutton", "elsewhere"]
+extensions = ["myst_nb", "sphinx_copybutton", "elsewhere", "planner"]
 exclude_patterns = [
     "_build",
     "reproduction/introduction.md",

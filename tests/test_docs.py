@@ -89,3 +89,9 @@ def test_links_between_pages_lead_somewhere(page: str) -> None:
     path = ROOT / page
     for target in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), target
+
+
+def test_what_is_cited_is_this_version_and_the_paper() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.+)$", text, flags=re.MULTILINE) == [pac_wrap.__version__]
+    assert re.findall(r"doi: (.+)$", text, flags=re.MULTILINE) == ["10.1145/3534678.3539408"]
