@@ -11,12 +11,7 @@ project = "PAC-Wrap"
 author = "The PAC-Wrap authors"
 version = release = __version__
 extensions = ["myst_nb", "sphinx_copybutton", "elsewhere", "planner"]
-exclude_patterns = [
-    "_build",
-    "reproduction/introduction.md",
-    "reproduction/adbench.md",
-    "reliability/introduction.md",
-]
+exclude_patterns = ["_build", "reproduction/introduction.md", "reliability/introduction.md"]
 nitpicky = True
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
