@@ -1,6 +1,8 @@
 """Run the notebooks of this folder and keep what they print and draw, the same bytes wherever they ran.
 
-Usage: python docs/examples/run_examples.py [NAME ...] (all of them without a name; one that cannot be run here is left)
+Usage: python docs/examples/run_examples.py [NAME ...]
+
+Without a name all of them; one that cannot be run here is left as it is.
 """
 
 import os
