@@ -17,7 +17,7 @@ from pac_wrap.base.files import scratch_folder
 
 HERE = Path(__file__).parent
 # each page, with the data files that its commands need
-PAGES: dict[Path, tuple[str, ...]] = {HERE.parent / "start.md": ()}
+PAGES: dict[Path, tuple[str, ...]] = {HERE.parent / name: () for name in ("start.md", "schema.md")}
 PAGES |= {
     HERE / f"{name}.md": ()
     for name in ("scores", "detectors", "database", "streams", "series", "groups", "shift", "monitoring")
