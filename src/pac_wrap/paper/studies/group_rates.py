@@ -11,6 +11,7 @@ from pac_wrap.method.binomial import sf_at_most
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.calibrate import calibrate_groups
+from pac_wrap.method.groups.values import Lookup
 from pac_wrap.method.metrics import Metrics, Rate, evaluate, is_exceeded
 from pac_wrap.paper.studies.group_scores import Scored, Split
 from pac_wrap.series.points import Points
@@ -101,8 +102,11 @@ class Measured:
         return tuple(name for name, ceiling, rate in rates if is_exceeded(ceiling, rate))
 
 
-def measure(scored: Scored, split: Split, seed: int) -> Measured:
-    """Return what one rule for all and a rule for each group do on the part that did not calibrate."""
+def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> Measured:
+    """Return what one rule for all and a rule for each group do on the part that did not calibrate.
+
+    `warned` says whether dependence is judged, which takes most of the time.
+    """
     calibrating, testing = scored.divided(split, seed)
     scores, labels, groups = scored.scores, scored.labels, scored.groups
     mine = labels[calibrating]
@@ -114,10 +118,12 @@ def measure(scored: Scored, split: Split, seed: int) -> Measured:
         each = calibrate_groups(scores[calibrating], mine, groups[calibrating], scored.asked, pool=True)
     one, own = pooled.verdicts(scores[testing]), each.verdicts(scores[testing], groups[testing])
     following = dict(zip(each.groups, each.pooled.tolist(), strict=True))
+    places = Lookup(scored.names).places(groups)
+    points = scored.points if warned else None
 
-    def group(name: str) -> Group:
-        here = groups[testing] == name
-        mine = calibrating[groups[calibrating] == name]
+    def group(place: int, name: str) -> Group:
+        here = places[testing] == place
+        mine = calibrating[places[calibrating] == place]
         made = each.certificates.get(name)
         return Group(
             name,
@@ -126,9 +132,7 @@ def measure(scored: Scored, split: Split, seed: int) -> Measured:
             (int((labels[mine] == 0).sum()), int((labels[mine] == 1).sum())),
             (False, False) if made is None else _enough(made),
             following.get(name, False),
-            (False, False)
-            if made is None or scored.points is None
-            else _dependent(scored.points, made, mine),
+            (False, False) if made is None or points is None else _dependent(points, made, mine),
         )
 
     whole = Group(
@@ -138,10 +142,11 @@ def measure(scored: Scored, split: Split, seed: int) -> Measured:
         (pooled.normal.n, pooled.anomalous.n),
         _enough(pooled),
         False,
-        (False, False) if scored.points is None else _dependent(scored.points, pooled, calibrating),
+        (False, False) if points is None else _dependent(points, pooled, calibrating),
     )
     ceilings = scored.asked.max_fpr or 1.0, scored.asked.max_fnr or 1.0
-    return Measured(scored.data, split, ceilings, whole, tuple(map(group, scored.names)))
+    found = tuple(group(place, name) for place, name in enumerate(scored.names))
+    return Measured(scored.data, split, ceilings, whole, found)
 
 
 def _enough(certificate: Certificate) -> tuple[bool, bool]:

@@ -42,7 +42,7 @@ def run(
             for number in range(divisions):
                 share = (place + number / divisions) / len(NAMES)
                 progress(share, f"dividing {scored.data} {_SPLITS[split]}")
-                runs.append(measure(scored, split, seed + number))
+                runs.append(measure(scored, split, seed + number, warned=number == 0))
             found.append(runs)
     return Study(
         question="groups",
