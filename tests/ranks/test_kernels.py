@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.floats import largest_up_to, least_from
 from pac_wrap.ranks import kernels as package
+from pac_wrap.ranks.compiled import load_sealed
 from pac_wrap.ranks.kernels import Native, kernels, library, together, usable_cores
 from pac_wrap.ranks.plain import BITS, Plain
 from support.strategies import refusal
@@ -42,7 +43,7 @@ def drawn(values: list[float], size: int, kind: Any, layout: str) -> NDArray[Any
 
 
 def native() -> Native:
-    return Native(library())
+    return Native(load_sealed(library()))
 
 
 ARRAYS = st.builds(
@@ -263,4 +264,4 @@ class TestTheBuild:
         assert sorted(one for one in names if ".so" in one) == [built, f"{built}.sha256"]
         with ZipFile(tmp_path / "dist" / name) as archive:
             archive.extractall(tmp_path / "installed")
-        assert Native(tmp_path / "installed" / built).count(np.arange(9.0), np.float64(3.0)) == 3
+        assert Native(load_sealed(tmp_path / "installed" / built)).count(np.arange(9.0), np.float64(3.0)) == 3
