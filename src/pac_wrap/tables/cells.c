@@ -41,14 +41,13 @@ static inline unsigned spelling(const uint8_t **at)
 
 /* Looks at rows of `width` cells; `text` holds whole lines, so its last byte is a line feed. Adds to what each column
    has and to the counts, and returns the bytes of the rows looked at: fewer than `n` if the next row has no end here,
-   or is in doubt. A quote stands around a cell or, twice, in a quoted one; elsewhere, as a carriage return that ends
-   no line, a NUL and another number of cells, it is doubt. */
-size_t look_at_rows(const uint8_t *restrict text, size_t n, uint8_t delimiter, size_t width,
-                    uint8_t *restrict columns, uint64_t *restrict counts)
+   or is in doubt. A quote stands around a cell or, twice, in a quoted one. One that stands elsewhere, a carriage
+   return that ends no line, a NUL and another number of cells are doubt. `stops` has a 1 for each byte at which a cell
+   without quotes stops, good or bad: the delimiter, LF, CR, the quote and NUL. */
+size_t look_at_rows(const uint8_t *restrict text, size_t n, uint8_t delimiter, const uint8_t *restrict stops,
+                    size_t width, uint8_t *restrict columns, uint64_t *restrict counts)
 {
-    uint8_t stops[256] = {0};
     const uint8_t *at = text, *end = text + n, *row = text;
-    stops[delimiter] = stops['\n'] = stops['\r'] = stops['"'] = stops[0] = 1;
     while (at < end) {
         uint64_t quoted = 0, broken = 0;
         row = at;

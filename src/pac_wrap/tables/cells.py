@@ -13,12 +13,13 @@ from zlib import crc32
 
 import numpy as np
 
+from pac_wrap.ranks.compiled import stops
 from pac_wrap.ranks.kernels import compiled_functions, together, usable_cores
 from pac_wrap.tables.text_format import LONGEST, MARK, ByteReader
 
 Kind = Literal["BIGINT", "DOUBLE", "VARCHAR"]
 _SOURCE: Final = Path(__file__).with_name("cells.c")
-_BLOCK: Final = 1 << 22
+_BLOCK: Final = 1 << 20
 # what cells.c says of a column, and the order in which it counts
 _FILLED, _NOT_WHOLE, _NOT_PLAIN = 1, 2, 4
 _COUNTS: Final = 7
@@ -40,16 +41,17 @@ def library() -> Path:
 
 
 @cache
-def _functions() -> dict[str, Any] | None:
+def functions() -> dict[str, Any] | None:
+    """Return the compiled functions, if there are any."""
     return compiled_functions(library(), "CSV files with quotes are read more slowly")
 
 
 def count_rows(reader: ByteReader, delimiter: str, width: int) -> CountedRows | None:
     """Return what is known about a file after one pass, None if a row of it is in doubt."""
-    functions = _functions()
-    if functions is None:
+    compiled = functions()
+    if compiled is None:
         return None
-    rows = _Rows(functions["look_at_rows"], delimiter, width)
+    rows = _Rows(compiled["look_at_rows"], delimiter, width)
     rest, first, cores = b"", True, min(usable_cores(), 4)
     blocks = _blocks(reader)
     while several := list(islice(blocks, cores)):
@@ -81,6 +83,7 @@ class _Rows:
 
     def __init__(self, look: Any, delimiter: str, width: int) -> None:
         self._look, self._delimiter, self._width = look, ord(delimiter), width
+        self._stops = stops(self._delimiter)
         self._columns, self._counts = np.zeros(width, np.uint8), np.zeros(_COUNTS, np.uint64)
 
     def begin(self, header: bytes) -> bool:
@@ -119,9 +122,8 @@ class _Rows:
 
     def _looked_at(self, text: bytes) -> tuple[int, Any, Any]:
         columns, counts = np.zeros(self._width, np.uint8), np.zeros(_COUNTS, np.uint64)
-        used = self._look(
-            text, len(text), self._delimiter, self._width, columns.ctypes.data, counts.ctypes.data
-        )
+        places = columns.ctypes.data, counts.ctypes.data
+        used = self._look(text, len(text), self._delimiter, self._stops, self._width, *places)
         if not text.isascii() and not _is_utf8(text[:used]):
             counts[-1] += 1
         return used, columns, counts
@@ -147,7 +149,7 @@ def kind_of(spelled: int) -> Kind:
 
 
 def _blocks(reader: ByteReader) -> Iterator[bytes]:
-    """Yield the bytes of a file, a few million at a time."""
+    """Yield the bytes of a file, about a million at a time."""
     pieces: list[bytes] = []
     size = 0
     while piece := reader.read1(_BLOCK):

@@ -158,7 +158,7 @@ def typed_query(
     number always makes it fail.
     """
     looked_at = texts if sample is None else f"SELECT * FROM ({texts}) LIMIT {sample}"
-    kinds = dict.fromkeys(quoted, "VARCHAR")
+    kinds, empty = dict.fromkeys(quoted, "VARCHAR"), set()
     for kind, spelling in reversed(_KINDS.items()):
         left = [name for name in quoted if name not in wanted]
         for start in range(0, len(left), _TOGETHER):
@@ -166,8 +166,12 @@ def typed_query(
             tests = ", ".join(f"bool_and(regexp_full_match({quoted[name]}, '{spelling}'))" for name in some)
             (found,) = connection.execute(f"SELECT {tests} FROM ({looked_at})").fetchall()
             kinds |= {name: kind for name, fits in zip(some, found, strict=True) if fits}
+            empty |= {name for name, fits in zip(some, found, strict=True) if fits is None}
     shown = {name: text for name, text in quoted.items() if kinds[name] == "VARCHAR"}
     shown |= {name: _score(quoted[name]) for name in wanted[:1] if name in quoted}
+    if sample is not None:  # a column whose first cells are empty may still turn out to be one of numbers
+        absent = f"CASE WHEN {{0}} IS NOT NULL THEN error('{MISFIT}') ELSE {{0}} END"
+        shown |= {name: absent.format(quoted[name]) for name in empty}
     numbers = [(name, quoted[name], kind) for name, kind in kinds.items() if kind != "VARCHAR"]
     for start in range(0, len(numbers), _AT_ONCE):
         group = numbers[start : start + _AT_ONCE]

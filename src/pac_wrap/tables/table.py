@@ -135,7 +135,7 @@ class Table:
         refuse_scores(self._view.csv_files, score, on_missing)
 
     def look_at_all_cells(self) -> None:
-        """Read CSV files in the way that never fails: types that fit every cell, and one thread for quotes."""
+        """Read CSV files in the way that never fails: by types that fit every cell, quotes by one thread."""
         if self._view.thorough is not None:
             self.everything, self._shared = self._view.thorough(), False
 
