@@ -7,6 +7,7 @@ import pac_wrap
 from support.pages import ROOT, python_blocks
 
 SOURCES = sorted(Path(pac_wrap.__file__).parent.rglob("*.py"))
+PAGES = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guide").glob("*.md")]
 RECORDS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 
 
@@ -24,49 +25,13 @@ def test_readme_examples_run_as_printed(tmp_path: Path, monkeypatch: pytest.Monk
     assert (tmp_path / "certificate.json").exists()
 
 
-def test_the_examples_of_the_page_on_time_series_run_as_printed() -> None:
+def test_the_chunks_of_the_page_on_clusters_run_as_printed() -> None:
     names: dict[str, object] = {}
-    for block in python_blocks("docs/timeseries.md"):
-        exec(block, names)
+    (local,) = [block for block in python_blocks("docs/guide/cluster.md") if "engines" not in block]
+    exec(local, names)
     certificate = names["certificate"]
     assert isinstance(certificate, pac_wrap.Certificate)
     assert certificate.regime is pac_wrap.Regime.SEPARATED
-    assert certificate.sampling is not None
-
-
-def test_the_example_of_the_page_on_alarms_runs_as_printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    certificate = pac_wrap.calibrate(range(1000), range(2000, 3000))
-    fresh: dict[str, object] = {
-        "fresh_scores": [*range(1000), *range(2000, 3000)],
-        "fresh_labels": [0] * 1000 + [1] * 1000,
-    }
-    names = fresh | {"certificate": certificate}
-    (block,) = python_blocks("docs/after-an-alarm.md")
-    exec(block, names)
-    following = pac_wrap.Certificate.load("next.json")
-    assert following.lineage is not None
-    assert following.lineage.ancestors == (certificate.checksum,)
-    assert (tmp_path / "next-watch.json").exists()
-
-
-def test_the_examples_of_the_page_on_scale_run_as_printed() -> None:
-    names: dict[str, object] = {}
-    local = [block for block in python_blocks("docs/scale.md") if "engines" not in block]
-    assert len(local) == 3
-    for block in local[:2]:
-        exec(block, names)
-    certificate, stream = names["certificate"], names["stream"]
-    assert isinstance(certificate, pac_wrap.Certificate)
-    assert isinstance(stream, pac_wrap.VerdictStream)
-    assert certificate.regime is pac_wrap.Regime.SEPARATED
-    assert stream.rows == certificate.normal.n + certificate.anomalous.n
-    exec(local[2], names)
-    in_database = names["certificate"]
-    assert isinstance(in_database, pac_wrap.Certificate)
-    assert (in_database.normal.n, in_database.anomalous.n) == (900, 100)
 
 
 def test_readme_opens_with_the_two_commands_that_the_makefile_has() -> None:
@@ -87,7 +52,7 @@ def test_readme_names_the_labels_that_a_promise_needs() -> None:
 
 def test_every_equation_that_the_code_cites_is_in_the_theory_and_back() -> None:
     theory = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
-    numbered = [int(number) for number in re.findall(r"\((\d+)\)\n", theory)]
+    numbered = [int(number) for number in re.findall(r"\\tag\{(\d+)\}", theory)]
     cited = set()
     for source in SOURCES:
         for start, end in re.findall(r"[Ee]qs?\. \((\d+)\)(?: to \((\d+)\))?", source.read_text("utf-8")):
@@ -117,10 +82,16 @@ def test_decision_records_are_short_and_decide(record: Path) -> None:
         "CONTRIBUTING.md",
         "SECURITY.md",
         "benchmarks/README.md",
-        *(f"docs/{name}.md" for name in ("theory", "reproduction", "timeseries", "scale")),
+        *(str(page.relative_to(ROOT)) for page in PAGES),
     ],
 )
 def test_links_between_pages_lead_somewhere(page: str) -> None:
     path = ROOT / page
-    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+    for target in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), target
+
+
+def test_what_is_cited_is_this_version_and_the_paper() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.+)$", text, flags=re.MULTILINE) == [pac_wrap.__version__]
+    assert re.findall(r"doi: (.+)$", text, flags=re.MULTILINE) == ["10.1145/3534678.3539408"]

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from pac_wrap.base.files import scratch_folder, write_whole
 from pac_wrap.report.terminal import screen_svg
-from run import BLOCK, HERE, PAGE, run_guide
+from run import BLOCK, HERE, run_page
 
 IMAGES = HERE.parent / "images"
 SHOWN = ("calibrate scores.parquet", "evaluate")
@@ -21,7 +21,8 @@ SHOWN = ("calibrate scores.parquet", "evaluate")
 
 def session(text: str) -> Group:
     """Return the blocks of the page whose commands are shown, as a terminal shows them."""
-    wanted = [block for block in BLOCK.findall(text) if re.match(rf"\$ pac-wrap ({'|'.join(SHOWN)})", block)]
+    blocks = [block["shell"] or "" for block in BLOCK.finditer(text)]
+    wanted = [block for block in blocks if re.match(rf"\$ pac-wrap ({'|'.join(SHOWN)})", block)]
     lines = "\n".join(wanted[:1] + wanted[-1:]).splitlines()
     return Group(
         *(Text(line, style="bold" if line.startswith("$") else "", overflow="fold") for line in lines)
@@ -42,8 +43,9 @@ def photograph(page: Path, target: Path) -> None:
 
 if __name__ == "__main__":
     with scratch_folder() as folder:
-        text = run_guide(PAGE.read_text(encoding="utf-8"), folder)
+        text = run_page(HERE / "tables.md", folder)
         write_whole(IMAGES / "session.svg", screen_svg(session(text), "pac-wrap", width=112))
-        for drawn in ("curve.svg", "groups.svg"):
-            shutil.copy(folder / drawn, IMAGES)
+        shutil.copy(folder / "curve.svg", IMAGES)
         photograph(folder / "report.html", IMAGES / "report.png")
+        run_page(HERE / "groups.md", folder)
+        shutil.copy(folder / "groups.svg", IMAGES)
