@@ -10,7 +10,7 @@ from pac_wrap import calibrate
 from pac_wrap.report.content import content_of
 from pac_wrap.report.subject import Report
 from support.reports import report
-from support.shell import invoke
+from support.shell import succeeded
 
 BOTH = (
     "At most {} of future normal points will be called anomalies, and at most {} of future anomalies will be"
@@ -112,7 +112,7 @@ def test_each_situation_gets_its_own_advice(name: str, sentence: str) -> None:
 def test_a_strategy_is_advised_as_python_and_as_the_command_line_spell_it() -> None:
     advice = said("overlapping")
     assert "(overlap hold_fnr or hold_fpr; --overlap hold-fnr or hold-fpr)" in advice
-    help_text = invoke("calibrate", "--help")[1]
+    help_text = succeeded("calibrate", "--help")
     assert "hold-fnr" in help_text
     assert "hold_fnr" not in help_text
 
