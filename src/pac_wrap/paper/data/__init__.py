@@ -86,7 +86,7 @@ def files(name: str) -> tuple[Path, ...]:
     Traceback (most recent call last):
     ...
     pac_wrap.errors.InputError: there is no data set 'censsus'; did you mean 'census'? the data sets are \
-thyroid, campaign, celeba, census, usps, mnist, nasa, smd
+thyroid, campaign, celeba, census, usps, mnist, nasa, smd, adbench
     """
     check_name(name)
     from pac_wrap.paper.data.store import fetch
