@@ -32,12 +32,14 @@ data = typer.Typer(
 
 
 def reproduce(
-    questions: Annotated[list[str], typer.Argument(help="q1, q2, q3, q4, shift, nasa, smd, watch, or all.")],
+    questions: Annotated[
+        list[str], typer.Argument(help="q1, q2, q3, q4, shift, nasa, smd, watch, groups, or all.")
+    ],
     trials: Annotated[
         int | None,
         typer.Option(
-            help="Simulated calibrations; splits in q2; seeds in nasa and smd; orders in watch."
-            " By default 4000, 5, 3, 20."
+            help="Simulated calibrations; splits in q2; seeds in nasa and smd; orders in watch; divisions in"
+            " groups. By default 4000, 5, 3, 20, 20."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes everything that is random.")] = 0,
