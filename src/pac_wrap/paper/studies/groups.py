@@ -153,7 +153,7 @@ def _findings(found: Sequence[Sequence[Measured]]) -> Iterator[str]:
             f" {len(first.groups)} groups {first.count('one')} are above with it. Of {_owners([first])} that"
             f" have a rule of their own {first.count('own')} are above with that. Over {len(runs)} divisions"
             f" {_range(runs, 'one')} groups are above with one rule, {_range(runs, 'own')} with their own,"
-            f" and all groups together with one rule in {failed} divisions."
+            f" and all groups together with one rule in {failed} of them."
         )
     hidden = [one for runs in found for one in _hidden(runs[0])]
     if hidden:
