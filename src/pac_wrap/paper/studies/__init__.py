@@ -24,6 +24,7 @@ QUESTIONS: Final[dict[str, tuple[str, ...]]] = {
     "nasa": ("nasa",),
     "smd": ("smd",),
     "watch": ("nasa", "smd", "thyroid", "celeba"),
+    "adbench": ("adbench",),
 }
 # scikit-learn takes seeds below 2^32, and each split of q2 adds its number to the seed
 _LARGEST_SEED: Final = 2**31
