@@ -108,8 +108,7 @@ def _ours(summary: Summary) -> Iterator[str]:
     ]
     yield (
         "Given the scores, divisions are independent draws, so the first one of every table and detector"
-        f" can be judged together: {'; '.join(text)}. A large p-value says that the promise is kept as"
-        " tightly as it can be, not only that it is kept."
+        f" can be judged together: {'; '.join(text)}."
     )
     others = [(method, rate) for method in OURS for rate in SIDES]
     worst = max(others, key=lambda one: _mean(summary.above(*one, whole=True)))
