@@ -33,13 +33,13 @@ data = typer.Typer(
 
 def reproduce(
     questions: Annotated[
-        list[str], typer.Argument(help="q1, q2, q3, q4, shift, nasa, smd, watch, adbench, or all.")
+        list[str], typer.Argument(help="q1, q2, q3, q4, shift, nasa, smd, watch, groups, adbench, or all.")
     ],
     trials: Annotated[
         int | None,
         typer.Option(
             help="Simulated calibrations; splits in q2; seeds in nasa and smd; orders in watch; divisions in"
-            " adbench. By default 4000, 5, 3, 20, 50."
+            " groups and adbench. By default 4000, 5, 3, 20, 20, 50."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes everything that is random.")] = 0,

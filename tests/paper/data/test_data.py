@@ -33,6 +33,11 @@ def test_the_names_are_those_of_the_modules() -> None:
     assert datasets.names() == NAMES
 
 
+def test_the_files_are_those_that_the_loaders_read() -> None:
+    needs("usps")
+    assert datasets.files("usps") == (path_of("usps", 0), path_of("usps", 1))
+
+
 @pytest.mark.parametrize("name", WHOLE)
 def test_the_facts_are_those_of_the_data(name: str) -> None:
     needs(name)
