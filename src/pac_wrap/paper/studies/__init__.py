@@ -25,6 +25,7 @@ QUESTIONS: Final[dict[str, tuple[str, ...]]] = {
     "smd": ("smd",),
     "watch": ("nasa", "smd", "thyroid", "celeba"),
     "groups": ("smd", "nasa", "census"),
+    "adbench": ("adbench",),
 }
 # scikit-learn takes seeds below 2^32, and each split of q2 adds its number to the seed
 _LARGEST_SEED: Final = 2**31
