@@ -162,11 +162,11 @@ def calibrate(
         raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
     shares = None if prevalence is None else shares_in(prevalence)
     if kind is not None:
-        if engine != "duckdb" or shares is not None:
-            raise InputError("--kind takes no other --engine and no --prevalence; leave the option out")
-        columns = score, label, kind
+        if shares is not None:
+            raise InputError("--kind takes no --prevalence; leave the option out")
+        columns, files = (score, label, kind), (output, report)
         calibrate_by_kind(
-            tables, asked, overlap, columns, anomaly_label, delimiter, output, report, quiet=quiet
+            tables, asked, overlap, columns, anomaly_label, delimiter, files, engine, master, quiet=quiet
         )
         return
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
@@ -195,16 +195,8 @@ def calibrate(
     classes = None
     with progress_bar("calibrating", 4) as progress, found_files(tables) as found, ExitStack() as opened:
         if engine != "duckdb":
-            calibrate_files = on_cluster(engine, found.reader)
-            certificate = calibrate_files(
-                found.files,
-                found.reader,
-                request,
-                score=score,
-                label=label,
-                delimiter=separator,
-                master=master,
-            )
+            cluster = on_cluster(engine, found, separator, master)
+            certificate = cluster.calibrate(request, score=score, label=label)
         if engine == "duckdb" or report is not None:
             table = opened.enter_context(
                 open_found(found, [score], label, passes=True, delimiter=separator, progress=progress)

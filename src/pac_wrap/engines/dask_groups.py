@@ -4,15 +4,22 @@ Only columns with a row for each group reach the client.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType, as_anomaly_mask
-from pac_wrap.engines.dask_partitions import answer_of, answered, numbers_of, partitions_of, scores_of
+from pac_wrap.base.arguments import ScoreType, as_anomaly_mask
+from pac_wrap.engines.dask_partitions import (
+    Seen,
+    answer_of,
+    answered,
+    numbers_of,
+    partitions_of,
+    rows_of,
+    scores_of,
+)
 from pac_wrap.engines.frames import import_package, refuse_changed
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
@@ -23,7 +30,7 @@ from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.part import Part
 from pac_wrap.method.groups.rules import decided, sets_of
-from pac_wrap.method.groups.values import Group, Lookup, coded, merged
+from pac_wrap.method.groups.values import Lookup, coded, merged
 from pac_wrap.ranks.partitions import PartitionAnswer, Partitions, PartitionTask
 from pac_wrap.ranks.passes import Passes
 
@@ -31,24 +38,10 @@ from pac_wrap.ranks.passes import Passes
 SETS: Final = np.array(["{}", "{0}", "{1}", "{0,1}"], dtype=object)
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a first look at some partitions gives: what is wrong with them, and the rows of each group.
-
-    A group goes with its type, since Python holds 1 and true equal.
-    """
-
-    answer: PartitionAnswer
-    rows: Counter[tuple[type, Group]] = field(default_factory=Counter)
-
-    def __add__(self, other: "Seen") -> "Seen":
-        return Seen(self.answer + other.answer, self.rows + other.rows)
-
-
 def certified_groups(df: Any, request: GroupRequest) -> GroupCertificate:
     """Return the certificate of a frame whose columns are the scores, the labels and the groups."""
     label = request.request.anomaly_label
-    first: Seen = answered(partial(_seen, PartitionTask(_rows, label)), *partitions_of(df))
+    first: Seen = answered(partial(_seen, PartitionTask(rows_of, label)), *partitions_of(df))
     if not first.answer.settled(label):
         raise InputError(NO_SCORES)
     kind = first.answer.score_type or "float64"
@@ -75,10 +68,6 @@ def decided_by_group(df: Any, certificate: GroupCertificate, score: str, group: 
     return df.map_partitions(_decided, sent, score, group, meta=meta)
 
 
-def _rows(normal: Scores, anomalous: Scores) -> int:
-    return normal.size + anomalous.size
-
-
 def _seen(task: PartitionTask, number: int, frame: Any) -> Seen:
     answer = answer_of(task, number, frame)
     try:
@@ -86,6 +75,7 @@ def _seen(task: PartitionTask, number: int, frame: Any) -> Seen:
     except InputError as error:
         return Seen(PartitionAnswer(None, problem=(number, str(error))))
     counts = np.bincount(found.codes, minlength=len(found.values)).tolist()
+    # a group goes with its type, since Python holds 1 and true equal
     pairs = zip(found.values, counts, strict=True)
     return Seen(answer, Counter({(type(value), value): count for value, count in pairs}))
 

@@ -15,7 +15,6 @@ from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import (
     miscounted,
     no_rows,
-    refuse_as_group,
     refuse_twins,
     require_column,
     require_in_all,
@@ -74,7 +73,7 @@ def inspect(
     score: str,
     label: str,
     delimiter: str | None = None,
-    group: str | None = None,
+    *third: str,
 ) -> InspectedFiles:
     """Return what is known about files before they are read; two columns of them are wanted, or three.
 
@@ -84,10 +83,7 @@ def inspect(
     for file in files:
         if PACKED.get(file.suffix.lower()) == "zstd":
             raise InputError(f"{file} is packed by zstd, which only DuckDB unpacks here; leave --engine out")
-    wanted: tuple[str, ...] = (score, label)
-    if group is not None:
-        refuse_as_group(group, wanted)
-        wanted = (*wanted, group)
+    wanted = (score, label, *third)
     if reader == "read_csv":
         return _csv(files, wanted, delimiter)
     return _parquet(files, wanted) if reader == "read_parquet" else _json(files, wanted)

@@ -24,11 +24,11 @@ from pac_wrap.ranks.brackets import Bracketed
 from pac_wrap.tables.groups import ENDS, answers_sql
 from pac_wrap.tables.sql import Compared, quote_name
 
-_WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
-_TEXTS: Final = ("string", "char", "varchar")
+WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
+TEXTS: Final = ("string", "char", "varchar")
 # the column that a small table is joined by; no frame has one of this name
 _OWN: Final = "pac-wrap group"
-GROUPS: Final = (*_TEXTS, *_WHOLE, "float", "double", "boolean", "date")
+GROUPS: Final = (*TEXTS, *WHOLE, "float", "double", "boolean", "date")
 
 
 class _Kind(NamedTuple):
@@ -58,9 +58,9 @@ def base_type(kind: str) -> str:
 
 def _kind(df: Any, group: str) -> _Kind:
     base = base_type(dict(df.dtypes)[group])
-    if base in _TEXTS:
+    if base in TEXTS:
         return _Kind("STRING", "string", str)
-    if base in _WHOLE:
+    if base in WHOLE:
         return _Kind("BIGINT", "int64", int)
     if base == "boolean":
         return _Kind("BOOLEAN", "bool", {"true": True, "false": False}.__getitem__)

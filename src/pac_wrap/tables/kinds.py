@@ -1,6 +1,6 @@
 """Certificates of kinds from a table whose column names the kind of each row, and what they do there."""
 
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,10 +11,12 @@ from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.chunked import calibrate_passes
 from pac_wrap.method.kinds.calibrate import KindRequest
+from pac_wrap.method.kinds.ceilings import check_kind
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate
 from pac_wrap.method.kinds.part import Measured
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.tables.calibrate import LabelledScores
+from pac_wrap.tables.columns import refuse_as_third
 from pac_wrap.tables.decide import refuse_undecidable, tally_of
 from pac_wrap.tables.table import Table
 
@@ -32,15 +34,12 @@ class KindScores:
         score_type: ScoreType | None = None,
     ) -> None:
         score, label, kind = columns
-        self._label_text = anomaly_label
+        refuse_as_third(kind, (score, label), "kind")
         self._rows = LabelledScores(table, score, label, anomaly_label, score_type, kind)
         counted = self._rows.kinds()
         if any(mark > 1 for mark, _, _ in counted):
             self._rows.check_labels()
-        self.normal, self.anomalous = (
-            _names(label, kind, [(name, count) for mark, name, count in counted if mark == wanted])
-            for wanted, label in ((0, "normal"), (1, "anomalous"))
-        )
+        self.normal, self.anomalous = kinds_named(kind, counted)
         if anomaly_label is not None and not any(mark == 1 for mark, _, _ in counted):
             self._rows.check_labels()
 
@@ -50,7 +49,7 @@ class KindScores:
 
     def signed(self, certificate: KindCertificate) -> KindCertificate:
         """Return a certificate of these scores with where they came from."""
-        return replace(certificate, binding=self._rows.signed(certificate.binding))
+        return certificate.with_provenance(**self._rows.origin)
 
     def by_kind(self) -> tuple[dict[str | None, Scores], dict[str | None, Scores]]:
         """Return the scores of every kind of each class; None is a class without kinds."""
@@ -114,6 +113,15 @@ def evaluate_kinds_table(
     return certificate.measured(*counts)
 
 
+def kinds_named(column: str, counted: Sequence[tuple[int, str | None, int]]) -> tuple[Names, Names]:
+    """Return the kinds of both classes, from the class, the kind and the number of rows of each kind."""
+    normal, anomalous = (
+        _names(label, column, [(name, count) for mark, name, count in counted if mark == wanted])
+        for wanted, label in enumerate(("normal", "anomalous"))
+    )
+    return normal, anomalous
+
+
 def _names(label: str, column: str, counted: list[tuple[str | None, int]]) -> Names:
     """Return the kinds of a class; some rows with and some without one are refused."""
     missing = sum(count for name, count in counted if name is None)
@@ -130,4 +138,4 @@ def _names(label: str, column: str, counted: list[tuple[str | None, int]]) -> Na
             f"column {quoted(column)} names {len(named):,} kinds of {label} points; at most {MOST_KINDS} can"
             " have their own ceilings, so merge some"
         )
-    return named
+    return tuple(map(check_kind, named))

@@ -226,6 +226,11 @@ class Filed:
             return cls.from_json(file.read(MOST_BYTES + 1))
 
 
+def points_of(parts: Sequence[Part]) -> int:
+    """Return how many points a class has; that of all kinds together counts none of its own."""
+    return sum(part.n for part in parts if part.name is not None or len(parts) == 1)
+
+
 def warn_of_lacking(parts: Iterable[Part]) -> None:
     """Warn the user, who is outside this package, of ceilings that were asked for and are not promised."""
     texts = [
