@@ -24,6 +24,7 @@ NAMES = (
     "spark",
     "dask",
     "by_group",
+    "by_group_alone",
     "pipe",
 )
 

@@ -9,7 +9,7 @@ import pytest
 
 from pac_wrap.engines import dask_files
 from pac_wrap.engines.dask_files import _count_labels, exact_numbers, label_texts
-from pac_wrap.engines.labelled_files import EngineFiles
+from pac_wrap.engines.files import EngineFiles
 from pac_wrap.method.calibrate import Request, calibrate_labelled
 from pac_wrap.tables.table import open_table
 from support.daskcluster import cluster, needs_dask

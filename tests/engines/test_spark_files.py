@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import pytest
 
-from pac_wrap.engines.labelled_files import EngineFiles
+from pac_wrap.engines.files import EngineFiles
 from pac_wrap.engines.spark_files import spark_session
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.calibrate import Request, calibrate_labelled
@@ -186,7 +186,7 @@ import sys, warnings
 from pathlib import Path
 warnings.simplefilter("error")
 from pac_wrap import Request
-from pac_wrap.engines.labelled_files import EngineFiles
+from pac_wrap.engines.files import EngineFiles
 files = EngineFiles("spark", [Path(sys.argv[1])], "read_csv", master="local[2]")
 found = files.calibrate(Request(), label="the label")
 print(found.bare.to_json(), end="")

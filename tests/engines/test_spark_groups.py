@@ -12,7 +12,7 @@ import pytest
 
 from pac_wrap import GroupCertificate, Request, calibrate_groups
 from pac_wrap.engines import frames, spark, spark_groups
-from pac_wrap.engines.labelled_files import EngineFiles
+from pac_wrap.engines.files import EngineFiles
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.tables.groups import calibrate_groups_table
 from pac_wrap.tables.table import open_table

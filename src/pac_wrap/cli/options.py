@@ -15,7 +15,7 @@ from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from pac_wrap.engines.labelled_files import EngineFiles
+    from pac_wrap.engines.files import EngineFiles
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.tables.find import FoundFiles
 
@@ -206,7 +206,7 @@ def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
 
 def on_cluster(engine: str, found: "FoundFiles", delimiter: str | None, master: str | None) -> "EngineFiles":
     """Return what calibrates files with an engine other than DuckDB, which is loaded only if it is named."""
-    from pac_wrap.engines.labelled_files import EngineFiles
+    from pac_wrap.engines.files import EngineFiles
 
     if found.reader == "numpy":
         raise InputError(f"the engine {engine} does not read NumPy files; leave --engine out")

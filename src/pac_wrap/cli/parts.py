@@ -114,14 +114,13 @@ def calibrate_by_kind(
     quiet: bool,
 ) -> None:
     """Certify thresholds whose ceilings hold for every kind; `files` are those of certificate and report."""
-    from pac_wrap.engines.kinds import KindsAsked
     from pac_wrap.method.kinds.part import points_of
     from pac_wrap.method.provenance import now
     from pac_wrap.method.request import as_strategy
     from pac_wrap.report.kind_page import page_of_kinds
     from pac_wrap.report.parts import render_parts
     from pac_wrap.tables.find import found_files
-    from pac_wrap.tables.kinds import KindScores, calibrate_kinds_table
+    from pac_wrap.tables.kinds import KindsAsked, KindScores, calibrate_kinds_table
     from pac_wrap.tables.table import open_found
     from pac_wrap.tables.text_format import check_delimiter
 

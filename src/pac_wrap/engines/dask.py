@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from pac_wrap.base.missing import missing_places
-from pac_wrap.engines.dask_groups import SETS, certified_groups, decided_by_group
-from pac_wrap.engines.dask_kinds import certified_kinds
+from pac_wrap.engines.dask_groups import SETS, certified_groups, certified_kinds, decided_by_group
 from pac_wrap.engines.dask_partitions import certified_pairs, check_frame, column_type, scores_of
 from pac_wrap.engines.frames import (
     check_features,
@@ -21,7 +20,6 @@ from pac_wrap.engines.frames import (
     scorer,
     warn_if_undecidable,
 )
-from pac_wrap.engines.kinds import KindsAsked
 from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import Asked, T
@@ -36,6 +34,7 @@ from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.tables.columns import refuse_added, refuse_as_third, require_two
 from pac_wrap.tables.groups import refuse_narrower
+from pac_wrap.tables.kinds import KindsAsked
 
 
 def calibrate(

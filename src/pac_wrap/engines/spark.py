@@ -18,10 +18,15 @@ from pac_wrap.engines.frames import (
     scorer,
     warn_if_undecidable,
 )
-from pac_wrap.engines.kinds import KindsAsked
 from pac_wrap.engines.spark_counts import SparkCounts
-from pac_wrap.engines.spark_groups import GROUPS, base_type, certified_groups, decided_by_group, group_sql
-from pac_wrap.engines.spark_kinds import certified_kinds
+from pac_wrap.engines.spark_groups import (
+    GROUPS,
+    base_type,
+    certified_groups,
+    certified_kinds,
+    decided_by_group,
+    group_sql,
+)
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
@@ -35,6 +40,7 @@ from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.tables.columns import refuse_added, refuse_as_third, require_two
 from pac_wrap.tables.groups import refuse_narrower
+from pac_wrap.tables.kinds import KindsAsked
 from pac_wrap.tables.sql import prediction_set_sql, quote_name, verdict_sql
 
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")

@@ -256,7 +256,7 @@ class KindCertificate(Filed):
 
         Parameters
         ----------
-        **facts
+        facts : object
             The fields of `Provenance` that are to be set.
 
         Returns
