@@ -133,7 +133,7 @@ def test_the_user_is_warned_as_in_memory() -> None:
 
 def test_the_example_of_the_page_on_scale() -> None:
     frame = drawn().rename(columns={"number": "tenant"})
-    _, example = [block for block in python_blocks("docs/scale.md") if "engines import dask" in block]
+    *_, example = [block for block in python_blocks("docs/scale.md") if "engines import dask" in block]
     names: dict[str, Any] = {"df": dd.from_pandas(frame, npartitions=2), "Guarantee": Guarantee}
     exec(example, names)
     found = names["by_tenant"].verdicts(frame["score"], frame["tenant"])

@@ -12,6 +12,7 @@ from pac_wrap import Guarantee, KindCertificate, VacuousWarning, calibrate
 from pac_wrap.engines import dask as by_dask
 from support import sparksession
 from support.daskcluster import needs_dask
+from support.pages import python_blocks
 from support.shell import refused, succeeded
 from support.strategies import refusal
 
@@ -145,6 +146,15 @@ def test_too_few_labels_of_a_kind_are_warned_of_once() -> None:
         found = by_dask.calibrate_kinds(dd.from_pandas(frame, npartitions=3), ASKED, kind="both")
     assert found.empty
     assert len(warned) == 1
+
+
+def test_the_example_of_the_page_on_scale() -> None:
+    frame = drawn()
+    frame["fraud"] = np.where(frame["label"] == 1, np.where(frame.index % 3, "stolen", "takeover"), None)
+    _, example, _ = [block for block in python_blocks("docs/scale.md") if "engines import dask" in block]
+    names: dict[str, Any] = {"df": dd.from_pandas(frame, npartitions=2), "Guarantee": Guarantee}
+    exec(example, names)
+    assert names["by_kind"].to_json() == in_memory(frame, "fraud", names["asked"])
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
