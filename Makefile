@@ -15,7 +15,7 @@ CONTAINER ?= docker
 BUILD := hatchling==1.33.0 ziglang==0.17.0
 TORTURE_ARGS ?= --write
 
-.PHONY: demo test test-slow test-all test-oldest check format lint types dist container deep engines system house picture guide reproduction bench torture clean
+.PHONY: demo test test-slow test-all test-oldest check format lint types dist container deep engines system house docs picture planner guide examples reproduction bench torture clean
 
 demo: $(VENV)/.base
 	$(BIN)/pac-wrap demo
@@ -80,13 +80,26 @@ system:
 	apt-get update -qq && apt-get install -y -qq chromium chromium-driver postgresql poppler-utils qemu-user-static
 	command -v java >/dev/null || apt-get install -y -qq default-jre-headless
 
+# the site, in docs/_build/html: open its index.html, no server needed. A warning is an error
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --jobs 2 docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 # the pictures and outputs in the documents, all drawn from real runs; needs PAC_WRAP_DATA and chromium
 picture: $(VENV)/.dev
 	$(BIN)/pac-wrap demo --svg docs/images/demo.svg
 	$(BIN)/python docs/guide/pictures.py
 
+# the planner's page: its tables, its script, and what the script looks up
+planner: $(VENV)/.dev
+	$(BIN)/python docs/planner/planner_page.py
+
 guide: $(VENV)/.dev
 	$(BIN)/python docs/guide/run.py
+
+# the notebooks, run again and kept with what they print; those that cannot be run here are left as they are
+examples: $(VENV)/.engines $(VENV)/.deep
+	$(BIN)/python docs/examples/run_examples.py
 
 # the paper's experiments in full, about an hour; reads PAC_WRAP_DATA or downloads
 reproduction: $(VENV)/.deep
@@ -117,6 +130,10 @@ $(VENV)/.dev: $(INSTALL) | $(BIN)/pip
 
 $(VENV)/.deep: | $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
+	touch $@
+
+$(VENV)/.docs: $(INSTALL) | $(VENV)/.dev
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	touch $@
 
 $(VENV)/.dist: Makefile | $(VENV)/.dev

@@ -1,4 +1,4 @@
-"""Put the saved results together into benchmarks/README.md and docs/scale.md; no number is typed here.
+"""Put the saved results into benchmarks/README.md and docs/guide/cluster.md; no number is typed here.
 
 python -m benchmarks.build
 """
@@ -11,7 +11,7 @@ from benchmarks.table import growth_table, render, summary
 
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"
-SCALE = HERE.parent / "docs" / "scale.md"
+SCALE = HERE.parent / "docs" / "guide" / "cluster.md"
 LARGE = ("calibrate", "verdicts", "files", "spark", "dask", "pipe")
 MARKS = ("<!-- measured -->", "<!-- end -->")
 

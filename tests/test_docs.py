@@ -1,72 +1,73 @@
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from sklearn.ensemble import IsolationForest
 
 import pac_wrap
 from support.pages import ROOT, python_blocks
 
 SOURCES = sorted(Path(pac_wrap.__file__).parent.rglob("*.py"))
+PAGES = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guide").glob("*.md")]
 RECORDS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 
 
 def test_readme_examples_run_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first, second = python_blocks("README.md")
-    assert len(first.strip().splitlines()) <= 11
-    names: dict[str, object] = {}
+    assert len([line for line in first.splitlines() if line and "import" not in line]) == 3
+    rng = np.random.default_rng(0)
+    X, y = np.r_[rng.normal(0, 1, (2000, 4)), rng.normal(4, 1, (200, 4))], np.repeat([0, 1], [2000, 200])
+    names: dict[str, Any] = {"detector": IsolationForest(random_state=0), "X": X, "y": y, "X_new": X[::7]}
     exec(first, names)
-    wrap, X, y = names["wrap"], names["X"], names["y"]
-    assert isinstance(wrap, pac_wrap.PACWrap)
-    scores = wrap.decision_function(X)
+    assert isinstance(names["wrap"], pac_wrap.PACWrap)
+    assert set(names["verdicts"]) <= {-1, 0, 1}
+    scores = names["wrap"].decision_function(X)
     names |= {"normal_scores": scores[y == 0], "anomalous_scores": scores[y == 1], "new_scores": scores}
     exec(second, names)
-    assert (tmp_path / "certificate.json").exists()
+    assert pac_wrap.Certificate.load("certificate.json") == names["certificate"]
+    assert (tmp_path / "report.html").exists()
 
 
-def test_the_examples_of_the_page_on_time_series_run_as_printed() -> None:
+def test_what_the_readme_says_of_other_packages_is_what_the_benchmarks_measured() -> None:
+    table = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    table = table.partition("## Labels that a promise needs")[2]
+    measured = {
+        cells[0]: (cells[1].partition(" ")[0], cells[4].partition(" ")[0])
+        for line in table.partition("\n## ")[0].splitlines()
+        if len(cells := [cell.strip() for cell in line.strip("|").split("|")]) > 9
+    }
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = {
+        "**PAC-Wrap**": "PAC-Wrap",
+        "[MAPIE][1]'s controller": "MAPIE, controller",
+        "the same, fixed sequence": "MAPIE, controller, fixed sequence",
+        "[crepes][2], MAPIE's sets, [nonconform][3]'s p-values": "crepes",
+        "a percentile, [PyOD][4]'s `contamination`": "percentile",
+    }
+    for said, name in rows.items():
+        (line,) = [line for line in readme.splitlines() if line.startswith(f"| {said} |")]
+        assert tuple(cell.strip() for cell in line.split("|")[4:6]) == measured[name]
+
+
+def test_the_readme_is_a_front_door() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    prose, marks = re.subn(r"<!-- adbench -->.*?<!-- end of adbench -->", "", readme, flags=re.DOTALL)
+    assert marks == 1
+    assert len(prose.splitlines()) <= 150
+    for picture in re.findall(r'(?:src|srcset)="([^"]+)"', readme):
+        assert (ROOT / picture).stat().st_size < 200_000
+
+
+def test_the_chunks_of_the_page_on_clusters_run_as_printed() -> None:
     names: dict[str, object] = {}
-    for block in python_blocks("docs/timeseries.md"):
-        exec(block, names)
+    (local,) = [block for block in python_blocks("docs/guide/cluster.md") if "engines" not in block]
+    exec(local, names)
     certificate = names["certificate"]
     assert isinstance(certificate, pac_wrap.Certificate)
     assert certificate.regime is pac_wrap.Regime.SEPARATED
-    assert certificate.sampling is not None
-
-
-def test_the_example_of_the_page_on_alarms_runs_as_printed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    certificate = pac_wrap.calibrate(range(1000), range(2000, 3000))
-    fresh: dict[str, object] = {
-        "fresh_scores": [*range(1000), *range(2000, 3000)],
-        "fresh_labels": [0] * 1000 + [1] * 1000,
-    }
-    names = fresh | {"certificate": certificate}
-    (block,) = python_blocks("docs/after-an-alarm.md")
-    exec(block, names)
-    following = pac_wrap.Certificate.load("next.json")
-    assert following.lineage is not None
-    assert following.lineage.ancestors == (certificate.checksum,)
-    assert (tmp_path / "next-watch.json").exists()
-
-
-def test_the_examples_of_the_page_on_scale_run_as_printed() -> None:
-    names: dict[str, object] = {}
-    local = [block for block in python_blocks("docs/scale.md") if "engines" not in block]
-    assert len(local) == 3
-    for block in local[:2]:
-        exec(block, names)
-    certificate, stream = names["certificate"], names["stream"]
-    assert isinstance(certificate, pac_wrap.Certificate)
-    assert isinstance(stream, pac_wrap.VerdictStream)
-    assert certificate.regime is pac_wrap.Regime.SEPARATED
-    assert stream.rows == certificate.normal.n + certificate.anomalous.n
-    exec(local[2], names)
-    in_database = names["certificate"]
-    assert isinstance(in_database, pac_wrap.Certificate)
-    assert (in_database.normal.n, in_database.anomalous.n) == (900, 100)
 
 
 def test_readme_opens_with_the_two_commands_that_the_makefile_has() -> None:
@@ -87,7 +88,7 @@ def test_readme_names_the_labels_that_a_promise_needs() -> None:
 
 def test_every_equation_that_the_code_cites_is_in_the_theory_and_back() -> None:
     theory = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
-    numbered = [int(number) for number in re.findall(r"\((\d+)\)\n", theory)]
+    numbered = [int(number) for number in re.findall(r"\\tag\{(\d+)\}", theory)]
     cited = set()
     for source in SOURCES:
         for start, end in re.findall(r"[Ee]qs?\. \((\d+)\)(?: to \((\d+)\))?", source.read_text("utf-8")):
@@ -117,10 +118,21 @@ def test_decision_records_are_short_and_decide(record: Path) -> None:
         "CONTRIBUTING.md",
         "SECURITY.md",
         "benchmarks/README.md",
-        *(f"docs/{name}.md" for name in ("theory", "reproduction", "timeseries", "scale")),
+        *(str(page.relative_to(ROOT)) for page in PAGES),
     ],
 )
 def test_links_between_pages_lead_somewhere(page: str) -> None:
     path = ROOT / page
-    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+    for target in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), target
+
+
+def test_what_is_cited_is_this_version_and_the_paper() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.+)$", text, flags=re.MULTILINE) == [pac_wrap.__version__]
+    assert re.findall(r"doi: (.+)$", text, flags=re.MULTILINE) == ["10.1145/3534678.3539408"]
+    page = (ROOT / "docs" / "cite.md").read_text(encoding="utf-8")
+    assert re.findall(r"(?:version|doi) += \{(.+)\}", page) == [
+        "10.1145/3534678.3539408",
+        pac_wrap.__version__,
+    ]

@@ -1,49 +1,83 @@
-"""Run the commands of docs/guide.md and write what they print below them, or return it for comparison.
+"""Run what the pages of the guide show, and write what it prints below it, or return it for comparison.
 
-Usage: python docs/guide/run.py (with PAC_WRAP_DATA set)
+Usage: python docs/guide/run.py [PAGE ...] (with PAC_WRAP_DATA set; all pages unless some are named)
 """
 
+import contextlib
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from pac_wrap.base.files import scratch_folder
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "guide.md"
-BLOCK = re.compile(r"```console\n(.*?)```", flags=re.DOTALL)
+# each page, with the data files that its commands need
+PAGES: dict[Path, tuple[str, ...]] = {HERE.parent / name: () for name in ("start.md", "schema.md")}
+PAGES |= {
+    HERE / f"{name}.md": ()
+    for name in ("scores", "detectors", "database", "streams", "series", "shift", "monitoring")
+}
+PAGES[HERE / "tables.md"] = ("annthyroid_21feat_normalised.csv",)
+PAGES[HERE / "groups.md"] = ("census-income.data.gz", "census-income.test.gz")
+# commands with what they print, and Python with what it prints in a block of its own
+BLOCK = re.compile(
+    r"```console\n(?P<shell>.*?)```|```python\n(?P<python>.*?)```(?P<text>\n\n```text\n.*?```)?", re.DOTALL
+)
 
 
-def run_guide(text: str, folder: Path) -> str:
-    """Return the page with the output of every command below it, all run in one folder."""
-    for script in ("score_thyroid.py", "groups.py"):
-        shutil.copy(HERE / script, folder)
+def printed(command: str, folder: Path) -> list[str]:
+    """Return the lines that a command prints in a folder."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    data = str(Path(os.environ["PAC_WRAP_DATA"]).resolve())
-    environment = os.environ | {"PATH": path, "PAC_WRAP_DATA": data, "COLUMNS": "100", "NO_COLOR": "1"}
+    environment = os.environ | {"PATH": path, "COLUMNS": "100", "NO_COLOR": "1"}
+    if "PAC_WRAP_DATA" in os.environ:
+        environment["PAC_WRAP_DATA"] = str(Path(os.environ["PAC_WRAP_DATA"]).resolve())
+    shell = ["bash", "-o", "pipefail", "-c", command]
+    done = subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    if done.returncode not in (0, 141):  # 141: `head` closed the pipe
+        raise RuntimeError(f"{command}\n{done.stdout}{done.stderr}")
+    return [line.rstrip() for line in done.stdout.rstrip().splitlines()]
+
+
+def has_data(page: Path) -> bool:
+    """Return whether what a page needs is on this machine."""
+    folder = os.environ.get("PAC_WRAP_DATA")
+    return not PAGES[page] or (
+        folder is not None and all((Path(folder) / name).exists() for name in PAGES[page])
+    )
+
+
+def run_page(page: Path, folder: Path) -> str:
+    """Return the page with the output of everything below it, all run in one folder and one session.
+
+    Where the data are missing, only the Python of the page is run, and the commands stay as they are.
+    """
+    for script in HERE.glob("*.py"):
+        shutil.copy(script, folder)
+    names: dict[str, Any] = {}
 
     def answer(block: re.Match[str]) -> str:
+        if block["python"] is not None:
+            with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as said:
+                exec(block["python"], names)
+            lines = [line.rstrip() for line in said.getvalue().rstrip().splitlines()]
+            shown = "\n".join(["\n\n```text", *lines, "```"]) if block["text"] else ""
+            return f"```python\n{block['python']}```{shown}"
+        if not has_data(page):
+            return block[0]
         lines = []
-        for command in re.findall(r"^\$ (.*)$", block[1], flags=re.MULTILINE):
-            done = subprocess.run(
-                ["bash", "-o", "pipefail", "-c", command],
-                cwd=folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=120,
-            )
-            if done.returncode not in (0, 141):  # 141: `head` closed the pipe
-                raise RuntimeError(f"{command}\n{done.stdout}{done.stderr}")
-            lines += [f"$ {command}", *(line.rstrip() for line in done.stdout.rstrip().splitlines())]
+        for command in re.findall(r"^\$ (.*)$", block["shell"], flags=re.MULTILINE):
+            lines += [f"$ {command}", *printed(command, folder)]
         return "```console\n" + "\n".join(lines) + "\n```"
 
-    return BLOCK.sub(answer, text)
+    return BLOCK.sub(answer, page.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
-    with scratch_folder() as folder:
-        PAGE.write_text(run_guide(PAGE.read_text(encoding="utf-8"), folder), encoding="utf-8")
+    for page in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
+        with scratch_folder() as folder:
+            page.write_text(run_page(page, folder), encoding="utf-8")

@@ -1,17 +1,17 @@
 """Score the public thyroid data with two detectors, and write two Parquet files for the guide."""
 
-import os
 import sys
-from pathlib import Path
 
 import duckdb
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
 
 from pac_wrap import anomaly_scores
+from pac_wrap.paper.data.registry import ENTRIES
+from pac_wrap.paper.data.store import fetch
 
-file = Path(os.environ["PAC_WRAP_DATA"]) / "annthyroid_21feat_normalised.csv"
-table = np.loadtxt(file, delimiter=",", skiprows=1)
+(file,) = ENTRIES["thyroid"].files
+table = np.loadtxt(fetch(file), delimiter=",", skiprows=1)
 X, y = table[:, :-1], table[:, -1].astype(int)
 
 # a third to train on, a third to calibrate on, and a third that stands for the future

@@ -16,7 +16,7 @@ from pac_wrap import Certificate, calibrate_labelled
 from support import postgres
 from support.shell import CERTIFICATE, SCRIPT, invoke, one_sentence, refused, succeeded, write
 
-SCALE = Path(__file__).parents[2] / "docs/scale.md"
+SCALE = Path(__file__).parents[2] / "docs/guide/database.md"
 ASKED = ("sql", "--calibrate", "--table", "scores", "--dialect", "duckdb")
 
 

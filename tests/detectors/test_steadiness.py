@@ -67,6 +67,10 @@ def test_scores_that_depend_on_their_batch_are_refused(name: str, copies: int) -
         PACWrap(DEPENDENT[name]).fit(rows, np.tile(Y, copies))
 
 
+# PyOD's COF calls them, and SciPy 1.18 warns of that
+@pytest.mark.filterwarnings(
+    "ignore:`(distance_matrix|minkowski_distance(_p)?)` is deprecated:DeprecationWarning"
+)
 @pytest.mark.parametrize(
     "detector",
     [pytest.param(SOD(), marks=pytest.mark.slow), COF(), ECOD(), COPOD()],

@@ -11,7 +11,6 @@ from pac_wrap.engines import dask as engine
 from pac_wrap.engines import dask_groups
 from support.daskcluster import cluster, current, needs_dask
 from support.grouped import ASKED, COLUMNS, OPTIONS, drawn, in_memory
-from support.pages import python_blocks
 from support.strategies import refusal
 
 dd = needs_dask()
@@ -129,12 +128,3 @@ def test_the_user_is_warned_as_in_memory() -> None:
     with pytest.warns(VacuousWarning) as found:
         engine.calibrate_groups(dd.from_pandas(frame, npartitions=2), Guarantee(), group="name")
     assert found[0].filename == __file__
-
-
-def test_the_example_of_the_page_on_scale() -> None:
-    frame = drawn().rename(columns={"number": "tenant"})
-    *_, example = [block for block in python_blocks("docs/scale.md") if "engines import dask" in block]
-    names: dict[str, Any] = {"df": dd.from_pandas(frame, npartitions=2), "Guarantee": Guarantee}
-    exec(example, names)
-    found = names["by_tenant"].verdicts(frame["score"], frame["tenant"])
-    assert names["decided"].compute()["verdict"].tolist() == found.tolist()

@@ -150,8 +150,8 @@ def test_too_few_labels_of_a_kind_are_warned_of_once() -> None:
 
 def test_the_example_of_the_page_on_scale() -> None:
     frame = drawn()
-    frame["fraud"] = np.where(frame["label"] == 1, np.where(frame.index % 3, "stolen", "takeover"), None)
-    _, example, _ = [block for block in python_blocks("docs/scale.md") if "engines import dask" in block]
+    frame["fraud"] = np.where(frame["label"] == 1, np.where(frame.index % 3, "stolen", "takeover"), "")
+    _, example = [block for block in python_blocks("docs/guide/cluster.md") if "engines import dask" in block]
     names: dict[str, Any] = {"df": dd.from_pandas(frame, npartitions=2), "Guarantee": Guarantee}
     exec(example, names)
     assert names["by_kind"].to_json() == in_memory(frame, "fraud", names["asked"])

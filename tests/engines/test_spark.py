@@ -479,7 +479,9 @@ def test_without_pyspark_one_sentence_says_what_to_install(monkeypatch: pytest.M
 def test_the_example_of_the_page_on_scale(session: Any, labelled: Any) -> None:
     scores, labels = labelled
     detector = LocalOutlierFactor(novelty=True).fit(scores.reshape(-1, 1))
-    (example,) = [block for block in python_blocks("docs/scale.md") if "engines import spark" in block]
+    (example,) = [
+        block for block in python_blocks("docs/guide/cluster.md") if "engines import spark" in block
+    ]
     names = {
         "df": frame(session, 3, score=scores, label=labels),
         "detector": detector,

@@ -48,10 +48,10 @@ MINUTES: NDArray[np.datetime64] = np.array(["2024-01-01T00:00", "2024-01-01T00:0
     ("times", "text"),
     [
         (
-            np.append(MINUTES, MINUTES[-1] + 2),
+            np.append(MINUTES, MINUTES[-1] + np.timedelta64(2, "m")),
             "position 2 is 2024-01-01T00:03 after 2024-01-01T00:01, .* 1 min",
         ),
-        (np.append(MINUTES, np.datetime64("NaT")), "timestamps must be finite, got NaT at position 2"),
+        (np.append(MINUTES, np.datetime64("NaT", "m")), "timestamps must be finite, got NaT at position 2"),
         ([0.0, inf], "timestamps must be finite, got inf at position 1"),
         (["2024-01-01"], "timestamps must be numbers or datetime64, got dtype <U10; convert them"),
         ([[0, 1]], r"timestamps must be one-dimensional, one per step, got shape \(1, 2\)"),

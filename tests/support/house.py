@@ -45,7 +45,7 @@ PLACE: Final = {name: place for place, names in enumerate(ORDER) for name in nam
 ADDRESS: Final = "__init__"
 # what the numbers of the house may not exceed; docs/decisions/0012-layout.md says why
 AIMS: Final = {
-    "Python files": 259,
+    "Python files": 275,
     "files at the root": 6,
     "files in the largest folder": 23,
     "lines of the longest file": 300,
@@ -55,8 +55,8 @@ AIMS: Final = {
     "imports against the order": 0,
     "files walked by calibrate": 18,
     "files walked by verdicts": 2,
-    "files walked by pipe": 28,
-    "files walked by parquet with report": 65,
+    "files walked by pipe": 29,
+    "files walked by parquet with report": 68,
 }
 # what may run against the order, and why
 EXCEPTIONS: Final = {

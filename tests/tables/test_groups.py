@@ -14,7 +14,7 @@ from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.tables import groups as module
 from pac_wrap.tables.decide import output_options
 from pac_wrap.tables.find import found_files
-from pac_wrap.tables.group_sql import group_verdict_sql, join_sql
+from pac_wrap.tables.group_sql import group_verdict_sql, join_sql, spellings
 from pac_wrap.tables.groups import calibrate_groups_table, decide_groups_table, evaluate_groups_table
 from pac_wrap.tables.table import open_found, open_table
 from support.postgres import server
@@ -250,6 +250,46 @@ def test_the_rules_decide_in_duckdb_as_in_memory() -> None:
         assert connection.execute("SELECT count(*) FROM scores").fetchall() == [(len(frame),)]
 
 
+NUMBERS = [1.0, 2.0, -3.0, 0.5, 1e-7, 12345678.0, 1e15, 1e17, 1e22, np.nan]
+
+
+def numbered() -> tuple[GroupCertificate, list[float], list[float]]:
+    """Return a certificate of groups that are numbers in a column of doubles, and scores of each."""
+    labels = np.tile(np.repeat([0, 1], 50), len(NUMBERS))
+    scores = np.arange(labels.size) + 1000.0 * labels
+    groups = np.repeat(NUMBERS, 100)
+    return calibrate_groups(scores, labels, groups, ASKED), scores.tolist(), groups.tolist()
+
+
+def test_numbers_in_a_column_of_doubles_are_the_groups_that_they_are_in_memory() -> None:
+    certificate, scores, groups = numbered()
+    expected = certificate.verdicts(scores, groups).tolist()
+    assert set(expected) == {0, 1}
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE scores (row INT, score DOUBLE, g DOUBLE)")
+        rows = [(row, score, group) for row, (score, group) in enumerate(zip(scores, groups, strict=True))]
+        connection.executemany("INSERT INTO scores VALUES (?, ?, nullif(?, 'nan'::DOUBLE))", rows)
+        verdict = group_verdict_sql(certificate, "score", "g")
+        found = connection.execute(f"SELECT {verdict} FROM scores ORDER BY row").fetchall()
+        assert [row[0] for row in found] == expected
+        *statements, query = join_sql(certificate, "score", "g", "rules")
+        for statement in statements:
+            connection.execute(statement)
+        joined = connection.execute(f"SELECT verdict FROM ({query.rstrip(';')}) ORDER BY row").fetchall()
+        assert [row[0] for row in joined] == expected
+
+
+def test_a_second_text_of_a_number_is_no_other_group() -> None:
+    labels = np.tile(np.repeat([0, 1], 50), 2)
+    groups = np.array([7] * 100 + ["7.0"] * 100, dtype=object)
+    certificate = calibrate_groups(np.arange(200) + 1000.0 * labels, labels, groups, ASKED)
+    *_, insert, _ = join_sql(certificate, "score", "g", "rules")
+    assert insert.count("'v7.0'") == insert.count("'v7'") == 1
+    assert spellings("7.0", "duckdb") == ("7.0",)
+    assert spellings(True, "duckdb") == ("true",)
+    assert spellings(10**17 + 1, "duckdb") == (f"{10**17 + 1}",), "no double"
+
+
 @pytest.mark.slow
 def test_the_rules_decide_in_postgresql_as_in_memory() -> None:
     frame = drawn(2000)
@@ -268,6 +308,16 @@ def test_the_rules_decide_in_postgresql_as_in_memory() -> None:
             cursor.execute(statement.encode())
         cursor.execute(f"SELECT verdict FROM ({query.rstrip(';')}) AS joined ORDER BY row".encode())
         assert [row[0] for row in cursor.fetchall()] == expected
+        numbers, values, doubles = numbered()
+        cursor.execute("CREATE TABLE numbers (row int, score double precision, g double precision)")
+        given = [None if np.isnan(group) else group for group in doubles]
+        cursor.executemany(
+            "INSERT INTO numbers VALUES (%s, %s, %s)",
+            list(zip(range(len(values)), values, given, strict=True)),
+        )
+        verdict = group_verdict_sql(numbers, "score", "g", "postgres")
+        cursor.execute(f"SELECT {verdict} FROM numbers ORDER BY row".encode())
+        assert [row[0] for row in cursor.fetchall()] == numbers.verdicts(values, doubles).tolist()
 
 
 def test_nothing_in_a_literal_is_invisible() -> None:

@@ -189,13 +189,12 @@ def _table() -> "Table":
 
 def _place(entry: "Entry") -> str:
     """Return where all files of a data set are: folder, cache, both, or not here if one is missing."""
-    from pac_wrap.paper.data.store import data_folder, locate
+    from pac_wrap.paper.data.store import in_data_folder, locate
 
     found = [locate(file) for file in entry.files]
     if None in found:
         return "not here" if found == [None] * len(found) else "in part"
-    folder = data_folder()
-    places = {"folder" if path is not None and path.parent == folder else "cache" for path in found}
+    places = {"folder" if path is not None and in_data_folder(path) else "cache" for path in found}
     return " and ".join(sorted(places, reverse=True))
 
 

@@ -1,18 +1,17 @@
 """The certificate: what was asked, found and assumed, the rule it carries, and its JSON file."""
 
-import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf, nextafter
-from typing import Final
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import ScoreType
-from pac_wrap.base.codec import MOST_BYTES, checksum_of, decode, encode
-from pac_wrap.base.files import write_whole
+from pac_wrap.base.codec import checksum_of
+from pac_wrap.base.filed import Filed
 from pac_wrap.base.missing import OnMissing
-from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.consistency import inconsistencies
 from pac_wrap.method.lineage import Lineage
 from pac_wrap.method.promise import Guarantee
@@ -37,11 +36,9 @@ from pac_wrap.version import __version__
 # every strategy that a certificate can have been made with
 Overlap = Abstain | Raise | Hold | Algorithm1 | Looks | Given
 
-_HEADER: Final = {"format": "pac-wrap certificate", "schema": 2}
-
 
 @dataclass(frozen=True, slots=True)
-class Certificate(Worth, Robust, Traced, Shown):
+class Certificate(Worth, Robust, Traced, Filed, Shown):
     """A rule with the promise that it keeps, and what both rest on; made by `calibrate`, never by hand.
 
     Parameters
@@ -101,6 +98,8 @@ class Certificate(Worth, Robust, Traced, Shown):
     provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
     lineage: Lineage | None = field(default=None, metadata={"optional": True})
     weighting: Weighting | None = field(default=None, metadata={"optional": True})
+
+    _header: ClassVar[dict[str, Any]] = {"format": "pac-wrap certificate", "schema": 2}
 
     @property
     def exclusions(self) -> Thresholds:
@@ -228,63 +227,5 @@ class Certificate(Worth, Robust, Traced, Shown):
         """A digest of all it says, whatever is known of its provenance: what monitors and successors name."""
         return checksum_of(self.bare.to_json())
 
-    def to_json(self) -> str:
-        """Return the certificate as JSON text."""
-        return encode(self, _HEADER)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> "Certificate":
-        """Return the certificate in a JSON text, after checking that it is whole and consistent.
-
-        Parameters
-        ----------
-        text : str or bytes
-            What `to_json` gave.
-
-        Returns
-        -------
-        Certificate
-            The certificate.
-
-        Raises
-        ------
-        CertificateError
-            If the text is no certificate, was changed, or contradicts itself.
-        """
-        certificate = decode(cls, text, _HEADER)
-        try:
-            problem = next(inconsistencies(certificate), None)
-        except InputError as error:  # numbers that no calibration would take
-            problem = str(error)
-        if problem is not None:
-            raise CertificateError(f"the certificate contradicts itself: {problem}; calibrate again")
-        return certificate
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the certificate as a JSON file that appears whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        write_whole(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Certificate":
-        """Read a certificate; loading never runs code, and reads no more than a certificate can have.
-
-        Its checksum and digests detect accidents, not forgery: anyone who can write the file can change them.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-
-        Returns
-        -------
-        Certificate
-            The certificate, if it is whole and does not contradict itself.
-        """
-        with open(path, "rb") as file:
-            return cls.from_json(file.read(MOST_BYTES + 1))
+    def _problems(self) -> Iterator[str]:
+        return inconsistencies(self)

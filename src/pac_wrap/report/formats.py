@@ -80,7 +80,7 @@ def to_html(report: Report) -> str:
     shown = shown_scores(rule, report.normal, report.anomalous, content.explorer, report.shares)
     script = ""
     if shown is not None and content.explorer is not None:
-        script = _asset("numbers.js") + _asset("explorer.js")
+        script = "".join(map(_asset, ("numbers.js", "controls.js", "explorer.js")))
     return page(
         "report.html.j2",
         script,
@@ -94,7 +94,7 @@ def to_html(report: Report) -> str:
 
 def page(template: str, script: str = "", **content: object) -> str:
     """Return one HTML file from a template, in the style of all pages, under a policy that allows no more."""
-    style = _asset("page.css")
+    style = _asset("controls.css") + _asset("page.css")
     policy = _POLICY.format(_hash(style), f"script-src {_hash(script)}; " if script else "")
     made = _templates("html").get_template(template)
     return made.render(policy=policy, style=style, script=script, **content)

@@ -1,6 +1,7 @@
 """The rules of groups as SQL: one CASE with a branch for each rule, or a table of rules and its join."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import groupby
 from math import inf
 from typing import Final
@@ -8,7 +9,7 @@ from typing import Final
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.values import text_of
+from pac_wrap.method.groups.values import Group, text_of, texts_of
 from pac_wrap.method.rule import Rule
 from pac_wrap.tables.sql import DOUBLE, Dialect, nan_sql, quote_name, quote_number, quote_text, verdict_sql
 
@@ -29,13 +30,13 @@ def group_verdict_sql(
 ) -> str:
     """Return the expression that gives 1 (anomaly), 0 (normal) or -1 (abstain), by the rule of a row's group.
 
-    Groups with the same rule share a branch. A group is compared as a text.
+    Groups with the same rule share a branch. A group is compared as a text, a number also as the text that
+    the database has for a double, since a column of whole numbers with missing ones often becomes doubles.
     """
     branches: dict[Rule, list[str | None]] = {}
-    for place, value in enumerate(certificate.groups):
-        rule = _rule(certificate, place)
+    for texts, rule in _rules(certificate, dialect):
         if (rule.normal_below, rule.anomaly_from) != (-inf, inf):
-            branches.setdefault(rule, []).append(text_of(value))
+            branches.setdefault(rule, []).extend(texts)
     if len(branches) > MOST_BRANCHES:
         raise InputError(
             f"{len(branches):,} rules are too many for one expression; make them a table with --join-table"
@@ -61,10 +62,7 @@ def join_sql(
         f"CREATE TABLE {name} (group_key {text}, normal_below {double}, anomaly_from {double},"
         " all_normal BOOLEAN, never BOOLEAN);"
     )
-    rows = [
-        _row(text_of(value), _rule(certificate, place), dialect)
-        for place, value in enumerate(certificate.groups)
-    ]
+    rows = [_row(text, rule, dialect) for texts, rule in _rules(certificate, dialect) for text in texts]
     for start in range(0, len(rows), _TOGETHER):
         yield f"INSERT INTO {name} VALUES\n  " + ",\n  ".join(rows[start : start + _TOGETHER]) + ";"
     column, number = (
@@ -81,9 +79,41 @@ def join_sql(
     )
 
 
-def _rule(certificate: GroupCertificate, place: int) -> Rule:
-    low, high = (float(end) for end in certificate.rules[:, place])
-    return Rule(low, high)
+def _rules(certificate: GroupCertificate, dialect: Dialect) -> Iterator[tuple[list[str | None], Rule]]:
+    """Yield the texts of each group with its rule; a second text only if no other group has it."""
+    own = set(texts_of(certificate.groups))
+    # what a group never seen follows comes last
+    for value, low, high in zip(certificate.groups, *certificate.rules[:, :-1].tolist(), strict=True):
+        first, *others = spellings(value, dialect)
+        yield [first, *(text for text in others if text not in own)], Rule(low, high)
+
+
+def spellings(group: Group, dialect: Dialect) -> tuple[str | None, ...]:
+    """Return the texts by which a database may know a group: a number has another one in a column of doubles.
+
+    >>> spellings(7, "duckdb"), spellings(10**7, "spark"), spellings("7", "duckdb")
+    (('7', '7.0'), ('10000000', '1.0E7'), ('7',))
+    """
+    text = text_of(group)
+    if isinstance(group, bool) or not isinstance(group, int | float) or float(group) != group:
+        return (text,)
+    return tuple(dict.fromkeys([text, _double(float(group), dialect)]))
+
+
+def _double(number: float, dialect: Dialect) -> str:
+    """Return the text that a database has for a double: all have the fewest digits, and other exponents."""
+    if dialect not in ("postgres", "spark"):
+        return repr(number)
+    least, most, after = (-4, 15, "") if dialect == "postgres" else (-3, 7, ".0")
+    sign, digits, _ = Decimal(repr(number)).normalize().as_tuple()
+    power = Decimal(repr(number)).adjusted()
+    minus = "-" if sign else ""
+    if least <= power < most:
+        plain = f"{Decimal(repr(abs(number))).normalize():f}"
+        return minus + (plain if "." in plain else plain + after)
+    first, rest = str(digits[0]), "".join(map(str, digits[1:]))
+    mantissa = f"{minus}{first}.{rest}" if rest else f"{minus}{first}{after}"
+    return f"{mantissa}e{power:+03d}" if dialect == "postgres" else f"{mantissa}E{power}"
 
 
 def _row(text: str | None, rule: Rule, dialect: Dialect) -> str:

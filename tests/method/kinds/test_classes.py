@@ -166,6 +166,10 @@ def test_names_of_classes_are_compared_as_texts() -> None:
     assert [part.threshold for part in named.parts] == [part.threshold for part in CERTIFICATE.parts]
     for labels in (LABELS.astype(float), LABELS.astype(str), LABELS.astype(object), list(LABELS)):
         assert calibrate_classes(SCORES, labels) == CERTIFICATE
+    two = SCORES[LABELS < 2, :2], LABELS[LABELS < 2] == 1
+    assert calibrate_classes(*two, classes=np.array([False, True])) == calibrate_classes(*two), (
+        "NumPy's truth"
+    )
 
 
 def test_float32_scores_decide_as_they_calibrated() -> None:

@@ -6,7 +6,6 @@ from math import inf
 import pytest
 
 from pac_wrap import Measured, Part, calibrate
-from pac_wrap.method.kinds.part import Filed
 
 PART = calibrate(range(100), {"a": range(200, 300)}).anomalous[0]
 
@@ -54,10 +53,3 @@ def test_a_finding_is_a_word_or_two(
     measured = Measured.of("a", ceiling, counts)
     assert measured.finding == finding
     assert str(measured).endswith(finding)
-
-
-def test_what_can_be_filed_has_its_own_text() -> None:
-    with pytest.raises(NotImplementedError):
-        Filed().to_json()
-    with pytest.raises(NotImplementedError):
-        Filed.from_json("")

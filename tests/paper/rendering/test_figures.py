@@ -24,6 +24,9 @@ from pac_wrap.paper.studies.study import (
     Interval,
     IntervalChart,
     LineChart,
+    Marks,
+    Panel,
+    PanelChart,
 )
 from pac_wrap.report.figures import new_axes, style, to_svg
 from support.drawn import ANOMALOUS, NORMAL, OVERLAPPING, SINGLE, legend, line, points, texts
@@ -96,7 +99,32 @@ CLOSE = replace(
     ),
 )
 BOXES = BoxChart("boxes", "Scores and thresholds", OVERLAPPING, SINGLE, NORMAL, ANOMALOUS)
+PANELS = PanelChart(
+    "tables",
+    "Table by table: promised, reached, broken",
+    tuple(f"table {i}" for i in range(12)),
+    (
+        Panel(
+            "error rate (%)",
+            (
+                Marks("FPR reached", "ours", tuple(0.004 * i for i in range(12))),
+                Marks("FNR reached", "second", (*(0.05 - 0.004 * i for i in range(11)), float("nan"))),
+            ),
+            0.05,
+            "promised",
+        ),
+        Panel(
+            "divisions above the ceiling (%)",
+            (
+                Marks("allowed", "exact", (0.1,) * 12),
+                Marks("conformal", "other", (0.45,) * 12),
+                Marks("percentile", "another", (0.52,) * 12, (0.4,) * 12, (0.6,) * 12),
+            ),
+        ),
+    ),
+)
 PICTURES: dict[str, Chart] = {
+    "panels": PANELS,
     "violations": VIOLATIONS,
     "long labels": replace(
         VIOLATIONS,

@@ -1,19 +1,18 @@
 """The certified trade-off: bounds of both error rates at every threshold at once, and choices among them."""
 
-import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import ScoreType, as_float, check_rate
-from pac_wrap.base.codec import MOST_BYTES, decode, encode
-from pac_wrap.base.files import write_whole
+from pac_wrap.base.filed import Filed
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.rounding import rounded_up
-from pac_wrap.errors import CertificateError, InputError
+from pac_wrap.errors import InputError
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.curves.side import CurveSide, best, cells, problems, threshold_keys
 from pac_wrap.method.provenance import Provenance, Traced
@@ -26,11 +25,10 @@ if TYPE_CHECKING:
 
 Rates = NDArray[np.float64]
 FORMAT: Final = "pac-wrap curve"
-_HEADER: Final = {"format": FORMAT, "schema": 1}
 
 
 @dataclass(frozen=True, slots=True)
-class Curve(Traced):
+class Curve(Traced, Filed):
     """Bounds of the FPR and the FNR at every threshold, all of which hold at once; made by `certify_curve`.
 
     With probability 1 - delta_fpr all bounds of the FPR hold, with 1 - delta_fnr all of the FNR: eq. (36). So
@@ -64,6 +62,10 @@ class Curve(Traced):
     score_type: ScoreType = "float64"
     version: str = __version__
     provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
+
+    _header: ClassVar[dict[str, Any]] = {"format": FORMAT, "schema": 1}
+    _noun: ClassVar[str] = "curve"
+    _remedy: ClassVar[str] = "certify it again"
 
     def fpr(self, thresholds: ArrayLike) -> Any:
         """Return the bound of the FPR of the rule "anomaly from t on", for one threshold or for each of many.
@@ -240,61 +242,5 @@ class Curve(Traced):
 
         return "\n".join(f"{name:<10} {text}" for name, text in lines_of_curve(self))
 
-    def to_json(self) -> str:
-        """Return the curve as JSON text."""
-        return encode(self, _HEADER)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> "Curve":
-        """Return the curve in a JSON text, after checking that it is whole and consistent.
-
-        Parameters
-        ----------
-        text : str or bytes
-            What `to_json` gave.
-
-        Returns
-        -------
-        Curve
-            The curve.
-
-        Raises
-        ------
-        CertificateError
-            If the text is no curve, was changed, or contradicts itself.
-        """
-        curve = decode(cls, text, _HEADER)
-        try:
-            problem = next(problems(curve.normal, curve.anomalous, curve.score_type, curve.version), None)
-        except InputError as error:  # numbers that no calibration would take
-            problem = str(error)
-        if problem is not None:
-            raise CertificateError(f"the curve contradicts itself: {problem}; certify it again")
-        return curve
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the curve as a JSON file that appears whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        write_whole(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Curve":
-        """Read a curve; loading never runs code, and reads no more than a curve can have.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-
-        Returns
-        -------
-        Curve
-            The curve, if it is whole and does not contradict itself.
-        """
-        with open(path, "rb") as file:
-            return cls.from_json(file.read(MOST_BYTES + 1))
+    def _problems(self) -> Iterator[str]:
+        return problems(self.normal, self.anomalous, self.score_type, self.version)

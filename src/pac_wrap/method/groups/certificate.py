@@ -1,24 +1,24 @@
 """The certificates of all groups of a table, and the verdicts that follow them."""
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
 from math import inf
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, check_choice, check_same_length
 from pac_wrap.base.codec import plain, typed
-from pac_wrap.base.files import write_whole
+from pac_wrap.base.filed import Filed
 from pac_wrap.base.floats import widened
 from pac_wrap.base.missing import ON_MISSING, OnMissing, abstained_or_stopped, missing_places
-from pac_wrap.errors import CertificateError, InputError
+from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.groups.columns import Columns, Numbers
-from pac_wrap.method.groups.file import MOST_BYTES, problems, read, written
+from pac_wrap.method.groups.file import MOST_BYTES, NOUN, problems, read, written
 from pac_wrap.method.groups.gaps import Gaps, gaps_of
 from pac_wrap.method.groups.head import Head, shared
 from pac_wrap.method.groups.listing import Certificates, Row, rows_of
@@ -31,7 +31,7 @@ from pac_wrap.method.strategies.abstain import Abstain
 
 
 @dataclass(frozen=True, slots=True)
-class GroupCertificate(ShownGroups, Head):
+class GroupCertificate(ShownGroups, Head, Filed):
     """A rule and a promise for each group; made by `calibrate_groups`, never by hand.
 
     Parameters
@@ -73,6 +73,9 @@ class GroupCertificate(ShownGroups, Head):
     columns: Columns = field(kw_only=True, repr=False)
     # made when first asked for
     _lookup: Lookup | None = field(default=None, init=False, repr=False, compare=False)
+
+    _noun: ClassVar[str] = NOUN
+    _most_bytes: ClassVar[int] = MOST_BYTES
 
     @property
     def request(self) -> Request:
@@ -222,57 +225,11 @@ class GroupCertificate(ShownGroups, Head):
         return written(plain(head), self.groups, self.columns)
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> "GroupCertificate":
-        """Return the certificate in a JSON text, after checking that it is whole and consistent.
-
-        Parameters
-        ----------
-        text : str or bytes
-            What `to_json` gave.
-
-        Returns
-        -------
-        GroupCertificate
-
-        Raises
-        ------
-        CertificateError
-            If the text is no such certificate, was changed, or contradicts itself.
-        """
+    def _read(cls, text: str | bytes) -> Self:
         content, groups, columns = read(text)
-        head: Head = typed(Head, content, "group certificate")
+        head: Head = typed(Head, content, cls._noun)
         shared_by_all = {one.name: getattr(head, one.name) for one in fields(Head)}
-        certificate = cls(**shared_by_all, groups=groups, columns=columns)
-        try:
-            problem = next(problems(head, groups, columns, certificate.request), None)
-        except InputError as error:  # numbers that no calibration would take
-            problem = str(error)
-        if problem is not None:
-            raise CertificateError(f"the group certificate contradicts itself: {problem}; calibrate again")
-        return certificate
+        return cls(**shared_by_all, groups=groups, columns=columns)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the certificate as a JSON file that appears whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        write_whole(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "GroupCertificate":
-        """Read a certificate of groups; loading never runs code, and reads no more than 64 MB.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-
-        Returns
-        -------
-        GroupCertificate
-        """
-        with open(path, "rb") as file:
-            return cls.from_json(file.read(MOST_BYTES + 1))
+    def _problems(self) -> Iterator[str]:
+        return problems(self, self.groups, self.columns, self.request)

@@ -27,7 +27,7 @@ from pac_wrap.ranks.precision import rounded, rounding_edge
 MOST_BYTES: Final = 64_000_000
 FORMAT: Final = "pac-wrap groups"
 _HEADER: Final = {"format": FORMAT, "schema": 1}
-_NOUN: Final = "group certificate"
+NOUN: Final = "group certificate"
 _SIGNS: Final = {"[": 200, "{": 200, ",": 30 * MOST_GROUPS}
 # follows from the rest
 _DERIVED: Final = ("budget",)
@@ -62,7 +62,7 @@ def written(head: dict[str, Any], groups: tuple[Group, ...], columns: Columns) -
 
 def read(text: str | bytes) -> tuple[dict[str, Any], tuple[Group, ...], Columns]:
     """Return the head, the groups and the columns of a file, or raise a CertificateError."""
-    content = content_of(text, _HEADER, _NOUN, MOST_BYTES, _SIGNS)
+    content = content_of(text, _HEADER, NOUN, MOST_BYTES, _SIGNS)
     groups = _groups(content.pop("groups", None))
     arrays: dict[str, Any] = {}
     for field in fields(Columns):
@@ -73,14 +73,14 @@ def read(text: str | bytes) -> tuple[dict[str, Any], tuple[Group, ...], Columns]
             arrays[field.name] = _unpacked(value, field.name, len(groups))
             continue
         if not isinstance(value, list) or len(value) != 2:
-            raise CertificateError(f"{_NOUN}.{field.name} must be a list of two, normal first")
+            raise CertificateError(f"{NOUN}.{field.name} must be a list of two, normal first")
         arrays[field.name] = np.stack([_unpacked(one, field.name, len(groups)) for one in value])
     try:
         budget = np.stack(
             [_budgets(*(arrays[name][label] for name in ("n", "rate", "delta"))) for label in (0, 1)]
         )
     except InputError as error:
-        raise CertificateError(f"the {_NOUN} is not possible: {error}") from error
+        raise CertificateError(f"the {NOUN} is not possible: {error}") from error
     return content, groups, Columns(budget=budget, **arrays)
 
 
@@ -187,16 +187,16 @@ def _budgets(n: Any, rate: Any, delta: Any) -> Any:
 
 def _groups(value: Any) -> tuple[Group, ...]:
     if not isinstance(value, list) or not 0 < len(value) <= MOST_GROUPS:
-        raise CertificateError(f"{_NOUN}.groups must be a list of 1 to {MOST_GROUPS:,} groups")
+        raise CertificateError(f"{NOUN}.groups must be a list of 1 to {MOST_GROUPS:,} groups")
     strange = set(map(type, value)) - {str, int, float, bool, type(None)}
     if strange:
-        raise CertificateError(f"{_NOUN}.groups must be texts, numbers, true, false or null")
+        raise CertificateError(f"{NOUN}.groups must be texts, numbers, true, false or null")
     try:
         groups = tuple(as_groups(value))
     except InputError as error:
-        raise CertificateError(f"the {_NOUN} is not possible: {error}") from error
+        raise CertificateError(f"the {NOUN} is not possible: {error}") from error
     if len(places_of(groups)) < len(groups):
-        raise CertificateError(f"the {_NOUN} names a group twice")
+        raise CertificateError(f"the {NOUN} names a group twice")
     return groups
 
 
@@ -225,7 +225,7 @@ def _unpacked(value: Any, name: str, size: int) -> Any:
     listed = value if isinstance(value, list) else [value]
     if isinstance(value, list) and len(value) != size:
         raise CertificateError(
-            f"{_NOUN}.{name} must have a place for each of {size:,} groups, got {len(value):,}"
+            f"{NOUN}.{name} must have a place for each of {size:,} groups, got {len(value):,}"
         )
     try:
         if name == "digest":
@@ -235,7 +235,7 @@ def _unpacked(value: Any, name: str, size: int) -> Any:
         else:
             array = np.array([_number(one) for one in listed], dtype=kind)
     except (TypeError, ValueError, OverflowError) as error:
-        raise CertificateError(f"{_NOUN}.{name} is not a column of its kind: {error}") from error
+        raise CertificateError(f"{NOUN}.{name} is not a column of its kind: {error}") from error
     return array if isinstance(value, list) else np.repeat(array, size)
 
 

@@ -180,8 +180,8 @@ def _numbered(groups: Any, name: str) -> tuple[Codes, Sequence[Any]]:
 def _of_array(array: NDArray[Any], name: str) -> tuple[Codes, Sequence[Any]]:
     if array.ndim != 1:
         raise InputError(
-            f"{name} must be one-dimensional, one group per point, got shape {array.shape}; pass one column,"
-            " or a mapping of columns if points belong to several groups"
+            f"{name} must be one-dimensional, one group per point, got shape {array.shape}; pass one column;"
+            " where points belong to several groups, calibrate each column with its share of delta"
         )
     if array.dtype.kind in "iu" and array.size:
         low, high = int(array.min()), int(array.max())

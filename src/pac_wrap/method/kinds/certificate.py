@@ -4,20 +4,20 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import ScoreType, check_rate
-from pac_wrap.base.codec import decode, encode
+from pac_wrap.base.filed import Filed
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.method.certificate import Certificate
 from pac_wrap.method.kinds.ceilings import check_kind
 from pac_wrap.method.kinds.consistency import MOST_KINDS as MOST_KINDS
 from pac_wrap.method.kinds.consistency import kind_problems
-from pac_wrap.method.kinds.part import Filed, Measured, Part, farthest, sound
+from pac_wrap.method.kinds.part import Measured, Part, farthest
 from pac_wrap.method.metrics import Tally, tally
 from pac_wrap.method.promise import Error, Population, Promise
 from pac_wrap.method.rule import Rule
@@ -25,7 +25,6 @@ from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.thresholds import Regime, Thresholds
 
 FORMAT: Final = "pac-wrap certificate of kinds"
-_HEADER: Final = {"format": FORMAT, "schema": 1}
 Label = Literal["normal", "anomalous"]
 Kinds = Mapping[str, ArrayLike]
 
@@ -59,6 +58,8 @@ class KindCertificate(Filed):
     normal: tuple[Part, ...]
     anomalous: tuple[Part, ...]
     binding: Certificate
+
+    _header: ClassVar[dict[str, Any]] = {"format": FORMAT, "schema": 1}
 
     @property
     def rule(self) -> Rule:
@@ -266,32 +267,8 @@ class KindCertificate(Filed):
         """
         return replace(self, binding=self.binding.with_provenance(**facts))
 
-    def to_json(self) -> str:
-        """Return the certificate as JSON text."""
-        return encode(self, _HEADER)
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """Return the certificate in a JSON text, after checking that it is whole and consistent.
-
-        Parameters
-        ----------
-        text : str or bytes
-            What `to_json` gave.
-
-        Returns
-        -------
-        KindCertificate
-            The certificate.
-
-        Raises
-        ------
-        CertificateError
-            If the text is no certificate of kinds, was changed, or contradicts itself.
-        """
-        certificate = decode(cls, text, _HEADER)
-        sound(kind_problems(certificate))
-        return certificate
+    def _problems(self) -> Iterator[str]:
+        return kind_problems(self)
 
     def __str__(self) -> str:
         from pac_wrap.report.kinds import lines_of_kinds

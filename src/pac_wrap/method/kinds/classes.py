@@ -3,24 +3,24 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf
-from typing import Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores, ScoreType, as_array, check_rate, check_same_length
-from pac_wrap.base.codec import content_of, encode, typed
+from pac_wrap.base.codec import content_of, typed
+from pac_wrap.base.filed import Filed
 from pac_wrap.base.floats import reaches, widened
 from pac_wrap.base.foreign import listed, quoted
 from pac_wrap.base.missing import OnMissing, abstained_or_stopped, refused
 from pac_wrap.errors import InputError
 from pac_wrap.method.consistency import version_problems
-from pac_wrap.method.kinds.part import Filed, Measured, Part, sound
+from pac_wrap.method.kinds.part import Measured, Part
 from pac_wrap.ranks.precision import represents, rounded
 from pac_wrap.version import __version__
 
 FORMAT: Final = "pac-wrap certificate of classes"
-_HEADER: Final = {"format": FORMAT, "schema": 1}
 MOST_CLASSES: Final = 1_000
 _SIGNS: Final = {"[": 10, "{": MOST_CLASSES + 10, ",": 10 * MOST_CLASSES}
 SEVERAL: Final = -1
@@ -58,6 +58,8 @@ class ClassCertificate(Filed):
     severities: tuple[int, ...] | None = field(default=None, metadata={"optional": True})
     score_type: ScoreType = "float64"
     version: str = __version__
+
+    _header: ClassVar[dict[str, Any]] = {"format": FORMAT, "schema": 1}
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -157,36 +159,12 @@ class ClassCertificate(Filed):
             found.append(Measured.of(str(part.name), part.ceiling, counts, confidence))
         return tuple(found)
 
-    def to_json(self) -> str:
-        """Return the certificate as JSON text."""
-        return encode(self, _HEADER)
-
     @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """Return the certificate in a JSON text, after checking that it is whole and consistent.
-
-        Parameters
-        ----------
-        text : str or bytes
-            What `to_json` gave.
-
-        Returns
-        -------
-        ClassCertificate
-            The certificate.
-
-        Raises
-        ------
-        CertificateError
-            If the text is no certificate of classes, was changed, or contradicts itself.
-        """
-        content = content_of(text, _HEADER, "certificate", signs=_SIGNS)
-        certificate: Self = typed(cls, content, "certificate")
-        sound(certificate._problems())
-        return certificate
+    def _read(cls, text: str | bytes) -> Self:
+        found: Self = typed(cls, content_of(text, cls._header, cls._noun, signs=_SIGNS), cls._noun)
+        return found
 
     def _problems(self) -> Iterator[str]:
-        """Yield what contradicts itself."""
         yield from version_problems(self.version)
         names = self.classes
         if not 2 <= len(set(names)) == len(names) <= MOST_CLASSES or None in {p.name for p in self.parts}:
@@ -253,9 +231,11 @@ def class_columns(labels: ArrayLike, classes: tuple[str, ...]) -> NDArray[np.int
 def class_text(value: object) -> str:
     """Return the name of a class as a certificate has it.
 
-    >>> [class_text(one) for one in (3, 3.0, "three", True)]
-    ['3', '3', 'three', '1']
+    >>> [class_text(one) for one in (3, 3.0, "three", True, np.bool_(True), np.float32(3.0))]
+    ['3', '3', 'three', '1', '1', '3']
     """
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         return str(int(value))
     return str(value)

@@ -1,19 +1,15 @@
 """One part of the calibration points, a kind or a class, with its own ceiling, budget and threshold."""
 
-import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isclose
-from typing import Self
 
-from pac_wrap.base.codec import MOST_BYTES
-from pac_wrap.base.files import write_whole
 from pac_wrap.base.floats import order_key
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.missing import frames_inside
 from pac_wrap.base.rounding import rounded_down, rounded_up
-from pac_wrap.errors import CertificateError, InputError, VacuousWarning
+from pac_wrap.errors import VacuousWarning
 from pac_wrap.method.bounds import interval
 from pac_wrap.method.budget import Budget
 from pac_wrap.method.consistency import MOST_SCORES, digest_problems
@@ -184,48 +180,6 @@ class Measured:
         return f"{self.name}: {self.rate}, ceiling {ceiling}, {self.finding}"
 
 
-class Filed:
-    """A certificate that can be saved and loaded: what has `to_json` and `from_json`."""
-
-    __slots__ = ()
-
-    def to_json(self) -> str:
-        """Return the certificate as JSON text."""
-        raise NotImplementedError
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """Return the certificate in a JSON text, after checking that it is whole and consistent."""
-        raise NotImplementedError
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the certificate as a JSON file that appears whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        write_whole(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a certificate; loading never runs code, and reads no more than a certificate can have.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-
-        Returns
-        -------
-        certificate
-            What the file holds, if it is whole and does not contradict itself.
-        """
-        with open(path, "rb") as file:
-            return cls.from_json(file.read(MOST_BYTES + 1))
-
-
 def points_of(parts: Sequence[Part]) -> int:
     """Return how many points a class has; that of all kinds together counts none of its own."""
     return sum(part.n for part in parts if part.name is not None or len(parts) == 1)
@@ -240,16 +194,6 @@ def warn_of_lacking(parts: Iterable[Part]) -> None:
     ]
     if texts:
         warnings.warn("; ".join(texts), VacuousWarning, stacklevel=frames_inside() + 1)
-
-
-def sound(problems: Iterator[str]) -> None:
-    """Refuse what contradicts itself: as `Certificate.from_json` does."""
-    try:
-        problem = next(problems, None)
-    except InputError as error:  # numbers that no calibration would take
-        problem = str(error)
-    if problem is not None:
-        raise CertificateError(f"the certificate contradicts itself: {problem}; calibrate again")
 
 
 def farthest(parts: Iterator[Part], never: float) -> Part:

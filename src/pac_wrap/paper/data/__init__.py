@@ -2,25 +2,28 @@
 
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 
 from pac_wrap.errors import InputError
+from pac_wrap.paper.data.adbench import TABLES
 from pac_wrap.paper.data.dataset import Dataset as Dataset
 from pac_wrap.paper.data.registry import ENTRIES
 
-__all__ = ["Dataset", "check_name", "load", "names", "series_names"]
+__all__ = ["Dataset", "check_name", "files", "load", "names", "series_names"]
 
 
 def load(name: str, part: str | None = None) -> Dataset:
     """Return a data set by its name, downloading its files if they are not on this machine.
 
-    The data sets of many series, nasa and smd, are loaded one series at a time: `load("nasa", "S-1")`.
+    The data sets of many parts are loaded one part at a time, a series of nasa or smd, or a table of adbench:
+    `load("nasa", "S-1")`.
 
     Parameters
     ----------
     name : str
         One of `names()`.
     part : str, optional
-        For nasa and smd, one of `series_names(name)`.
+        For nasa, smd and adbench, one of `series_names(name)`.
 
     Returns
     -------
@@ -40,7 +43,7 @@ def load(name: str, part: str | None = None) -> Dataset:
     Traceback (most recent call last):
     ...
     pac_wrap.errors.InputError: there is no data set 'tyroid'; did you mean 'thyroid'? the data sets are \
-thyroid, campaign, celeba, census, usps, mnist, nasa, smd
+thyroid, campaign, celeba, census, usps, mnist, nasa, smd, adbench
     >>> load("nasa")
     Traceback (most recent call last):
     ...
@@ -49,30 +52,68 @@ thyroid, campaign, celeba, census, usps, mnist, nasa, smd
     """
     check_name(name)
     _check_part(name, part)
-    module = "tabular" if ENTRIES[name].series is None else "series"
+    module = "series" if name in ("nasa", "smd") else "tabular"
     read = getattr(import_module(f"pac_wrap.paper.data.{module}"), f"load_{name}")
     loaded: Dataset = read() if part is None else read(part)
     return loaded
+
+
+def files(name: str) -> tuple[Path, ...]:
+    """Return the files of a data set as they were published, downloading those that are not on this machine.
+
+    `load` gives numbers. The files have what it had to leave behind, such as the texts of the census.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+
+    Returns
+    -------
+    tuple of Path
+        Where they lie: in the folder that PAC_WRAP_DATA names, else in the cache.
+
+    Raises
+    ------
+    InputError
+        If there is no data set of that name.
+    DataError
+        If a file is missing, damaged or out of reach.
+
+    Examples
+    --------
+    >>> files("censsus")
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: there is no data set 'censsus'; did you mean 'census'? the data sets are \
+thyroid, campaign, celeba, census, usps, mnist, nasa, smd, adbench
+    """
+    check_name(name)
+    from pac_wrap.paper.data.store import fetch
+
+    return tuple(fetch(file) for file in ENTRIES[name].files)
 
 
 def names() -> tuple[str, ...]:
     """Return the names of the data sets.
 
     >>> names()
-    ('thyroid', 'campaign', 'celeba', 'census', 'usps', 'mnist', 'nasa', 'smd')
+    ('thyroid', 'campaign', 'celeba', 'census', 'usps', 'mnist', 'nasa', 'smd', 'adbench')
     """
     return tuple(ENTRIES)
 
 
 def series_names(name: str) -> tuple[str, ...]:
-    """Return the names of the series that a data set consists of, each of which `load` takes; else nothing.
+    """Return the names of the parts that a data set consists of, each of which `load` takes; else nothing.
 
-    >>> series_names("thyroid")
-    ()
+    >>> series_names("thyroid"), series_names("adbench")[:2]
+    ((), ('ALOI', 'annthyroid'))
     """
     check_name(name)
     if ENTRIES[name].series is None:
         return ()
+    if name == "adbench":
+        return tuple(TABLES)
     from pac_wrap.paper.data import series
 
     return series.nasa_channels() if name == "nasa" else series.smd_machines()

@@ -1,4 +1,4 @@
-"""Data sets whose rows have no order: four tables of the DevNet collection, and two of handwritten digits.
+"""Data sets whose rows have no order: four tables of the DevNet collection, those of ADBench, two of digits.
 
 Of the digits 0, 6 and 9 are normal and 8 is anomalous, as in the paper, unless others are named; the rest is
 left out.
@@ -7,6 +7,7 @@ left out.
 import gzip
 import os
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -14,7 +15,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.errors import InputError
+from pac_wrap.errors import DataError, InputError
+from pac_wrap.paper.data.adbench import TABLES
 from pac_wrap.paper.data.dataset import Dataset
 from pac_wrap.paper.data.registry import ENTRIES, RemoteFile
 from pac_wrap.paper.data.store import fetch
@@ -75,6 +77,24 @@ def load_census() -> Dataset:
                 _mark(X[:, start : start + _width(known)], _places(connection, field, known))
             start += _width(known)
     return Dataset(X, y, "census", entry.source, entry.licence, entry.citation, _TRAINING_ROWS)
+
+
+def load_adbench(part: str) -> Dataset:
+    """Return one table of ADBench by its name."""
+    if part not in TABLES:
+        near = get_close_matches(str(part), TABLES, 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise InputError(f"there is no table {part!r} of adbench; {hint}the tables are {', '.join(TABLES)}")
+    entry, table = ENTRIES["adbench"], TABLES[part]
+    (file,) = (file for file in entry.files if file.sha256 == table.sha256)
+    path = fetch(file)
+    try:
+        with np.load(path, allow_pickle=False) as opened:
+            X, y = opened["X"], opened["y"]
+    except (OSError, KeyError, ValueError) as error:
+        raise DataError(f"{path} must be a NumPy archive with X and y, but {error}; remove it") from error
+    rows, labels = X.astype(np.float32), y.astype(np.int8)
+    return Dataset(rows, labels, part, entry.source, entry.licence, entry.citation)
 
 
 def _load_table(name: str) -> Dataset:

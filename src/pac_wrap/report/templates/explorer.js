@@ -30,11 +30,8 @@
   const draw = (lines) => {
     handles.textContent = "";
     for (const x of lines) {
-      for (const [kind, shape] of [["line", { x1: at(x), x2: at(x), y1: 0, y2: 276 }], ["circle", { cx: at(x), cy: 125, r: 9 }]]) {
-        const part = document.createElementNS("http://www.w3.org/2000/svg", kind);
-        for (const [name, value] of Object.entries(shape)) part.setAttribute(name, value);
-        handles.append(part);
-      }
+      PacWrap.drawn(handles, "line", { x1: at(x), x2: at(x), y1: 0, y2: 276 });
+      PacWrap.drawn(handles, "circle", { cx: at(x), cy: 125, r: 9 });
     }
     const width = Math.max(0, parseFloat(at(lines[lines.length - 1])) - parseFloat(at(lines[0])));
     gap.setAttribute("x", at(lines[0]));
@@ -42,12 +39,7 @@
   };
 
   const update = () => {
-    const [ends, points] = ["prevalence", "points"].map((id) => {
-      const input = document.getElementById(id);
-      const value = PacWrap[id](input.value);
-      input.setAttribute("aria-invalid", String(!value));
-      return value;
-    });
+    const [ends, points] = ["prevalence", "points"].map((id) => PacWrap.value(document.getElementById(id), PacWrap[id]));
     for (const part of form.querySelectorAll(".one, .two")) part.hidden = !part.classList.contains(chosen.mode);
     const [below, from] = thresholds();
     const single = below === from;
@@ -59,16 +51,14 @@
     }
     for (const [id, side] of Object.entries(ceilings)) {
       const input = document.getElementById(id);
-      const words = side.bounds.length ? PacWrap.ceiling(side.bounds[input.value]) : "too few labels";
-      input.setAttribute("aria-valuetext", words);
-      form.querySelector(`output[for="${id}"]`).textContent = words;
+      PacWrap.say(input, side.bounds.length ? PacWrap.ceiling(side.bounds[input.value]) : "too few labels");
     }
     chosen.file = single ? PacWrap.certificate(curve, chosen.t, chosen.place) : null;
     document.getElementById("certain").hidden = !chosen.file;
     document.getElementById("uncertain").hidden = single;
     if (single) {
       slider.value = nearest(chosen.t);
-      slider.setAttribute("aria-valuetext", `${said(chosen.t)}: FPR ${found.fpr}, FNR ${found.fnr}`);
+      PacWrap.say(slider, `${said(chosen.t)}: FPR ${found.fpr}, FNR ${found.fnr}`);
       if (document.activeElement !== typed) typed.value = said(chosen.t).replace("\u2212", "-");
       tell("rule", said(chosen.t));
     } else {
@@ -80,9 +70,8 @@
     draw(single ? [from] : [below, from]);
   };
 
-  const move = (event) => {
-    const box = plot.getBoundingClientRect();
-    const x = low + ((event.clientX - box.left) / box.width) * (high - low);
+  const move = (share) => {
+    const x = low + share * (high - low);
     if (chosen.mode === "one") {
       chosen.place = nearest(x);
       chosen.t = places[chosen.place];
@@ -103,20 +92,14 @@
       chosen.t = places[chosen.place];
     }
     if (event.target === typed) {
-      const t = typed.value.trim() ? Number(typed.value) : NaN;
-      typed.setAttribute("aria-invalid", String(!Number.isFinite(t)));
-      if (!Number.isFinite(t)) return;
+      const t = PacWrap.value(typed, (text) => (text.trim() && Number.isFinite(Number(text)) ? Number(text) : null));
+      if (t === null) return;
       chosen.place = nearest(t);
       chosen.t = rules ? places[chosen.place] : t;
     }
     update();
   });
-  plot.addEventListener("pointerdown", (event) => {
-    chosen.held = null;
-    plot.setPointerCapture(event.pointerId);
-    move(event);
-  });
-  plot.addEventListener("pointermove", (event) => { if (plot.hasPointerCapture(event.pointerId)) move(event); });
+  PacWrap.dragged(plot, () => { chosen.held = null; }, move);
   save.addEventListener("click", () => {
     save.download = `certificate-from-${chosen.t}.json`;
     save.href = URL.createObjectURL(new Blob([chosen.file], { type: "application/json" }));

@@ -41,7 +41,7 @@ const PacWrap = (() => {
     const told = rate >= 0.01 ? 3 : 2;
     return `${rounded(rate, parts(rate).digits.length <= 4 ? 4 : told, true, 2)} %`;
   };
-  const least = (share) => `${rounded(share, 3, false, 2)} %`;
+  const least = (share, digits = 3) => `${rounded(share, digits, false, 2)} %`;
   // with three digits, what is 1,000 or more has no decimals
   const grouped = (text) => (text.includes(".") ? text : text.replace(/\B(?=(\d{3})+$)/g, ","));
   const between = (low, high) => {
@@ -214,6 +214,6 @@ const PacWrap = (() => {
     return /^\d{1,12}$/.test(plainly) && Number(plainly) > 0 ? Number(plainly) : null;
   };
 
-  return { repr, rounded, ceiling, between, nextUp, sha256, first, read, alarmStep, missStep, certificate, readout,
+  return { repr, rounded, ceiling, least, grouped, between, nextUp, sha256, first, read, alarmStep, missStep, certificate, readout,
     prevalence, points };
 })();
