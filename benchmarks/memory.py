@@ -28,12 +28,12 @@ class Ran:
     peak: int
 
 
-def run_alone(command: Sequence[str], stdin: IO[bytes] | None = None, codes: Sequence[int] = (0,)) -> Ran:
-    """Run a command in a process of its own, which may end with these codes; what it prints is dropped."""
+def run_alone(command: Sequence[str], stdin: IO[bytes] | None = None) -> Ran:
+    """Run a command in a process of its own; what it prints is dropped."""
     launcher = [sys.executable, "-S", "-c", _LAUNCHER, *command]
     done = subprocess.run(launcher, stdin=stdin, capture_output=True, check=True, text=True)
     code, seconds, peak = json.loads(done.stdout)
-    if code not in codes:
+    if code:
         raise RuntimeError(f"{' '.join(command[:4])} ended with code {code}: {done.stderr[-500:]}")
     return Ran(seconds, peak)
 

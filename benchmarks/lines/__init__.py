@@ -24,7 +24,6 @@ NAMES = (
     "spark",
     "dask",
     "by_group",
-    "by_group_alone",
     "pipe",
 )
 
