@@ -90,5 +90,3 @@ if __name__ == "__main__":
         shutil.copy(folder / "curve.svg", IMAGES)
         photograph(folder / "report.html", IMAGES / "report.png")
         film(folder / "report.html", IMAGES / "explorer.webp", IMAGES / "explorer.png")
-        run_page(HERE / "groups.md", folder)
-        shutil.copy(folder / "groups.svg", IMAGES)

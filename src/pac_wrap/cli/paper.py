@@ -32,12 +32,14 @@ data = typer.Typer(
 
 
 def reproduce(
-    questions: Annotated[list[str], typer.Argument(help="q1, q2, q3, q4, shift, nasa, smd, watch, or all.")],
+    questions: Annotated[
+        list[str], typer.Argument(help="q1, q2, q3, q4, shift, nasa, smd, watch, groups, adbench, or all.")
+    ],
     trials: Annotated[
         int | None,
         typer.Option(
-            help="Simulated calibrations; splits in q2; seeds in nasa and smd; orders in watch."
-            " By default 4000, 5, 3, 20."
+            help="Simulated calibrations; splits in q2; seeds in nasa and smd; orders in watch; divisions in"
+            " groups and adbench. By default 4000, 5, 3, 20, 20, 50."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes everything that is random.")] = 0,
@@ -49,7 +51,7 @@ def reproduce(
         Path | None, typer.Option(help="Also write tables (CSV), pages (Markdown) and figures (SVG) here.")
     ] = None,
 ) -> None:
-    """Answer questions of the paper on its data, beside the printed numbers.
+    """Answer questions of the paper on its data, beside the printed numbers, and compare on ADBench's tables.
 
     Data sets that are not on this machine are downloaded: see pac-wrap data.
 
@@ -75,6 +77,8 @@ def reproduce(
         check_folder(out)
     if SERIES & set(names):
         import_module("pac_wrap.paper.detectors.lstm_network").import_torch()
+    if "adbench" in names:
+        import_module("pac_wrap.paper.adbench.detectors").check_packages()
     for name in names:
         fetch_data(name)
     for name in names:

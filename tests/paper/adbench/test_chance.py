@@ -9,7 +9,10 @@ import pytest
 from scipy.stats import binom
 
 from pac_wrap.method.binomial import error_budget
+from pac_wrap.method.strategies.raising import Raise, staircase
 from pac_wrap.paper.adbench.chance import (
+    ASKED,
+    _rungs,
     allowed,
     chances,
     crossing_chance,
@@ -90,6 +93,18 @@ def test_on_all_points_no_method_is_broken_more_often_than_promised(
         assert chance.rest == rest_chance(points, others, error_budget(points, 0.05, 0.05), 0.05)
         assert chance.rest is not None
         assert chance.rest > chance.whole
+
+
+@pytest.mark.parametrize("n", [(200, 62), (62, 200), (90, 90), (300, 20)])
+def test_the_rungs_are_those_of_the_strategy(n: tuple[int, int]) -> None:
+    stair = staircase(ASKED, n, Raise().highest)
+    expected: tuple[dict[int, float], dict[int, float]] = ({}, {})
+    for rung in stair.rungs:
+        for side, budget in zip(expected, stair.budgets(rung), strict=True):
+            assert budget.errors is not None
+            side[budget.errors] = min(budget.rate, side.get(budget.errors, 1.0))
+    for side, found in zip(expected, _rungs(n), strict=True):
+        assert found == pytest.approx(side, rel=1e-9)
 
 
 def test_too_few_labels_promise_nothing_that_could_be_broken() -> None:

@@ -204,6 +204,9 @@ def test_what_exceeds_is_what_lies_above_and_nothing_else(cache: Path) -> None:
     above = found.above("abstain", "FPR")
     assert np.array_equal(above, (found.of("abstain", "FPR") > 0.05).astype(float))
     assert np.isnan(found.above("abstain", "alarms")).all()
+    # a division without a promise counts as kept
+    found.values["abstain"][:2, FIELDS.index("max FPR")] = np.nan
+    assert found.above("abstain", "FPR")[:2].tolist() == [0.0, 0.0]
     assert not np.isnan(found.above("abstain", "FNR", whole=True)).any()
 
 

@@ -7,7 +7,7 @@ kinds of points counts; ties make a break less likely, never more.
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from math import floor, inf
+from math import floor
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from pac_wrap.method.strategies.raising import Raise, staircase
 
 LEVEL: Final = 0.05
 ASKED: Final = Guarantee(LEVEL, LEVEL)
+_ROUNDING: Final = 1e-12
 _TERMS: Final = 256  # rungs that matter to one below them: their terms fall quickly
 
 
@@ -173,14 +174,22 @@ def _of_band(n: int) -> dict[int, float]:
 
 
 def _rungs(n: tuple[int, int]) -> tuple[dict[int, float], dict[int, float]]:
-    """Return the ceilings of all rungs of `raise` for each side; of several for a number, the lowest."""
+    """Return the ceilings of all rungs of `raise` for each side; of several for a number, the lowest.
+
+    Those of `Staircase.budgets`, but for the last digits, and a thousand times faster.
+    """
     stair = staircase(ASKED, n, Raise().highest)
-    sides: tuple[dict[int, float], dict[int, float]] = ({}, {})
-    for rung in stair.rungs:
-        for side, budget in zip(sides, stair.budgets(rung), strict=True):
-            if budget.errors is not None:
-                side[budget.errors] = min(budget.rate, side.get(budget.errors, inf))
-    return sides
+    errors = np.arange(stair.rungs.start, stair.rungs.stop)
+    paid = upper_bounds(errors, stair.ladder.n, stair.ladder.level)
+    paid[errors == stair.ladder.kept] = stair.ladder.asked
+    rates = np.maximum(paid * (stair.other.at_calibration / stair.ladder.asked), stair.least)
+    bounds = upper_bounds(np.arange(stair.others), stair.others, stair.other.delta)
+    budgets = np.searchsorted(bounds, rates * (1.0 + _ROUNDING), side="right") - 1
+    kept: dict[int, float] = {}
+    for budget, rate in zip(budgets.tolist(), rates.tolist(), strict=True):
+        kept.setdefault(budget, rate)  # rates rise
+    paying = dict(zip(errors.tolist(), paid.tolist(), strict=True))
+    return (paying, kept) if stair.normal_pays else (kept, paying)
 
 
 def p_value(broken: int, probabilities: Iterable[float]) -> float:

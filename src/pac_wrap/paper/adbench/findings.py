@@ -6,7 +6,6 @@ from math import nan
 
 import numpy as np
 
-from pac_wrap.paper.adbench.chance import LEVEL
 from pac_wrap.paper.adbench.leaderboard import Board, Standing
 from pac_wrap.paper.adbench.measure import Outcomes
 from pac_wrap.paper.adbench.methods import OURS
@@ -70,8 +69,8 @@ def _theirs(summary: Summary) -> Iterator[str]:
     missed = [summary.over_tables(partial(_missed, method=method)) for method in ("MAPIE, FPR", "hold_fpr")]
     yield (
         "MAPIE's controller promises what hold_fpr and hold_fnr hold, and keeps it: it is above in"
-        f" {share(mapie[0])} (FPR) and {share(mapie[1])} (FNR) of the divisions in which it finds a"
-        f" threshold. It tries 100, and none of them will do in {share(nothing[0])} and {share(nothing[1])}."
+        f" {share(mapie[0])} (FPR) and {share(mapie[1])} (FNR) of the divisions."
+        f" It tries 100 thresholds, and none of them will do in {share(nothing[0])} and {share(nothing[1])}."
         f" Where it finds one for the FPR it misses {share(missed[0])} of the anomalies, and hold_fpr"
         f" {share(missed[1])} on the same divisions; hold_fpr also certifies the FNR."
     )
@@ -108,8 +107,7 @@ def _ours(summary: Summary) -> Iterator[str]:
     ]
     yield (
         "Given the scores, divisions are independent draws, so the first one of every table and detector"
-        f" can be judged together: {'; '.join(text)}. A large p-value says that the promise is kept as"
-        " tightly as it can be, not only that it is kept."
+        f" can be judged together: {'; '.join(text)}."
     )
     others = [(method, rate) for method in OURS for rate in SIDES]
     worst = max(others, key=lambda one: _mean(summary.above(*one, whole=True)))
@@ -173,7 +171,7 @@ def _orders(boards: Sequence[Board]) -> Iterator[str]:
     ]
     why = [
         mean([board.agreement(*fields) for board in boards])
-        for fields in (("crossing", "ceiling"), ("lost", "decided"))
+        for fields in (("crossing", "ceiling"), ("ends", "decided"))
     ]
     yield (
         "Orders of detectors: by AUC and by the ceiling that raise certifies they agree with a mean rank"
@@ -182,34 +180,32 @@ def _orders(boards: Sequence[Board]) -> Iterator[str]:
     )
     yield (
         "Why they differ: the AUC averages over all thresholds. A balanced ceiling needs one point of the"
-        f" curve, the equal error rate, with which its order agrees at {why[0]:.2f}; the decided share needs"
-        f" the anomalies that score lowest: its order agrees at {why[1]:.2f} with that of the FPR at an FNR"
-        f" of {LEVEL}, because most points are normal and are decided only below nearly all anomalies."
+        f" curve, the equal error rate: the two orders agree at {why[0]:.2f}. The decided share needs the"
+        " ends of both classes: what lies below the few lowest anomalies, and above the few highest"
+        f" normals, that the error budgets leave. Its order agrees at {why[1]:.2f} with that of these"
+        " shares."
     )
-    for board in sorted(boards, key=_gain, reverse=True)[:3]:
-        first, other = board.by_auc, board.by_decided
-        if _gain(board) > 0.0:
+    for board in sorted(boards, key=lambda one: one.agreement("decided"))[:3]:
+        first, other = board.inversion
+        if other.decided > first.decided:
             yield (
-                f"{board.table}: {first.detector} has the greatest AUC ({first.auc:.3f}) and decides"
-                f" {share(first.decided)}; {other.detector} has {other.auc:.3f} and decides"
-                f" {share(other.decided)}. {_reason(first, other)}"
+                f"{board.table} (agreement {board.agreement('decided'):.2f}): {first.detector} has an AUC of"
+                f" {first.auc:.3f} and decides {share(first.decided)}, {other.detector} has {other.auc:.3f}"
+                f" and decides {share(other.decided)}. {_reason(first, other)}"
             )
 
 
-def _gain(board: Board) -> float:
-    """Return how much more the detector that decides most decides than the one with the greatest AUC."""
-    return board.by_decided.decided - board.by_auc.decided
-
-
 def _reason(first: Standing, other: Standing) -> str:
-    """Return what in the scores makes the one decide less, by the tail that differs more."""
-    low, high = first.lost - other.lost, other.found - first.found
+    """Return which end of the scores makes the one decide less; if neither does, that labels are few."""
+    low, high = other.cleared - first.cleared, other.alarmed - first.alarmed
+    if max(low, high) <= 0.0:
+        return "Neither end of all scores explains it: with few labels the ends vary between divisions."
     if low >= high:
         return (
-            f"To miss 5 % of the anomalies, the one flags {share(first.lost)} of the normals, the other"
-            f" {share(other.lost)}: it is the lowest anomalies that differ."
+            f"Below the lowest anomalies, where they may be cleared, lie {share(first.cleared)} of the rows"
+            f" with the one and {share(other.cleared)} with the other."
         )
     return (
-        f"At an FPR of 5 %, the one finds {share(first.found)} of the anomalies, the other"
-        f" {share(other.found)}: it is the highest normals that differ."
+        f"Above the highest normals, where they may be flagged, lie {share(first.alarmed)} of the rows with"
+        f" the one and {share(other.alarmed)} with the other."
     )

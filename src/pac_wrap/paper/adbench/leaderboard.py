@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from pac_wrap.method.binomial import error_budget
 from pac_wrap.paper.adbench.chance import LEVEL
 from pac_wrap.paper.adbench.measure import Outcomes
 from pac_wrap.paper.adbench.summary import mean
@@ -20,8 +22,8 @@ class Standing:
 
     `ceiling` is the larger of the two that `raise` certifies, 1 where it certifies none, and `decided` the
     share of points that `abstain` decides at .05 and .05. Of the held-out rows, `crossing` is the least rate
-    that both errors can have at once; `lost` is the FPR of the threshold that misses 5 % of the anomalies,
-    and `found` the share of anomalies that the threshold with an FPR of 5 % finds.
+    that both errors can have at once; `cleared` are those below the score at which the budget of the
+    anomalies puts a threshold on average, and `alarmed` those above that of the normals.
     """
 
     table: str
@@ -30,8 +32,13 @@ class Standing:
     ceiling: float
     decided: float
     crossing: float
-    lost: float
-    found: float
+    cleared: float
+    alarmed: float
+
+    @property
+    def ends(self) -> float:
+        """The share of held-out rows beyond either of the two scores."""
+        return min(1.0, self.cleared + self.alarmed)
 
     @classmethod
     def of(cls, one: Outcomes) -> "Standing":
@@ -45,9 +52,20 @@ class Standing:
             mean(np.where(np.isnan(ceilings), 1.0, ceilings)),
             mean(one.of("abstain", "decided")),
             equal_error(normal, anomalous),
-            float(np.mean(normal >= anomalous[int(LEVEL * anomalous.size)])),
-            float(np.mean(anomalous > normal[normal.size - 1 - int(LEVEL * normal.size)])),
+            float(np.mean(np.append(normal, anomalous) < _usual(anomalous, one.sizes[1]))),
+            float(np.mean(np.append(normal, anomalous) > -_usual(-normal[::-1], one.sizes[0]))),
         )
+
+
+def _usual(scores: Floats, n: int) -> float:
+    """Return about where the (k + 1)-th smallest of n points drawn from these lies, k their error budget.
+
+    On average it has the share (k + 1) / (n + 1) of the scores up to it; -inf if n is too small.
+    """
+    budget = error_budget(n, LEVEL, LEVEL)
+    if budget is None:
+        return -inf
+    return float(scores[max(0, int((budget + 1) / (n + 1) * scores.size) - 1)])
 
 
 def equal_error(normal: Floats, anomalous: Floats) -> float:
@@ -102,11 +120,17 @@ class Board:
 
     def agreement(self, field: str, other: str = "auc") -> float:
         """Return the rank correlation of two orders, good first in both."""
-        sign = {"ceiling": -1.0, "crossing": -1.0, "lost": -1.0}
+        sign = {"ceiling": -1.0, "crossing": -1.0}
         values = [
             [sign.get(name, 1.0) * getattr(one, name) for one in self.standings] for name in (field, other)
         ]
         return rank_correlation(*values)
+
+    @property
+    def inversion(self) -> tuple[Standing, Standing]:
+        """The two detectors of which the one with the greater AUC decides less by most; it comes first."""
+        pairs = [(a, b) for a in self.standings for b in self.standings if a.auc >= b.auc]
+        return max(pairs, key=lambda pair: pair[1].decided - pair[0].decided)
 
     def rank(self, one: Standing, field: str) -> int:
         """Return the place of a detector by a field, from 1."""

@@ -50,9 +50,15 @@ class Outcomes:
         return self.values[method][:, FIELDS.index(field)]
 
     def above(self, method: str, rate: str, *, whole: bool = False) -> Floats:
-        """Return where a rate exceeds what the method was set up for, as 0 and 1; NaN where for nothing."""
+        """Return where a rate exceeds what the method was set up for, as 0 and 1; NaN if it never was.
+
+        A division in which nothing was promised counts as one in which nothing is broken: to leave it out
+        would be to choose divisions by what came out.
+        """
         found, ceiling = self.of(method, f"all {rate}" if whole else rate), self.of(method, f"max {rate}")
-        return np.where(np.isnan(ceiling), np.nan, (found > ceiling).astype(np.float64))
+        if np.isnan(ceiling).all():
+            return np.full(ceiling.size, np.nan)
+        return (found > ceiling).astype(np.float64)
 
 
 def divide(

@@ -52,6 +52,12 @@ class Summary:
         """Return the mean of a field over tables, detectors and divisions."""
         return self.over_tables(lambda one: mean(one.of(method, field)))
 
+    def reached(self, method: str, rate: str) -> Spread | None:
+        """Return the mean of a rate where a method was set up for one; None if it never was."""
+        return self.over_tables(
+            lambda one: nan if np.isnan(one.above(method, rate)).all() else mean(one.of(method, rate))
+        )
+
     def above(self, method: str, rate: str, *, whole: bool = False) -> Spread | None:
         """Return how often a rate was above what the method was set up for, where it was for something."""
         return self.over_tables(lambda one: mean(one.above(method, rate, whole=whole)))
@@ -80,8 +86,8 @@ class Summary:
                 found = chance_of(one, method, rate)
                 chance = None if found is None else found.whole if whole else found.rest
                 above = one.above(method, rate, whole=whole)
-                if chance is not None and above.size and not np.isnan(above[0]):
-                    broken += int(above[0])
+                if chance and above.size:  # 0 where too few labels can promise nothing
+                    broken += int(above[0] == 1.0)
                     probabilities.append(chance)
         if not probabilities:
             return None

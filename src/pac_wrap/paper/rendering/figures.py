@@ -10,10 +10,19 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
+from pac_wrap.paper.rendering.group_charts import plot_groups
 from pac_wrap.paper.rendering.panels import plot_panels
 from pac_wrap.paper.rendering.rate_charts import intervals_height, plot_intervals, plot_lines
 from pac_wrap.paper.rendering.text import AXES_SHARE, percent_factor, text_size
-from pac_wrap.paper.studies.study import BoxChart, Chart, HeatMap, IntervalChart, LineChart, PanelChart
+from pac_wrap.paper.studies.study import (
+    BoxChart,
+    Chart,
+    GroupChart,
+    HeatMap,
+    IntervalChart,
+    LineChart,
+    PanelChart,
+)
 from pac_wrap.report.figures.distributions import plot_boxes
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import (
@@ -75,6 +84,8 @@ def _draw(chart: Chart, dark: bool, width: float) -> Axes:
             return plot_heatmap(chart, dark=dark, ax=new_axes(width, heatmap_height(chart, width)))
         case LineChart():
             return plot_lines(chart, dark=dark, ax=new_axes(width))
+        case GroupChart():
+            return plot_groups(chart, dark=dark, width=width)
         case BoxChart(certificate=certificate, relaxed=relaxed, normal=normal, anomalous=anomalous):
             return plot_boxes(certificate, relaxed, normal, anomalous, dark=dark, ax=new_axes(width))
         case PanelChart():

@@ -24,6 +24,8 @@ QUESTIONS: Final[dict[str, tuple[str, ...]]] = {
     "nasa": ("nasa",),
     "smd": ("smd",),
     "watch": ("nasa", "smd", "thyroid", "celeba"),
+    "groups": ("smd", "nasa", "census"),
+    "adbench": ("adbench",),
 }
 # scikit-learn takes seeds below 2^32, and each split of q2 adds its number to the seed
 _LARGEST_SEED: Final = 2**31
@@ -72,8 +74,8 @@ def reproduce(
     """Return the answer to one question; all its data are fetched before any work begins.
 
     `trials` are simulated calibrations in q1, q3, q4 and shift, splits in q2, seeds in nasa and smd,
-    orders in watch, and divisions in adbench; by default 4,000 (100 in q4), 5, 3, 20 and 50. `quick` takes
-    less data and fewer trials, for a first look.
+    orders in watch, and divisions in adbench and in groups; by default 4,000 (100 in q4), 5, 3, 20, 50 and
+    20. `quick` takes less data and fewer trials, for a first look.
 
     >>> reproduce("q4", trials=20, quick=True).title
     'Q4. Ceilings, deltas and ambiguity'

@@ -134,6 +134,32 @@ class BoxChart:
 
 
 @dataclass(frozen=True, slots=True)
+class Pair:
+    """A line of a chart of groups: its rate under one rule for all, and under its own unless a note says why.
+
+    `above` says of each of the two whether it is significantly above the ceiling.
+    """
+
+    label: str
+    one: Rate
+    own: Rate | None
+    above: tuple[bool, bool]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChart:
+    """Rates of groups under two rules, one line each; every panel has its label, its ceiling and its lines.
+
+    The first line is that of all groups together.
+    """
+
+    name: str
+    title: str
+    panels: tuple[tuple[str, float, tuple[Pair, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Marks:
     """One mark in each row of a panel, NaN for none, with a range if `low` and `high` are given.
 
@@ -167,7 +193,7 @@ class PanelChart:
     panels: tuple[Panel, ...]
 
 
-Chart = IntervalChart | HeatMap | LineChart | BoxChart | PanelChart
+Chart = IntervalChart | HeatMap | LineChart | BoxChart | PanelChart | GroupChart
 
 
 @dataclass(frozen=True, slots=True)
