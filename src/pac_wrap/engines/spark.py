@@ -51,6 +51,29 @@ def calibrate(
 
     Three jobs or more compute the frame, the first of them only its first rows; `df.cache()` avoids that
     where it is expensive.
+
+    Parameters
+    ----------
+    df : DataFrame of Spark
+        The labelled points.
+    guarantee : Guarantee or Request, optional
+        What to promise.
+    score, label : str
+        The columns of scores and labels.
+    anomaly_label : object
+        The label that marks an anomaly.
+    overlap : str or Strategy, optional
+        What is done where the classes overlap.
+
+    Returns
+    -------
+    Certificate
+        As of the same scores in memory.
+
+    Examples
+    --------
+    >>> calibrate(df).normal.n  # doctest: +SKIP
+    900
     """
     return certified(df, Request.of(guarantee, overlap, anomaly_label), score=score, label=label)
 
@@ -64,7 +87,29 @@ def certify_curve(
     label: str = "label",
     anomaly_label: object = 1,
 ) -> Curve:
-    """Return the curve that `pac_wrap.certify_curve` gives for these two columns, byte for byte."""
+    """Return the curve that `pac_wrap.certify_curve` gives for these two columns, byte for byte.
+
+    Parameters
+    ----------
+    df : DataFrame of Spark
+        The labelled points.
+    delta_fpr, delta_fnr : float
+        The chance that any bound of a rate does not hold.
+    score, label : str
+        The columns of scores and labels.
+    anomaly_label : object
+        The label that marks an anomaly.
+
+    Returns
+    -------
+    Curve
+        As of the same scores in memory.
+
+    Examples
+    --------
+    >>> certify_curve(df).at(900.0).certified.max_fnr < 0.1  # doctest: +SKIP
+    True
+    """
     return certified(df, CurveRequest(delta_fpr, delta_fnr, anomaly_label), score=score, label=label)
 
 
@@ -85,6 +130,33 @@ def calibrate_groups(
     One shuffle brings the rows of each group together, in order, and Python workers, where pac_wrap must be
     installed, calibrate them. The driver gets a row for each group. Two small jobs before it count labels and
     groups; three after it find the pool.
+
+    Parameters
+    ----------
+    df : DataFrame of Spark
+        The labelled points.
+    guarantee : Guarantee or Request, optional
+        What to promise.
+    score, label, group : str
+        The columns of scores, labels and groups.
+    together : bool
+        Whether the promises of all groups hold at once.
+    pool : bool
+        Whether groups with too few labels follow a rule of their own, all together.
+    anomaly_label : object
+        The label that marks an anomaly.
+    overlap : str or Strategy, optional
+        What is done where the classes overlap.
+
+    Returns
+    -------
+    GroupCertificate
+        As of the same columns in memory.
+
+    Examples
+    --------
+    >>> sorted(calibrate_groups(df).groups)  # doctest: +SKIP
+    ['even', 'odd']
     """
     request = GroupRequest(Request.of(guarantee, overlap, anomaly_label), together, pool)
     return warned_of_groups(certified_by_group(df, request, score=score, label=label, group=group))
@@ -119,6 +191,26 @@ def decide(
     and that may change verdicts, a `PrecisionWarning` says so. A certificate of groups needs the column
     `group`; its rules are joined to the rows, groups that were never seen are abstained on, and scores of a
     narrower type are refused.
+
+    Parameters
+    ----------
+    df : DataFrame of Spark
+        The points.
+    certificate : Certificate or GroupCertificate
+        What decides.
+    score, group : str
+        The columns of scores and, for a certificate of groups, of groups.
+
+    Returns
+    -------
+    DataFrame of Spark
+        With two columns more.
+
+    Examples
+    --------
+    >>> decided = decide(df, calibrate(df))  # doctest: +SKIP
+    >>> decided.columns  # doctest: +SKIP
+    ['score', 'label', 'verdict', 'prediction_set']
     """
     check_frame(df, {score: SCORES})
     refuse_added(df.columns, ["verdict", "prediction_set"])
@@ -138,6 +230,28 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
 
     The detector is a fitted one, or a PACWrap around it, and gets its features as float64. They are the
     columns it was fitted on if it knows their names, else all columns of numbers.
+
+    Parameters
+    ----------
+    df : DataFrame of Spark
+        The rows.
+    detector : object
+        What gives the scores.
+    features : sequence of str, optional
+        The columns that it gets.
+    score : str
+        The column that is added.
+
+    Returns
+    -------
+    DataFrame of Spark
+        With one column more.
+
+    Examples
+    --------
+    >>> scored = score(df, lambda X: -X[:, 0], features=["score"], score="turned")  # doctest: +SKIP
+    >>> scored.columns  # doctest: +SKIP
+    ['score', 'label', 'turned']
     """
     check_frame(df, {})
     pd, functions = import_package("pandas", "spark"), import_package("pyspark.sql.functions", "spark")
