@@ -15,7 +15,7 @@ CONTAINER ?= docker
 BUILD := hatchling==1.33.0 ziglang==0.17.0
 TORTURE_ARGS ?= --write
 
-.PHONY: demo test test-slow test-all test-oldest check format lint types dist container deep engines system house docs picture planner guide reproduction bench torture clean
+.PHONY: demo test test-slow test-all test-oldest check format lint types dist container deep engines system house docs picture planner guide examples reproduction bench torture clean
 
 demo: $(VENV)/.base
 	$(BIN)/pac-wrap demo
@@ -96,6 +96,10 @@ planner: $(VENV)/.dev
 
 guide: $(VENV)/.dev
 	$(BIN)/python docs/guide/run.py
+
+# the notebooks, run again and kept with what they print; those that cannot be run here are left as they are
+examples: $(VENV)/.engines $(VENV)/.deep
+	$(BIN)/python docs/examples/run_examples.py
 
 # the paper's experiments in full, about an hour; reads PAC_WRAP_DATA or downloads
 reproduction: $(VENV)/.deep

@@ -20,8 +20,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from pac_wrap import Guarantee, VacuousWarning, calibrate, calibrate_groups
 from pac_wrap.method.metrics import Metrics, Rate, evaluate, is_exceeded
-from pac_wrap.paper.data.registry import ENTRIES
-from pac_wrap.paper.data.store import fetch
+from pac_wrap.paper import data
 from pac_wrap.report.figures import style, to_svg
 
 AGE, SEX, WEIGHT, INCOME = 0, 12, 24, 41
@@ -45,9 +44,7 @@ class Measured:
 
 def scored() -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.object_]]:
     """Return scores, labels and groups of the people of the test file."""
-    train, test = (
-        pd.read_csv(fetch(file), header=None, skipinitialspace=True) for file in ENTRIES["census"].files
-    )
+    train, test = (pd.read_csv(file, header=None, skipinitialspace=True) for file in data.files("census"))
     table = pd.concat([train, test], ignore_index=True)
     label = table[INCOME].astype(str).str.startswith("50000").to_numpy()
     features = table.drop(columns=[WEIGHT, INCOME])

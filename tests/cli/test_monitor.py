@@ -288,6 +288,27 @@ def test_a_certificate_of_groups_is_watched_group_by_group_from_tables_and_pipes
 
 
 @pytest.mark.slow
+def test_what_was_counted_is_saved_though_nothing_more_comes(folder: Path) -> None:
+    state = folder / "w.json"
+    words: list[str | Path] = [SCRIPT, "monitor", folder / "c.json", "-", "--score", "s", "--label", "y"]
+    with subprocess.Popen(
+        [*words, "--state", state], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"s,y\n")
+        for _ in range(30):  # quickly, one after the other
+            process.stdin.write(b"0.5,0\n")
+            process.stdin.flush()
+            time.sleep(0.01)
+        until = time.monotonic() + 60.0
+        while not state.exists() or json.loads(state.read_text())["rows"] < 30:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        process.stdin.close()
+    assert process.returncode == 0
+
+
+@pytest.mark.slow
 def test_a_stream_that_is_killed_goes_on_from_its_state(folder: Path) -> None:
     """Killed at random moments, and fed from the row after those that were counted: the same state."""
     frame = rows(6000).dropna(subset="s")

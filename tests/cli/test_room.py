@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pac_wrap import KL, Certificate, DensityRatio, LabelNoise, TotalVariation, calibrate
+from pac_wrap import KL, Certificate, DensityRatio, LabelNoise, TotalVariation
 from support.shell import invoke, refused
 
 
@@ -93,11 +93,3 @@ def test_what_makes_no_sense_is_refused(table: Path, options: tuple[str, ...], w
 def test_room_is_for_a_ceiling_and_its_labels(tmp_path: Path) -> None:
     assert "leave out --labels" in refused(tmp_path, "plan", "--labels", "200", "--shift", "tv:0.01")
     assert "leave out --labels" in refused(tmp_path, "plan", "--normal", "200", "--label-noise", "0.01")
-
-
-def test_weights_are_verified_in_python(table: Path) -> None:
-    scores = np.arange(1000.0)
-    path = table.with_name("weighted.json")
-    calibrate(scores, scores + 2000, normal_weights=np.ones(1000), weight_bound=2).save(path)
-    words = refused(table.parent, "verify", path, table, "--score", "s", "--label", "y")
-    assert "were drawn by weights, which no table has; call verify in Python" in words

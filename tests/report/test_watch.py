@@ -92,13 +92,24 @@ def test_metrics_and_json_of_groups_name_the_group() -> None:
     assert metrics["pac_wrap_monitor_rows_total"][()] == 40.0
     alarms = metrics["pac_wrap_monitor_alarm"]
     assert alarms[(("group", HOSTILE), ("watch", "FPR"))] == 1.0
-    assert alarms[(("group", ""), ("watch", "FPR"))] == 0.0
+    assert alarms[(("missing", "true"), ("watch", "FPR"))] == 0.0
     row = (("batch", HOSTILE), ("group", HOSTILE), ("watch", "FPR"))
     assert metrics["pac_wrap_monitor_alarm_row"][row] == 3.0
     content = json.loads(monitor_json(grouped()))
     assert [(one["group"], one["rows"]) for one in content["groups"]] == [(None, 20), (HOSTILE, 20)]
     assert content["groups"][1]["alarms"][0]["watch"] == "FPR"
     assert "FPR alarm at row 3" in content["alarm"]
+
+
+def test_a_group_of_no_name_and_rows_without_a_group_are_two_series() -> None:
+    scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
+    monitor = GroupMonitor(calibrate_groups(scores, labels, [None] * 200 + [""] * 200))
+    rows: list[object] = [None, ""] * 20
+    monitor.update([1] * 40, np.array(rows), [0] * 40)
+    lines = [line.split(" ")[0] for line in monitor_metrics(monitor).splitlines() if line[0] != "#"]
+    # to Prometheus an empty label is none
+    series = [line.replace('group="",', "") for line in lines]
+    assert len(set(series)) == len(series)
 
 
 def test_a_page_of_many_groups_draws_those_nearest_to_an_alarm() -> None:
@@ -139,4 +150,8 @@ def test_the_page_shows_every_watch_and_runs_nothing(monitor: Monitor) -> None:
     numbers = re.findall(
         r"-?[0-9.]+", " ".join(one["d"] for tag, one in page.tags if one.get("class") == "bound fpr")
     )
-    assert all(0.0 <= float(number) <= 650.0 for number in numbers)
+    assert all(0.0 <= float(number) <= 1000.0 for number in numbers)
+    # text that is scaled with its picture is too small to read on a telephone
+    plots = [one for _, one in page.tags if one.get("class") == "plot"]
+    assert len(plots) == len(monitor.watches)
+    assert not any("viewbox" in {name.lower() for name in one} for one in plots)

@@ -45,7 +45,7 @@ PLACE: Final = {name: place for place, names in enumerate(ORDER) for name in nam
 ADDRESS: Final = "__init__"
 # what the numbers of the house may not exceed; docs/decisions/0012-layout.md says why
 AIMS: Final = {
-    "Python files": 260,
+    "Python files": 262,
     "files at the root": 6,
     "files in the largest folder": 23,
     "lines of the longest file": 300,
@@ -56,7 +56,7 @@ AIMS: Final = {
     "files walked by calibrate": 18,
     "files walked by verdicts": 2,
     "files walked by pipe": 29,
-    "files walked by parquet with report": 66,
+    "files walked by parquet with report": 68,
 }
 # what may run against the order, and why
 EXCEPTIONS: Final = {

@@ -56,7 +56,7 @@ def whole(scores: Any, labels: Any, **options: Any) -> str:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_BATCH", 700)
+    monkeypatch.setattr(module, "BATCH", 700)
 
 
 @pytest.mark.usefixtures("small_chunks")

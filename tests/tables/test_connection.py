@@ -122,3 +122,18 @@ def test_one_module_opens_connections() -> None:
 )
 def test_every_way_to_connect_is_seen(text: str, opens: bool) -> None:
     assert connects(text) is opens
+
+
+def test_a_notebook_reads_tables_without_the_widgets_of_jupyter(told: Path) -> None:
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+    code = (
+        "import sys; sys.modules['ipywidgets'] = None\n"  # as if it were not installed
+        "from pac_wrap.tables.table import open_table\n"
+        f"with open_table([{str(told)!r}], ['score'], None) as table:\n"
+        "    print(len(table.scores('score')))"
+    )
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    nbclient.NotebookClient(notebook, kernel_name="python3", timeout=60).execute()
+    assert [output.text for output in notebook.cells[0].outputs] == ["1\n"]

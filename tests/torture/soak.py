@@ -5,7 +5,7 @@ python -m torture.soak [--points 1e6] [--kills 3] [--seed 0] [--write]
 
 import argparse
 import json
-import resource
+import os
 import signal
 import subprocess
 import sys
@@ -36,26 +36,32 @@ _HEAD: Final = b"score,label\n"
 
 @dataclass(frozen=True)
 class Soak:
-    """One soak: rows, how often it was ended and by what, rows sent again, and what was compared."""
+    """One soak: rows, how often it was ended and by what, rows sent again, and what was compared.
+
+    `processes` has for each process how many rows it was sent and how many MB it took at most.
+    """
 
     seed: int
     points: int
     signals: dict[str, int]
     sent_again: int
     alarms: int
-    megabytes: int
+    processes: list[tuple[int, int]]
     date: str
 
     def told(self) -> str:
         """Return it as a paragraph."""
         kills = sum(self.signals.values())
         named = ", ".join(f"{name} {count:,}" for name, count in sorted(self.signals.items()))
+        longest = max(self.processes)
         return (
             f"Run of {self.date}, seed {self.seed}: {self.points:,} points went through `pac-wrap monitor`"
             f" on a pipe, which was ended {kills:,} times at random moments ({named}) and resumed from its"
             f" state; {self.sent_again:,} rows that had been sent and not yet saved were sent again. At the"
             f" end its state, with {self.alarms} alarms, was to the last digit that of a monitor that was"
-            f" never ended (but for the number of runs), and no process took more than {self.megabytes:,} MB."
+            f" never ended (but for the number of runs). No process took more than"
+            f" {max(size for _, size in self.processes):,} MB; the one that was sent the most rows,"
+            f" {longest[0]:,}, took {longest[1]:,} MB."
         )
 
 
@@ -115,26 +121,24 @@ def soak(points: int, kills: int, seed: int, folder: Path) -> Soak:
     words += ["--curve", folder / "curve.json", "--state", state]
     moments = sorted(random.integers(points // 100, points, size=kills).tolist())
     signals: Counter[str] = Counter()
-    sent_again = 0
+    sent_again, processes = 0, []
     while (done := _rows(state)) < points:
-        sent = _feed(words, lines, done, moments, random)
-        if sent is None:
-            continue
-        name, at_most = sent
-        signals[name] += 1
-        sent_again += max(0, at_most - _rows(state))
+        name, sent, size = _feed(words, lines, done, moments, random)
+        processes.append((sent - done, size))
+        if name is not None:
+            signals[name] += 1
+            sent_again += max(0, sent - _rows(state))
     watched = _never_killed(certificate, curve, lines)
     found, expected = (_bare(text) for text in (state.read_text(), watched.to_json()))
     assert found == expected, "the state is not that of a monitor that was never killed"
-    megabytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
     today = datetime.now(UTC).date().isoformat()
-    return Soak(seed, points, dict(signals), sent_again, len(watched.alarms), megabytes, today)
+    return Soak(seed, points, dict(signals), sent_again, len(watched.alarms), processes, today)
 
 
 def _feed(
     words: list[Any], lines: Lines, done: int, moments: list[int], random: np.random.Generator
-) -> tuple[str, int] | None:
-    """Feed a process until it ends; return by which signal, if by one, and how many rows it was sent."""
+) -> tuple[str | None, int, int]:
+    """Feed a process until it ends; return by which signal, if by one, the last row sent, and its MB."""
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as one:
@@ -155,10 +159,11 @@ def _feed(
         with suppress(BrokenPipeError):
             one.stdin.close()
         told = one.stderr.read()
-        code = one.wait()
+        _, status, used = os.wait4(one.pid, 0)
+        one.returncode = code = os.waitstatus_to_exitcode(status)
     assert b"Traceback" not in told, told
     assert ended is not None or code in (0, 1), (code, told)
-    return None if ended is None else (ended.name, sent)
+    return None if ended is None else ended.name, sent, used.ru_maxrss // 1024
 
 
 def _never_killed(certificate: Certificate, curve: Curve, lines: Lines) -> Monitor:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -30,6 +30,9 @@ from pac_wrap.cli.options import (
     Score,
     ShiftOption,
     Tables,
+    Weight,
+    WeightBound,
+    check_weighted,
     guarantee_of,
     keep_apart,
     on_cluster,
@@ -38,9 +41,6 @@ from pac_wrap.cli.options import (
 from pac_wrap.cli.parts import Pool, Together, calibrate_by_group, calibrate_by_kind, check_by_group
 from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 
 def demo(
@@ -94,6 +94,8 @@ def calibrate(
     confidence: Confidence = None,
     shift: ShiftOption = None,
     label_noise: LabelNoiseOption = None,
+    weight: Weight = None,
+    weight_bound: WeightBound = None,
     anomaly_label: AnomalyLabel = None,
     kind: Kind = None,
     group: Group = None,
@@ -138,36 +140,40 @@ def calibrate(
 
     Example: [bold]pac-wrap calibrate scores.csv --score score --label label -o certificate.json[/bold]
 
+    By weight: [bold]... --weight w --weight-bound 5[/bold]
+
     By kind: [bold]... --kind type --max-fnr "card stolen=0.02" --max-fnr "account takeover=0.1"[/bold]
     """
     from pac_wrap.method.calibrate import Request
-    from pac_wrap.method.calibrate import calibrate as calibrate_scores
+    from pac_wrap.method.calibrate import calibrate as calibrate_classes
     from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.provenance import now
+    from pac_wrap.method.weighted import weighted_by
     from pac_wrap.report.formats import check_suffix
     from pac_wrap.report.subject import Origin
-    from pac_wrap.tables.calibrate import LabelledScores, calibrate_table
+    from pac_wrap.tables.calibrate import calibrate_scores
     from pac_wrap.tables.find import found_files
     from pac_wrap.tables.table import open_found
     from pac_wrap.tables.text_format import check_delimiter
+    from pac_wrap.tables.weighted import labelled_of
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
-    check_in_time(time, series, every, hold_out, seed, kind=kind, engine=engine)
+    check_weighted(weight, weight_bound, engine, {"--kind": kind, "--group": group, "--time": time})
+    check_in_time(time, series, every, hold_out, None if weight else seed, kind=kind, engine=engine)
     check_by_group(group, together or pool, (kind, time, prevalence))
     if master is not None and engine == "duckdb":
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
-    if report is not None:
-        check_suffix(report)
-    elif prevalence is not None:
+    if report is None and prevalence is not None:
         raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
     shares = None if prevalence is None else shares_in(prevalence)
+    if report is not None:
+        check_suffix(report)
     if kind is not None:
         if engine != "duckdb" or shares is not None:
             raise InputError("--kind takes no other --engine and no --prevalence; leave the option out")
         columns = score, label, kind
-        calibrate_by_kind(
-            tables, asked, overlap, columns, anomaly_label, delimiter, output, report, quiet=quiet
-        )
+        files = output, report
+        calibrate_by_kind(tables, asked, overlap, columns, anomaly_label, delimiter, *files, quiet=quiet)
         return
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
     if group is not None:
@@ -192,7 +198,7 @@ def calibrate(
         return
     keep_apart(tables, output, report)
     separator = check_delimiter(delimiter)
-    classes = None
+    classes, asked_of = None, weighted_by(request, weight_bound, seed)
     with progress_bar("calibrating", 4) as progress, found_files(tables) as found, ExitStack() as opened:
         if engine != "duckdb":
             calibrate_files = on_cluster(engine, found.reader)
@@ -206,17 +212,18 @@ def calibrate(
                 master=master,
             )
         if engine == "duckdb" or report is not None:
+            wanted, passes = [score] if weight is None else [score, weight], weight is None
             table = opened.enter_context(
-                open_found(found, [score], label, passes=True, delimiter=separator, progress=progress)
+                open_found(found, wanted, label, passes=passes, delimiter=separator, progress=progress)
             )
+            labelled = labelled_of(table, asked_of, (score, label), weight)
         if report is not None:  # which needs the scores themselves, so the files are read once for both
-            labelled = LabelledScores(table, score, label, request.label_text)
             classes = labelled.by_class()
         if engine == "duckdb":
             certificate = (
-                calibrate_table(table, request, score=score, label=label)
-                if classes is None
-                else labelled.signed(calibrate_scores(*classes, request))
+                calibrate_scores(labelled, asked_of)
+                if classes is None or weight is not None
+                else labelled.signed(calibrate_classes(*classes, request))
             )
     certificate = certificate.with_provenance(tables=tuple(tables), date=now())
     origin = Origin(tuple(tables), score, label)

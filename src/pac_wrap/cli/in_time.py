@@ -37,7 +37,9 @@ HoldOut = Annotated[
         help="With --series: the share of whole series that do not calibrate, and show how the rule does.",
     ),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="With --hold-out: fixes which series.")]
+Seed = Annotated[
+    int | None, typer.Option("--seed", min=0, help="With --hold-out or --weight: fixes what is drawn.")
+]
 
 
 def check_in_time(

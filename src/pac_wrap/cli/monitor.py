@@ -24,10 +24,11 @@ from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from pac_wrap.method.watch.by_group import GroupMonitor
     from pac_wrap.method.watch.monitor import Monitor
     from pac_wrap.streams.watch import Columns, Rows
-    from pac_wrap.tables.text_format import ByteReader
 
 ALARM = 1
 Format = Literal["text", "json", "prometheus"]
@@ -186,24 +187,31 @@ def monitor(
         raise typer.Exit(ALARM)
 
 
-def _watch_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
+def _watch_stream(job: _Job, reader: "BufferedReader", start: bytes) -> None:
     """Watch rows as they arrive; what was counted is saved every second and whatever ends it."""
-    from pac_wrap.streams.watch import rows_of_lines
+    from pac_wrap.streams.watch import WhileQuiet, rows_of_lines
 
-    before, saved = job.monitor.rows, time.monotonic()
+    before = saved = job.monitor.rows
+    at = time.monotonic()
+
+    def save() -> None:
+        nonlocal saved, at
+        if job.monitor.rows > saved:
+            job.save()
+            saved, at = job.monitor.rows, time.monotonic()
+
+    patient = WhileQuiet(reader, _PATIENCE, save)
     try:
-        for _ in job.feed(rows_of_lines(reader, start, job.columns, job.delimiter)):
-            if time.monotonic() - saved > _PATIENCE:
-                job.save()
-                saved = time.monotonic()
+        for _ in job.feed(rows_of_lines(patient, start, job.columns, job.delimiter)):
+            if time.monotonic() - at > _PATIENCE:
+                save()
     except InputError as error:
         counted = job.monitor.rows - before
         if not counted:
             raise
         raise InputError(f"{error}; rows watched before it: {counted:,}") from error
     finally:
-        if job.monitor.rows > before:
-            job.save()
+        save()
 
 
 def _watch_table(job: _Job, tables: list[str], start: bytes) -> None:

@@ -84,6 +84,18 @@ LabelNoiseOption = Annotated[
         " anomalous points alone.",
     ),
 ]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        "--weight",
+        help="A column that says how much more likely each row is in the future than at calibration: rows are"
+        " drawn by it, in their order.",
+    ),
+]
+WeightBound = Annotated[
+    float | None,
+    typer.Option("--weight-bound", help="With --weight: what no weight exceeds, in the table or elsewhere."),
+]
 Confidence = Annotated[
     float | None, typer.Option(help="Confidence that both ceilings hold together, instead of the deltas.")
 ]
@@ -117,6 +129,27 @@ def guarantee_of(
 
     ceilings = _ceilings("--max-fpr", max_fpr), _ceilings("--max-fnr", max_fnr)
     return Guarantee(*ceilings, delta_fpr, delta_fnr, confidence=confidence, **rooms_of(shift, label_noise))
+
+
+def check_weighted(weight: str | None, bound: float | None, engine: str, others: dict[str, object]) -> None:
+    """Refuse a column of weights without a bound, and what does not go with it."""
+    if weight is None:
+        if bound is not None:
+            raise InputError("--weight-bound goes with --weight; add that, or leave --weight-bound out")
+        return
+    if bound is None:
+        raise InputError(
+            "--weight needs --weight-bound, which no weight exceeds anywhere, or nothing can be promised;"
+            " give it, or clip the weights at it and give room for the rest with --shift tv:SHARE"
+        )
+    if engine != "duckdb":
+        raise InputError(
+            f"--weight draws rows in their order, which {engine.capitalize()} does not define; leave --engine"
+            " out"
+        )
+    for option, value in others.items():
+        if value is not None:
+            raise InputError(f"--weight does not go with {option}; leave one of the two out")
 
 
 def rooms_of(shift: str | None, label_noise: str | None) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from pac_wrap.cli.options import (
     Quiet,
     Score,
     Tables,
+    Weight,
 )
 from pac_wrap.cli.process import say
 from pac_wrap.cli.progress import progress_bar
@@ -120,6 +121,7 @@ def verify(
     anomaly_label: AnomalyLabel = None,
     kind: Kind = None,
     group: Group = None,
+    weight: Weight = None,
     time: Time = None,
     series: Series = None,
     hold_out: HoldOut = None,
@@ -133,7 +135,8 @@ def verify(
 
     Not shown: that the detector gave these scores, that the labels are right, that nobody chose the rows.
 
-    One made with --time needs the same options again, but for --every, which it knows.
+    One made with --time needs the same options again, but for --every, which it knows. One made with
+    --weight needs that, and the rows in the same order; it knows the bound and the seed.
 
     Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
     """
@@ -142,6 +145,7 @@ def verify(
 
     loaded = any_of(certificate)
     check_in_time(time, series, None, hold_out, seed, kind=kind or group)
+    _check_weight(loaded, weight, time)
     if time is not None:
         columns, drawn = (score, label, time, series), (hold_out, seed)
         verification = verify_in_time(loaded, tables, columns, anomaly_label, delimiter, *drawn)
@@ -149,7 +153,7 @@ def verify(
         wanted = columns_of(loaded, score, kind, group)
         done = False
         try:
-            verification = _verified(loaded, tables, wanted, label, anomaly_label, delimiter)
+            verification = _verified(loaded, tables, wanted, label, weight, anomaly_label, delimiter)
             done = bool(verification)
         finally:
             if not done and getattr(loaded, "sampling", None) is not None:
@@ -167,6 +171,7 @@ def _verified(
     tables: list[str],
     wanted: list[str],
     label: str,
+    weight: str | None,
     anomaly_label: str | None,
     delimiter: str | None,
 ) -> "Verification":
@@ -178,18 +183,21 @@ def _verified(
     from pac_wrap.method.groups.verify import request_of, verify_groups_against
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.verify import verify_against, verify_kinds_against
-    from pac_wrap.tables.calibrate import calibrate_table
+    from pac_wrap.method.weighted import WeightedRequest
+    from pac_wrap.tables.calibrate import calibrate_scores, calibrate_table
     from pac_wrap.tables.groups import calibrate_groups_table
     from pac_wrap.tables.kinds import recalibrate_kinds_table
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.text_format import check_delimiter
+    from pac_wrap.tables.weighted import labelled_of
 
     separator = check_delimiter(delimiter)
     mark = 1 if anomaly_label is None else anomaly_label
-    score = wanted[0]
+    score, passes = wanted[0], weight is None
+    read_too = wanted if weight is None else [*wanted, weight]
     with (
         progress_bar("verifying", 4) as progress,
-        open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
+        open_table(tables, read_too, label, passes=passes, delimiter=separator, progress=progress) as table,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", PACWrapWarning)
@@ -205,12 +213,26 @@ def _verified(
         if isinstance(loaded, Curve):
             deltas = loaded.normal.delta, loaded.anomalous.delta
             return verify_curve_against(loaded, read(CurveRequest(*deltas, mark)))
-        if loaded.weighting is not None:
-            raise InputError(
-                "the points of this certificate were drawn by weights, which no table has; call verify in"
-                " Python"
-            )
-        return verify_against(loaded, read(Request(loaded.guarantee, loaded.overlap, mark)))
+        plain, drawn = Request(loaded.guarantee, loaded.overlap, mark), loaded.weighting
+        request = plain if drawn is None else WeightedRequest(plain, drawn.draws)
+        labelled = labelled_of(table, request, (score, label), weight, loaded.score_type)
+        return verify_against(loaded, calibrate_scores(labelled, request))
+
+
+def _check_weight(loaded: object, weight: str | None, time: str | None) -> None:
+    """Refuse a column of weights for a certificate without any, and one with weights without their column."""
+    weighting = getattr(loaded, "weighting", None)
+    if weighting is None and weight is not None:
+        raise InputError("the points of this certificate have no weights; leave --weight out")
+    if weighting is not None and weighting.intervals:
+        raise InputError(
+            "the weights of this certificate are intervals, which no column holds; call verify in Python"
+        )
+    if weighting is not None and (weight is None or time is not None):
+        raise InputError(
+            "the points of this certificate were drawn by weights; name their column with --weight, without"
+            " --time"
+        )
 
 
 def show(

@@ -2,18 +2,15 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, TypeVar, overload
+from typing import TypeVar, overload
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import (
     as_anomaly_mask,
     as_array,
     as_scores,
     check_aligned,
-    check_count,
     type_of,
 )
 from pac_wrap.base.missing import frames_inside
@@ -28,8 +25,8 @@ from pac_wrap.method.request import WORDS as WORDS
 from pac_wrap.method.request import Request as Request
 from pac_wrap.method.request import as_strategy as as_strategy
 from pac_wrap.method.request import certify_classes, certify_divided
-from pac_wrap.method.room.weights import Weighting, Weights, as_weights, check_bound, drawn, survivors
-from pac_wrap.method.sampling import OF_DRAWS, assumed
+from pac_wrap.method.room.weights import Weights
+from pac_wrap.method.weighted import certify_weighted, of_classes
 from pac_wrap.ranks.kernels import kernels
 
 T = TypeVar("T")
@@ -93,8 +90,8 @@ def calibrate(
     normal_weights, anomalous_weights : array-like of float, or pair of such, optional
         How much more likely each point is in the future than at calibration, up to a factor: the promise is
         then about the future. A point survives with probability weight / bound, and those that do calibrate:
-        eq. (78). A pair of lower and upper weights, with overlap "abstain" only, is for weights that are
-        known so far: eq. (79).
+        eq. (78). The order of the points decides which do. A pair of lower and upper weights, with overlap
+        "abstain" only, is for weights that are known so far: eq. (79).
     weight_bound : float, optional
         What no weight exceeds, not only in the sample; needed with weights.
     seed : int
@@ -140,9 +137,7 @@ def calibrate(
         return found
     if weighted:
         request = Request.of(guarantee, overlap)
-        return warned(
-            _certify_weighted(request, (normal, anomalous), weights, check_bound(weight_bound), seed)
-        )
+        return warned(certify_weighted(request, (normal, anomalous), weights, weight_bound, seed))
     return warned(certify_classes(Request.of(guarantee, overlap), normal, anomalous))
 
 
@@ -153,6 +148,9 @@ def calibrate_labelled(
     *,
     overlap: str | Overlap | None = None,
     anomaly_label: object = 1,
+    weights: Weights | None = None,
+    weight_bound: float | None = None,
+    seed: int = 0,
 ) -> Certificate:
     """Return the certificate for one array of scores and one of labels, 0 (normal) and 1 (anomalous).
 
@@ -168,6 +166,13 @@ def calibrate_labelled(
         What is done where the classes overlap; see `calibrate`.
     anomaly_label : object
         The label that marks an anomaly; -1 reads scikit-learn's +1 and -1.
+    weights : array-like of float, or pair of such, optional
+        How much more likely each point is in the future than at calibration; see `calibrate`. A class that
+        does not shift has the bound as its weight.
+    weight_bound : float, optional
+        What no weight exceeds, not only in the sample; needed with weights.
+    seed : int
+        The seed of the draw by weights.
 
     Returns
     -------
@@ -192,49 +197,13 @@ def calibrate_labelled(
         raise InputError(
             f"scores and labels must have the same length, got {values.size:,} and {mask.size:,}"
         )
+    if weights is not None:
+        check_aligned("scores", scores, "weights", weights)
+        classes = given[~mask], given[mask]
+        return warned(certify_weighted(request, classes, of_classes(weights, mask), weight_bound, seed))
+    if weight_bound is not None:
+        raise InputError("weight_bound is for weights; give weights too, or leave it out")
     return warned(certify_divided(request, *kernels().divide(values, mask), type_of(given)))
-
-
-def _certify_weighted(
-    request: Request,
-    scores: tuple[ArrayLike, ArrayLike],
-    weights: tuple[Weights | None, Weights | None],
-    bound: float,
-    seed: int,
-) -> Certificate:
-    """Return the certificate of the points that survive a draw by their weights."""
-    intervals = any(isinstance(one, tuple) for one in weights)
-    if intervals and request.overlap.single:
-        raise InputError(
-            f'intervals of weights go with overlap="abstain" only, got "{request.overlap.word}"; what they'
-            " prove is not proved for others"
-        )
-    if request.overlap.given or not request.overlap.fixed_sizes:
-        raise InputError("weights go with labels that are looked at once; calibrate with another overlap")
-    noise = request.guarantee.label_noise or (None, None)
-    if any(one is not None and wrong is not None for one, wrong in zip(weights, noise, strict=True)):
-        raise InputError(
-            "weights change the share of wrong labels, so label_noise has no meaning for a class that has"
-            " them; leave one of the two out"
-        )
-    kept: list[NDArray[Any]] = []
-    offered: list[int | None] = []
-    promises = request.guarantee.fpr, request.guarantee.fnr
-    for side, name in enumerate(("normal", "anomalous")):
-        values, given = as_array(scores[side], name), weights[side]
-        as_scores(values, name)
-        offered.append(None if given is None else values.size)
-        if given is not None:
-            pair = as_weights(given, f"{name}_weights", values.size, bound)
-            random = np.random.default_rng([check_count("seed", seed), side])
-            found = drawn(values, pair, bound, random)
-            values = survivors(values, found, promises[side], high=side == 0)
-        kept.append(values)
-    made = certify_classes(request, kept[0], kept[1])
-    assumptions = assumed(OF_DRAWS, weights=True, **request.guarantee.rooms)
-    return replace(
-        made, assumptions=assumptions, weighting=Weighting(bound, seed, offered[0], offered[1], intervals)
-    )
 
 
 def warned(certificate: T) -> T:

@@ -10,6 +10,7 @@ from pac_wrap.base.arguments import ScoreType
 from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.weighted import WeightedChunks, WeightedRequest, weighted_by
 from pac_wrap.ranks.auc import auc, warn_if_upside_down
 from pac_wrap.ranks.brackets import Bracketed
 from pac_wrap.ranks.guess import Guess, GuessedPasses
@@ -73,11 +74,13 @@ class Sample(NamedTuple):
 
 
 def calibrate_chunks(
-    chunks: Callable[[], Iterable[tuple[ArrayLike, ArrayLike]]],
+    chunks: Callable[[], Iterable[tuple[ArrayLike, ...]]],
     guarantee: Guarantee | Request | None = None,
     *,
     overlap: str | Overlap | None = None,
     anomaly_label: object = 1,
+    weight_bound: float | None = None,
+    seed: int = 0,
 ) -> Certificate:
     """Return the certificate that `calibrate_labelled` gives for all chunks put together, byte for byte.
 
@@ -87,13 +90,18 @@ def calibrate_chunks(
     Parameters
     ----------
     chunks : callable
-        Starts a fresh iteration over pairs of scores and labels, the same pairs each time.
+        Starts a fresh iteration over pairs of scores and labels, the same pairs each time; with a
+        `weight_bound` over triples of scores, labels and weights, in the same order each time.
     guarantee : Guarantee or Request, optional
         What to promise; by default both rates at most 0.05, each with delta 0.05.
     overlap : str or Strategy, optional
         What is done where the classes overlap; see `calibrate`.
     anomaly_label : object
         The label that marks an anomaly.
+    weight_bound : float, optional
+        What no weight exceeds, not only in the chunks; see `calibrate_labelled`.
+    seed : int
+        The seed of the draw by weights.
 
     Returns
     -------
@@ -111,12 +119,14 @@ def calibrate_chunks(
     >>> calibrate_chunks(lambda: parts).regime.value
     'vacuous'
     """
-    return certify_chunks(chunks, Request.of(guarantee, overlap, anomaly_label))
+    request = weighted_by(Request.of(guarantee, overlap, anomaly_label), weight_bound, seed)
+    if isinstance(request, WeightedRequest):
+        return certify_chunks(WeightedChunks(chunks, request.anomaly_label, request.draws), request)
+    return certify_chunks(ChunkReader(chunks, request.anomaly_label), request)
 
 
-def certify_chunks(chunks: Callable[[], Iterable[tuple[ArrayLike, ArrayLike]]], request: Asked[T]) -> T:
+def certify_chunks(reader: ChunkReader, request: Asked[T]) -> T:
     """Return what is asked for of all chunks put together."""
-    reader = ChunkReader(chunks, request.anomaly_label)
     passes = Passes(reader)
     certificate = certify_passes(request, passes)
     if all(passes.survey.sizes):

@@ -21,12 +21,14 @@ from pac_wrap.method.room.weights import Weights
 from pac_wrap.ranks.precision import is_narrower, rounded
 
 _VERIFIED: Final = """\
-verified: these scores and labels, in any order, give this certificate
+verified: these {} order, give this certificate
 not shown: that the detector gave these scores, that the labels are right,
            that nobody chose the rows; a digest detects accidents, not forgery"""
 
 _NO_DIGEST: Final = """\
            that these are all the very same scores: the certificate has no digest of them"""
+
+_ORDER: Final = "weights draw points in their order, which must be that of calibration"
 
 # what the scores do not tell
 _OTHERWISE_KNOWN: Final = ("assumptions", "sampling", "version", "provenance", "lineage")
@@ -42,6 +44,8 @@ class Verification:
         Where the certificate and its scores differ, a sentence each.
     digested : bool
         Whether the certificate has a digest of its scores; without one only what it says of them is compared.
+    ordered : bool
+        Whether the order of the points counts, since they were drawn by weights.
 
     Examples
     --------
@@ -51,14 +55,19 @@ class Verification:
 
     differences: tuple[str, ...]
     digested: bool = True
+    ordered: bool = False
 
     def __bool__(self) -> bool:
         return not self.differences
 
     def __str__(self) -> str:
         if self.differences:
-            return "not verified: " + "\n              ".join(self.differences)
-        return _VERIFIED if self.digested else f"{_VERIFIED}\n{_NO_DIGEST}"
+            notes = (_ORDER,) * self.ordered
+            return "not verified: " + "\n              ".join((*self.differences, *notes))
+        verified = _VERIFIED.format(
+            "scores, labels and weights, in this" if self.ordered else "scores and labels, in any"
+        )
+        return verified if self.digested else f"{verified}\n{_NO_DIGEST}"
 
 
 def verify(
@@ -71,8 +80,8 @@ def verify(
 ) -> Verification:
     """Recompute a certificate from the scores it was made of, and say where the two differ.
 
-    This shows that the scores, in any order, give the certificate. It does not show that the detector gave
-    these scores, that the labels are right, or that nobody chose the rows.
+    This shows that the scores, in any order unless they have weights, give the certificate. It does not show
+    that the detector gave these scores, that the labels are right, or that nobody chose the rows.
 
     Parameters
     ----------
@@ -143,7 +152,8 @@ def verify(
 def verify_against(certificate: Certificate, again: Certificate) -> Verification:
     """Compare a certificate with one that was made anew."""
     digested = certificate.normal.digest is not None and certificate.anomalous.digest is not None
-    return Verification(tuple(differences_of(certificate, again)), digested)
+    ordered = certificate.weighting is not None
+    return Verification(tuple(differences_of(certificate, again)), digested, ordered)
 
 
 def verify_kinds_against(certificate: KindCertificate, again: KindCertificate) -> Verification:

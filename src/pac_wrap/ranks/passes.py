@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import inf, nextafter
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -197,9 +197,12 @@ def check_normal_labels(where: str, first: Any, other: Any, anomaly_label: objec
 class ChunkReader:
     """Runs passes over chunks: each reads them all, refuses what is wrong and names the chunk, from 0."""
 
+    # what a chunk is, and of how many arrays
+    chunk: ClassVar[tuple[int, str, str]] = (2, "pair", "of scores and labels")
+
     def __init__(
-        self, chunks: Callable[[], Iterable[tuple[ArrayLike, ArrayLike]]], anomaly_label: object = 1
-    ):
+        self, chunks: Callable[[], Iterable[tuple[ArrayLike, ...]]], anomaly_label: object = 1
+    ) -> None:
         if not callable(chunks):
             raise InputError(
                 "chunks must be a function that starts a fresh iteration, since several passes are made,"
@@ -250,12 +253,11 @@ class ChunkReader:
         yield _concatenated(waiting)
 
     def _pairs(self) -> Iterator[Pair]:
+        width, what, of = self.chunk
         try:
             iterator = iter(self._chunks())
         except TypeError as error:
-            raise InputError(
-                f"chunks() must return an iterable of pairs of scores and labels: {error}"
-            ) from error
+            raise InputError(f"chunks() must return an iterable of {what}s {of}: {error}") from error
         if iterator is self._last:
             raise InputError(
                 "chunks() must start a fresh iteration on every call, got the same iterator again;"
@@ -263,11 +265,11 @@ class ChunkReader:
             )
         self._last = iterator
         for number, chunk in enumerate(iterator):
-            if not isinstance(chunk, (tuple, list)) or len(chunk) != 2:
-                raise InputError(f"chunk {number} must be a pair of scores and labels, got {chunk!r:.60}")
+            if not isinstance(chunk, (tuple, list)) or len(chunk) != width:
+                raise InputError(f"chunk {number} must be a {what} {of}, got {chunk!r:.60}")
             yield self._split(number, *chunk)
 
-    def _split(self, number: int, scores: ArrayLike, labels: ArrayLike) -> Pair:
+    def _split(self, number: int, scores: ArrayLike, labels: ArrayLike, *rest: ArrayLike) -> Pair:
         where = f"chunk {number}"
         normal, anomalous, normal_label, kind = split_classes(where, scores, labels, self._anomaly_label)
         self._score_type = common_type([self._score_type, kind])

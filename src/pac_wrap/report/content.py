@@ -147,11 +147,12 @@ def subtitle(known: Provenance, named: tuple[str, ...] | None = None) -> str:
 
 
 def _assumed(certificate: Certificate) -> tuple[str, ...]:
-    """Return what the promise assumes, and how the points were taken if they are windows of a series."""
+    """Return what the promise assumes, and how the points were taken: from a series, or by their weights."""
     sampling = certificate.sampling
     taken = () if sampling is None else (f"the points are {sampling}; {sampling.worth}",)
     room = (f"there is room for this, {text}" for text in certificate.guarantee.room)
-    return (*map(str, certificate.assumptions), *room, *taken)
+    drawn = () if certificate.weighting is None else (str(certificate.weighting),)
+    return (*map(str, certificate.assumptions), *room, *taken, *drawn)
 
 
 def sentence(text: str) -> str:

@@ -20,8 +20,8 @@ _TITLES: Final = {
     UNDECIDED: "Undecided points",
     SCORES: "All scores, without labels",
 }
-# the picture: its size, and powers of ten beyond which nothing is drawn
-_WIDTH, _HEIGHT, _LEFT, _TOP = 640, 160, 44, 10
+# the picture: its height, across in thousandths, and powers of ten beyond which nothing is drawn
+_WIDTH, _HEIGHT, _TOP = 1000, 160, 10
 _LEAST: Final = -4.0
 
 
@@ -115,8 +115,10 @@ def _labelled(monitor: Monitor | GroupMonitor) -> list[tuple[dict[str, str], Mon
 
 
 def _group_labels(name: Name) -> dict[str, str]:
-    # a missing group is the empty text, as a label of Prometheus that is not there
-    return {"pool": "true"} if isinstance(name, tuple) else {"group": text_of(name) or ""}
+    # to Prometheus a label that is empty is one that is not there, so a group of no name needs another one
+    if isinstance(name, tuple):
+        return {"pool": "true"}
+    return {"missing": "true"} if name is None else {"group": text_of(name) or ""}
 
 
 class Picture(NamedTuple):
@@ -154,7 +156,7 @@ def monitor_page(monitor: Monitor | GroupMonitor) -> str:
         grouped=isinstance(monitor, GroupMonitor),
         pictures=[picture for name, one in members for picture in _pictures(name, one)],
         undrawn=undrawn,
-        size=(_WIDTH, _HEIGHT, _LEFT, _TOP),
+        size=(_WIDTH, _HEIGHT, _TOP),
         columns={"watch": "title", "so far": "share", "allowed": "allowed", "false alarm, ever": "chance"},
         rows=[_row(name, watch) for name, one in members for watch in one.watches],
     )
@@ -179,7 +181,7 @@ def _picture(monitor: Monitor, watch: Watch, alarm: int | None) -> Picture:
     top, bottom = max(bar + 1.0, *(min(height, 3.0 * bar) for height in heights)), min(-1.0, *heights)
 
     def x(row: int) -> float:
-        return round(_LEFT + (_WIDTH - _LEFT) * row / max(1, monitor.rows), 1)
+        return round(_WIDTH * row / max(1, monitor.rows), 1)
 
     def y(power: float) -> float:
         return round(_TOP + _HEIGHT * (top - min(power, top)) / (top - bottom), 1)
@@ -188,7 +190,7 @@ def _picture(monitor: Monitor, watch: Watch, alarm: int | None) -> Picture:
     ticks = tuple((y(power), _power(power)) for power in (0.0, bar))
     wealth = f"{watch.wealth:.3g}" if isfinite(watch.wealth) else "beyond 1e308"
     words = f"Wealth {wealth} after {watch.n:,} points; an alarm comes at {1 / watch.alpha:,.0f}."
-    place = None if alarm is None else x(alarm)
+    place = None if alarm is None else round(100.0 * alarm / monitor.rows, 2)
     return Picture(
         watch.name, _TITLES[watch.name], f"M{points}", y(bar), y(0.0), place, ticks, words, monitor.rows
     )

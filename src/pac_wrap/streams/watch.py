@@ -1,8 +1,10 @@
 """Rows for a monitor, batch by batch in their order: from a pipe as they arrive, or from an open table."""
 
 import json
-from collections.abc import Iterator
+import select
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from io import BufferedReader
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -98,6 +100,23 @@ def strange_label(label: str, text: str, anomaly_label: str | None, others: tupl
         f"column {quoted(label)} must hold {quoted(anomaly_label)} and one other value, got"
         f" {', '.join(map(quoted, (*others, text)))}"
     )
+
+
+class WhileQuiet:
+    """The bytes of a stream; whenever none come for some seconds, something else is done meanwhile."""
+
+    def __init__(self, reader: BufferedReader, seconds: float, otherwise: Callable[[], None]) -> None:
+        self._reader, self._seconds, self._otherwise = reader, seconds, otherwise
+
+    def read1(self, size: int, /) -> bytes:
+        """Return what there is, as the stream does."""
+        try:
+            quiet = not select.select([self._reader], [], [], self._seconds)[0]
+        except (OSError, ValueError):  # no file, or a system that waits for sockets only
+            quiet = False
+        if quiet:
+            self._otherwise()
+        return self._reader.read1(size)
 
 
 def rows_of_lines(

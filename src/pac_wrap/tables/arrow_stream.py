@@ -11,8 +11,6 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores
-
 _CALL: Final = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 _TEXT: Final = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p)
 _RELEASE: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -21,7 +19,7 @@ _pointer_of.restype, _pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, 
 
 # Arrow's names for rows of columns, doubles and unsigned bytes
 _ROWS: Final = b"+s"
-_COLUMNS: Final[dict[bytes, Any]] = {b"g": ctypes.c_double, b"C": ctypes.c_uint8}
+_TYPES: Final[dict[bytes, Any]] = {b"g": ctypes.c_double, b"C": ctypes.c_uint8}
 
 
 class _Stream(ctypes.Structure):
@@ -76,22 +74,27 @@ class Streamable(Protocol):
         """Return a capsule that holds the stream."""
 
 
-def batches(relation: Streamable) -> Generator[tuple[Scores, NDArray[np.uint8]]]:
-    """Yield a column of DOUBLE and one of UTINYINT, neither with NULL; a pair is valid until the next one.
+# a column of DOUBLE and one of UTINYINT
+PAIR: Final = b"gC"
+
+
+def batches(relation: Streamable, formats: bytes = PAIR) -> Generator[tuple[NDArray[Any], ...]]:
+    """Yield columns of these formats, none with NULL; what is yielded is valid until the next one.
 
     What goes wrong, and whatever else the stream holds, raises a RuntimeError that says so.
     """
     capsule = relation.__arrow_c_stream__()
     stream = _Stream.from_address(_pointer_of(capsule, b"arrow_array_stream"))
     try:
-        _check_schema(stream)
+        wanted = [formats[place : place + 1] for place in range(len(formats))]
+        _check_schema(stream, wanted)
         while True:
             array = _Array()
             _call(stream, stream.get_next, array)
             if not array.release:
                 return
             try:
-                yield _pair(array)
+                yield _columns(array, wanted)
             finally:
                 array.release(ctypes.byref(array))
     finally:
@@ -99,9 +102,7 @@ def batches(relation: Streamable) -> Generator[tuple[Scores, NDArray[np.uint8]]]
         stream.release(ctypes.byref(stream))
 
 
-def gathered(
-    pairs: Iterable[tuple[Scores, NDArray[np.uint8]]], rows: int
-) -> Iterator[tuple[Scores, NDArray[np.uint8]]]:
+def gathered(parts: Iterable[tuple[NDArray[Any], ...]], rows: int) -> Iterator[tuple[NDArray[Any], ...]]:
     """Yield the same rows in batches of about `rows`, in one buffer: every batch has a cost of its own.
 
     >>> pairs = [(np.zeros(2), np.ones(2, np.uint8))] * 3
@@ -110,19 +111,22 @@ def gathered(
     >>> [scores.size for scores, _ in gathered(pairs, 4)]
     [4, 2]
     """
-    scores, marks, filled = np.empty(rows), np.empty(rows, dtype=np.uint8), 0
-    for more, marked in pairs:
-        if filled and filled + more.size > rows:
-            yield scores[:filled], marks[:filled]
+    buffers: list[NDArray[Any]] = []
+    filled = 0
+    for columns in parts:
+        size = columns[0].size
+        if filled and filled + size > rows:
+            yield tuple(buffer[:filled] for buffer in buffers)
             filled = 0
-        if more.size > rows:
-            yield more, marked
+        if size > rows:
+            yield columns
             continue
-        scores[filled : filled + more.size] = more
-        marks[filled : filled + more.size] = marked
-        filled += more.size
+        buffers = buffers or [np.empty(rows, dtype=column.dtype) for column in columns]
+        for buffer, column in zip(buffers, columns, strict=True):
+            buffer[filled : filled + size] = column
+        filled += size
     if filled:
-        yield scores[:filled], marks[:filled]
+        yield tuple(buffer[:filled] for buffer in buffers)
 
 
 def _call(stream: _Stream, function: Any, target: ctypes.Structure) -> None:
@@ -132,30 +136,30 @@ def _call(stream: _Stream, function: Any, target: ctypes.Structure) -> None:
         raise RuntimeError(message.decode(errors="replace"))
 
 
-def _check_schema(stream: _Stream) -> None:
-    """Refuse a stream of anything but rows of the two columns."""
+def _check_schema(stream: _Stream, wanted: list[bytes]) -> None:
+    """Refuse a stream of anything but rows of the columns that are wanted."""
     schema = _Schema()
     _call(stream, stream.get_schema, schema)
     try:
         columns = [schema.children[place].contents for place in range(schema.n_children)]
         found = [schema.format, *(column.format for column in columns)]
         plain = not any(column.dictionary or column.n_children for column in columns)
-        if found != [_ROWS, *_COLUMNS] or not plain:
-            said, wanted = (b" ".join(formats).decode() for formats in (found, [_ROWS, *_COLUMNS]))
-            raise RuntimeError(f"the Arrow stream has the formats {said}, and {wanted} are read")
+        if found != [_ROWS, *wanted] or not plain:
+            said, read = (b" ".join(formats).decode() for formats in (found, [_ROWS, *wanted]))
+            raise RuntimeError(f"the Arrow stream has the formats {said}, and {read} are read")
     finally:
         schema.release(ctypes.byref(schema))
 
 
-def _pair(array: _Array) -> Any:
-    """Return the two columns of a batch."""
-    if array.n_children != len(_COLUMNS):
-        raise RuntimeError(f"an Arrow batch has {array.n_children} columns, and {len(_COLUMNS)} are read")
+def _columns(array: _Array, wanted: list[bytes]) -> tuple[NDArray[Any], ...]:
+    """Return the columns of a batch."""
+    if array.n_children != len(wanted):
+        raise RuntimeError(f"an Arrow batch has {array.n_children} columns, and {len(wanted)} are read")
     _refuse_nulls(array, array.offset, array.length)
-    children = (array.children[place].contents for place in range(len(_COLUMNS)))
+    children = (array.children[place].contents for place in range(len(wanted)))
     return tuple(
-        _values(child, kind, array.offset, array.length)
-        for child, kind in zip(children, _COLUMNS.values(), strict=True)
+        _values(child, _TYPES[one], array.offset, array.length)
+        for child, one in zip(children, wanted, strict=True)
     )
 
 

@@ -1,7 +1,7 @@
 """Labelled scores of files in batches, as often as wanted: Parquet as it lies, other files copied once."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from copy import copy
 from math import inf
@@ -30,7 +30,7 @@ from pac_wrap.tables.sql import between, label_sql, one_of, quote_name, quote_te
 from pac_wrap.tables.table import WHOLE, Table, open_table
 from pac_wrap.tables.text_format import check_delimiter
 
-_BATCH: Final = 1 << 20
+BATCH: Final = 1 << 20
 
 
 class LabelledScores:
@@ -81,13 +81,9 @@ class LabelledScores:
 
     def __call__(self, task: PassTask) -> Any:
         """Return the sum of what the task returns for all batches."""
-        wanted = between(self._number, self._bounds(task)) if isinstance(task, RankSearch) else "true"
-        # NaN marks a missing score, and 2 a wrong label, so that there are no NULLs to look for
-        columns = f"coalesce({self._number}, CAST('NaN' AS DOUBLE)), {self._mark}"
-        query = f"SELECT {columns} FROM {self._relation} WHERE ({wanted}) AND ({self._rows})"
         total, sound, self.missing = None, True, 0
-        with closing(self._table.batches(query)) as batches:
-            for scores, marks in gathered(batches, _BATCH):
+        with closing(self._batches(task)) as batches:
+            for scores, marks in batches:
                 missing = int(np.count_nonzero(np.isnan(scores)))
                 self.missing += missing
                 sound = not ((missing and self._on_missing == "stop") or (marks > 1).any())
@@ -106,6 +102,15 @@ class LabelledScores:
         if total is None and not isinstance(task, RankSearch):
             raise no_rows(self._table.names)
         return task(np.empty(0), np.empty(0)) if total is None else total
+
+    def _batches(self, task: PassTask) -> Generator[tuple[NDArray[Any], ...]]:
+        """Yield the scores and marks that a task needs, in batches."""
+        wanted = between(self._number, self._bounds(task)) if isinstance(task, RankSearch) else "true"
+        # NaN marks a missing score, and 2 a wrong label, so that there are no NULLs to look for
+        columns = f"{or_nan(self._number)}, {self._mark}"
+        query = f"SELECT {columns} FROM {self._relation} WHERE ({wanted}) AND ({self._rows})"
+        with closing(self._table.batches(query)) as batches:
+            yield from gathered(batches, BATCH)
 
     def see(self, scores: Scores) -> None:
         """Note the least and the greatest of some scores."""
@@ -187,6 +192,11 @@ class LabelledScores:
         )
 
 
+def or_nan(number: str) -> str:
+    """Return the expression of a number that is NaN where it is NULL."""
+    return f"coalesce({number}, CAST('NaN' AS DOUBLE))"
+
+
 def calibrate(
     files: str | PathLike[str] | Sequence[str | PathLike[str]],
     guarantee: Guarantee | Request | None = None,
@@ -255,7 +265,11 @@ def calibrate_table(
     score_type: ScoreType | None = None,
 ) -> T:
     """Return what a request gets from two columns of a table; wider scores are rounded to `score_type`."""
-    labelled = LabelledScores(table, score, label, request.label_text, score_type)
+    return calibrate_scores(LabelledScores(table, score, label, request.label_text, score_type), request)
+
+
+def calibrate_scores(labelled: LabelledScores, request: Asked[T]) -> T:
+    """Return what a request gets from the labelled scores of a table."""
     certificate = calibrate_passes(labelled, request)
     if request.label_text is not None and not certificate.anomalous.n:
         labelled.check_labels()

@@ -36,10 +36,9 @@ _NO_JOINS: Final = "join_order"
 # writers leave NaN out of a Parquet file's statistics, so they prove nothing about NaN
 # nor are the sides of a join exchanged: rows stay in the order of the first
 _IN_ORDER: Final = (f"disabled_optimizers = 'statistics_propagation,{_NO_JOINS},build_side_probe_side'",)
+# progress is asked for; DuckDB itself prints nothing. In Jupyter without ipywidgets it refuses to be asked.
+_PROGRESS: Final = ("enable_progress_bar = true", "enable_progress_bar_print = false")
 _ALWAYS: Final = (
-    # progress is asked for; DuckDB itself prints nothing
-    "enable_progress_bar = true",
-    "enable_progress_bar_print = false",
     "autoinstall_known_extensions = false",
     "autoload_known_extensions = false",
     "allow_community_extensions = false",
@@ -70,6 +69,9 @@ def connected(
             *(os.path.realpath(file) for file in files),
             *([] if output is None else [os.path.realpath(output)]),
         ]
+        for option in _PROGRESS:
+            with suppress(duckdb.InvalidInputException):
+                connection.execute(f"SET {option}")
         for option in (
             *_ALWAYS,
             *(_fast() if passes else _IN_ORDER),

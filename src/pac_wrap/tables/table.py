@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores, ScoreType
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
-from pac_wrap.tables.arrow_stream import batches
+from pac_wrap.tables.arrow_stream import PAIR, batches
 from pac_wrap.tables.columns import (
     LOOKED_AT,
     anomaly_marks,
@@ -183,10 +183,10 @@ class Table:
         """Make columns a table of the database, under this name."""
         self._connection.register(name, columns)
 
-    def batches(self, query: str) -> Generator[tuple[Scores, NDArray[np.uint8]]]:
-        """Yield what a query for two columns gives, as `pac_wrap.tables.arrow_stream` does."""
+    def batches(self, query: str, formats: bytes = PAIR) -> Generator[tuple[NDArray[Any], ...]]:
+        """Yield what a query for columns of these formats gives, as `pac_wrap.tables.arrow_stream` does."""
         with self._watched():
-            yield from batches(self._connection.sql(query))
+            yield from batches(self._connection.sql(query), formats)
 
     def arrays(self, query: str) -> dict[str, Any]:
         """Return the columns that a query gives, as arrays."""

@@ -1,5 +1,6 @@
-"""Weights: who survives, that no order matters, intervals against the rule tried everywhere, and refusals."""
+"""Weights: who survives, that no division matters, intervals against their rule, and refusals."""
 
+from itertools import pairwise
 from math import inf, nextafter
 from typing import Any
 
@@ -21,7 +22,7 @@ from pac_wrap import (
     verify,
 )
 from pac_wrap.method.binomial import cdf_at_most
-from pac_wrap.method.room.weights import drawn, survivors
+from pac_wrap.method.room.weights import Draws, survivors
 from support.resealed import tampered
 from support.strategies import refusal
 
@@ -30,21 +31,61 @@ NORMAL, ANOMALOUS = RANDOM.normal(size=400), RANDOM.normal(4, 1, size=300)
 WEIGHTS = np.minimum(np.exp(NORMAL), 3.0)
 
 
+def philox(key: tuple[int, int], block: int) -> list[int]:
+    """Return the four numbers of a block of Philox4x64-10, as Salmon et al. (2011) define it."""
+    mask, counter, (k0, k1) = 2**64 - 1, [block, 0, 0, 0], key
+    for _ in range(10):
+        first, second = 0xD2E7470EE14C6C93 * counter[0], 0xCA5A826395121157 * counter[2]
+        counter = [second >> 64 ^ counter[1] ^ k0, second & mask, first >> 64 ^ counter[3] ^ k1, first & mask]
+        k0, k1 = (k0 + 0x9E3779B97F4A7C15) & mask, (k1 + 0xBB67AE8584CAA73B) & mask
+    return counter
+
+
+def test_numbers_are_those_of_philox_however_they_are_asked_for() -> None:
+    for side in range(2):
+        low, high = np.random.SeedSequence([7, side]).generate_state(2, np.uint64).tolist()
+        raw = [number for block in (1, 2, 3) for number in philox((low, high), block)]
+        expected = [(number >> 11) * 2.0**-53 for number in raw]
+        assert Draws(1.0, 7).numbers(side, 12).tolist() == expected
+        draws = Draws(1.0, 7)
+        parts = [draws.numbers(side, size) for size in (1, 0, 5, 6)]
+        assert np.concatenate(parts).tolist() == expected
+        draws.restart()
+        assert draws.numbers(side, 2).tolist() == expected[:2]
+
+
 def test_a_point_survives_with_the_chance_of_its_weight() -> None:
-    scores = np.arange(100_000.0)
-    weights = np.where(scores < 50_000, 0.5, 2.0)
-    kept, same = drawn(scores, (weights, weights), 2.0, np.random.default_rng(0))
-    assert (kept == same).all()
+    weights = np.where(np.arange(100_000) < 50_000, 0.5, 2.0)
+    kept = Draws(2.0, 0).kept(np.zeros(100_000, dtype=bool), weights)
     # six standard deviations
     assert kept[:50_000].mean() == pytest.approx(0.25, abs=0.012)
     assert kept[50_000:].all()
 
 
-def test_the_order_of_points_changes_nothing() -> None:
+@pytest.mark.parametrize("bound", [1e-290, 0.1, 1.0, np.nextafter(1.0, 2.0), 1e290])
+def test_a_weight_of_the_bound_always_survives(bound: float) -> None:
+    largest = 1.0 - 2.0**-53
+    assert largest * bound < bound
+    assert Draws(bound, 0).kept(np.zeros(1000, dtype=bool), np.full(1000, bound)).all()
+    assert "scale the weights" in refusal(lambda: Draws(5e-324, 0))
+
+
+def test_the_place_of_a_point_in_its_class_decides_and_nothing_else() -> None:
+    mask = RANDOM.random(700) < 0.4
+    weights = np.append(WEIGHTS, RANDOM.random(300))
+    draws, parts = Draws(3.0, 5), Draws(3.0, 5)
+    whole = draws.kept(mask, weights)
+    cuts = [0, 1, 1, 250, 700]
+    pieces = [parts.kept(mask[a:b], weights[a:b]) for a, b in pairwise(cuts)]
+    assert (np.concatenate(pieces) == whole).all()
+    assert parts.weighting == draws.weighting == Weighting(3.0, 5, int((~mask).sum()), int(mask.sum()))
+    normals = Draws(3.0, 5).kept(np.zeros(int((~mask).sum()), dtype=bool), weights[~mask])
+    assert (normals == whole[~mask]).all()
+
+
+def test_the_seed_is_recorded_and_decides() -> None:
     first = calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3, seed=7)
-    order = RANDOM.permutation(NORMAL.size)
-    again = calibrate(NORMAL[order], ANOMALOUS, normal_weights=WEIGHTS[order], weight_bound=3, seed=7)
-    assert first == again
+    assert first == calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3, seed=7)
     assert first.normal.n < 400
     assert first.weighting == Weighting(3.0, 7, 400, None)
     assert "normal points drawn from 400 by weights up to 3, seed 7" in str(first)
@@ -69,7 +110,13 @@ def test_it_is_saved_read_and_verified_with_its_weights_only(pair: bool) -> None
     assert read == made
     assert read.weighting is not None
     assert read.weighting.intervals is pair
-    assert verify(read, NORMAL, ANOMALOUS, normal_weights=weights)
+    verified = verify(read, NORMAL, ANOMALOUS, normal_weights=weights)
+    assert verified
+    assert "these scores, labels and weights, in this order, give" in str(verified)
+    turned: Any = tuple(one[::-1] for one in weights) if pair else weights[::-1]
+    other = verify(read, NORMAL[::-1], ANOMALOUS, normal_weights=turned)
+    assert not other
+    assert "points in their order, which must be that of calibration" in str(other)
     assert not verify(read, NORMAL, ANOMALOUS, normal_weights=np.ones(400))
     assert "were drawn by weights; give normal_weights" in refusal(lambda: verify(read, NORMAL, ANOMALOUS))
     plain = calibrate(NORMAL, ANOMALOUS)

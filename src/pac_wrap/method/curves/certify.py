@@ -20,6 +20,7 @@ from pac_wrap.method.verify import Verification, as_made
 from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.kernels import digest, together
 from pac_wrap.ranks.memory import Ranked, RankedInMemory
+from pac_wrap.ranks.passes import ChunkReader
 from pac_wrap.ranks.search import Rank
 
 
@@ -153,7 +154,8 @@ def certify_curve_chunks(
     >>> certify_curve_chunks(lambda: parts) == certify_curve([0.1, 0.2], [0.9])
     True
     """
-    return certify_chunks(chunks, CurveRequest(delta_fpr, delta_fnr, anomaly_label))
+    request = CurveRequest(delta_fpr, delta_fnr, anomaly_label)
+    return certify_chunks(ChunkReader(chunks, anomaly_label), request)
 
 
 def verify_curve(curve: Curve, normal: ArrayLike, anomalous: ArrayLike) -> Verification:

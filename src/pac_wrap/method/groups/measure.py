@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import isnan
 from typing import Final
 
@@ -11,12 +12,14 @@ from numpy.typing import NDArray
 from pac_wrap.base.rounding import shared_together
 from pac_wrap.method.binomial import sf_at_most
 from pac_wrap.method.groups.columns import Columns, Counts
-from pac_wrap.method.groups.values import Codes, Group
+from pac_wrap.method.groups.values import Codes, Group, shown
 from pac_wrap.method.metrics import Metrics, metrics_of
 from pac_wrap.method.room.noise import LabelNoise
 
 # how often kept promises of all groups may be taken for broken
 _SIGNIFICANT: Final = 0.05
+# groups that are written out before the rest is only counted
+_LISTED: Final = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +93,20 @@ class GroupMeasured:
         for place in np.lexsort((np.arange(fine.size), -rate, fine)).tolist():
             if self.counts[place].any():
                 yield self.groups[place], metrics_of(self.counts[place])
+
+    def __str__(self) -> str:
+        rows = self.worst_first()
+        listed = [(shown(group), metrics) for group, metrics in islice(rows, _LISTED)]
+        listed.append(("all together", self.together))
+        width = max(len(name) for name, _ in listed)
+        lines = [f"{name:<{width}}  FPR {found.fpr}  FNR {found.fnr}" for name, found in listed]
+        more = sum(1 for _ in rows)
+        if more:
+            lines.insert(-1, f"and {more:,} more groups")
+        over = ", ".join(f"{rate} of {shown(group)}" for group, rate in self.exceeded[:_LISTED])
+        if len(self.exceeded) > _LISTED:
+            over += f" and {len(self.exceeded) - _LISTED:,} more"
+        return "\n".join([*lines, f"significantly above its ceiling: {over or 'none'}"])
 
 
 def tallied(verdicts: NDArray[np.int8], marks: NDArray[np.bool_], places: Codes, groups: int) -> Counts:

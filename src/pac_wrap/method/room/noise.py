@@ -48,7 +48,8 @@ class LabelNoise(Room):
             share = as_float(getattr(self, name))
             if not 0.0 <= share < 1.0:
                 raise InputError(
-                    f"{name} must be a share of at least 0 and below 1, got {quoted(getattr(self, name))}"
+                    f"{name} must be a share of at least 0 and below 1, got {quoted(getattr(self, name))};"
+                    " write five percent as 0.05"
                 )
             object.__setattr__(self, name, share)
         if not self.contamination and not self.lost:

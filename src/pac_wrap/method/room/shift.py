@@ -154,7 +154,22 @@ class DensityRatio(Distance):
 
 
 @dataclass(frozen=True, slots=True)
-class KL(Distance):
+class _Divergence(Distance):
+    """Room within a divergence of the future from the calibration distribution."""
+
+    divergence: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "divergence", _positive("divergence", self.divergence))
+
+    @property
+    def size(self) -> float:
+        """The divergence."""
+        return self.divergence
+
+
+@dataclass(frozen=True, slots=True)
+class KL(_Divergence):
     """Room for a shift within a Kullback-Leibler divergence KL(future || calibration), in nats.
 
     A ceiling e needs the e' with kl(e || e') = divergence at calibration: eq. (73).
@@ -178,15 +193,6 @@ class KL(Distance):
 
     tag: ClassVar[str] = "kl"
     _words: ClassVar[str] = "a Kullback-Leibler divergence"
-    divergence: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "divergence", _positive("divergence", self.divergence))
-
-    @property
-    def size(self) -> float:
-        """The divergence."""
-        return self.divergence
 
     def _before(self, ceiling: Decimal) -> Decimal:
         e, rho = ceiling, max(Decimal(self.divergence), _LEAST)
@@ -224,7 +230,7 @@ class KL(Distance):
 
 
 @dataclass(frozen=True, slots=True)
-class ChiSquared(Distance):
+class ChiSquared(_Divergence):
     """Room for a shift within a chi-squared divergence of the future from the calibration distribution.
 
     A ceiling e needs the e' with e' + sqrt(divergence e' (1 - e')) = e at calibration: eq. (74).
@@ -248,15 +254,6 @@ class ChiSquared(Distance):
 
     tag: ClassVar[str] = "chi2"
     _words: ClassVar[str] = "a chi-squared divergence"
-    divergence: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "divergence", _positive("divergence", self.divergence))
-
-    @property
-    def size(self) -> float:
-        """The divergence."""
-        return self.divergence
 
     def _before(self, ceiling: Decimal) -> Decimal:
         e, rho = ceiling, Decimal(self.divergence)
@@ -286,5 +283,8 @@ def _kl(one: Decimal, other: Decimal) -> Decimal:
 def _positive(name: str, given: float, above: float = 0.0) -> float:
     number = as_float(given)
     if not above < number <= _MOST:
-        raise InputError(f"{name} must be a number above {above:g} and up to {_MOST:g}, got {quoted(given)}")
+        raise InputError(
+            f"{name} must be a number above {above:g} and up to {_MOST:g}, got {quoted(given)}; leave the"
+            " shift out for none"
+        )
     return number

@@ -15,15 +15,16 @@ Doubles = NDArray[np.float64]
 # lower and upper weight of each point; the same twice where it is known
 Interval = tuple[Doubles, Doubles]
 Weights = ArrayLike | tuple[ArrayLike, ArrayLike]
-_LARGEST: Final = 1e300
+# so that no product with a number of the draw leaves the doubles that have all their digits
+_BOUNDS: Final = (1e-290, 1e290)
 
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
     """How calibration points were drawn by their weights: what `verify` needs to draw the same again.
 
-    Each point survives with probability weight / bound, eq. (78). The draw is made once, by the seed, and
-    does not depend on the order of the points.
+    Each point survives with probability weight / bound, eq. (78). The draw is made once, by the seed and by
+    the place of the point among those of its class, so the same points in the same order survive again.
 
     Parameters
     ----------
@@ -63,6 +64,11 @@ class Weighting:
         if self.normal is None and self.anomalous is None:
             raise InputError("a weighting weights one class at least; leave it out otherwise")
 
+    @property
+    def draws(self) -> "Draws":
+        """The same draws, from the first point on."""
+        return Draws(self.bound, self.seed, (self.normal is not None, self.anomalous is not None))
+
     def __str__(self) -> str:
         parts = [
             f"{name} points drawn from {size:,}"
@@ -81,8 +87,11 @@ def check_bound(bound: float | None) -> float:
             " or clip the weights at it and give room for the rest with shift=TotalVariation(share)"
         )
     number = as_float(bound)
-    if not 0.0 < number <= _LARGEST:
-        raise InputError(f"weight_bound must be a number above 0, got {quoted(bound)}")
+    if not _BOUNDS[0] <= number <= _BOUNDS[1]:
+        raise InputError(
+            f"weight_bound must be a number above 0, from {_BOUNDS[0]:g} to {_BOUNDS[1]:g}, got"
+            f" {quoted(bound)}; scale the weights, of which a factor does not count"
+        )
     return number
 
 
@@ -110,18 +119,41 @@ def as_weights(weights: Weights, name: str, size: int, bound: float) -> Interval
     return low, high
 
 
-def drawn(
-    values: NDArray[Any], weights: Interval, bound: float, random: np.random.Generator
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which points survive by their lower, and by their upper weights, with the same numbers.
+class Draws:
+    """The draws of both classes, point by point in the order in which they are read: eq. (78).
 
-    The numbers fall on the points in the order of their scores and weights, so that no other order matters.
+    The number of a point depends on the seed, its class and its place in that alone, so it does not matter
+    how points are cut into parts. A class without weights is kept whole.
     """
-    low, high = weights
-    order = np.lexsort((high, low, values))
-    numbers = np.empty(values.size)
-    numbers[order] = random.random(values.size)
-    return numbers * bound < low, numbers * bound < high
+
+    def __init__(self, bound: float | None, seed: int, weighted: tuple[bool, bool] = (True, True)) -> None:
+        self.bound, self._seed, self.weighted = check_bound(bound), check_count("seed", seed), weighted
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again with the first point of each class."""
+        self._bits = tuple(np.random.Philox([self._seed, side]) for side in range(2))
+        self._read = [0, 0]
+
+    @property
+    def weighting(self) -> Weighting:
+        """How all points were drawn that were read so far."""
+        offered = [n if weighted else None for n, weighted in zip(self._read, self.weighted, strict=True)]
+        return Weighting(self.bound, self._seed, offered[0], offered[1])
+
+    def numbers(self, side: int, size: int) -> Doubles:
+        """Return the uniform numbers of the next points of a class."""
+        self._read[side] += size
+        # not Generator.random, whose numbers may change with NumPy
+        return np.asarray((self._bits[side].random_raw(size) >> np.uint64(11)) * 2.0**-53)
+
+    def kept(self, anomalous: NDArray[np.bool_], weights: Doubles) -> NDArray[np.bool_]:
+        """Return which of the next points of both classes survive."""
+        kept = np.ones(weights.size, dtype=bool)
+        for side, places in enumerate((np.flatnonzero(~anomalous), np.flatnonzero(anomalous))):
+            if self.weighted[side]:
+                kept[places] = self.numbers(side, places.size) * self.bound < weights[places]
+        return kept
 
 
 def survivors(

@@ -78,7 +78,10 @@ def after(ids: tuple[str, ...], name: str | None, more: bool, batches: int) -> t
     if digest is None:
         return ids
     if digest in ids:
-        raise InputError(f"the batch {quoted(name)} was fed before; nothing of it is counted again")
+        raise InputError(
+            f"the batch {quoted(name)} was fed before; nothing of it is counted again; the rest of one that"
+            " was cut short goes under another id"
+        )
     return (*ids, digest)[-MOST_IDS:]
 
 

@@ -2,12 +2,13 @@
 
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 
 from pac_wrap.errors import InputError
 from pac_wrap.paper.data.dataset import Dataset as Dataset
 from pac_wrap.paper.data.registry import ENTRIES
 
-__all__ = ["Dataset", "check_name", "load", "names", "series_names"]
+__all__ = ["Dataset", "check_name", "files", "load", "names", "series_names"]
 
 
 def load(name: str, part: str | None = None) -> Dataset:
@@ -53,6 +54,42 @@ thyroid, campaign, celeba, census, usps, mnist, nasa, smd
     read = getattr(import_module(f"pac_wrap.paper.data.{module}"), f"load_{name}")
     loaded: Dataset = read() if part is None else read(part)
     return loaded
+
+
+def files(name: str) -> tuple[Path, ...]:
+    """Return the files of a data set as they were published, downloading those that are not on this machine.
+
+    `load` gives numbers. The files have what it had to leave behind, such as the texts of the census.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+
+    Returns
+    -------
+    tuple of Path
+        Where they lie: in the folder that PAC_WRAP_DATA names, else in the cache.
+
+    Raises
+    ------
+    InputError
+        If there is no data set of that name.
+    DataError
+        If a file is missing, damaged or out of reach.
+
+    Examples
+    --------
+    >>> files("censsus")
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: there is no data set 'censsus'; did you mean 'census'? the data sets are \
+thyroid, campaign, celeba, census, usps, mnist, nasa, smd
+    """
+    check_name(name)
+    from pac_wrap.paper.data.store import fetch
+
+    return tuple(fetch(file) for file in ENTRIES[name].files)
 
 
 def names() -> tuple[str, ...]:

@@ -1,0 +1,30 @@
+"""How the rules of groups do on new points, printed."""
+
+import numpy as np
+
+from pac_wrap import calibrate_groups
+
+
+def test_rates_are_printed_the_worst_group_first_with_what_is_exceeded() -> None:
+    scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
+    certificate = calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200)
+    new = np.r_[np.full(50, 10.0), np.full(50, 250.0), np.full(50, 10.0), np.full(50, 250.0)]
+    measured = certificate.evaluate(new, [0] * 150 + [1] * 50, ["a"] * 50 + ["b"] * 50 + ["a"] * 100)
+    assert str(measured).splitlines() == [
+        "'b'           FPR 1.0000 [0.9289, 1.0000]  FNR no points",
+        "'a'           FPR 0.0000 [0.0000, 0.0362]  FNR 0.0000 [0.0000, 0.0711]",
+        "all together  FPR 0.3333 [0.2586, 0.4148]  FNR 0.0000 [0.0000, 0.0711]",
+        "significantly above its ceiling: FPR of 'b'",
+    ]
+
+
+def test_of_many_groups_the_worst_are_printed_and_the_others_counted() -> None:
+    groups = np.repeat(np.arange(25), 200)
+    scores, labels = np.tile([*range(100), *range(200, 300)], 25), np.tile([0] * 100 + [1] * 100, 25)
+    certificate = calibrate_groups(scores, labels, groups)
+    kept = str(certificate.evaluate(scores, labels, groups)).splitlines()
+    assert len(kept) == 20 + 3
+    assert kept[-3] == "and 5 more groups"
+    assert kept[-1] == "significantly above its ceiling: none"
+    broken = str(certificate.evaluate(300.0 + scores, np.zeros(labels.size), groups)).splitlines()
+    assert broken[-1].endswith(" and 5 more")
