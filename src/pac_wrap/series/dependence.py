@@ -191,7 +191,7 @@ def effective_sample_size(indicator: ArrayLike, positions: ArrayLike | None = No
 
     Parameters
     ----------
-    indicator, positions
+    indicator, positions : array-like
         As for `autocorrelation`.
 
     Returns
