@@ -1,4 +1,4 @@
-"""Compiles the kernels: with the C compiler of this machine, if any, or with zig for the wheels of a release.
+"""Compiles the C: with the compiler of this machine, if any, or with zig for the wheels of a release.
 
 Without a compiler the package does the same in NumPy. `python hatch_build.py FOLDER` builds what is released.
 """
@@ -19,7 +19,9 @@ from zlib import crc32
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import platform_tags
 
-KERNELS: Final = "src/pac_wrap/ranks"
+# what is compiled, each into a library of its own; the first folder has what tests them
+SOURCES: Final = "src/pac_wrap/ranks/kernels.c", "src/pac_wrap/tables/cells.c"
+CHECKS: Final = "src/pac_wrap/ranks/compiled.py"
 # set for the wheels of a release: a platform of these, or "any" for one without the library
 WHEEL: Final = "PAC_WRAP_WHEEL"
 # the platforms, as wheels name them, and what zig is told; macOS would write the path of the library into it
@@ -42,7 +44,11 @@ class Kernels(BuildHookInterface[Any]):
         """Compile; a wheel that holds the library is one for its platform."""
         wanted = os.environ.get(WHEEL, "")
         try:
-            built = build_library(Path(self.root, KERNELS), wanted)
+            built = [
+                file
+                for source in SOURCES
+                for file in build_library(Path(self.root, source), Path(self.root, CHECKS), wanted)
+            ]
         except (OSError, ValueError, subprocess.CalledProcessError) as error:
             failure = getattr(error, "stderr", "") or error
             if wanted:
@@ -51,19 +57,19 @@ class Kernels(BuildHookInterface[Any]):
             return
         if not built:
             return
-        build_data["artifacts"] += [f"{KERNELS}/{file.name}" for file in built]
+        build_data["artifacts"] += [file.relative_to(self.root).as_posix() for file in built]
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{wanted or platform_tag()}"
 
 
-def build_library(folder: Path, platform: str = "") -> tuple[Path, ...]:
+def build_library(source: Path, checks: Path, platform: str = "") -> tuple[Path, ...]:
     """Return the library, tested if it can run here, and the file with its SHA-256; nothing for "any".
 
     Older ones are removed.
     """
-    source, checks = folder / "kernels.c", folder / "compiled.py"
-    library = folder / f"kernels-{crc32(source.read_bytes()):08x}.so"
-    for old in folder.glob("kernels-*"):
+    folder = source.parent
+    library = folder / f"{source.stem}-{crc32(source.read_bytes()):08x}.so"
+    for old in folder.glob(f"{source.stem}-*"):
         old.unlink(missing_ok=True)
     if platform == "any":
         return ()

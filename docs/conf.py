@@ -28,7 +28,12 @@ extensions = [
     "planner",
     "reference",
 ]
-exclude_patterns = ["_build", "reproduction/introduction.md", "reliability/introduction.md"]
+exclude_patterns = [
+    "_build",
+    "reproduction/introduction.md",
+    "reproduction/adbench.md",
+    "reliability/introduction.md",
+]
 templates_path = ["_templates"]
 nitpicky = True
 # a name in a docstring is a link if it is public, and code if not

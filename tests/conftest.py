@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from pac_wrap.ranks.kernels import kernels, library
+from pac_wrap.tables import cells
 from support import flushing as switches
 
 # the same examples on every run: a failure is a change in the code, never luck
@@ -33,6 +34,18 @@ def each_kernel(request: pytest.FixtureRequest) -> Iterator[None]:
         kernels.cache_clear()
         yield
     kernels.cache_clear()
+
+
+@pytest.fixture(scope="module", params=["native", "plain"])
+def each_survey(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Run a module once with CSV files looked at in C and once without."""
+    if request.param == "native" and not cells.library().exists():
+        pytest.skip("cells.c was not compiled; a C compiler at install time is needed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PAC_WRAP_KERNELS", request.param if request.param == "plain" else "")
+        cells.functions.cache_clear()
+        yield request.param
+    cells.functions.cache_clear()
 
 
 @pytest.fixture(params=["C", "torch"])

@@ -15,6 +15,7 @@ from hatch_build import PLATFORMS, WHEEL
 from pac_wrap import __version__
 from pac_wrap.ranks.compiled import seal
 from pac_wrap.ranks.kernels import library
+from pac_wrap.tables import cells
 from support import debian
 from support.shell import CERTIFICATE, GOLDEN
 
@@ -81,8 +82,10 @@ def test_an_index_would_take_them() -> None:
 @pytest.mark.parametrize("tag", PLATFORMS)
 def test_the_library_is_for_the_platform_that_the_wheel_names(tag: str, tmp_path: Path) -> None:
     built = unpacked(tag, tmp_path)
-    assert sorted(one.name for one in built.parent.glob("kernels-*")) == [built.name, f"{built.name}.sha256"]
-    assert built.with_name(f"{built.name}.sha256").read_text() == seal(built)
+    other = tmp_path / "pac_wrap/tables" / cells.library().name
+    for one, names in ((built, "kernels-*"), (other, "cells-*")):
+        assert sorted(file.name for file in one.parent.glob(names)) == [one.name, f"{one.name}.sha256"]
+        assert one.with_name(f"{one.name}.sha256").read_text() == seal(one)
     (system,) = (one for one in FORMATS if tag.partition("_")[0].endswith(one))
     start, place, processors = FORMATS[system]
     (number,) = (number for name, number in processors.items() if tag.endswith(f"_{name}"))
@@ -104,7 +107,7 @@ def test_any_c_library_will_do(processor: str, tmp_path: Path) -> None:
 
 def test_the_wheel_for_all_others_has_no_library() -> None:
     with ZipFile(wheel("any")) as archive:
-        assert not [name for name in archive.namelist() if "kernels-" in name]
+        assert not [name for name in archive.namelist() if "kernels-" in name or "cells-" in name]
         assert b"Root-Is-Purelib: true" in archive.read(f"{NAME}.dist-info/WHEEL")
 
 

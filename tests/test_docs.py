@@ -1,7 +1,10 @@
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from sklearn.ensemble import IsolationForest
 
 import pac_wrap
 from support.pages import ROOT, python_blocks
@@ -14,15 +17,48 @@ RECORDS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 def test_readme_examples_run_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first, second = python_blocks("README.md")
-    assert len(first.strip().splitlines()) <= 11
-    names: dict[str, object] = {}
+    assert len([line for line in first.splitlines() if line and "import" not in line]) == 3
+    rng = np.random.default_rng(0)
+    X, y = np.r_[rng.normal(0, 1, (2000, 4)), rng.normal(4, 1, (200, 4))], np.repeat([0, 1], [2000, 200])
+    names: dict[str, Any] = {"detector": IsolationForest(random_state=0), "X": X, "y": y, "X_new": X[::7]}
     exec(first, names)
-    wrap, X, y = names["wrap"], names["X"], names["y"]
-    assert isinstance(wrap, pac_wrap.PACWrap)
-    scores = wrap.decision_function(X)
+    assert isinstance(names["wrap"], pac_wrap.PACWrap)
+    assert set(names["verdicts"]) <= {-1, 0, 1}
+    scores = names["wrap"].decision_function(X)
     names |= {"normal_scores": scores[y == 0], "anomalous_scores": scores[y == 1], "new_scores": scores}
     exec(second, names)
-    assert (tmp_path / "certificate.json").exists()
+    assert pac_wrap.Certificate.load("certificate.json") == names["certificate"]
+    assert (tmp_path / "report.html").exists()
+
+
+def test_what_the_readme_says_of_other_packages_is_what_the_benchmarks_measured() -> None:
+    table = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    table = table.partition("## Labels that a promise needs")[2]
+    measured = {
+        cells[0]: (cells[1].partition(" ")[0], cells[4].partition(" ")[0])
+        for line in table.partition("\n## ")[0].splitlines()
+        if len(cells := [cell.strip() for cell in line.strip("|").split("|")]) > 9
+    }
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = {
+        "**PAC-Wrap**": "PAC-Wrap",
+        "[MAPIE][1]'s controller": "MAPIE, controller",
+        "the same, fixed sequence": "MAPIE, controller, fixed sequence",
+        "[crepes][2], MAPIE's sets, [nonconform][3]'s p-values": "crepes",
+        "a percentile, [PyOD][4]'s `contamination`": "percentile",
+    }
+    for said, name in rows.items():
+        (line,) = [line for line in readme.splitlines() if line.startswith(f"| {said} |")]
+        assert tuple(cell.strip() for cell in line.split("|")[4:6]) == measured[name]
+
+
+def test_the_readme_is_a_front_door() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    prose, marks = re.subn(r"<!-- adbench -->.*?<!-- end of adbench -->", "", readme, flags=re.DOTALL)
+    assert marks == 1
+    assert len(prose.splitlines()) <= 150
+    for picture in re.findall(r'(?:src|srcset)="([^"]+)"', readme):
+        assert (ROOT / picture).stat().st_size < 200_000
 
 
 def test_the_chunks_of_the_page_on_clusters_run_as_printed() -> None:
@@ -95,3 +131,8 @@ def test_what_is_cited_is_this_version_and_the_paper() -> None:
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.findall(r"^version: (.+)$", text, flags=re.MULTILINE) == [pac_wrap.__version__]
     assert re.findall(r"doi: (.+)$", text, flags=re.MULTILINE) == ["10.1145/3534678.3539408"]
+    page = (ROOT / "docs" / "cite.md").read_text(encoding="utf-8")
+    assert re.findall(r"(?:version|doi) += \{(.+)\}", page) == [
+        "10.1145/3534678.3539408",
+        pac_wrap.__version__,
+    ]

@@ -48,7 +48,7 @@ def test_a_monitor_that_is_killed_three_times_ends_as_one_that_never_was(tmp_pat
     done = soak(1_000_000, 3, 1, tmp_path)
     assert sum(done.signals.values()) == 3
     assert done.alarms > 0
-    assert read_soak().points >= 10**7
+    assert read_soak().points >= 10**8
 
 
 def test_a_fault_that_is_not_handled_is_counted_and_can_be_made_again() -> None:

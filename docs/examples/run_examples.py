@@ -46,7 +46,9 @@ def _unmet(need: str) -> str | None:
 def executed(notebook: Any, folder: Path) -> Any:
     """Return the notebook with the outputs of all of its cells, run in a folder of its own."""
     where = {"metadata": {"path": folder}}
-    NotebookClient(notebook, timeout=120, kernel_name="python3", resources=where).execute()
+    # threads that wait for each other in a busy loop take minutes where others need the processor
+    environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
+    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=where).execute(env=environment)
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "pac_wrap": notebook.metadata["pac_wrap"]})
     for number, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])

@@ -1,13 +1,15 @@
-"""Draw the pictures of the guide: session, curve, groups and report, from the guide's own commands.
+"""Draw the pictures of the guide: session, curve, groups, report and explorer, from the guide's own commands.
 
 Usage: python docs/guide/pictures.py (with PAC_WRAP_DATA set; the report needs chromium)
 """
 
+import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
+from PIL import Image
 from rich.console import Group
 from rich.text import Text
 
@@ -17,6 +19,14 @@ from run import BLOCK, HERE, run_page
 
 IMAGES = HERE.parent / "images"
 SHOWN = ("calibrate scores.parquet", "evaluate")
+# of a report, its explorer alone
+ALONE = """<style>
+main > :not([aria-labelledby=thresholds]) { display: none }
+#thresholds, #thresholds ~ :not(figure, form), fieldset { display: none }
+main { padding: 1rem 1.5rem } section { border: 0; padding: 0 } form { margin: 0 }
+</style>"""
+# where the threshold is dragged to and fro, and how long it rests at an end and in between
+DRAGGED, STEPS, REST, STEP = (-9.0, 4.0), 11, 1200, 350
 
 
 def session(text: str) -> Group:
@@ -29,16 +39,48 @@ def session(text: str) -> Group:
     )
 
 
-def photograph(page: Path, target: Path) -> None:
+def photograph(page: Path, target: Path, size: tuple[int, int] = (900, 1505), scale: float = 1.0) -> None:
     """Save the top of a page as a picture."""
     browser = shutil.which("chromium")
     if browser is None:
         raise SystemExit("the picture of the report needs chromium (Debian's package: chromium)")
     with scratch_folder() as profile:
         flags = "--headless --no-sandbox --disable-gpu --disable-background-networking --no-first-run"
-        size = ["--window-size=900,1505", "--hide-scrollbars", "--force-color-profile=srgb"]
+        look = [f"--window-size={size[0]},{size[1]}", f"--force-device-scale-factor={scale}"]
+        look += ["--hide-scrollbars", "--force-color-profile=srgb"]
         where = [f"--user-data-dir={profile}", f"--screenshot={target}", page.as_uri()]
-        subprocess.run([browser, *flags.split(), *size, *where], check=True, capture_output=True, timeout=60)
+        subprocess.run([browser, *flags.split(), *look, *where], check=True, capture_output=True, timeout=60)
+
+
+def film(report: Path, moving: Path, still: Path) -> None:
+    """Save a report's explorer while its threshold is dragged, and one picture of it."""
+    text = report.read_text(encoding="utf-8").replace("</head>", f"{ALONE}</head>")
+    # the policy would not let the style above in
+    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+    places = json.loads(text.partition('id="curve">')[2].partition("</script>")[0])["places"]
+    low, high = DRAGGED
+    frames = []
+    for step in range(STEPS):
+        near = low + (high - low) * step / (STEPS - 1)
+        start = min(places, key=lambda place: abs(place - near))
+        page = report.with_name("explorer.html")
+        page.write_text(re.sub(r'"start":[^,]+', f'"start":{start!r}', text), encoding="utf-8")
+        photograph(page, report.with_name("frame.png"), (860, 756), 1.5)
+        with Image.open(report.with_name("frame.png")) as frame:
+            frames.append(frame.convert("RGB"))
+    frames[STEPS // 2].quantize(64, dither=Image.Dither.NONE).save(still, optimize=True)
+    shown = frames + frames[-2:0:-1]
+    times = [REST if place in (0, STEPS - 1) else STEP for place in range(len(shown))]
+    shown[0].save(
+        moving,
+        save_all=True,
+        append_images=shown[1:],
+        duration=times,
+        loop=0,
+        lossless=True,
+        quality=80,
+        minimize_size=True,
+    )
 
 
 if __name__ == "__main__":
@@ -47,5 +89,4 @@ if __name__ == "__main__":
         write_whole(IMAGES / "session.svg", screen_svg(session(text), "pac-wrap", width=112))
         shutil.copy(folder / "curve.svg", IMAGES)
         photograph(folder / "report.html", IMAGES / "report.png")
-        run_page(HERE / "groups.md", folder)
-        shutil.copy(folder / "groups.svg", IMAGES)
+        film(folder / "report.html", IMAGES / "explorer.webp", IMAGES / "explorer.png")

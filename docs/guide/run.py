@@ -20,10 +20,9 @@ HERE = Path(__file__).parent
 PAGES: dict[Path, tuple[str, ...]] = {HERE.parent / name: () for name in ("start.md", "schema.md")}
 PAGES |= {
     HERE / f"{name}.md": ()
-    for name in ("scores", "detectors", "database", "streams", "series", "shift", "monitoring")
+    for name in ("scores", "detectors", "database", "streams", "series", "groups", "shift", "monitoring")
 }
 PAGES[HERE / "tables.md"] = ("annthyroid_21feat_normalised.csv",)
-PAGES[HERE / "groups.md"] = ("census-income.data.gz", "census-income.test.gz")
 # commands with what they print, and Python with what it prints in a block of its own
 BLOCK = re.compile(
     r"```console\n(?P<shell>.*?)```|```python\n(?P<python>.*?)```(?P<text>\n\n```text\n.*?```)?", re.DOTALL

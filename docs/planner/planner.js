@@ -42,7 +42,7 @@ ${row("as many as you expect", "needed-own")}
 ${group("What your labels are good for")}
 ${row("errors tolerated", "budget")}${row("exact confidence then", "sure")}${row("lowest ceiling, no error", "kept")}${row("lowest ceiling, with the errors you expect", "kept-own")}
 ${group("Labels needed without an error, if besides")}
-${row("the threshold is chosen after looking (a curve)", "curve")}${row("one threshold must do (<code>raise</code>), the larger class", "raise")}${row("points of the class may shift", "shifted")}
+${row("the threshold is chosen after looking (a curve)", "curve")}${row("one threshold must do (<code>raise</code>), the larger class", "raise")}${row("points of the class may shift, as above", "shifted")}
 </tbody></table></div>
 <p>In the shell: <code data-of="shell"></code><br>In Python: <code data-of="python"></code></p>`;
 
@@ -116,28 +116,30 @@ ${row("the threshold is chosen after looking (a curve)", "curve")}${row("one thr
     const set = (name, value) => { found[name] = value; tell(`${name}-${id}`, value); };
     const wait = "\u2013";
     tell(`head-${id}`, ceiling === null ? "state a ceiling" : `${of}, ${rate} \u2264 ${percent(ceiling)}`);
-    const known = ceiling !== null && delta !== null;
-    const labels = (errors) => count(PacWrap.needed(ceiling, delta, errors));
+    // what the rate must be at calibration, so that it is below the ceiling after a shift
+    const left = ceiling !== null && room ? room.before(ceiling) : 0;
+    const known = left > 0 && delta !== null;
+    const labels = (errors) => count(PacWrap.needed(left, delta, errors));
     for (const one of errors) set(`needed-${one}`, known ? labels(one) : wait);
     set("needed-own", known && k !== null ? `${labels(k)} (${plural(k)})` : wait);
-    const budget = known && n !== null ? PacWrap.budget(n, ceiling, delta) : undefined;
-    const missing = budget === null ? PacWrap.needed(ceiling, delta, 0) - n : 0;
+    const budget = known && n !== null ? PacWrap.budget(n, left, delta) : undefined;
+    const missing = budget === null ? PacWrap.needed(left, delta, 0) - n : 0;
     set("budget", budget === undefined ? wait : budget === null ? `too few, ${count(missing)} missing` : count(budget));
-    set("sure", budget === undefined || budget === null ? wait : PacWrap.sure(n, ceiling, budget));
+    set("sure", budget === undefined || budget === null ? wait : PacWrap.sure(n, left, budget));
     const least = (errors) => {
-      const kept = delta === null || n === null || errors === null ? undefined : PacWrap.kept(n, delta, errors);
+      const asked = delta !== null && n !== null && errors !== null && room;
+      const kept = asked ? PacWrap.kept(n, delta, errors, room) : undefined;
       return kept === undefined ? wait : kept === null ? "none" : percent(kept);
     };
     set("kept", least(0));
     set("kept-own", least(k));
     for (const name of ["curve", "raise"]) {
-      const listed = known && costs[name][PacWrap.repr(delta)];
+      const listed = known && left === ceiling && costs[name][PacWrap.repr(delta)];
       const cost = listed && listed[PacWrap.repr(ceiling)];
-      set(name, cost ? count(cost) : "at the stops of the sliders");
+      set(name, cost ? count(cost) : left === ceiling ? "at the stops of the sliders" : "without the shift only");
     }
-    const left = known && room && room.kind !== "none" ? PacWrap.rooms[room.kind](ceiling, room.size) : undefined;
-    set("shifted", left === undefined ? wait : left === null ? "the shift leaves nothing" : count(PacWrap.needed(left, delta, 0)));
-    return { ceiling, n, k, budget, missing, found };
+    set("shifted", known && left < ceiling ? `${labels(0)} instead of ${count(PacWrap.needed(ceiling, delta, 0))}` : wait);
+    return { ceiling, n, k, left, budget, missing };
   };
 
   const tied = (words) => words.replace(/(\d) (?=%)/g, "$1\u00a0");
@@ -146,11 +148,8 @@ ${row("the threshold is chosen after looking (a curve)", "curve")}${row("one thr
     const delta = PacWrap.value(get("confidence"), confident);
     const kind = get("room").value;
     get("size").hidden = kind === "none";
-    let room = { kind, size: 0 };
-    if (kind !== "none") {
-      const value = PacWrap.value(get("size"), (words) => (kind === "ratio" && !(size(words) > 1) ? null : size(words)));
-      room = value === null ? null : { kind, size: value };
-    }
+    const far = kind === "none" ? 0 : PacWrap.value(get("size"), (words) => (kind === "ratio" && !(size(words) > 1) ? null : size(words)));
+    const room = far === null ? null : PacWrap.rooms[kind](far);
     const found = sides.map((one) => side(one, delta, room));
     if (delta !== null && delta !== shown.delta) {
       draw(delta);
@@ -175,22 +174,23 @@ ${row("the threshold is chosen after looking (a curve)", "curve")}${row("one thr
       PacWrap.say(get("confidence-slider"), sure(delta));
     }
     const said = get("plan-said");
-    if (delta === null || found.some(({ ceiling, n }) => ceiling === null || n === null)) {
+    if (delta === null || room === null || found.some(({ ceiling, n }) => ceiling === null || n === null)) {
       said.textContent = "A field is not a number that can be planned with.";
       said.className = "partly";
       return;
     }
-    const short = found.map(({ missing, n }, at) => (missing ? `${count(n)} ${sides[at].of} labels are ${count(missing)} too few` : "")).filter(Boolean);
+    const short = found.map(({ missing, n, left }, at) => (left <= 0 ? `the shift leaves nothing of the ${sides[at].rate}` : missing ? `${count(n)} ${sides[at].of} labels are ${count(missing)} too few` : "")).filter(Boolean);
     const over = found.map(({ budget, k, n }, at) => (typeof budget === "number" && k > budget
       ? `${count(n)} ${sides[at].of} labels may show ${plural(budget)}, not ${count(k)}` : "")).filter(Boolean);
     const tolerated = found.map(({ budget, n }, at) => `${count(n)} ${sides[at].of} labels may show ${plural(budget)}`);
+    const after = kind === "none" ? "" : ", after every such shift";
     const asked = found.map(({ ceiling }, at) => `${sides[at].rate} \u2264 ${percent(ceiling)}`).join(" and ");
     said.className = short.length || over.length ? "none" : "certified";
     said.textContent = tied(short.length || over.length
       ? `Not yet: ${[...short, ...over].join("; ")}.`
-      : `Enough: ${tolerated.join(", ")}. Then ${asked} hold, each with a confidence of ${sure(delta)}, both together with ${sure(2 * delta)}.`);
+      : `Enough: ${tolerated.join(", ")}. Then ${asked} hold${after}, each with a confidence of ${sure(delta)}, both together with ${sure(2 * delta)}.`);
     const [fpr, fnr] = found.map(({ ceiling }) => PacWrap.repr(ceiling));
-    const shift = room && kind !== "none" ? PacWrap.repr(room.size) : null;
+    const shift = far ? PacWrap.repr(far) : null;
     tell("shell", `pac-wrap plan --max-fpr ${fpr} --max-fnr ${fnr} --delta ${PacWrap.repr(delta)}${shift ? ` --shift ${kind}:${shift}` : ""}`);
     const distance = kind === "tv" ? "TotalVariation" : "DensityRatio";
     const inside = shift ? `, shift=${distance}(${shift})` : "";

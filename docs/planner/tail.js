@@ -2,6 +2,7 @@
 // library decides it with 60 decimal digits. Doubles only say where to look first. Equations (2) to (5) of the theory.
 Object.assign(PacWrap, (() => {
   const [ONE, WIDE, EQUAL] = [1n << 256n, 1n << 320n, 10n ** 40n];
+  const NO_ROOM = { before: (rate) => rate, after: (rate) => rate };
 
   // a double of 0 or more as a whole number and how often it was halved
   const halved = (x) => {
@@ -102,17 +103,21 @@ Object.assign(PacWrap, (() => {
     return first ? first - 1 : null;
   };
 
-  // the least ceiling that n labels keep while so many are errors, as `ceiling` writes it: (5) rounded up
-  const kept = (n, delta, errors) => {
+  // the least ceiling that n labels keep while so many are errors, as `ceiling` writes it: (5) rounded up; with room for a
+  // shift, the least one that leaves as much at calibration
+  const kept = (n, delta, errors, room = NO_ROOM) => {
     if (errors >= n) return null;
     let [low, high] = [0, 1];
     for (let i = 0; i < 60; i++) {
       const middle = (low + high) / 2;
       if (about(errors, n, middle) <= delta) high = middle; else low = middle;
     }
+    high = room.after(high);
+    if (high >= 1) return null;
     const unit = Math.floor(Math.log10(high)) - (high >= 0.01 ? 2 : 1);
     const rate = (whole) => Number(`${whole}e${unit}`);
-    const whole = exactly(Math.ceil(high / 10 ** unit), 1, (one) => rate(one) >= 1 || atMost(errors, n, rate(one), delta));
+    const keeps = (one) => one > 0 && atMost(errors, n, one, delta);
+    const whole = exactly(Math.ceil(high / 10 ** unit), 1, (one) => rate(one) >= 1 || keeps(room.before(rate(one))));
     return rate(whole);
   };
 
@@ -132,10 +137,18 @@ Object.assign(PacWrap, (() => {
   const product = ([a, s], [b, t]) => [a * b, s + t];
   const sum = ([a, s], [b, t]) => [(a << BigInt(Math.max(s, t) - s)) + (b << BigInt(Math.max(s, t) - t)), Math.max(s, t)];
   const noMore = ([a, s], [b, t]) => a << BigInt(Math.max(s, t) - s) <= b << BigInt(Math.max(s, t) - t);
-  // what a ceiling leaves for calibration after room for a shift, never more: (71) and (72); null if nothing is left
+  // what a ceiling leaves for calibration after room for a shift, never more, 0 if nothing: (71) and (72); and, about, what a
+  // rate may become
   const rooms = {
-    tv: (rate, size) => (size >= rate ? null : allowed(rate - size, (x) => noMore(sum(halved(x), halved(size)), halved(rate)))),
-    ratio: (rate, size) => allowed(rate / size, (x) => noMore(product(halved(x), halved(size)), halved(rate))),
+    none: () => NO_ROOM,
+    tv: (size) => ({
+      before: (rate) => (size >= rate ? 0 : allowed(rate - size, (x) => noMore(sum(halved(x), halved(size)), halved(rate)))),
+      after: (rate) => rate + size,
+    }),
+    ratio: (size) => ({
+      before: (rate) => allowed(rate / size, (x) => noMore(product(halved(x), halved(size)), halved(rate))),
+      after: (rate) => rate * size,
+    }),
   };
 
   return { needed, budget, kept, sure, about, rooms };

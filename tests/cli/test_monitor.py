@@ -372,6 +372,12 @@ def test_recalibrate_follows_and_says_so(folder: Path) -> None:
     assert made == again
     own = invoke(*words, "-o", folder / "e.json", "--own-delta")
     assert "each has its own delta" in own.out
+    for before, options, remedy in (
+        ("d", ["--own-delta"], "leave --own-delta out"),
+        ("e", [], "add --own-delta"),
+    ):
+        after = ["recalibrate", folder / f"{before}.json", *words[2:], "-o", folder / "g.json", *options]
+        assert f"delta, which cannot change; {remedy}" in refused(folder, *after)
     assert "is also an input" in refused(folder, *words, "-o", folder / "c.json")
     write(folder / "few.csv", "s,y\n0,0\n9,1\n")
     few = invoke("recalibrate", folder / "c.json", folder / "few.csv", *words[3:], "-o", folder / "f.json")

@@ -42,6 +42,13 @@ def test_a_prevalence_gives_precision_and_work(saved: Path) -> None:
     assert "missed anomalies: at most 1\n" in text
 
 
+def test_rows_without_a_score_are_said(saved: Path) -> None:
+    path = saved.with_name("gaps.csv")
+    path.write_text("s,t\n" + "9,x\n" * 30 + ",x\n" * 2, encoding="utf-8")
+    said = succeeded("worth", saved, "--unlabelled", path, "--score", "s")
+    assert "counted    30 alarms among 32 points without labels, 2 of them without a score\n" in said
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "npy"])
 def test_a_table_without_labels_is_counted_in_every_format(saved: Path, ending: str) -> None:
     import pyarrow as pa

@@ -40,6 +40,12 @@ def test_no_shift_weighs_all_points_alike() -> None:
     assert found.weights == pytest.approx(np.ones(3000), rel=0.3)
 
 
+@pytest.mark.parametrize("shapes", [((9, 2), (9, 3)), ((9,), (9,)), ((9, 2), (9,))])
+def test_tables_of_other_features_are_refused(shapes: tuple[tuple[int, ...], ...]) -> None:
+    with pytest.raises(InputError, match="must be tables with the same features, got the shapes"):
+        estimate_weights(np.ones(shapes[0]), np.ones(shapes[1]), bound=5)
+
+
 def test_a_table_another_classifier_and_a_seed() -> None:
     old, new = (pd.DataFrame({"a": RANDOM.normal(shift, 1, 200)}) for shift in (0, 1))
     forest = RandomForestClassifier(10, random_state=0)

@@ -35,13 +35,18 @@ def fresh(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[None]:
     kernels.cache_clear()
 
 
+def parts(folder: Path) -> tuple[Path, Path]:
+    """Return the source in a folder, and what tests the library made of it."""
+    return folder / SOURCE.name, folder / "compiled.py"
+
+
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder in which the library was built, once for all tests."""
     folder = tmp_path_factory.mktemp("kernels")
     for name in (SOURCE.name, "compiled.py"):
         shutil.copy(SOURCE.with_name(name), folder)
-    build_library(folder)
+    build_library(*parts(folder))
     return folder
 
 
@@ -228,7 +233,7 @@ def test_the_build_ships_no_library_that_errs_or_crashes(folder: Path, slip: str
     text = source.read_text().replace("size_t found = 0;", f"size_t found = 0; if (n > 1000) {{ {slip} }}")
     source.write_text("#include <stdlib.h>\n" + text)
     with pytest.raises(subprocess.CalledProcessError):
-        build_library(folder)
+        build_library(*parts(folder))
     # the older one is of another source, and gone too
     assert list(folder.glob("*.so*")) == []
 
@@ -238,7 +243,7 @@ def test_the_build_tests_the_vectors_of_other_processors_too(folder: Path) -> No
     slip = '__attribute__((optimize("finite-math-only"))) RETURN NAME##_any'
     source.write_text(source.read_text().replace("RETURN NAME##_any", slip))
     with pytest.raises(subprocess.CalledProcessError) as caught:
-        build_library(folder)
+        build_library(*parts(folder))
     assert "fails its test: codes_float64 gives a different result" in caught.value.stderr
 
 
@@ -251,13 +256,14 @@ def test_a_compiler_that_has_the_last_word_is_found_out(
     wrapper.chmod(0o755)
     monkeypatch.setenv("CC", f"'{wrapper}'")
     with pytest.raises(subprocess.CalledProcessError) as caught:
-        build_library(folder)
+        build_library(*parts(folder))
     assert "flush subnormal numbers" in caught.value.stderr or "fails its test" in caught.value.stderr
     monkeypatch.delenv("CC")
     # first in the line, they do no harm
     for flags in ("-ffast-math", "-Ofast", "-funsafe-math-optimizations", "-ffinite-math-only"):
         monkeypatch.setenv("CFLAGS", flags)
-        assert Native(build_library(folder)[0]).count(np.arange(9.0), np.float64(3.0)) == 3
+        built, _ = build_library(*parts(folder))
+        assert Native(compiled.load_sealed(built)).count(np.arange(9.0), np.float64(3.0)) == 3
 
 
 def test_where_subnormal_numbers_are_flushed_the_library_still_passes(folder: Path, flushing: object) -> None:
@@ -265,7 +271,7 @@ def test_where_subnormal_numbers_are_flushed_the_library_still_passes(folder: Pa
     assert callable(flushing)
     flushing()
     assert flushes()
-    assert type(Native(path)) is Native
+    assert type(Native(compiled.load_sealed(path))) is Native
 
 
 def test_importing_the_package_loads_nothing() -> None:

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.floats import largest_up_to, least_from
 from pac_wrap.ranks import kernels as package
+from pac_wrap.ranks.compiled import load_sealed
 from pac_wrap.ranks.kernels import Native, kernels, library, together, usable_cores
 from pac_wrap.ranks.plain import BITS, Plain
+from pac_wrap.tables import cells
 from support.strategies import refusal
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +44,7 @@ def drawn(values: list[float], size: int, kind: Any, layout: str) -> NDArray[Any
 
 
 def native() -> Native:
-    return Native(library())
+    return Native(load_sealed(library()))
 
 
 ARRAYS = st.builds(
@@ -226,7 +228,7 @@ class TestTheBuild:
         )
         (built,) = (tmp_path / "dist").iterdir()
         with ZipFile(built) as archive:
-            names = [name for name in archive.namelist() if "ranks" in name]
+            names = [name for name in archive.namelist() if "ranks" in name or "cells" in name]
         return built.name, names, done.stdout + done.stderr
 
     @pytest.mark.parametrize(
@@ -260,7 +262,10 @@ class TestTheBuild:
         assert "-py3-none-" in name
         assert not name.endswith("-any.whl")
         built = f"pac_wrap/ranks/{library().name}"
-        assert sorted(one for one in names if ".so" in one) == [built, f"{built}.sha256"]
+        other = f"pac_wrap/tables/{cells.library().name}"
+        assert sorted(one for one in names if ".so" in one) == [
+            name for one in (built, other) for name in (one, f"{one}.sha256")
+        ]
         with ZipFile(tmp_path / "dist" / name) as archive:
             archive.extractall(tmp_path / "installed")
-        assert Native(tmp_path / "installed" / built).count(np.arange(9.0), np.float64(3.0)) == 3
+        assert Native(load_sealed(tmp_path / "installed" / built)).count(np.arange(9.0), np.float64(3.0)) == 3

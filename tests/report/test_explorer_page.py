@@ -167,6 +167,10 @@ def test_the_certificate_of_a_typed_threshold_is_saved_shown_and_verified(
     assert "anomaly from 0.75 on" in succeeded("show", path)
     typed.send_keys("x")
     assert typed.get_attribute("aria-invalid") == "true"
+    # what the slider then says stands there, and is right
+    browser.find_element("id", "threshold").send_keys("\ue014")  # arrow right
+    assert float(typed.get_attribute("value")) > 0.0
+    assert typed.get_attribute("aria-invalid") == "false"
     assert complaints(browser) == []
 
 

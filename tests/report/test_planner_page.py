@@ -108,62 +108,89 @@ def test_labels_budgets_and_ceilings_are_those_of_the_library(browser: Any) -> N
 
 @pytest.mark.usefixtures("page")
 def test_room_for_shift_is_that_of_the_library(browser: Any) -> None:
-    sizes = [(rate, rate * share) for rate in CEILINGS for share in (0.01, 0.1, 1 / 3, 0.5, 0.9)]
-    found = browser.execute_script("return arguments[0].map(one => PacWrap.rooms.tv(...one))", sizes)
-    assert found == [TotalVariation(size).before(rate) for rate, size in sizes]
-    assert browser.execute_script("return PacWrap.rooms.tv(0.05, 0.05)") is None
-    ratios = [(rate, ratio) for rate in CEILINGS for ratio in (1.1, 2, 3, 7.7, 1000)]
-    found = browser.execute_script("return arguments[0].map(one => PacWrap.rooms.ratio(...one))", ratios)
-    assert found == [DensityRatio(ratio).before(rate) for rate, ratio in ratios]
+    for tag, rooms in (
+        ("tv", [(rate, TotalVariation(rate * share)) for rate in CEILINGS for share in (0.01, 1 / 3, 0.9)]),
+        ("ratio", [(rate, DensityRatio(ratio)) for rate in CEILINGS for ratio in (1.1, 3, 7.7, 1000)]),
+    ):
+        asked = [(rate, room.size) for rate, room in rooms]
+        script = f"return arguments[0].map(([rate, size]) => PacWrap.rooms.{tag}(size).before(rate))"
+        assert browser.execute_script(script, asked) == [room.before(rate) for rate, room in rooms]
+        kept = [
+            (n, delta, k, room.size)
+            for n in LABELS[3:]
+            for delta in DELTAS
+            for k in (0, 2)
+            for _, room in rooms
+        ]
+        script = (
+            "return arguments[0].map(([n, delta, k, size]) => {"
+            f" const found = PacWrap.kept(n, delta, k, PacWrap.rooms.{tag}(size));"
+            " return found === null ? null : PacWrap.ceiling(found); })"
+        )
+        made = {(type(room), room.size): room for _, room in rooms}
+        found = browser.execute_script(script, kept)
+        for (n, delta, k, size), words in zip(kept, found, strict=True):
+            rate = made[type(rooms[0][1]), size].after(upper_bound(k, n, delta))
+            assert words == (ceiling(rate) if rate < 1.0 else None), (tag, n, delta, k, size)
+    assert browser.execute_script("return PacWrap.rooms.tv(0.05).before(0.05)") == 0
 
 
-@pytest.mark.usefixtures("page")
-def test_the_page_says_what_a_plan_says(browser: Any) -> None:
-    fill(
-        browser,
-        max_fpr="0.0317",
-        max_fnr="5 %",
-        confidence="97.5 %",
-        normal="2,261",
-        anomalous="167",
-        errors_fnr="3",
-    )
-    browser.execute_script(
-        "const room = document.getElementById('room'); room.value = 'tv';"
-        "room.dispatchEvent(new Event('input', { bubbles: true }))"
-    )
-    fill(browser, size="0.02")
+def says(browser: Any, guarantee: Guarantee, normal: int, anomalous: int) -> None:
+    """Compare the page's answers with those of a plan."""
     found = answers(browser)
-    planned = plan(Guarantee(0.0317, 0.05, 0.025, 0.025), normal=2261, anomalous=167)
-    room = plan(Guarantee(0.0317, 0.05, 0.025, 0.025, shift=TotalVariation(0.02)))
-    for name, one, shifted in zip(("fpr", "fnr"), planned.needed, room.needed, strict=True):
+    planned = plan(guarantee, normal=normal, anomalous=anomalous)
+    for name, one in zip(("fpr", "fnr"), planned.needed, strict=True):
         for errors, labels in zip(one.errors, one.labels, strict=True):
             assert found[f"needed-{errors}-{name}"] == f"{labels:,}"
         budget = one.at_hand
         assert budget is not None
         assert found[f"budget-{name}"] == f"{budget.errors:,}"
         assert found[f"sure-{name}"] == floored(budget.confidence)
-        assert found[f"kept-{name}"] == ceiling(upper_bound(0, budget.n, 0.025))
-        assert found[f"shifted-{name}"] == f"{shifted.labels[0]:,}"
+        lowest = one.promise.afterwards(upper_bound(0, budget.n, budget.delta))
+        assert found[f"kept-{name}"] == ceiling(lowest)
+    code = browser.execute_script("return document.querySelector('[data-of=python]').textContent")
+    names = {"plan": plan, "Guarantee": Guarantee, "TotalVariation": TotalVariation}
+    assert str(eval(code, names)) == str(planned)
+
+
+@pytest.mark.usefixtures("page")
+def test_the_page_says_what_a_plan_says(browser: Any) -> None:
+    fill(browser, max_fpr="0.0317", max_fnr="5 %", confidence="97.5 %")
+    fill(browser, normal="2,261", anomalous="167", errors_fnr="3")
+    says(browser, Guarantee(0.0317, 0.05, 0.025, 0.025), 2261, 167)
+    found = answers(browser)
     assert found["kept-own-fnr"] == ceiling(upper_bound(3, 167, 0.025))
     assert found["needed-own-fnr"] == f"{min_samples(0.05, 0.025, 3):,} (3 errors)"
     assert found["curve-fnr"] == f"{COSTS['curve']['0.025']['0.05']:,}"
     assert found["raise-fnr"] == f"{COSTS['raise']['0.025']['0.05']:,}"
     assert found["curve-fpr"] == "at the stops of the sliders"
-    said = browser.find_element("id", "plan-said").text
-    assert said == "Not yet: 167 anomalous labels may show 2 errors, not 3."
+    said = browser.find_element("id", "plan-said")
+    assert said.text == "Not yet: 167 anomalous labels may show 2 errors, not 3."
     fill(browser, errors_fnr="2")
-    assert browser.find_element("id", "plan-said").text.startswith(
-        "Enough: 2,261 normal labels may show 55 errors"
+    assert said.text.startswith(
+        "Enough: 2,261 normal labels may show 55 errors, 167 anomalous labels may show 2"
     )
-    shell, code = browser.execute_script(
-        "return ['shell', 'python'].map(name => document.querySelector(`[data-of=${name}]`).textContent)"
+    assert said.text.endswith("each with a confidence of 97.5 %, both together with 95 %.")
+
+
+@pytest.mark.usefixtures("page")
+def test_with_room_for_a_shift_the_page_says_what_a_plan_says(browser: Any) -> None:
+    fill(
+        browser, max_fpr="5 %", max_fnr="5 %", normal="2,261", anomalous="400", errors_fpr="1", errors_fnr="1"
     )
-    assert shell == "pac-wrap plan --max-fpr 0.0317 --max-fnr 0.05 --delta 0.025 --shift tv:0.02"
-    names = {"plan": plan, "Guarantee": Guarantee, "TotalVariation": TotalVariation}
-    assert str(eval(code, names)) == str(
-        plan(Guarantee(0.0317, 0.05, 0.025, 0.025, shift=TotalVariation(0.02)), normal=2261, anomalous=167)
+    browser.execute_script(
+        "const room = document.getElementById('room'); room.value = 'tv';"
+        "room.dispatchEvent(new Event('input', { bubbles: true }))"
     )
+    fill(browser, size="0.02")
+    says(browser, Guarantee(0.05, 0.05, shift=TotalVariation(0.02)), 2261, 400)
+    assert answers(browser)["shifted-fnr"] == "99 instead of 59"
+    assert answers(browser)["curve-fnr"] == "without the shift only"
+    assert "after every such shift" in browser.find_element("id", "plan-said").text
+    shell = browser.execute_script("return document.querySelector('[data-of=shell]').textContent")
+    assert shell == "pac-wrap plan --max-fpr 0.05 --max-fnr 0.05 --delta 0.05 --shift tv:0.02"
+    fill(browser, size="0.05")
+    assert "the shift leaves nothing of the FPR" in browser.find_element("id", "plan-said").text
 
 
 @pytest.mark.usefixtures("page")

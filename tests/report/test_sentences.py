@@ -10,6 +10,7 @@ from pac_wrap import calibrate
 from pac_wrap.report.content import content_of
 from pac_wrap.report.subject import Report
 from support.reports import report
+from support.shell import succeeded
 
 BOTH = (
     "At most {} of future normal points will be called anomalies, and at most {} of future anomalies will be"
@@ -106,6 +107,14 @@ def test_each_situation_gets_its_own_advice(name: str, sentence: str) -> None:
     assert sentence in said(name)
     others = {"separated": "raised", "upside_down": "separated", "shifted": "overlapping"}
     assert sentence not in said(others.get(name, "careless"))
+
+
+def test_a_strategy_is_advised_as_python_and_as_the_command_line_spell_it() -> None:
+    advice = said("overlapping")
+    assert "(overlap hold_fnr or hold_fpr; --overlap hold-fnr or hold-fpr)" in advice
+    help_text = succeeded("calibrate", "--help")
+    assert "hold-fnr" in help_text
+    assert "hold_fnr" not in help_text
 
 
 def test_ceilings_that_were_raised_needlessly_are_said_to_be() -> None:

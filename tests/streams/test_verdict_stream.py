@@ -180,6 +180,19 @@ def test_batches_have_to_be_an_iterable() -> None:
         list(VerdictStream(RULE, np.array([0.1, 0.9])))
 
 
+def test_a_monitor_has_to_watch_the_rule_that_decides() -> None:
+    made, other = (calibrate(range(100), range(start, start + 100)) for start in (200, 300))
+    monitor = Monitor(other)
+    assert "monitor must watch the rule that decides" in refusal(
+        lambda: VerdictStream(made, [[1.0]], monitor=monitor)
+    )
+    assert "monitor must be a Monitor, got str" in refusal(
+        lambda: VerdictStream(made, [[1.0]], monitor="watch.json")  # type: ignore[arg-type]
+    )
+    assert list(VerdictStream(other.rule, [[1.0]], monitor=monitor))
+    assert monitor.rows == 1
+
+
 def test_a_monitor_sees_what_is_handed_out() -> None:
     rng = np.random.default_rng(1)
     normal, anomalous = rng.normal(0, 1, 300), rng.normal(2, 1, 300)

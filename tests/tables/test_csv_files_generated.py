@@ -7,6 +7,7 @@ import pytest
 from support.csv_readers import by_dask, by_decide, by_duckdb, by_spark, by_stream
 from support.generated_csv import generate, read_by_csv
 
+pytestmark = pytest.mark.usefixtures("each_survey")
 FILES = 2000
 ENGINE_FILES = 200
 

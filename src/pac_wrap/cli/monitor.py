@@ -274,6 +274,14 @@ def recalibrate(
     from pac_wrap.tables.text_format import check_delimiter
 
     loaded = Certificate.load(certificate)
+    if loaded.lineage is not None and loaded.lineage.ledger == own_delta:
+        so_far, remedy = (
+            ("share one", "leave --own-delta out") if own_delta else ("have their own", "add --own-delta")
+        )
+        raise InputError(
+            f"the certificates of this lineage {so_far} delta, which cannot change; {remedy}, or start a new"
+            " lineage with pac-wrap calibrate"
+        )
     asked, place = successor(loaded, not own_delta)
     keep_apart([*tables, certificate], output)
     request = Request(asked, loaded.overlap, 1 if anomaly_label is None else anomaly_label)

@@ -32,12 +32,14 @@ data = typer.Typer(
 
 
 def reproduce(
-    questions: Annotated[list[str], typer.Argument(help="q1, q2, q3, q4, shift, nasa, smd, watch, or all.")],
+    questions: Annotated[
+        list[str], typer.Argument(help="q1, q2, q3, q4, shift, nasa, smd, watch, groups, adbench, or all.")
+    ],
     trials: Annotated[
         int | None,
         typer.Option(
-            help="Simulated calibrations; splits in q2; seeds in nasa and smd; orders in watch."
-            " By default 4000, 5, 3, 20."
+            help="Simulated calibrations; splits in q2; seeds in nasa and smd; orders in watch; divisions in"
+            " groups and adbench. By default 4000, 5, 3, 20, 20, 50."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Fixes everything that is random.")] = 0,
@@ -49,7 +51,7 @@ def reproduce(
         Path | None, typer.Option(help="Also write tables (CSV), pages (Markdown) and figures (SVG) here.")
     ] = None,
 ) -> None:
-    """Answer questions of the paper on its data, beside the printed numbers.
+    """Answer questions of the paper on its data, beside the printed numbers, and compare on ADBench's tables.
 
     Data sets that are not on this machine are downloaded: see pac-wrap data.
 
@@ -75,6 +77,8 @@ def reproduce(
         check_folder(out)
     if SERIES & set(names):
         import_module("pac_wrap.paper.detectors.lstm_network").import_torch()
+    if "adbench" in names:
+        import_module("pac_wrap.paper.adbench.detectors").check_packages()
     for name in names:
         fetch_data(name)
     for name in names:
@@ -189,13 +193,12 @@ def _table() -> "Table":
 
 def _place(entry: "Entry") -> str:
     """Return where all files of a data set are: folder, cache, both, or not here if one is missing."""
-    from pac_wrap.paper.data.store import data_folder, locate
+    from pac_wrap.paper.data.store import in_data_folder, locate
 
     found = [locate(file) for file in entry.files]
     if None in found:
         return "not here" if found == [None] * len(found) else "in part"
-    folder = data_folder()
-    places = {"folder" if path is not None and path.parent == folder else "cache" for path in found}
+    places = {"folder" if path is not None and in_data_folder(path) else "cache" for path in found}
     return " and ".join(sorted(places, reverse=True))
 
 

@@ -105,7 +105,14 @@ def estimate_weights(
             f"estimate_weights needs at least {_FOLDS} calibration and {_FOLDS} new points, got {sizes[0]:,}"
             f" and {sizes[1]:,}"
         )
-    rows = np.concatenate((np.asarray(calibration), np.asarray(new)))
+    tables = np.asarray(calibration), np.asarray(new)
+    shapes = [table.shape[1:] for table in tables]
+    if shapes[0] != shapes[1] or not shapes[0]:
+        raise InputError(
+            "calibration and new must be tables with the same features, got the shapes"
+            f" {tables[0].shape} and {tables[1].shape}; pass the same columns of both"
+        )
+    rows = np.concatenate(tables)
     source = np.repeat((0, 1), sizes)
     model = (
         make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))

@@ -96,7 +96,9 @@ def inspect(
 def _csv(files: Sequence[Path], wanted: tuple[str, ...], delimiter: str | None) -> InspectedFiles:
     surveyed = [survey(file, wanted, delimiter) for file in files]
     _require(files, [file.header.names for file in surveyed], wanted)
-    counted = tuple(replace(file, rows=_rows(file)) if file.rows is None else file for file in surveyed)
+    counted = tuple(
+        replace(file, rows=_rows(file)) if file.rows is None or file.broken else file for file in surveyed
+    )
     layouts = [Layout(file.header.names, file.header.delimiter, file.packing != "none") for file in counted]
     return _counted(files, layouts, sum(file.rows or 0 for file in counted), counted)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.floats import Doubles, Floats, flushes
 from pac_wrap.errors import InputError, PACWrapWarning
-from pac_wrap.ranks.compiled import load_sealed
+from pac_wrap.ranks.compiled import Functions, load_sealed
 from pac_wrap.ranks.plain import MODULUS, Codes, Inside, Plain
 
 T = TypeVar("T")
@@ -62,8 +62,7 @@ def library() -> Path:
 class Native(Plain):
     """The passes in C; an array that C cannot walk through is left to NumPy."""
 
-    def __init__(self, path: Path) -> None:
-        functions = load_sealed(path)
+    def __init__(self, functions: Functions) -> None:
         self._codes, self._bracket, self._count, self._mix = (
             {kind: functions[f"{name}_{kind}"] for kind in _KINDS}
             for name in ("codes", "bracket", "count", "mix")
@@ -146,29 +145,39 @@ def _at(array: NDArray[Any]) -> int:
 @cache
 def kernels() -> Plain:
     """Return the fastest kernels there are, or those that PAC_WRAP_KERNELS names: native or plain."""
+    functions = compiled_functions(library(), "NumPy does the same more slowly")
+    return Plain() if functions is None else Native(functions)
+
+
+def compiled_functions(path: Path, otherwise: str) -> Functions | None:
+    """Return the functions of a library, None if there is none or PAC_WRAP_KERNELS is plain.
+
+    `otherwise` is what is said of a library that cannot be used.
+    """
     wanted = os.environ.get("PAC_WRAP_KERNELS", "")
     if wanted not in ("", "native", "plain"):
         raise InputError(
             f"PAC_WRAP_KERNELS must be native or plain, got {wanted!r}; unset it to use the fastest"
         )
-    if wanted != "plain":
-        try:
-            return Native(library())
-        except (OSError, RuntimeError) as error:  # RuntimeError: no thread can be started
-            if wanted:
-                raise InputError(
-                    f"PAC_WRAP_KERNELS is native, but the library cannot be loaded: {error};"
-                    " install again where there is a C compiler, or unset it"
-                ) from error
-            # one that was never compiled is nothing to warn of
-            if not isinstance(error, FileNotFoundError):
-                warnings.warn(
-                    f"the compiled kernels cannot be used, so NumPy does the same more slowly: {error};"
-                    " install the package again, or set PAC_WRAP_KERNELS=plain",
-                    PACWrapWarning,
-                    stacklevel=2,
-                )
-    return Plain()
+    if wanted == "plain":
+        return None
+    try:
+        return load_sealed(path)
+    except (OSError, RuntimeError) as error:  # RuntimeError: no thread can be started
+        if wanted:
+            raise InputError(
+                f"PAC_WRAP_KERNELS is native, but the library cannot be loaded: {error};"
+                " install again where there is a C compiler, or unset it"
+            ) from error
+        # one that was never compiled is nothing to warn of
+        if not isinstance(error, FileNotFoundError):
+            warnings.warn(
+                f"the compiled kernels cannot be used, so {otherwise}: {error};"
+                " install the package again, or set PAC_WRAP_KERNELS=plain",
+                PACWrapWarning,
+                stacklevel=2,
+            )
+    return None
 
 
 def digest(scores: Floats) -> str:

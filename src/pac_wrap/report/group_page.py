@@ -137,11 +137,13 @@ def _other() -> InputError:
 def _kinds(certificate: GroupCertificate) -> tuple[tuple[str, NDArray[np.bool_]], ...]:
     """Return the groups by what is promised to them."""
     columns, pooled = certificate.columns, certificate.pooled
+    few, kept = columns.vacuous & ~pooled, columns.kept.any(axis=0)
     return (
         ("certified", ~columns.empty),
         ("without a single threshold that can be certified", columns.empty & ~columns.vacuous),
         ("too small, and follow the pool", pooled),
-        ("too small, and promised nothing", columns.vacuous & ~pooled),
+        ("too small, and promised one rate", few & kept),
+        ("too small, and promised nothing", few & ~kept),
     )
 
 
@@ -254,7 +256,14 @@ def _promised(certificate: GroupCertificate, row: Row) -> str:
     if row.regime is not Regime.VACUOUS:
         return "none: no single threshold"
     lacking = lacking_words(certificate.certificates[row.group])
-    return f"that of the pool, not its own; {lacking}" if row.pooled else f"none; {lacking}"
+    if row.pooled:
+        return f"that of the pool, not its own; {lacking}"
+    return f"{_alone(row) or 'none'}; {lacking}"
+
+
+def _alone(row: Row) -> str | None:
+    """Return the one rate that a group with too few labels of a class is promised."""
+    return "FPR alone" if row.kept[0] else "FNR alone" if row.kept[1] else None
 
 
 def _multiples(certificate: GroupCertificate, drawn: Drawn) -> Iterator[Multiple]:
@@ -265,7 +274,7 @@ def _multiples(certificate: GroupCertificate, drawn: Drawn) -> Iterator[Multiple
     for row, rule in zip(rows, rules, strict=True):
         words = f"{row.n[0]:,} normal, {row.n[1]:,} anomalous"
         if row.certified is None:
-            words += "; follows the pool" if row.pooled else "; no promise"
+            words += "; follows the pool" if row.pooled else f"; {_alone(row) or 'no promise'}"
         yield multiple(window, rule, *drawn[row.group], shown(row.group, SHORT_NAME), words)
 
 

@@ -63,17 +63,18 @@ def show_groups(certificate: GroupCertificate, measured: GroupMeasured) -> Rende
         over.setdefault(shown(group), []).append(rate)
     rows = measured.worst_first()
     for group, metrics in islice(rows, LISTED):
-        own = certificate.certificates[group]
-        promised = None if own.empty else own.certified
-        ceilings = (None, None) if promised is None else (promised.max_fpr, promised.max_fnr)
+        place = certificate.lookup.place(group)
+        mine = ~certificate.pooled[place] & certificate.columns.kept[:, place]
+        limits = certificate.columns.ceilings[:, place]
+        ceilings = [float(limit) if kept else None for limit, kept in zip(limits, mine, strict=True)]
         broken = over.get(shown(group), [])
         pairs = zip((metrics.fpr, metrics.fnr), ceilings, strict=True)
         above = any(ceiling is not None and rate.value > ceiling for rate, ceiling in pairs)
-        kept = "no promise" if own.empty else "above, not significantly" if above else "kept"
-        kept = f"{' and '.join(broken)} exceeded" if broken else kept
+        verdict = "no promise" if not mine.any() else "above, not significantly" if above else "kept"
+        verdict = f"{' and '.join(broken)} exceeded" if broken else verdict
         cells = [_rate(*pair) for pair in zip((metrics.fpr, metrics.fnr), ceilings, strict=True)]
         left = f"{metrics.ambiguity.value:.4f}"
-        table.add_row(Text(line(shown(group))), f"{metrics.err.n:,}", *cells, left, kept)
+        table.add_row(Text(line(shown(group))), f"{metrics.err.n:,}", *cells, left, verdict)
     more = sum(1 for _ in rows)
     notes = [f"and {more:,} more groups"] * (more > 0)
     notes += [f"{measured.unseen:,} rows are in groups never seen, and undecided"] * (measured.unseen > 0)
@@ -101,7 +102,7 @@ def verdict_of(row: Row, asked: Guarantee) -> str:
     if row.pooled:
         return "too few labels of its own: it follows the pool, whose promise is not its own"
     if row.regime is Regime.VACUOUS:
-        return "too few labels, nothing is promised"
+        return alone(row, asked) or "too few labels, nothing is promised"
     if row.certified is None:
         return "no single threshold can be certified, nothing is promised"
     left = sum(row.undecided)
@@ -110,6 +111,17 @@ def verdict_of(row: Row, asked: Guarantee) -> str:
         share = rounded_up(left / max(1, sum(row.n)), 100)
         rule += f", normal below {exact(row.rule.normal_below)}; {share} % of these are left undecided"
     return rule if row.certified == asked else f"{row.certified}; {rule}"
+
+
+def alone(row: Row, asked: Guarantee) -> str | None:
+    """Return what a group is promised that lacks labels of one class; None if it lacks those of both."""
+    if row.kept[0] and asked.fpr is not None:
+        rule = f"anomaly from {exact(row.rule.anomaly_from)} on, nothing is called normal"
+        return f"too few anomalous labels: {asked.fpr} alone is promised; {rule}"
+    if row.kept[1] and asked.fnr is not None:
+        rule = f"normal below {exact(row.rule.normal_below)}, nothing is called an anomaly"
+        return f"too few normal labels: {asked.fnr} alone is promised; {rule}"
+    return None
 
 
 def diagnosis_of_groups(certificate: GroupCertificate) -> tuple[str, ...]:
@@ -146,7 +158,7 @@ def _pool(certificate: GroupCertificate) -> Iterable[str]:
         f"{pool.normal.n:,} normal and {pool.anomalous.n:,} anomalous points of groups with too few labels"
     )
     if pool.empty:
-        return (f"{points} are too few even together: these groups are left undecided",)
+        return (f"{points} are too few even together: each keeps what its own labels promise",)
     return (
         f"{pool.certified}, for {points}",
         "a promise about their mixture, as they stand in the table, and about none of them by itself",

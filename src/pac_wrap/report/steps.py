@@ -14,6 +14,8 @@ from pac_wrap.report.subject import ErrorRate, Report, error_rates, range_words,
 
 _TIGHTER: Final = (1, 2, 5, 10)
 TOLERATED: Final = 10
+# as Python spells them, and as a shell does
+_HOLD: Final = "overlap hold_fnr or hold_fpr; --overlap hold-fnr or hold-fpr"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ def _decide(report: Report) -> Iterator[str]:
             "Allow abstention: two thresholds keep the promise that was asked for, as far as the labels"
             " suffice, and leave the points between them undecided."
         )
-        yield "Or hold one side (overlap hold_fnr or hold_fpr) and accept the other rate as it comes."
+        yield f"Or hold one side ({_HOLD}) and accept the other rate as it comes."
     elif certificate.regime is Regime.VACUOUS:
         return
     elif certificate.regime is Regime.OVERLAPPING:
@@ -149,7 +151,7 @@ def _decide(report: Report) -> Iterator[str]:
         here = "" if report.normal is None else "choose one threshold on the curve (see other thresholds), "
         yield (
             f"To decide every point, {here}calibrate with overlap raise (one threshold, both ceilings raised"
-            " as little as can be proved), or hold the side that matters more (overlap hold_fnr or hold_fpr)."
+            f" as little as can be proved), or hold the side that matters more ({_HOLD})."
         )
     elif Verdict.ABSTAIN in found:
         yield (

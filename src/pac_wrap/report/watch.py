@@ -2,12 +2,12 @@
 
 import json
 from dataclasses import asdict
-from math import isfinite, log, log10
+from math import log, log10
 from typing import Any, Final, NamedTuple
 
 from pac_wrap.base.rounding import rounded_up
 from pac_wrap.method.groups.values import Group, text_of
-from pac_wrap.method.watch.alarm import SCORES, UNDECIDED, Alarm
+from pac_wrap.method.watch.alarm import SCORES, UNDECIDED, Alarm, wealth_text
 from pac_wrap.method.watch.by_group import GroupMonitor, called
 from pac_wrap.method.watch.counted import Watch
 from pac_wrap.method.watch.monitor import Monitor
@@ -188,8 +188,8 @@ def _picture(monitor: Monitor, watch: Watch, alarm: int | None) -> Picture:
 
     points = " L".join(f"{x(row)} {y(height)}" for row, height in zip(rows, heights, strict=True))
     ticks = tuple((y(power), _power(power)) for power in (0.0, bar))
-    wealth = f"{watch.wealth:.3g}" if isfinite(watch.wealth) else "beyond 1e308"
-    words = f"Wealth {wealth} after {watch.n:,} points; an alarm comes at {1 / watch.alpha:,.0f}."
+    wealth, least = wealth_text(watch.log_wealth), f"{1 / watch.alpha:,.0f}"
+    words = f"Wealth {wealth} after {watch.n:,} points; an alarm comes at {least}."
     place = None if alarm is None else round(100.0 * alarm / monitor.rows, 2)
     return Picture(
         watch.name, _TITLES[watch.name], f"M{points}", y(bar), y(0.0), place, ticks, words, monitor.rows

@@ -273,7 +273,8 @@ def lines_of_worth(
         ):
             yield "", f"{name}: {between(found.low, found.high)}"
     if counted is not None and unlabelled is not None and prevalence is not None:
-        yield "counted", f"{counted.alarms:,} alarms among {counted.points:,} points without labels"
+        gone = f", {counted.missing:,} of them without a score" if counted.missing else ""
+        yield "counted", f"{counted.alarms:,} alarms among {counted.points:,} points without labels{gone}"
         yield "alarms", f"{_least(unlabelled)}, whatever the anomalies are"
         if unlabelled.low == 0.0:
             yield "", "they are hardly more frequent than false alarms may be, so they may all be false"

@@ -39,7 +39,8 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
     Raises
     ------
     InputError
-        If rule or batches is of the wrong kind or, when a batch is asked for, if it holds no scores.
+        If rule or batches is of the wrong kind, the monitor watches another rule or, when a batch is asked
+        for, if it holds no scores.
 
     Examples
     --------
@@ -72,6 +73,8 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
                 f"batches must be an iterable of arrays of scores, got {type(batches).__name__};"
                 " pass a list or a generator of batches"
             ) from error
+        if monitor is not None:
+            _check_monitor(monitor, followed)
         self._rule, self._on_missing, self._monitor = followed, on_missing, monitor
         self._pulled = 0
         self.normal = self.anomalous = self.abstained = self.missing = 0
@@ -113,6 +116,19 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
         counts = f"normal={self.normal}, anomalous={self.anomalous}, abstained={self.abstained}"
         counts += f", missing={self.missing}" if self.missing else ""
         return f"{type(self).__name__}(rows={self.rows}, {counts})"
+
+
+def _check_monitor(monitor: Monitor, rule: Rule) -> None:
+    """Refuse what is no monitor, or one that watches what another rule promises."""
+    if not isinstance(monitor, Monitor):
+        raise InputError(
+            f"monitor must be a Monitor, got {type(monitor).__name__}; make one with Monitor(certificate)"
+        )
+    if monitor.certificate.rule != rule:
+        raise InputError(
+            f"monitor must watch the rule that decides, {rule}, got one that watches"
+            f" {monitor.certificate.rule}; make it from the certificate that decides"
+        )
 
 
 def _first_bad(batch: Any) -> int:

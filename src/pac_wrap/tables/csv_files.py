@@ -1,7 +1,7 @@
 """CSV files, surveyed before an engine reads them: how many rows they have, and which engine may read them.
 
-A file without quotes, of whole rows and with one kind of line end is read alike by every engine that is told
-its delimiter. All others are read by `CsvRows`, and handed on.
+A file of whole rows, with quotes only where they belong and one kind of line end, is read alike by every
+engine that is told its delimiter. All others are read by `CsvRows`, and handed on.
 """
 
 import codecs
@@ -22,6 +22,7 @@ from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.foreign import is_unicode
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
+from pac_wrap.tables.cells import count_rows
 from pac_wrap.tables.columns import missing_scores, not_a_number, number, require_in_all
 from pac_wrap.tables.connection import connected, file_text, first_line
 from pac_wrap.tables.text_format import CHUNK, LONGEST, MARK, ByteReader, CsvHeader, CsvRows
@@ -35,12 +36,18 @@ PACKED: Final = {".gz": "gzip", ".zst": "zstd"}
 
 @dataclass(frozen=True, slots=True)
 class CsvFile:
-    """A CSV file; the number of rows and the line end are known if engines may read it as it is."""
+    """A CSV file; the number of rows and the line end are known if engines may read it as it is.
+
+    So is how the cells of each column are spelled, if C has looked at them.
+    """
 
     path: Path
     header: CsvHeader
     rows: int | None = None
     line_end: str = "\n"
+    quoted: bool = False
+    broken: bool = False
+    spelled: tuple[int, ...] | None = None
 
     @property
     def packing(self) -> str:
@@ -57,6 +64,10 @@ def survey(file: Path, wanted: Sequence[str], delimiter: str | None) -> CsvFile:
     width = len(found.header.names)
     if width > _WIDE or not set(wanted) <= set(found.header.names):
         return found
+    with opened(file) as reader:
+        counted = count_rows(reader, found.header.delimiter, width)
+    if counted is not None:
+        return replace(found, **counted._asdict())
     with opened(file) as reader:
         counts = _scan(reader, found.header.delimiter)
     if counts is None:

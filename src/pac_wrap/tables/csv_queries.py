@@ -4,7 +4,7 @@ DuckDB is told everything and guesses nothing. A file that it might read otherwi
 first copied into a table.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ from typing import Final
 import duckdb
 import numpy as np
 
+from pac_wrap.tables.cells import Kind, kind_of
 from pac_wrap.tables.connection import MISFIT, file_text
 from pac_wrap.tables.csv_files import CsvFile, columns_of
 from pac_wrap.tables.sql import number_sql, quote_name, quote_text
@@ -40,17 +41,25 @@ def csv_queries(
     quoted: dict[str, str],
     scratch: Path,
     sources: tuple[str, Sequence[str]] | None,
+    types: Mapping[str, Kind] | None = None,
+    *,
+    shared: bool = False,
 ) -> Iterator[tuple[str, int]]:
     """Yield queries for the files in order, those of one header together, each with its number of rows.
 
-    With `sources`, a column and what each file is called in it, every file has its own query.
+    With `sources`, a column and what each file is called in it, every file has its own query. Without
+    types, cells are texts. Threads share a file without quotes, and others if they may.
     """
     names = {} if sources is None else dict(zip(files, sources[1], strict=True))
     groups = groupby(
         files,
-        lambda file: (file.header, file.line_end, file.packing, file.rows is None, names.get(file)),
+        lambda file: (
+            (file.header, file.line_end, file.packing, names.get(file)),
+            (file.rows is None, file.quoted, file.broken),
+        ),
     )
-    for number, ((header, line_end, packing, odd, name), group) in enumerate(groups):
+    for number, ((facts, (odd, marked, broken)), group) in enumerate(groups):
+        header, line_end, packing, name = facts
         named = "" if sources is None else f", {quote_text(name or '')} AS {quote_name(sources[0])}"
         places = {name: place for place, name in enumerate(header.names)}
         present = {name: text for name, text in quoted.items() if name in places}
@@ -65,10 +74,14 @@ def csv_queries(
         listed = list(group)
         renamed = ", ".join(f"c{places[name]} AS {text}" for name, text in present.items())
         paths = ", ".join(file_text(file.path, scratch) for file in listed)
-        typed = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(header.names)))
+        typed = ", ".join(
+            f"c{place}: '{'VARCHAR' if types is None else types[column]}'" for column, place in places.items()
+        )
+        mark, parallel = '"' if marked else "", not broken and (shared or not marked)
         query = (
             f"SELECT {renamed}{named} FROM read_csv([{paths}], auto_detect = false, header = true,"
-            f" columns = {{{typed}}}, delim = {quote_text(header.delimiter)}, quote = '', escape = '',"
+            f" columns = {{{typed}}}, delim = {quote_text(header.delimiter)}, quote = '{mark}',"
+            f" escape = '{mark}', parallel = {str(parallel).lower()},"
             f" comment = '', nullstr = '', {_LINE_ENDS[line_end]}compression = '{packing}',"
             " encoding = 'utf-8', strict_mode = true, null_padding = false, ignore_errors = false,"
             f" max_line_size = {LONGEST}, buffer_size = {_BUFFER}, hive_partitioning = false)"
@@ -92,6 +105,42 @@ def _load(connection: duckdb.DuckDBPyConnection, file: CsvFile, quoted: dict[str
     return rows
 
 
+def kinds_of(files: Sequence[CsvFile]) -> dict[str, Kind] | None:
+    """Return what each column of several files is, if it is known of all how their cells are spelled."""
+    spelled: dict[str, int] = {}
+    for file in files:
+        if file.spelled is None:
+            return None
+        for name, one in zip(file.header.names, file.spelled, strict=True):
+            spelled[name] = spelled.get(name, 0) | one
+    return {name: kind_of(one) for name, one in spelled.items()}
+
+
+def known_query(
+    connection: duckdb.DuckDBPyConnection,
+    files: Sequence[CsvFile],
+    quoted: dict[str, str],
+    scratch: Path,
+    sources: tuple[str, Sequence[str]] | None,
+    wanted: Sequence[str],
+    kinds: Mapping[str, Kind],
+    *,
+    shared: bool,
+) -> str:
+    """Return what holds all columns with types that are known; wanted columns are as in `typed_query`.
+
+    Threads may share files with quotes: DuckDB may then fail where they meet, but never errs.
+    """
+    score = wanted[0]
+    plain = kinds[score] != "VARCHAR"
+    types: dict[str, Kind] = {**kinds, **dict.fromkeys(wanted, "VARCHAR")}
+    types |= {score: "DOUBLE"} if plain else {}
+    queries = csv_queries(connection, files, quoted, scratch, sources, types, shared=shared)
+    rows = " UNION ALL BY NAME ".join(f"({query})" for query, _ in queries)
+    shown = "" if plain else f" REPLACE ({_score(quoted[score])} AS {quoted[score]})"
+    return f"(SELECT *{shown} FROM ({rows}))"
+
+
 def typed_query(
     connection: duckdb.DuckDBPyConnection,
     texts: str,
@@ -109,7 +158,7 @@ def typed_query(
     number always makes it fail.
     """
     looked_at = texts if sample is None else f"SELECT * FROM ({texts}) LIMIT {sample}"
-    kinds = dict.fromkeys(quoted, "VARCHAR")
+    kinds, empty = dict.fromkeys(quoted, "VARCHAR"), set()
     for kind, spelling in reversed(_KINDS.items()):
         left = [name for name in quoted if name not in wanted]
         for start in range(0, len(left), _TOGETHER):
@@ -117,8 +166,12 @@ def typed_query(
             tests = ", ".join(f"bool_and(regexp_full_match({quoted[name]}, '{spelling}'))" for name in some)
             (found,) = connection.execute(f"SELECT {tests} FROM ({looked_at})").fetchall()
             kinds |= {name: kind for name, fits in zip(some, found, strict=True) if fits}
+            empty |= {name for name, fits in zip(some, found, strict=True) if fits is None}
     shown = {name: text for name, text in quoted.items() if kinds[name] == "VARCHAR"}
     shown |= {name: _score(quoted[name]) for name in wanted[:1] if name in quoted}
+    if sample is not None:  # a column whose first cells are empty may still turn out to be one of numbers
+        absent = f"CASE WHEN {{0}} IS NOT NULL THEN error('{MISFIT}') ELSE {{0}} END"
+        shown |= {name: absent.format(quoted[name]) for name in empty}
     numbers = [(name, quoted[name], kind) for name, kind in kinds.items() if kind != "VARCHAR"]
     for start in range(0, len(numbers), _AT_ONCE):
         group = numbers[start : start + _AT_ONCE]

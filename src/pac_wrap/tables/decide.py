@@ -106,7 +106,9 @@ def _decide_csv(
     try:
         try:
             copy()
-        except MisfitError:  # types that only the first rows have, or a score that is no number
+        except (
+            MisfitError
+        ):  # types of the first rows alone, threads that did not meet, a score that is no number
             table.look_at_all_cells()
             copy()
     except MisfitError as error:

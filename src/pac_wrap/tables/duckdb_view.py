@@ -19,7 +19,7 @@ from pac_wrap.tables.columns import (
 )
 from pac_wrap.tables.connection import file_text
 from pac_wrap.tables.csv_files import CsvFile, survey
-from pac_wrap.tables.csv_queries import SAMPLE, csv_queries, quoted_names, typed_query
+from pac_wrap.tables.csv_queries import SAMPLE, csv_queries, kinds_of, known_query, quoted_names, typed_query
 from pac_wrap.tables.find import FoundFiles
 from pac_wrap.tables.numpy_files import numpy_columns, read_numpy
 from pac_wrap.tables.sql import quote_name, quote_text
@@ -45,6 +45,8 @@ class DuckDBView:
     score_types: dict[str, ScoreType] = field(default_factory=dict)
     # gives `everything` with types that fit every cell, where they were found from the first rows
     thorough: Callable[[], str] | None = None
+    # whether threads share a file with quotes in `everything`, at which DuckDB may fail
+    shared: bool = False
 
 
 def make_view(
@@ -194,9 +196,22 @@ def _csv(
     rows = sum(rows for _, rows in queries)
     if not whole:
         return DuckDBView(columns, types, f"({texts})", tuple(files), rows)
-    thorough = partial(typed_query, connection, texts, quoted, wanted, source)
-    everything = thorough(sample=SAMPLE)
-    return DuckDBView(columns, types, everything, tuple(files), rows, thorough=thorough)
+    kinds = kinds_of(files)
+    if kinds is None:
+        thorough = partial(typed_query, connection, texts, quoted, wanted, source)
+        everything = thorough(sample=SAMPLE)
+        return DuckDBView(columns, types, everything, tuple(files), rows, thorough=thorough)
+    known = partial(known_query, connection, files, quoted, found.scratch, sources, wanted, kinds)
+    shared = any(file.quoted for file in files)
+    return DuckDBView(
+        columns,
+        types,
+        known(shared=True),
+        tuple(files),
+        rows,
+        thorough=partial(known, shared=False),
+        shared=shared,
+    )
 
 
 def types_of(connection: duckdb.DuckDBPyConnection, table: str, columns: str = "*") -> dict[str, str]:

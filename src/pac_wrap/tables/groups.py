@@ -217,7 +217,9 @@ def evaluate_groups_table(
         verdicts = decided(certificate.rules, block.scores, own)
         counts += tallied(verdicts, block.marks, own, len(certificate.groups))
         start += size
-    return measured(certificate.columns, certificate.groups, counts, certificate.asked.label_noise)
+    return measured(
+        certificate.columns, certificate.groups, certificate.pooled, counts, certificate.asked.label_noise
+    )
 
 
 def decide_groups_table(

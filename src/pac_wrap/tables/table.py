@@ -25,7 +25,7 @@ from pac_wrap.tables.columns import (
     require_column,
     require_two,
 )
-from pac_wrap.tables.connection import Progress, connected, refusal, watched
+from pac_wrap.tables.connection import MisfitError, Progress, connected, refusal, watched
 from pac_wrap.tables.csv_files import refuse_rows, refuse_scores
 from pac_wrap.tables.duckdb_view import DuckDBView, make_view, types_of
 from pac_wrap.tables.find import FoundFiles, found_files
@@ -54,6 +54,7 @@ class Table:
         self.names, self.files, self.reader = found.names, found.files, found.reader
         self.columns, self.types, self.everything = view.columns, view.types, view.everything
         self.delimiter = delimiter
+        self._shared = view.shared
         # passes over all rows so far
         self._passes = 0
 
@@ -134,9 +135,9 @@ class Table:
         refuse_scores(self._view.csv_files, score, on_missing)
 
     def look_at_all_cells(self) -> None:
-        """Give the columns of CSV files the types that fit every cell, not only those in the first rows."""
+        """Read CSV files in the way that never fails: by types that fit every cell, quotes by one thread."""
         if self._view.thorough is not None:
-            self.everything = self._view.thorough()
+            self.everything, self._shared = self._view.thorough(), False
 
     @property
     def counted(self) -> int | None:
@@ -214,6 +215,8 @@ class Table:
         except (duckdb.Error, RuntimeError) as error:
             instead = refusal(error, self.names)
             if isinstance(instead, InputError):
+                if self._shared and not isinstance(error, duckdb.IOException):
+                    raise MisfitError from error
                 refuse_rows(self._view.csv_files)
             raise instead from error
 

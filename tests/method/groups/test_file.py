@@ -264,3 +264,22 @@ def test_the_worst_group_is_named_first() -> None:
     assert "no single threshold can be certified: " in str(made(Raise(highest=0.11)))
     many = calibrate_groups(np.arange(30.0), np.zeros(30), np.arange(30))
     assert "and 10 more" in str(many)
+
+
+@pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
+def test_a_group_that_lacks_labels_of_one_class_keeps_the_promise_of_the_other() -> None:
+    scores, labels = [*range(100), *range(200, 210)], [0] * 100 + [1] * 10
+    few = calibrate_groups(scores, labels, ["few"] * 110)
+    assert "'few': 100 normal, 10 anomalous; too few anomalous labels: FPR <= 0.05" in str(few)
+    assert "alone is promised; anomaly from 98.00000000000001 on, nothing is called normal" in str(few)
+    other = calibrate_groups([-one for one in scores], [1 - one for one in labels], ["few"] * 110)
+    assert "too few normal labels: FNR <= 0.05" in str(other)
+    assert "normal below -98.0, nothing is called an anomaly" in str(other)
+    # a promise is one that can be found broken
+    fresh = [150.0] * 20 + [10.0] * 20, [0] * 40, ["few"] * 40
+    assert few.evaluate(*fresh).exceeded == (("few", "FPR"),)
+    both = calibrate_groups(scores * 8, labels * 8, [number // 110 for number in range(880)], pool=True)
+    assert both.pooled.all()
+    assert both.evaluate(fresh[0], fresh[1], [0] * 40).exceeded == (), (
+        "the promise of the pool is not its own"
+    )

@@ -100,6 +100,12 @@ def test_an_alarm_says_which_since_when_and_how_strong() -> None:
     assert str(fpr) in str(monitor)
 
 
+def test_a_wealth_beyond_all_doubles_is_said_in_words() -> None:
+    monitor = Monitor(calibrate(range(1000), range(2000, 3000)))
+    monitor.update([1] * 1000, [0] * 1000)
+    assert "wealth beyond 1e308 of 200" in str(monitor)
+
+
 def test_scores_alarm_names_the_thresholds() -> None:
     monitor = Monitor(CERTIFICATE, CURVE)
     monitor.update(**rows(3000, 1.0))

@@ -20,7 +20,7 @@ from pac_wrap.paper.data.tabular import load_digits, load_mnist, load_usps
 from support.datafolder import needs
 
 WHOLE = ("thyroid", "campaign", "celeba", "census", "usps", "mnist")
-NAMES = (*WHOLE, "nasa", "smd")
+NAMES = (*WHOLE, "nasa", "smd", "adbench")
 
 
 def path_of(name: str, place: int = 0) -> Path:
@@ -31,6 +31,11 @@ def path_of(name: str, place: int = 0) -> Path:
 
 def test_the_names_are_those_of_the_modules() -> None:
     assert datasets.names() == NAMES
+
+
+def test_the_files_are_those_that_the_loaders_read() -> None:
+    needs("usps")
+    assert datasets.files("usps") == (path_of("usps", 0), path_of("usps", 1))
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -66,10 +71,10 @@ def test_every_entry_is_complete() -> None:
         assert entry.source.startswith("http")
         for file in entry.files:
             assert file.url.startswith("https://")
-            assert file.url.endswith("/" + file.name) != bool(file.original)
+            assert file.url.endswith("/" + file.name.rpartition("/")[2]) != bool(file.original)
             assert len(bytes.fromhex(file.sha256)) == 32
     hashes = [file.sha256 for entry in ENTRIES.values() for file in entry.files]
-    assert len(set(hashes)) == len(hashes) == 13
+    assert len(set(hashes)) == len(hashes) == 13 + 43
 
 
 def test_only_mnist_has_public_hashes() -> None:

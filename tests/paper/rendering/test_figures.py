@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure
 
+from pac_wrap.method.metrics import Rate
 from pac_wrap.paper.rendering.figures import COLOURS, draw, ink, plot_heatmap
 from pac_wrap.paper.rendering.rate_charts import moved_apart, plot_intervals, plot_lines
 from pac_wrap.paper.studies.study import (
@@ -20,10 +21,15 @@ from pac_wrap.paper.studies.study import (
     BoxChart,
     Chart,
     ChartLine,
+    GroupChart,
     HeatMap,
     Interval,
     IntervalChart,
     LineChart,
+    Marks,
+    Pair,
+    Panel,
+    PanelChart,
 )
 from pac_wrap.report.figures import new_axes, style, to_svg
 from support.drawn import ANOMALOUS, NORMAL, OVERLAPPING, SINGLE, legend, line, points, texts
@@ -96,7 +102,43 @@ CLOSE = replace(
     ),
 )
 BOXES = BoxChart("boxes", "Scores and thresholds", OVERLAPPING, SINGLE, NORMAL, ANOMALOUS)
+PAIRS = (
+    Pair("all together", Rate(50, 1000, 0.037, 0.065), Rate(40, 1000, 0.029, 0.054), (False, False)),
+    Pair("machine 1-6", Rate(300, 500, 0.56, 0.65), Rate(24, 500, 0.03, 0.07), (True, False)),
+    Pair("machine 2-8", Rate(0, 0, 0.0, 1.0), None, (False, False), "too few labels"),
+    Pair("machine 3-2", Rate(1, 500, 0.0, 0.01), Rate(60, 500, 0.09, 0.15), (False, True)),
+)
+GROUPS = GroupChart(
+    "groups",
+    "Server machines: error rates on the other half, with intervals",
+    (("false alarms: FPR (%)", 0.05, PAIRS), ("missed anomalies: FNR (%)", 0.1, PAIRS)),
+)
+PANELS = PanelChart(
+    "tables",
+    "Table by table: promised, reached, broken",
+    tuple(f"table {i}" for i in range(12)),
+    (
+        Panel(
+            "error rate (%)",
+            (
+                Marks("FPR reached", "ours", tuple(0.004 * i for i in range(12))),
+                Marks("FNR reached", "second", (*(0.05 - 0.004 * i for i in range(11)), float("nan"))),
+            ),
+            0.05,
+            "promised",
+        ),
+        Panel(
+            "divisions above the ceiling (%)",
+            (
+                Marks("allowed", "exact", (0.1,) * 12),
+                Marks("conformal", "other", (0.45,) * 12),
+                Marks("percentile", "another", (0.52,) * 12, (0.4,) * 12, (0.6,) * 12),
+            ),
+        ),
+    ),
+)
 PICTURES: dict[str, Chart] = {
+    "panels": PANELS,
     "violations": VIOLATIONS,
     "long labels": replace(
         VIOLATIONS,
@@ -111,6 +153,11 @@ PICTURES: dict[str, Chart] = {
     "shift": SHIFT,
     "close": CLOSE,
     "boxes": BOXES,
+    "groups": GROUPS,
+    "many groups": replace(
+        GROUPS,
+        panels=tuple((label, limit, pairs[:1] + pairs[1:] * 12) for label, limit, pairs in GROUPS.panels),
+    ),
 }
 
 

@@ -35,11 +35,15 @@ def is_number(text: str) -> bool:
     return re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", text) is not None
 
 
-def test_the_page_is_what_the_results_give(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pages_are_what_the_results_give(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "docs" / "reproduction")
-    from build import PAGE, build_page
+    from build import ADBENCH, PAGE, README, build_adbench, build_page, with_adbench
 
-    assert PAGE.read_text(encoding="utf-8") == build_page(RESULTS), "run docs/reproduction/build.py"
+    remedy = "run docs/reproduction/build.py"
+    assert PAGE.read_text(encoding="utf-8") == build_page(RESULTS), remedy
+    assert ADBENCH.read_text(encoding="utf-8") == build_adbench(RESULTS), remedy
+    text = README.read_text(encoding="utf-8")
+    assert text == with_adbench(text, RESULTS), remedy
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

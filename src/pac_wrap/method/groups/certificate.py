@@ -183,7 +183,7 @@ class GroupCertificate(ShownGroups, Head, Filed):
         verdicts, marks = self.verdicts(scores, groups), as_anomaly_mask(labels, anomaly_label)
         check_same_length("scores", verdicts.size, "labels", marks.size)
         counts = tallied(verdicts, marks, self.lookup.places(groups), len(self.groups))
-        return measured(self.columns, self.groups, counts, self.asked.label_noise)
+        return measured(self.columns, self.groups, self.pooled, counts, self.asked.label_noise)
 
     @property
     def exclusions(self) -> Numbers:

@@ -63,6 +63,13 @@ class Columns:
         uncertified: NDArray[np.bool_] = np.isnan(self.deltas[0])
         return self.vacuous | uncertified
 
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Of which class each group has labels enough for its promise, even if the other lacks them."""
+        unknown = np.isnan(self.ceilings) | np.isnan(self.deltas[0])
+        promised: NDArray[np.bool_] = (self.budget != NO_COUNT) & ~unknown
+        return promised
+
     def at(self, place: int, request: Request, score_type: ScoreType) -> Certificate:
         """Return the certificate of a group, as `calibrate` makes it."""
         sides = []

@@ -19,7 +19,8 @@ class Row(NamedTuple):
     """What a listing says of a group: its numbers of labels, what they certify, and what it costs.
 
     `errors` are calibration points that the rule misjudges and `undecided` those it leaves open, normal
-    first; `pooled` says that the promise is that of the pool, and not its own.
+    first; `pooled` says that the promise is that of the pool, and not its own, and `kept` of which class
+    there are labels enough for a promise of its own.
     """
 
     group: Group
@@ -30,6 +31,7 @@ class Row(NamedTuple):
     errors: tuple[int, int]
     undecided: tuple[int, int]
     pooled: bool
+    kept: tuple[bool, bool]
 
 
 class Certificates(Mapping[Group, Certificate]):
@@ -88,7 +90,7 @@ def rows_of(
     pooled: NDArray[np.bool_],
 ) -> Iterator[Row]:
     """Yield what is to be said of each group, the worst first."""
-    left = undecided(columns)
+    left, kept = undecided(columns), columns.kept
     for place in worst_first(columns).tolist():
         one = certificates[groups[place]]
         yield Row(
@@ -100,4 +102,5 @@ def rows_of(
             (int(columns.errors[0, place]), int(columns.errors[1, place])),
             (int(left[0, place]), int(left[1, place])),
             bool(pooled[place]),
+            (bool(kept[0, place]), bool(kept[1, place])),
         )

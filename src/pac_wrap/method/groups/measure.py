@@ -117,14 +117,18 @@ def tallied(verdicts: NDArray[np.int8], marks: NDArray[np.bool_], places: Codes,
 
 
 def measured(
-    columns: Columns, groups: Sequence[Group], counts: Counts, noise: tuple[LabelNoise | None, ...] | None
+    columns: Columns,
+    groups: Sequence[Group],
+    pooled: NDArray[np.bool_],
+    counts: Counts,
+    noise: tuple[LabelNoise | None, ...] | None,
 ) -> GroupMeasured:
-    """Return what counted verdicts say of the promises that groups have by themselves."""
+    """Return what counted verdicts say of the promises that groups have by themselves, not of the pool's."""
     sizes = counts[:-1].sum(axis=2)
     tests = []
     for label, rate in enumerate(("FPR", "FNR")):
         errors, n, ceilings = counts[:-1, label, 1 - label], sizes[:, label], columns.ceilings[label]
-        promised = ~columns.empty & ~np.isnan(ceilings) & (n > 0)
+        promised = columns.kept[label] & ~pooled & (n > 0)
         if noise is not None and (wrong := noise[label]) is not None:
             different, places = np.unique(ceilings, return_inverse=True)
             ceilings = np.array([one if isnan(one) else wrong.counted(one) for one in different.tolist()])[

@@ -84,7 +84,7 @@ class Alarm:
         return (
             f"{self.watch} alarm at row {self.row:,}{batch}: {self.count:,} of {self.n:,} {what} since row"
             f" {self.since:,} {fate}, {self.count / self.n:.3g} where {rounded_up(self.limit)} is allowed"
-            f" (e-value {self.e_value:.3g})"
+            f" (e-value {wealth_text(self.log_wealth)})"
         )
 
 
@@ -95,3 +95,13 @@ def as_wealth(logarithm: float) -> float:
     (1.0, inf)
     """
     return exp(logarithm) if logarithm < 709.0 else inf
+
+
+def wealth_text(logarithm: float) -> str:
+    """Return the number whose logarithm this is with three digits, also beyond all doubles.
+
+    >>> wealth_text(5.0), wealth_text(1000.0)
+    ('148', 'beyond 1e308')
+    """
+    found = as_wealth(logarithm)
+    return f"{found:.3g}" if found < inf else "beyond 1e308"

@@ -16,7 +16,7 @@ from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import Rate
 from pac_wrap.method.promise import refuse_room
 from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.method.watch.alarm import SCORES, UNDECIDED, Alarm, as_wealth
+from pac_wrap.method.watch.alarm import SCORES, UNDECIDED, Alarm, as_wealth, wealth_text
 from pac_wrap.method.watch.bets import Bets, Placed, Reached
 from pac_wrap.method.watch.hull import Hull, hull_of
 from pac_wrap.method.watch.wealth import confidence_sequence
@@ -191,7 +191,7 @@ class Watch:
         return changed.on(self.bets, self.hull)
 
     def __str__(self) -> str:
-        wealth = f"wealth {self.wealth:.3g} of {1.0 / self.alpha:.6g}"
+        wealth = f"wealth {wealth_text(self.log_wealth)} of {1.0 / self.alpha:.6g}"
         share = (
             f"{self.n:,} points"
             if self.ceiling is None

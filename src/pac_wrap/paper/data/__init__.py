@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 
 from pac_wrap.errors import InputError
+from pac_wrap.paper.data.adbench import TABLES
 from pac_wrap.paper.data.dataset import Dataset as Dataset
 from pac_wrap.paper.data.registry import ENTRIES
 
@@ -14,14 +15,15 @@ __all__ = ["Dataset", "check_name", "files", "load", "names", "series_names"]
 def load(name: str, part: str | None = None) -> Dataset:
     """Return a data set by its name, downloading its files if they are not on this machine.
 
-    The data sets of many series, nasa and smd, are loaded one series at a time: `load("nasa", "S-1")`.
+    The data sets of many parts are loaded one part at a time, a series of nasa or smd, or a table of adbench:
+    `load("nasa", "S-1")`.
 
     Parameters
     ----------
     name : str
         One of `names()`.
     part : str, optional
-        For nasa and smd, one of `series_names(name)`.
+        For nasa, smd and adbench, one of `series_names(name)`.
 
     Returns
     -------
@@ -41,7 +43,7 @@ def load(name: str, part: str | None = None) -> Dataset:
     Traceback (most recent call last):
     ...
     pac_wrap.errors.InputError: there is no data set 'tyroid'; did you mean 'thyroid'? the data sets are \
-thyroid, campaign, celeba, census, usps, mnist, nasa, smd
+thyroid, campaign, celeba, census, usps, mnist, nasa, smd, adbench
     >>> load("nasa")
     Traceback (most recent call last):
     ...
@@ -50,7 +52,7 @@ thyroid, campaign, celeba, census, usps, mnist, nasa, smd
     """
     check_name(name)
     _check_part(name, part)
-    module = "tabular" if ENTRIES[name].series is None else "series"
+    module = "series" if name in ("nasa", "smd") else "tabular"
     read = getattr(import_module(f"pac_wrap.paper.data.{module}"), f"load_{name}")
     loaded: Dataset = read() if part is None else read(part)
     return loaded
@@ -84,7 +86,7 @@ def files(name: str) -> tuple[Path, ...]:
     Traceback (most recent call last):
     ...
     pac_wrap.errors.InputError: there is no data set 'censsus'; did you mean 'census'? the data sets are \
-thyroid, campaign, celeba, census, usps, mnist, nasa, smd
+thyroid, campaign, celeba, census, usps, mnist, nasa, smd, adbench
     """
     check_name(name)
     from pac_wrap.paper.data.store import fetch
@@ -96,20 +98,22 @@ def names() -> tuple[str, ...]:
     """Return the names of the data sets.
 
     >>> names()
-    ('thyroid', 'campaign', 'celeba', 'census', 'usps', 'mnist', 'nasa', 'smd')
+    ('thyroid', 'campaign', 'celeba', 'census', 'usps', 'mnist', 'nasa', 'smd', 'adbench')
     """
     return tuple(ENTRIES)
 
 
 def series_names(name: str) -> tuple[str, ...]:
-    """Return the names of the series that a data set consists of, each of which `load` takes; else nothing.
+    """Return the names of the parts that a data set consists of, each of which `load` takes; else nothing.
 
-    >>> series_names("thyroid")
-    ()
+    >>> series_names("thyroid"), series_names("adbench")[:2]
+    ((), ('ALOI', 'annthyroid'))
     """
     check_name(name)
     if ENTRIES[name].series is None:
         return ()
+    if name == "adbench":
+        return tuple(TABLES)
     from pac_wrap.paper.data import series
 
     return series.nasa_channels() if name == "nasa" else series.smd_machines()

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from pac_wrap.paper.data.adbench import TABLES
+
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of a public data set, and the hash without which it is not used.
+    """A file of a public data set, and the hash without which it is not used; `name` may lead into a folder.
 
     `published` says where the hash is public. Where it is None no public hash is known, and `sha256` is that
     of the copy the results were made with. `original` says how the archive at `url` differs from this file,
@@ -33,7 +35,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class SeriesList:
-    """The series of a data set that are loaded one at a time; `count` of `total` can be loaded.
+    """The series or tables of a data set that are loaded one at a time; `count` of `total` can be loaded.
 
     >>> str(SeriesList("channels", 81, 82, ("P-1", "S-1"), "T-10 has no labels"))
     '81 of 82 channels; T-10 has no labels'
@@ -53,8 +55,8 @@ class SeriesList:
 class Entry:
     """The facts of one data set: its files, its shape as `load` returns it by default, its terms.
 
-    If it consists of several series, rows and anomalies are those of all that can be loaded, and columns
-    those of the widest.
+    If it consists of several series or tables, rows and anomalies are those of all that can be loaded, and
+    columns those of the widest.
     """
 
     files: tuple[RemoteFile, ...]
@@ -78,6 +80,10 @@ _ADREPOSITORY: Final = (
 )
 _UCI: Final = "https://archive.ics.uci.edu/ml/machine-learning-databases/census-income-mld/"
 _ESL: Final = "https://hastie.su.domains/ElemStatLearn/datasets/"
+_ADBENCH: Final = (
+    "https://raw.githubusercontent.com/Minqi824/ADBench/3dac8221081e190f157d78e93bfa8867f90d0965/"
+    "adbench/datasets/Classical/"
+)
 _MNIST: Final = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 
 _SHA256: Final = {
@@ -193,6 +199,24 @@ _ENTRIES = {
         " through stochastic recurrent neural network, KDD 2019, doi:10.1145/3292500.3330672",
         series=SeriesList(
             "machines", 19, 28, ("machine-1-2", "machine-1-3", "machine-1-4"), "the others have labels only"
+        ),
+    ),
+    "adbench": Entry(
+        tuple(
+            RemoteFile(f"adbench/{table.file}", _ADBENCH + table.file, table.sha256, table.size)
+            for table in TABLES.values()
+        ),
+        rows=sum(table.rows for table in TABLES.values()),
+        columns=max(table.columns for table in TABLES.values()),
+        anomalies=sum(table.anomalies for table in TABLES.values()),
+        source="https://github.com/Minqi824/ADBench",
+        # the repository's licence; its paper lists where each table comes from
+        licence="BSD 2-Clause; each table its own",
+        citation="Han, Hu, Huang, Jiang and Zhao, ADBench: Anomaly Detection Benchmark, NeurIPS 2022"
+        " (datasets and benchmarks)",
+        series=SeriesList(
+            *("tables", len(TABLES), 47, ("ALOI", "annthyroid", "breastw")),
+            "backdoor, census, fraud and speech are left out",
         ),
     ),
 }

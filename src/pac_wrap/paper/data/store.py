@@ -83,11 +83,16 @@ def fetch(
     found = sha256_of(path)
     if found == file.sha256:
         return path
-    if path.parent == data_folder():
+    if in_data_folder(path):
         outcome = f"it was left where it is; put {file.url} in its place, or remove it"
     else:
         outcome = _set_aside(path)
     raise _mismatch(file, str(path), found, outcome)
+
+
+def in_data_folder(path: Path) -> bool:
+    """Return whether a file lies in the folder that PAC_WRAP_DATA names."""
+    return data_folder() in path.parents
 
 
 def sha256_of(path: Path) -> str:
@@ -110,6 +115,7 @@ def _downloaded(file: RemoteFile, folder: Path, progress: bool, timeout: float, 
             arrived = _download(file, scratch, progress, timeout, patience)
             found = sha256_of(arrived)
             kept = folder / file.name if found == file.sha256 else _rejected_name(folder / file.name)
+            kept.parent.mkdir(exist_ok=True)  # a name may lead into a folder
             arrived.replace(kept)
     except DataError:
         raise

@@ -1,4 +1,4 @@
-"""Data sets whose rows have no order: four tables of the DevNet collection, and two of handwritten digits.
+"""Data sets whose rows have no order: four tables of the DevNet collection, those of ADBench, two of digits.
 
 Of the digits 0, 6 and 9 are normal and 8 is anomalous, as in the paper, unless others are named; the rest is
 left out.
@@ -7,14 +7,16 @@ left out.
 import gzip
 import os
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.errors import InputError
+from pac_wrap.errors import DataError, InputError
+from pac_wrap.paper.data.adbench import TABLES
 from pac_wrap.paper.data.dataset import Dataset
 from pac_wrap.paper.data.registry import ENTRIES, RemoteFile
 from pac_wrap.paper.data.store import fetch
@@ -25,6 +27,8 @@ from pac_wrap.tables.table import open_table
 Images = tuple[NDArray[np.float32], NDArray[np.int64]]
 # fields of a line of the census, counted from 0
 _NUMERIC: Final = (0, 5, 16, 17, 18, 30, 39)
+_AGE: Final = 0
+_SEX: Final = 12
 _WEIGHT: Final = 24
 _LABEL: Final = 41
 _FEATURES: Final = tuple(field for field in range(_LABEL) if field != _WEIGHT)
@@ -77,6 +81,50 @@ def load_census() -> Dataset:
     return Dataset(X, y, "census", entry.source, entry.licence, entry.citation, _TRAINING_ROWS)
 
 
+class People(NamedTuple):
+    """The census with one column for each attribute, texts numbered in alphabetical order from 0, `?` -1."""
+
+    X: NDArray[np.float32]
+    y: NDArray[np.int8]
+    age: NDArray[np.int64]
+    male: NDArray[np.bool_]
+    n_train: int
+
+
+def census_people() -> People:
+    """Return the rows of `load_census` as they were answered, with everybody's age and sex."""
+    paths = [fetch(file) for file in ENTRIES["census"].files]
+    with connected(paths) as connection:
+        _read(connection, paths)
+        y = _column(connection, f"CAST(f{_LABEL} = '50000+.' AS TINYINT)").astype(np.int8)
+        X = np.empty((y.size, len(_FEATURES)), dtype=np.float32)
+        for place, field in enumerate(_FEATURES):
+            if field in _NUMERIC:
+                X[:, place] = _column(connection, f"CAST(f{field} AS DOUBLE)")
+            else:
+                X[:, place] = _numbered(connection, field, _values(connection, field))
+        age, sex = _column(connection, f"CAST(f{_AGE} AS BIGINT)"), _column(connection, f"f{_SEX} = 'Male'")
+    return People(X, y, age.astype(np.int64), sex.astype(bool), _TRAINING_ROWS)
+
+
+def load_adbench(part: str) -> Dataset:
+    """Return one table of ADBench by its name."""
+    if part not in TABLES:
+        near = get_close_matches(str(part), TABLES, 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise InputError(f"there is no table {part!r} of adbench; {hint}the tables are {', '.join(TABLES)}")
+    entry, table = ENTRIES["adbench"], TABLES[part]
+    (file,) = (file for file in entry.files if file.sha256 == table.sha256)
+    path = fetch(file)
+    try:
+        with np.load(path, allow_pickle=False) as opened:
+            X, y = opened["X"], opened["y"]
+    except (OSError, KeyError, ValueError) as error:
+        raise DataError(f"{path} must be a NumPy archive with X and y, but {error}; remove it") from error
+    rows, labels = X.astype(np.float32), y.astype(np.int8)
+    return Dataset(rows, labels, part, entry.source, entry.licence, entry.citation)
+
+
 def _load_table(name: str) -> Dataset:
     """Return a table whose last column is the label, as the DevNet collection scales it to [0, 1]."""
     entry = ENTRIES[name]
@@ -120,9 +168,13 @@ def _scaled(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
 def _places(connection: duckdb.DuckDBPyConnection, field: int, values: list[str]) -> NDArray[np.int16]:
     """Return the column of every row's value, counted from 0; -1 where there is none."""
     # one column of two values is that of the second; the first one then has none
-    known = values if len(values) > 2 else values[1:]
+    return _numbered(connection, field, values if len(values) > 2 else values[1:])
+
+
+def _numbered(connection: duckdb.DuckDBPyConnection, field: int, values: list[str]) -> NDArray[np.int16]:
+    """Return the place of every row's value among those listed, from 0; -1 where it is not among them."""
     return _column(
-        connection, f"CAST(coalesce(list_position(?, f{field}), 0) - 1 AS SMALLINT)", [known]
+        connection, f"CAST(coalesce(list_position(?, f{field}), 0) - 1 AS SMALLINT)", [values]
     ).astype(np.int16)
 
 

@@ -10,9 +10,19 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
+from pac_wrap.paper.rendering.group_charts import plot_groups
+from pac_wrap.paper.rendering.panels import plot_panels
 from pac_wrap.paper.rendering.rate_charts import intervals_height, plot_intervals, plot_lines
 from pac_wrap.paper.rendering.text import AXES_SHARE, percent_factor, text_size
-from pac_wrap.paper.studies.study import BoxChart, Chart, HeatMap, IntervalChart, LineChart
+from pac_wrap.paper.studies.study import (
+    BoxChart,
+    Chart,
+    GroupChart,
+    HeatMap,
+    IntervalChart,
+    LineChart,
+    PanelChart,
+)
 from pac_wrap.report.figures.distributions import plot_boxes
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import (
@@ -27,6 +37,8 @@ from pac_wrap.report.figures.styling import (
 )
 from pac_wrap.report.numbers import minus, number
 
+_USUAL: Final = 6.5  # inches
+_WIDE: Final = 8.5
 _TITLE: Final = 1.1  # size of a title, in units of the text size
 # one hue from light to dark, so that it reads in grey
 COLOURS: Final = LinearSegmentedColormap.from_list("blue", ["#EAF3FA", "#7FB8DA", "#0072B2", "#003A5C"])
@@ -36,8 +48,10 @@ _MARGIN: Final = 4.0  # points that a column is wider than its texts
 _SMALLEST: Final = 7.0  # points; a note is smaller than a value, but no smaller than this
 
 
-def draw(chart: Chart, *, dark: bool = False, width: float = 6.5) -> Figure:
+def draw(chart: Chart, *, dark: bool = False, width: float | None = None) -> Figure:
     """Return a new figure of a chart, `width` inches wide and as high as it needs, under its title.
+
+    By default it is 6.5 inches wide, and 8.5 with panels side by side.
 
     >>> from pac_wrap.paper.studies.study import ChartLine
     >>> line = ChartLine("FPR", "normal", (0.04, 0.06), (0.03, 0.05), (0.05, 0.07))
@@ -45,6 +59,8 @@ def draw(chart: Chart, *, dark: bool = False, width: float = 6.5) -> Figure:
     >>> draw(shift).get_suptitle()
     'A shift'
     """
+    if width is None:
+        width = _WIDE if isinstance(chart, PanelChart) else _USUAL
     ax = _draw(chart, dark, width)
     figure = ax.get_figure(root=True)
     assert figure is not None
@@ -68,8 +84,12 @@ def _draw(chart: Chart, dark: bool, width: float) -> Axes:
             return plot_heatmap(chart, dark=dark, ax=new_axes(width, heatmap_height(chart, width)))
         case LineChart():
             return plot_lines(chart, dark=dark, ax=new_axes(width))
+        case GroupChart():
+            return plot_groups(chart, dark=dark, width=width)
         case BoxChart(certificate=certificate, relaxed=relaxed, normal=normal, anomalous=anomalous):
             return plot_boxes(certificate, relaxed, normal, anomalous, dark=dark, ax=new_axes(width))
+        case PanelChart():
+            return plot_panels(chart, dark=dark, width=width)
 
 
 @dataclass(frozen=True, slots=True)

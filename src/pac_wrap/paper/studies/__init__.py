@@ -24,12 +24,15 @@ QUESTIONS: Final[dict[str, tuple[str, ...]]] = {
     "nasa": ("nasa",),
     "smd": ("smd",),
     "watch": ("nasa", "smd", "thyroid", "celeba"),
+    "groups": ("smd", "nasa", "census"),
+    "adbench": ("adbench",),
 }
 # scikit-learn takes seeds below 2^32, and each split of q2 adds its number to the seed
 _LARGEST_SEED: Final = 2**31
 _MOST_TRIALS: Final = 10_000_000
 _MODULES: Final = {"scikit-learn": "sklearn"}
 _LIBRARIES: Final = ("numpy", "scipy", "scikit-learn", "matplotlib")
+_MORE: Final = {"nasa": ("torch",), "smd": ("torch",), "adbench": ("pyod", "crepes", "mapie")}
 
 
 def check_question(name: str) -> None:
@@ -71,8 +74,8 @@ def reproduce(
     """Return the answer to one question; all its data are fetched before any work begins.
 
     `trials` are simulated calibrations in q1, q3, q4 and shift, splits in q2, seeds in nasa and smd,
-    and orders in watch; by default 4,000 (100 in q4), 5, 3 and 20. `quick` takes less data and
-    fewer trials, for a first look.
+    orders in watch, and divisions in adbench and in groups; by default 4,000 (100 in q4), 5, 3, 20, 50 and
+    20. `quick` takes less data and fewer trials, for a first look.
 
     >>> reproduce("q4", trials=20, quick=True).title
     'Q4. Ceilings, deltas and ambiguity'
@@ -98,7 +101,7 @@ def record(
     command = f"pac-wrap reproduce {question} --seed {seed}"
     command += f" --trials {trials}" if trials is not None else ""
     command += " --quick" if quick else ""
-    libraries = (*_LIBRARIES, "torch") if question in ("nasa", "smd") else _LIBRARIES
+    libraries = (*_LIBRARIES, *_MORE.get(question, ()))
     files = (file for name in QUESTIONS[question] for file in ENTRIES[name].files)
     return {
         "question": question,

@@ -59,7 +59,10 @@
     if (single) {
       slider.value = nearest(chosen.t);
       PacWrap.say(slider, `${said(chosen.t)}: FPR ${found.fpr}, FNR ${found.fnr}`);
-      if (document.activeElement !== typed) typed.value = said(chosen.t).replace("\u2212", "-");
+      if (document.activeElement !== typed) {
+        typed.value = said(chosen.t).replace("\u2212", "-");
+        typed.setAttribute("aria-invalid", "false");
+      }
       tell("rule", said(chosen.t));
     } else {
       const asked = Object.entries(ceilings).map(([id, side]) => `--${id} ${side.bounds[document.getElementById(id).value]}`);

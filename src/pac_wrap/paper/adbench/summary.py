@@ -1,0 +1,117 @@
+"""All outcomes of the study, summed up: every table counts once, whatever its size."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import nan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.paper.adbench.chance import LEVEL, Chance, chances, p_value, rest_chance
+from pac_wrap.paper.adbench.measure import Outcomes
+from pac_wrap.paper.adbench.methods import OURS
+from pac_wrap.paper.baselines import cpad_budget
+from pac_wrap.paper.studies.study import Spread
+
+SIDES = ("FPR", "FNR")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How many divisions were above what they were set up for, how many had to be expected, and a p-value."""
+
+    count: int
+    expected: float
+    n: int
+    p_value: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The outcomes of all tables and detectors; `seed` draws the detector whose division is judged."""
+
+    outcomes: tuple[Outcomes, ...]
+    seed: int
+
+    @cached_property
+    def by_table(self) -> dict[str, list[Outcomes]]:
+        """The outcomes of each table, one for each detector that scored it."""
+        found: dict[str, list[Outcomes]] = {}
+        for one in self.outcomes:
+            found.setdefault(one.scored.table, []).append(one)
+        return found
+
+    def over_tables(self, value: Callable[[Outcomes], float]) -> Spread | None:
+        """Return the mean of the tables' means, with the least and the largest; None if no table has one."""
+        means = [mean([value(one) for one in group]) for group in self.by_table.values()]
+        means = [found for found in means if not np.isnan(found)]
+        return Spread.over(means) if means else None
+
+    def mean_of(self, method: str, field: str) -> Spread | None:
+        """Return the mean of a field over tables, detectors and divisions."""
+        return self.over_tables(lambda one: mean(one.of(method, field)))
+
+    def reached(self, method: str, rate: str) -> Spread | None:
+        """Return the mean of a rate where a method was set up for one; None if it never was."""
+        return self.over_tables(
+            lambda one: nan if np.isnan(one.above(method, rate)).all() else mean(one.of(method, rate))
+        )
+
+    def above(self, method: str, rate: str, *, whole: bool = False) -> Spread | None:
+        """Return how often a rate was above what the method was set up for, where it was for something."""
+        return self.over_tables(lambda one: mean(one.above(method, rate, whole=whole)))
+
+    def chance(self, method: str, rate: str, *, whole: bool = False) -> Spread | None:
+        """Return how often that had to be expected, at most, where it is known and something was promised."""
+
+        def expected(one: Outcomes) -> float:
+            found = chance_of(one, method, rate)
+            chance = None if found is None else found.whole if whole else found.rest
+            return nan if chance is None or np.isnan(one.above(method, rate)).all() else chance
+
+        return self.over_tables(expected)
+
+    def judged(self, method: str, rate: str, *, whole: bool = False, everyone: bool = False) -> Judged | None:
+        """Return the verdict on the first division of one detector per table, or of all with `everyone`.
+
+        The detector is drawn beforehand. Given the scores, divisions of their own are independent, and each
+        exceeds with a chance that is known or bounded.
+        """
+        random = np.random.default_rng([self.seed, 21])
+        broken, probabilities = 0, []
+        for group in self.by_table.values():
+            drawn = group[int(random.integers(len(group)))]
+            for one in group if everyone else [drawn]:
+                found = chance_of(one, method, rate)
+                chance = None if found is None else found.whole if whole else found.rest
+                above = one.above(method, rate, whole=whole)
+                if chance and above.size:  # 0 where too few labels can promise nothing
+                    broken += int(above[0] == 1.0)
+                    probabilities.append(chance)
+        if not probabilities:
+            return None
+        return Judged(broken, sum(probabilities), len(probabilities), p_value(broken, probabilities))
+
+
+def mean(values: Iterable[float] | NDArray[np.float64]) -> float:
+    """Return the mean of the numbers that are there, NaN if none is.
+
+    >>> mean([1.0, nan, 2.0]), mean([nan])
+    (1.5, nan)
+    """
+    kept = [float(value) for value in values if not np.isnan(value)]
+    return sum(kept) / len(kept) if kept else nan
+
+
+def chance_of(one: Outcomes, method: str, rate: str) -> Chance | None:
+    """Return the chance that a rate exceeds what a method was set up for, if it is known: eq. (20)."""
+    if rate not in SIDES:
+        return None
+    side = SIDES.index(rate)
+    if method in OURS:
+        return chances(one.sizes, one.others)[method][side]
+    if method == "conformal (crepes)":
+        n, m = one.sizes[side], one.others[side]
+        return Chance(rest_chance(n, m, cpad_budget(n, LEVEL), LEVEL), nan)
+    return None
