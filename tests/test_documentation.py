@@ -23,7 +23,7 @@ CALLED = [
 ]
 ABSTRACT = {"Strategy"}
 # what is public beside the package's own names
-ENGINE = ("calibrate", "certify_curve", "calibrate_groups", "decide", "score")
+ENGINE = ("calibrate", "certify_curve", "calibrate_groups", "calibrate_kinds", "decide", "score")
 ELSEWHERE = {
     **{name: import_module(name).__all__ for name in SUBMODULES},
     "pac_wrap.engines.spark": ENGINE,

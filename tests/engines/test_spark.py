@@ -497,10 +497,15 @@ def test_the_example_of_the_page_on_scale(session: Any, labelled: Any) -> None:
     assert names["scored"].count() == scores.size
 
 
-@pytest.mark.parametrize("name", ["calibrate", "certify_curve", "calibrate_groups", "decide", "score"])
+@pytest.mark.parametrize(
+    "name", ["calibrate", "certify_curve", "calibrate_groups", "calibrate_kinds", "decide", "score"]
+)
 def test_the_examples_of_the_docstrings_run(session: Any, name: str) -> None:
-    group = ", IF(id % 2 = 0, 'even', 'odd') AS group" if name == "calibrate_groups" else ""
-    rows = f"SELECT DOUBLE(id) AS score, INT(id >= 900) AS label{group} FROM range(1000)"
+    more = {
+        "calibrate_groups": ", IF(id % 2 = 0, 'even', 'odd') AS group",
+        "calibrate_kinds": ", IF(id >= 900, 'x', NULL) AS kind",
+    }
+    rows = f"SELECT DOUBLE(id) AS score, INT(id >= 900) AS label{more.get(name, '')} FROM range(1000)"
     names = vars(spark) | {"df": session.sql(rows)}
     found = DocTestParser().get_doctest(inspect.getdoc(vars(spark)[name]) or "", names, name, None, None)
     assert found.examples

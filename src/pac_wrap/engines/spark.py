@@ -19,7 +19,14 @@ from pac_wrap.engines.frames import (
     warn_if_undecidable,
 )
 from pac_wrap.engines.spark_counts import SparkCounts
-from pac_wrap.engines.spark_groups import GROUPS, base_type, certified_groups, decided_by_group, group_sql
+from pac_wrap.engines.spark_groups import (
+    GROUPS,
+    base_type,
+    certified_groups,
+    certified_kinds,
+    decided_by_group,
+    group_sql,
+)
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
@@ -28,9 +35,12 @@ from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.calibrate import GroupRequest, warned_of_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.kinds.certificate import KindCertificate
+from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.tables.columns import refuse_added, refuse_as_group, require_two
+from pac_wrap.tables.columns import refuse_added, refuse_as_third, require_two
 from pac_wrap.tables.groups import refuse_narrower
+from pac_wrap.tables.kinds import KindsAsked
 from pac_wrap.tables.sql import prediction_set_sql, quote_name, verdict_sql
 
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
@@ -56,19 +66,8 @@ def calibrate(
     ----------
     df : DataFrame of Spark
         The labelled points.
-    guarantee : Guarantee or Request, optional
-        What to promise.
     score, label : str
         The columns of scores and labels.
-    anomaly_label : object
-        The label that marks an anomaly.
-    overlap : str or Strategy, optional
-        What is done where the classes overlap.
-
-    Returns
-    -------
-    Certificate
-        As of the same scores in memory.
 
     Examples
     --------
@@ -91,19 +90,8 @@ def certify_curve(
 
     Parameters
     ----------
-    df : DataFrame of Spark
-        The labelled points.
-    delta_fpr, delta_fnr : float
-        The chance that any bound of a rate does not hold.
-    score, label : str
-        The columns of scores and labels.
-    anomaly_label : object
-        The label that marks an anomaly.
-
-    Returns
-    -------
-    Curve
-        As of the same scores in memory.
+    df, score, label : DataFrame of Spark and str
+        The labelled points, and the names of their columns.
 
     Examples
     --------
@@ -133,25 +121,8 @@ def calibrate_groups(
 
     Parameters
     ----------
-    df : DataFrame of Spark
-        The labelled points.
-    guarantee : Guarantee or Request, optional
-        What to promise.
-    score, label, group : str
-        The columns of scores, labels and groups.
-    together : bool
-        Whether the promises of all groups hold at once.
-    pool : bool
-        Whether groups with too few labels follow a rule of their own, all together.
-    anomaly_label : object
-        The label that marks an anomaly.
-    overlap : str or Strategy, optional
-        What is done where the classes overlap.
-
-    Returns
-    -------
-    GroupCertificate
-        As of the same columns in memory.
+    df, score, label, group : DataFrame of Spark and str
+        The labelled points, and the names of their columns.
 
     Examples
     --------
@@ -162,16 +133,57 @@ def calibrate_groups(
     return warned_of_groups(certified_by_group(df, request, score=score, label=label, group=group))
 
 
+def calibrate_kinds(
+    df: Any,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    score: str = "score",
+    label: str = "label",
+    kind: str = "kind",
+    anomaly_label: object = 1,
+    overlap: str | Overlap | None = None,
+) -> KindCertificate:
+    """Return the certificate that `pac_wrap.calibrate` gives for the same scores by kind, byte for byte.
+
+    A class none of whose rows names a kind has none. One job counts labels, one the kinds, and each kind
+    takes three or more, like `calibrate`.
+
+    Parameters
+    ----------
+    df, score, label, kind : DataFrame of Spark and str
+        The labelled points, and the names of their columns.
+
+    Examples
+    --------
+    >>> [part.name for part in calibrate_kinds(df).anomalous]  # doctest: +SKIP
+    ['x']
+    """
+    asked = KindsAsked.of(guarantee, overlap, anomaly_label, kind)
+    found = certified_by_kind(df, asked, score=score, label=label, kind=kind)
+    warn_of_lacking((*found.normal, *found.anomalous))
+    return found
+
+
 def certified_by_group(
     df: Any, request: GroupRequest, *, score: str, label: str, group: str
 ) -> GroupCertificate:
     """Return what a request gets from three columns."""
     require_two(score, label)
     check_frame(df, {score: SCORES, label: LABELS, group: GROUPS})
-    refuse_as_group(group, (score, label))
+    refuse_as_third(group, (score, label))
     columns = {"score": _double(score), "label": _label(df, label), "value": group_sql(df, group)}
     rows = df.selectExpr(*(f"{value} AS {name}" for name, value in columns.items()))
     return certified_groups(rows, request, type_of(df, score))
+
+
+def certified_by_kind(df: Any, asked: KindsAsked, *, score: str, label: str, kind: str) -> KindCertificate:
+    """Return what is asked for of the kinds in three columns."""
+    require_two(score, label)
+    check_frame(df, {score: SCORES, label: LABELS, kind: ()})
+    refuse_as_third(kind, (score, label), "kind")
+    columns = {"score": _double(score), "label": _label(df, label), "kind": quote_name(kind, "spark")}
+    rows = df.selectExpr(*(f"{value} AS {name}" for name, value in columns.items()))
+    return certified_kinds(rows, asked, type_of(df, score))
 
 
 def certified(df: Any, request: Asked[T], *, score: str, label: str) -> T:
@@ -201,15 +213,9 @@ def decide(
     score, group : str
         The columns of scores and, for a certificate of groups, of groups.
 
-    Returns
-    -------
-    DataFrame of Spark
-        With two columns more.
-
     Examples
     --------
-    >>> decided = decide(df, calibrate(df))  # doctest: +SKIP
-    >>> decided.columns  # doctest: +SKIP
+    >>> decide(df, calibrate(df)).columns  # doctest: +SKIP
     ['score', 'label', 'verdict', 'prediction_set']
     """
     check_frame(df, {score: SCORES})
@@ -242,15 +248,9 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
     score : str
         The column that is added.
 
-    Returns
-    -------
-    DataFrame of Spark
-        With one column more.
-
     Examples
     --------
-    >>> scored = score(df, lambda X: -X[:, 0], features=["score"], score="turned")  # doctest: +SKIP
-    >>> scored.columns  # doctest: +SKIP
+    >>> score(df, lambda X: -X[:, 0], features=["score"], score="turned").columns  # doctest: +SKIP
     ['score', 'label', 'turned']
     """
     check_frame(df, {})
@@ -279,7 +279,7 @@ def check_frame(df: Any, columns: dict[str, tuple[str, ...]]) -> None:
     require_columns(list(columns), df.columns)
     for name, kinds in columns.items():
         kind = dict(df.dtypes)[name]
-        if base_type(kind) not in kinds:
+        if kinds and base_type(kind) not in kinds:
             labels = "labels: numbers, booleans or texts" if "string" in kinds else "numbers"
             what = "groups: texts, numbers, dates or booleans" if kinds is GROUPS else labels
             raise InputError(f"column {name!r} must hold {what}, but its type is {kind}; pick another column")
