@@ -94,8 +94,9 @@ def test_too_few_labels_of_a_kind_end_with_1(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--engine", "dask"], "--kind takes no other --engine"),
-        (["--report", "r.html", "--prevalence", "0.1"], "--kind takes no other --engine and no --prevalence"),
+        (["--report", "r.html", "--prevalence", "0.1"], "--kind takes no --prevalence"),
+        (["--kind", "y"], "column 'y' cannot be the kind as well"),
+        (["--kind", "y", "--engine", "dask"], "column 'y' cannot be the kind as well"),
         (["--overlap", "raise"], "use abstain, hold_fnr or hold_fpr"),
         (["--max-fnr", "takeover=0.1"], "no ceiling for the anomalous kind"),
         (["--max-fnr", "0.1", "--max-fnr", "a=0.1"], "each must be another kind=ceiling, got '0.1'"),

@@ -56,12 +56,14 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @sparksession.quiet
 def test_spark_gives_the_curve_of_memory(session: Any, frame: Any, tmp_path: Path) -> None:
     from pac_wrap.engines import spark as engine
-    from pac_wrap.engines.spark_files import calibrate_files
+    from pac_wrap.engines.files import EngineFiles
     from pac_wrap.method.curves.certify import CurveRequest
 
     path = tmp_path / "scores.parquet"
     frame.to_parquet(path)
     df = session.read.parquet(str(path)).repartition(3)
     assert engine.certify_curve(df, 0.05, 0.1, score="s", label="y").to_json() == EXPECTED
-    found = calibrate_files([path], "read_parquet", CurveRequest(0.05, 0.1), score="s", label="y")
+    found = EngineFiles("spark", [path], "read_parquet").calibrate(
+        CurveRequest(0.05, 0.1), score="s", label="y"
+    )
     assert found.bare.to_json() == EXPECTED

@@ -334,7 +334,9 @@ def test_without_dask_one_sentence_says_what_to_install(
 
 def test_the_example_of_the_page_on_scale(client: Any, labelled: Any) -> None:
     detector = IsolationForest(n_estimators=20, random_state=0).fit(labelled[["score"]])
-    (example,) = [block for block in python_blocks("docs/guide/cluster.md") if "engines import dask" in block]
+    example, *_ = [
+        block for block in python_blocks("docs/guide/cluster.md") if "engines import dask" in block
+    ]
     names = {"df": cut(labelled, 1000), "detector": detector, "Guarantee": Guarantee}
     exec(example, names)
     assert names["certificate"].to_json() == in_memory(labelled, Guarantee(max_fpr=0.01, max_fnr=0.05))

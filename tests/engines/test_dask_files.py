@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from pac_wrap.engines import dask_files
-from pac_wrap.engines.dask_files import _count_labels, calibrate_files, exact_numbers, label_texts
+from pac_wrap.engines.dask_files import _count_labels, exact_numbers, label_texts
+from pac_wrap.engines.files import EngineFiles
 from pac_wrap.method.calibrate import Request, calibrate_labelled
 from pac_wrap.tables.table import open_table
 from support.daskcluster import cluster, needs_dask
@@ -58,9 +59,8 @@ def by_dask(files: list[str], label: str = "y", anomaly_label: str | None = None
     mark = 1 if anomaly_label is None else anomaly_label
     request = Request.of(options.get("guarantee"), options.get("overlap"), mark)
     found = [*map(Path, files)]
-    return calibrate_files(
-        found, reader, request, score="s", label=label, master=options.get("master")
-    ).bare.to_json()
+    opened = EngineFiles("dask", found, reader, master=options.get("master"))
+    return opened.calibrate(request, score="s", label=label).bare.to_json()
 
 
 @pytest.mark.parametrize("suffix", READERS)
@@ -170,16 +170,16 @@ def test_json_may_be_a_list_or_lines(text: str) -> None:
 def test_bad_files_are_refused_in_one_sentence(name: str, text: str, sentence: str) -> None:
     Path(name).write_text(text)
     reader = READERS[name.split(".")[1]]
-    message = refusal(lambda: calibrate_files([Path(name)], reader, Request(), score="s", label="y"))
+    opened = EngineFiles("dask", [Path(name)], reader)
+    message = refusal(lambda: opened.calibrate(Request(), score="s", label="y"))
     assert message.startswith(sentence)
     assert "\n" not in message
     assert [file.name for file in Path.cwd().iterdir()] == [name]
 
 
 def test_one_column_cannot_be_both() -> None:
-    assert "cannot be both" in refusal(
-        lambda: calibrate_files([Path("a.csv")], "read_csv", Request(), score="s", label="s")
-    )
+    opened = EngineFiles("dask", [Path("a.csv")], "read_csv")
+    assert "cannot be both" in refusal(lambda: opened.calibrate(Request(), score="s", label="s"))
 
 
 def test_types_that_differ_between_files_are_compared_as_texts(table: Any) -> None:

@@ -13,7 +13,8 @@ from typing import Any, Literal, Self
 import numpy as np
 import pytest
 
-from pac_wrap.engines.spark_files import calibrate_files, spark_session
+from pac_wrap.engines.files import EngineFiles
+from pac_wrap.engines.spark_files import spark_session
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.calibrate import Request, calibrate_labelled
 from support import sparksession
@@ -50,7 +51,7 @@ def csv(file: Path, rows: slice = slice(None), names: Any = "01", sep: str = ","
 
 def certificate(files: list[Path], reader: Reader = "read_csv", anomaly_label: Any = 1) -> str:
     request = Request(anomaly_label=anomaly_label)
-    return calibrate_files(files, reader, request, label="the label").bare.to_json()
+    return EngineFiles("spark", files, reader).calibrate(request, label="the label").bare.to_json()
 
 
 def test_csv_files_of_any_name_and_dialect(session: Any, tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ def test_json_lines_and_arrays(session: Any, tmp_path: Path) -> None:
 def test_what_is_wrong_is_one_sentence(session: Any, tmp_path: Path) -> None:
     def said(*lines: str, suffix: str = ".csv", reader: Reader = "read_csv") -> str:
         file = write(tmp_path / f"wrong{suffix}", [*lines])
-        message = refusal(lambda: calibrate_files([file], reader, Request()))
+        message = refusal(lambda: EngineFiles("spark", [file], reader).calibrate(Request()))
         assert "\n" not in message
         return message.replace(str(tmp_path) + "/", "")
 
@@ -185,8 +186,9 @@ import sys, warnings
 from pathlib import Path
 warnings.simplefilter("error")
 from pac_wrap import Request
-from pac_wrap.engines.spark_files import calibrate_files
-found = calibrate_files([Path(sys.argv[1])], "read_csv", Request(), label="the label", master="local[2]")
+from pac_wrap.engines.files import EngineFiles
+files = EngineFiles("spark", [Path(sys.argv[1])], "read_csv", master="local[2]")
+found = files.calibrate(Request(), label="the label")
 print(found.bare.to_json(), end="")
 from pyspark.sql import SparkSession
 assert SparkSession.getActiveSession() is None

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from pac_wrap import GroupCertificate, Request, calibrate_groups
-from pac_wrap.engines import frames, spark, spark_files, spark_groups
+from pac_wrap.engines import frames, spark, spark_groups
+from pac_wrap.engines.files import EngineFiles
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.tables.groups import calibrate_groups_table
 from pac_wrap.tables.table import open_table
@@ -146,7 +147,7 @@ def test_files_give_the_certificate_that_duckdb_gives(session: Any, ending: str,
     reader: Any = {"parquet": "read_parquet", "csv": "read_csv", "jsonl": "read_json"}[ending]
     for group in ("name", "number") if ending == "parquet" else ("float",):
         columns = {"score": "score", "label": "label", "group": group}
-        found = spark_files.calibrate_groups_files([path], reader, request, **columns)
+        found = EngineFiles("spark", [path], reader).calibrate_groups(request, **columns)
         with open_table([str(path)], ["score", group], "label", passes=True) as table:
             again = calibrate_groups_table(table, request, ("score", "label", group))
         assert found.bare.to_json() == again.bare.to_json()
@@ -155,5 +156,5 @@ def test_files_give_the_certificate_that_duckdb_gives(session: Any, ending: str,
         frame.assign(number="7").to_parquet(other)
         columns = {"score": "score", "label": "label", "group": "number"}
         assert "groups of different types, bigint and string" in refusal(
-            lambda: spark_files.calibrate_groups_files([path, other], reader, request, **columns)
+            lambda: EngineFiles("spark", [path, other], reader).calibrate_groups(request, **columns)
         )

@@ -169,11 +169,12 @@ def calibrate(
     if report is not None:
         check_suffix(report)
     if kind is not None:
-        if engine != "duckdb" or shares is not None:
-            raise InputError("--kind takes no other --engine and no --prevalence; leave the option out")
-        columns = score, label, kind
-        files = output, report
-        calibrate_by_kind(tables, asked, overlap, columns, anomaly_label, delimiter, *files, quiet=quiet)
+        if shares is not None:
+            raise InputError("--kind takes no --prevalence; leave the option out")
+        columns, files = (score, label, kind), (output, report)
+        calibrate_by_kind(
+            tables, asked, overlap, columns, anomaly_label, delimiter, files, engine, master, quiet=quiet
+        )
         return
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
     if group is not None:
@@ -201,16 +202,8 @@ def calibrate(
     classes, asked_of = None, weighted_by(request, weight_bound, seed)
     with progress_bar("calibrating", 4) as progress, found_files(tables) as found, ExitStack() as opened:
         if engine != "duckdb":
-            calibrate_files = on_cluster(engine, found.reader)
-            certificate = calibrate_files(
-                found.files,
-                found.reader,
-                request,
-                score=score,
-                label=label,
-                delimiter=separator,
-                master=master,
-            )
+            cluster = on_cluster(engine, found, separator, master)
+            certificate = cluster.calibrate(request, score=score, label=label)
         if engine == "duckdb" or report is not None:
             wanted, passes = [score] if weight is None else [score, weight], weight is None
             table = opened.enter_context(

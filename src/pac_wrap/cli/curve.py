@@ -132,15 +132,6 @@ def _read(
     separator = check_delimiter(delimiter)
     with progress_bar("reading") as progress, found_files(tables) as found:
         if engine != "duckdb":
-            made: Curve = on_cluster(engine, found.reader)(
-                found.files,
-                found.reader,
-                request,
-                score=score,
-                label=label,
-                delimiter=separator,
-                master=master,
-            )
-            return made
+            return on_cluster(engine, found, separator, master).calibrate(request, score=score, label=label)
         with open_found(found, [score], label, passes=True, delimiter=separator, progress=progress) as table:
             return calibrate_table(table, request, score=score, label=label)

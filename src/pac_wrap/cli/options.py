@@ -6,7 +6,6 @@ import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from glob import glob
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,7 +15,9 @@ from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
+    from pac_wrap.engines.files import EngineFiles
     from pac_wrap.method.promise import Guarantee
+    from pac_wrap.tables.find import FoundFiles
 
 NOT_CERTIFIED = 1
 Tables = Annotated[
@@ -236,11 +237,13 @@ def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
         written |= own
 
 
-def on_cluster(engine: str, reader: str, function: str = "calibrate_files") -> Any:
+def on_cluster(engine: str, found: "FoundFiles", delimiter: str | None, master: str | None) -> "EngineFiles":
     """Return what calibrates files with an engine other than DuckDB, which is loaded only if it is named."""
-    if reader == "numpy":
+    from pac_wrap.engines.files import EngineFiles
+
+    if found.reader == "numpy":
         raise InputError(f"the engine {engine} does not read NumPy files; leave --engine out")
-    return getattr(import_module(f"pac_wrap.engines.{engine}_files"), function)
+    return EngineFiles(engine, found.files, found.reader, delimiter, master)
 
 
 def _meant(name: str | Path) -> list[str | Path]:

@@ -1,8 +1,6 @@
 """Certificates by kind and by group on the command line, and the rules of groups as SQL."""
 
-from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +14,6 @@ from pac_wrap.errors import InputError
 if TYPE_CHECKING:
     from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.groups.certificate import GroupCertificate
-    from pac_wrap.method.kinds.part import Part
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.tables.sql import Dialect
 
@@ -75,16 +72,8 @@ def calibrate_by_group(
                 if report is not None:
                     drawn = scores.classes(worst(certificate))
         else:
-            certificate = on_cluster(engine, found.reader, "calibrate_groups_files")(
-                found.files,
-                found.reader,
-                request,
-                score=score,
-                label=label,
-                group=group,
-                delimiter=separator,
-                master=master,
-            )
+            cluster = on_cluster(engine, found, separator, master)
+            certificate = cluster.calibrate_groups(request, score=score, label=label, group=group)
     certificate = certificate.with_provenance(tables=tuple(tables), date=now())
     texts = {} if output is None else {output: certificate.to_json()}
     if report is not None:
@@ -118,50 +107,52 @@ def calibrate_by_kind(
     columns: tuple[str, str, str],
     anomaly_label: str | None,
     delimiter: str | None,
-    output: Path | None,
-    report: Path | None,
+    files: tuple[Path | None, Path | None],
+    engine: str,
+    master: str | None,
     *,
     quiet: bool,
 ) -> None:
-    """Certify thresholds whose ceilings hold for every kind, as a column names them."""
+    """Certify thresholds whose ceilings hold for every kind; `files` are those of certificate and report."""
+    from pac_wrap.method.kinds.part import points_of
     from pac_wrap.method.provenance import now
     from pac_wrap.method.request import as_strategy
     from pac_wrap.report.kind_page import page_of_kinds
     from pac_wrap.report.parts import render_parts
-    from pac_wrap.tables.kinds import KindScores, calibrate_kinds_table
-    from pac_wrap.tables.table import open_table
+    from pac_wrap.tables.find import found_files
+    from pac_wrap.tables.kinds import KindsAsked, KindScores, calibrate_kinds_table
+    from pac_wrap.tables.table import open_found
     from pac_wrap.tables.text_format import check_delimiter
 
+    output, report = files
     keep_apart(tables, output, report)
     score, label, kind = columns
     scores: Any = None, None
-    with (
-        progress_bar("reading") as progress,
-        open_table(
-            tables, [score, kind], label, passes=True, delimiter=check_delimiter(delimiter), progress=progress
-        ) as table,
-    ):
-        strategy = as_strategy(overlap.replace("-", "_"))
-        certificate = calibrate_kinds_table(table, asked, strategy, columns, anomaly_label)
+    separator, strategy = check_delimiter(delimiter), as_strategy(overlap.replace("-", "_"))
+    with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
+        if engine != "duckdb":
+            wanted = KindsAsked(asked, strategy, 1 if anomaly_label is None else anomaly_label, kind)
+            cluster = on_cluster(engine, found, separator, master)
+            certificate = cluster.calibrate_kinds(wanted, score=score, label=label)
+        if engine == "duckdb" or report is not None:
+            table = opened.enter_context(
+                open_found(found, [score, kind], label, passes=True, delimiter=separator, progress=progress)
+            )
+        if engine == "duckdb":
+            certificate = calibrate_kinds_table(table, asked, strategy, columns, anomaly_label)
         if report is not None:
             scores = KindScores(table, columns, anomaly_label).by_kind()
-    noted = certificate.binding.with_provenance(tables=tuple(tables), date=now())
-    certificate = replace(certificate, binding=noted)
+    certificate = certificate.with_provenance(tables=tuple(tables), date=now())
     texts = {} if output is None else {output: certificate.to_json()}
     if report is not None:
         texts[report] = render_parts(page_of_kinds(certificate, *scores), report)
     _write(texts)
     if not quiet:
-        normal, anomalous = map(_points, (certificate.normal, certificate.anomalous))
+        normal, anomalous = map(points_of, (certificate.normal, certificate.anomalous))
         tell_written(normal, anomalous, texts)
     typer.echo(str(certificate))
     if certificate.empty:
         raise typer.Exit(NOT_CERTIFIED)
-
-
-def _points(parts: "Sequence[Part]") -> int:
-    """Return how many points a class has; that of all kinds together counts none of its own."""
-    return sum(part.n for part in parts if part.name is not None or len(parts) == 1)
 
 
 def _write(texts: dict[Path, str]) -> None:

@@ -5,7 +5,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from glob import escape
 from pathlib import Path
@@ -14,14 +14,10 @@ from typing import Any, Final
 import numpy as np
 
 from pac_wrap.base.floats import Floats
-from pac_wrap.engines.dask import certified, certified_by_group
 from pac_wrap.engines.dask_partitions import partitions_of, sum_over_partitions
 from pac_wrap.engines.files import InspectedFiles, Layout, Reader, inspect
 from pac_wrap.engines.frames import import_package
 from pac_wrap.errors import InputError, PACWrapError
-from pac_wrap.method.chunked import Asked, T
-from pac_wrap.method.groups.calibrate import GroupRequest
-from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.tables.columns import LOOKED_AT, anomaly_marks, no_rows, number, without_case
 
 _BLOCK: Final = 1 << 25
@@ -31,49 +27,8 @@ _AS_WRITTEN: Final[dict[str, Any]] = dict.fromkeys(("parse_float", "parse_int", 
 _ILL_FORMED: Final = (ValueError, TypeError, AttributeError, LookupError, OSError, NotImplementedError)
 
 
-def calibrate_files(
-    files: Sequence[Path],
-    reader: Reader,
-    request: Asked[T],
-    *,
-    score: str = "score",
-    label: str = "label",
-    delimiter: str | None = None,
-    master: str | None = None,
-) -> T:
-    """Return what a request gets from the labelled scores in some files, the same as in memory.
-
-    Threads of this process read, or the workers of the scheduler at the address `master`, which must find
-    the files under the same names. CSV and JSON are parsed once, and 9 bytes a row stay in memory.
-    """
-    with _opened(files, reader, (score, label), request.label_text, delimiter, master) as (frame, found):
-        certificate = certified(frame, request.with_usual_labels(), score="score", label="label")
-        found.expect(certificate.normal.n + certificate.anomalous.n)
-    return certificate.with_provenance(score=score, tables=tuple(map(str, files)), engine="dask")
-
-
-def calibrate_groups_files(
-    files: Sequence[Path],
-    reader: Reader,
-    request: GroupRequest,
-    *,
-    score: str,
-    label: str,
-    group: str,
-    delimiter: str | None = None,
-    master: str | None = None,
-) -> GroupCertificate:
-    """Return what a request gets from the groups in some files, as `calibrate_files` does without them."""
-    columns, text = (score, label, group), request.request.label_text
-    with _opened(files, reader, columns, text, delimiter, master) as (frame, found):
-        usual = replace(request, request=request.request.with_usual_labels())
-        certificate = certified_by_group(frame, usual, score="score", label="label", group="group")
-        found.expect(int(certificate.columns.n.sum()))
-    return certificate.with_provenance(score=score, tables=tuple(map(str, files)), engine="dask")
-
-
 @contextmanager
-def _opened(
+def opened(
     files: Sequence[Path],
     reader: Reader,
     columns: tuple[str, ...],
@@ -81,7 +36,7 @@ def _opened(
     delimiter: str | None,
     master: str | None,
 ) -> Iterator[tuple[Any, InspectedFiles]]:
-    """Yield a frame of scores, marks and perhaps groups, and what is known about its files."""
+    """Yield a frame of scores, marks and perhaps groups or kinds, and what is known about its files."""
     frames = import_package("dask.dataframe", "dask")
     score, label, *group = columns
     found = inspect(files, reader, score, label, delimiter, *group)

@@ -1,18 +1,27 @@
 """Groups of a Dask frame: one shuffle brings the rows of a group together, and workers calibrate them.
 
-Only columns with a row for each group reach the client.
+Only columns with a row for each group reach the client. Kinds, which are few, are counted in one pass, and
+each is calibrated as any frame is.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType, as_anomaly_mask
-from pac_wrap.engines.dask_partitions import answer_of, answered, numbers_of, partitions_of, scores_of
+from pac_wrap.base.arguments import ScoreType, as_anomaly_mask
+from pac_wrap.engines.dask_partitions import (
+    Seen,
+    answer_of,
+    answered,
+    certified_pairs,
+    numbers_of,
+    partitions_of,
+    rows_of,
+    scores_of,
+)
 from pac_wrap.engines.frames import import_package, refuse_changed
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
@@ -23,32 +32,20 @@ from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.part import Part
 from pac_wrap.method.groups.rules import decided, sets_of
-from pac_wrap.method.groups.values import Group, Lookup, coded, merged
+from pac_wrap.method.groups.values import Lookup, coded, merged, text_of
+from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.ranks.partitions import PartitionAnswer, Partitions, PartitionTask
 from pac_wrap.ranks.passes import Passes
+from pac_wrap.tables.kinds import KindsAsked
 
 # a set's place: 1 if label 0 is possible, and 2 more if label 1 is
 SETS: Final = np.array(["{}", "{0}", "{1}", "{0,1}"], dtype=object)
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a first look at some partitions gives: what is wrong with them, and the rows of each group.
-
-    A group goes with its type, since Python holds 1 and true equal.
-    """
-
-    answer: PartitionAnswer
-    rows: Counter[tuple[type, Group]] = field(default_factory=Counter)
-
-    def __add__(self, other: "Seen") -> "Seen":
-        return Seen(self.answer + other.answer, self.rows + other.rows)
-
-
 def certified_groups(df: Any, request: GroupRequest) -> GroupCertificate:
     """Return the certificate of a frame whose columns are the scores, the labels and the groups."""
     label = request.request.anomaly_label
-    first: Seen = answered(partial(_seen, PartitionTask(_rows, label)), *partitions_of(df))
+    first: Seen = answered(partial(_seen, PartitionTask(rows_of, label)), *partitions_of(df))
     if not first.answer.settled(label):
         raise InputError(NO_SCORES)
     kind = first.answer.score_type or "float64"
@@ -75,10 +72,6 @@ def decided_by_group(df: Any, certificate: GroupCertificate, score: str, group: 
     return df.map_partitions(_decided, sent, score, group, meta=meta)
 
 
-def _rows(normal: Scores, anomalous: Scores) -> int:
-    return normal.size + anomalous.size
-
-
 def _seen(task: PartitionTask, number: int, frame: Any) -> Seen:
     answer = answer_of(task, number, frame)
     try:
@@ -86,6 +79,7 @@ def _seen(task: PartitionTask, number: int, frame: Any) -> Seen:
     except InputError as error:
         return Seen(PartitionAnswer(None, problem=(number, str(error))))
     counts = np.bincount(found.codes, minlength=len(found.values)).tolist()
+    # a group goes with its type, since Python holds 1 and true equal
     pairs = zip(found.values, counts, strict=True)
     return Seen(answer, Counter({(type(value), value): count for value, count in pairs}))
 
@@ -135,3 +129,52 @@ def _decided(frame: Any, certificate: GroupCertificate, score: str, group: str) 
         verdict=decided(certificate.rules, scores, places),
         prediction_set=array(SETS[possible @ [1, 2]], dtype="string[pyarrow]"),
     )
+
+
+def certified_kinds(df: Any, asked: KindsAsked) -> KindCertificate:
+    """Return the certificate of a frame whose columns are the scores, the labels and the kinds."""
+    label = asked.anomaly_label
+    task = PartitionTask(rows_of, label)
+    first: Seen = answered(partial(_kinds_seen, task, asked), *partitions_of(df))
+    first.answer.settled(label)
+    score_type = first.answer.score_type or "float64"
+    meta = {"score": score_type, "mark": "bool"}
+
+    def pair(normal: str | None, anomalous: str | None, request: Request) -> Certificate:
+        chosen = df.map_partitions(_of_kinds, asked, (normal, anomalous), score_type, meta=meta)
+        return certified_pairs(chosen, request)
+
+    return asked.certificate([(mark, kind, rows) for (mark, kind), rows in first.rows.items()], pair)
+
+
+def _kinds(column: Any, asked: KindsAsked) -> NDArray[Any]:
+    """Return the kind of each row as a text, None where there is none."""
+    found = coded(column, "kinds")
+    if any(isinstance(value, float) for value in found.values):
+        raise asked.refused(column.dtype)
+    texts = np.empty(len(found.values), dtype=object)
+    texts[:] = [text_of(value) or None for value in found.values]
+    return np.asarray(texts[found.codes])
+
+
+def _kinds_seen(task: PartitionTask, asked: KindsAsked, number: int, frame: Any) -> Seen:
+    answer = answer_of(task, number, frame)
+    if answer.problem is not None:
+        return Seen(answer)
+    try:
+        kinds = _kinds(frame.iloc[:, 2], asked).tolist()
+    except InputError as error:
+        return Seen(PartitionAnswer(None, problem=(number, str(error))))
+    marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), asked.anomaly_label)
+    return Seen(answer, Counter(zip(marks.astype(int).tolist(), kinds, strict=True)))
+
+
+def _of_kinds(frame: Any, asked: KindsAsked, chosen: tuple[str | None, str | None], kind: ScoreType) -> Any:
+    """Return the scores of a kind of each class, and whether each is an anomaly; None is the whole class."""
+    from pandas import DataFrame
+
+    marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), asked.anomaly_label)
+    kinds = _kinds(frame.iloc[:, 2], asked)
+    mine = [np.ones(marks.size, dtype=bool) if one is None else kinds == one for one in chosen]
+    scores = numbers_of(frame.iloc[:, 0]).astype(kind)
+    return DataFrame({"score": scores, "mark": marks}, index=frame.index)[np.where(marks, mine[1], mine[0])]

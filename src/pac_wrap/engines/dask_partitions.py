@@ -1,7 +1,9 @@
 """The partitions of a Dask frame, each a pandas frame: tasks for all of them, and columns as arrays."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import reduce
+from dataclasses import dataclass, field
+from functools import partial, reduce
 from operator import add
 from typing import Any, Final
 from uuid import uuid4
@@ -12,11 +14,14 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores, ScoreType, as_scores, score_type
 from pac_wrap.engines.frames import import_package, require_columns
 from pac_wrap.errors import InputError, PACWrapError
+from pac_wrap.method.chunked import Asked, Sample, T, certify_parts
 from pac_wrap.ranks.partitions import PartitionAnswer, PartitionTask, missing_labels
 from pac_wrap.ranks.search import within
 
 # so many answers are added up in one step of the tree
 _TOGETHER: Final = 8
+# from so many partitions on, looking at one of them first saves more than it costs
+_SAMPLED: Final = 4
 
 
 def answered(task: Callable[[int, Any], Any], keys: list[Any], graph: dict[Any, Any]) -> Any:
@@ -30,6 +35,34 @@ def answered(task: Callable[[int, Any], Any], keys: list[Any], graph: dict[Any, 
         reason = str(error).partition("\n")[0].rstrip(".")
         remedy = "fix them, or give their columns one type"
         raise InputError(f"the partitions cannot be read: {reason}; {remedy}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a first look at some partitions gives: what is wrong with them, and how many rows are of what."""
+
+    answer: PartitionAnswer
+    rows: Counter[Any] = field(default_factory=Counter)
+
+    def __add__(self, other: "Seen") -> "Seen":
+        return Seen(self.answer + other.answer, self.rows + other.rows)
+
+
+def rows_of(normal: Scores, anomalous: Scores) -> int:
+    """Return how many scores there are: the task of a first look."""
+    return normal.size + anomalous.size
+
+
+def certified_pairs(df: Any, request: Asked[T]) -> T:
+    """Return what a request gets from a frame whose columns are the scores and the labels."""
+    keys, graph = partitions_of(df)
+
+    def run(task: PartitionTask, some: list[Any] = keys) -> PartitionAnswer:
+        found: PartitionAnswer = answered(partial(answer_of, task), some, graph)
+        return found
+
+    sample = Sample(partial(run, some=keys[len(keys) // 2 :][:1]), len(keys))
+    return certify_parts(run, request, sample if len(keys) >= _SAMPLED else None)
 
 
 def partitions_of(df: Any) -> tuple[list[Any], dict[Any, Any]]:

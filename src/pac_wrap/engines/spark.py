@@ -19,7 +19,14 @@ from pac_wrap.engines.frames import (
     warn_if_undecidable,
 )
 from pac_wrap.engines.spark_counts import SparkCounts
-from pac_wrap.engines.spark_groups import GROUPS, base_type, certified_groups, decided_by_group, group_sql
+from pac_wrap.engines.spark_groups import (
+    GROUPS,
+    base_type,
+    certified_groups,
+    certified_kinds,
+    decided_by_group,
+    group_sql,
+)
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate, Overlap
@@ -28,9 +35,12 @@ from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.calibrate import GroupRequest, warned_of_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.kinds.certificate import KindCertificate
+from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.tables.columns import refuse_added, refuse_as_group, require_two
+from pac_wrap.tables.columns import refuse_added, refuse_as_third, require_two
 from pac_wrap.tables.groups import refuse_narrower
+from pac_wrap.tables.kinds import KindsAsked
 from pac_wrap.tables.sql import prediction_set_sql, quote_name, verdict_sql
 
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
@@ -90,16 +100,47 @@ def calibrate_groups(
     return warned_of_groups(certified_by_group(df, request, score=score, label=label, group=group))
 
 
+def calibrate_kinds(
+    df: Any,
+    guarantee: Guarantee | Request | None = None,
+    *,
+    score: str = "score",
+    label: str = "label",
+    kind: str = "kind",
+    anomaly_label: object = 1,
+    overlap: str | Overlap | None = None,
+) -> KindCertificate:
+    """Return the certificate that `pac_wrap.calibrate` gives for the same scores by kind, byte for byte.
+
+    A class none of whose rows names a kind has none. One job counts labels, one the kinds, and each kind
+    takes three or more, like `calibrate`.
+    """
+    asked = KindsAsked.of(guarantee, overlap, anomaly_label, kind)
+    found = certified_by_kind(df, asked, score=score, label=label, kind=kind)
+    warn_of_lacking((*found.normal, *found.anomalous))
+    return found
+
+
 def certified_by_group(
     df: Any, request: GroupRequest, *, score: str, label: str, group: str
 ) -> GroupCertificate:
     """Return what a request gets from three columns."""
     require_two(score, label)
     check_frame(df, {score: SCORES, label: LABELS, group: GROUPS})
-    refuse_as_group(group, (score, label))
+    refuse_as_third(group, (score, label))
     columns = {"score": _double(score), "label": _label(df, label), "value": group_sql(df, group)}
     rows = df.selectExpr(*(f"{value} AS {name}" for name, value in columns.items()))
     return certified_groups(rows, request, type_of(df, score))
+
+
+def certified_by_kind(df: Any, asked: KindsAsked, *, score: str, label: str, kind: str) -> KindCertificate:
+    """Return what is asked for of the kinds in three columns."""
+    require_two(score, label)
+    check_frame(df, {score: SCORES, label: LABELS, kind: ()})
+    refuse_as_third(kind, (score, label), "kind")
+    columns = {"score": _double(score), "label": _label(df, label), "kind": quote_name(kind, "spark")}
+    rows = df.selectExpr(*(f"{value} AS {name}" for name, value in columns.items()))
+    return certified_kinds(rows, asked, type_of(df, score))
 
 
 def certified(df: Any, request: Asked[T], *, score: str, label: str) -> T:
@@ -165,7 +206,7 @@ def check_frame(df: Any, columns: dict[str, tuple[str, ...]]) -> None:
     require_columns(list(columns), df.columns)
     for name, kinds in columns.items():
         kind = dict(df.dtypes)[name]
-        if base_type(kind) not in kinds:
+        if kinds and base_type(kind) not in kinds:
             labels = "labels: numbers, booleans or texts" if "string" in kinds else "numbers"
             what = "groups: texts, numbers, dates or booleans" if kinds is GROUPS else labels
             raise InputError(f"column {name!r} must hold {what}, but its type is {kind}; pick another column")

@@ -73,41 +73,46 @@ class SparkCounts:
     def _summed(self, grid: Grid) -> tuple[Cells, tuple[int, int]] | None:
         """Return the same out of sums over all rows, or None if something is wrong.
 
-        Spark keeps sums in variables, and groups in a table that every row must be looked up in.
+        Spark keeps sums in variables, and groups in a table that every row must be looked up in. What lies
+        below each knot is added up, one comparison for each sum: to find the cell first costs more.
         """
         rows = self._pairs.selectExpr(
-            "score", f"{self._class} AS class", f"{_place(grid)} AS piece", "xxhash64(score) AS hash"
-        ).selectExpr("*", "class = 1 AS marked", "class < 0 OR score IS NULL OR isnan(score) AS wrong")
-        cells = range(len(grid.knots) + 1)
+            "score", f"{self._class} AS class", "xxhash64(score) AS hash"
+        ).selectExpr("score", "hash", "IF(class = 1, 1L, 0L) AS mark", f"class < 0 OR {_MISSING} AS wrong")
+        ends = [f"score < {quote_number(knot)}" for knot in grid.knots] + ["true"]
         sums = ["count_if(wrong) AS wrong", "min(score) AS least", "max(score) AS greatest"]
-        for cell in cells:
+        for place, below in enumerate(ends):
             sums += [
-                f"count_if(piece = {cell}) AS all_{cell}",
-                f"count_if(piece = {cell} AND marked) AS marked_{cell}",
-                f"sum(IF(piece = {cell}, hash & {CHECK - 1}, 0L)) AS check_{cell}",
+                f"sum(IF({below}, 1L, 0L)) AS all_{place}",
+                f"sum(IF({below}, mark, 0L)) AS marked_{place}",
+                f"sum(IF({below}, hash & {CHECK - 1}, 0L)) AS check_{place}",
             ]
         for shift, mask in _PARTS.items():
             part = f"shiftrightunsigned(hash, {shift}) & {mask}"
-            sums.append(f"sum(IF(marked, {part}, 0L)) AS marked_hash_{shift}")
-            # that of the last bits is the sum of all checks
+            sums.append(f"sum(IF(mark = 1, {part}, 0L)) AS marked_hash_{shift}")
+            # that of the last bits is the check of all
             sums += [f"sum({part}) AS hash_{shift}"] if shift else []
         (found,) = fetched(rows.selectExpr(*sums)).to_pylist()
         if found["wrong"]:
             return None
-        marked = np.array([found[f"marked_{cell}"] for cell in cells])
-        counts = np.array([[found[f"all_{cell}"] for cell in cells] - marked, marked])
+        up_to = {
+            name: np.array([found[f"{name}_{place}"] or 0 for place in range(len(ends))])
+            for name in ("all", "marked", "check")
+        }
+        every, marked, checks = (np.diff(column, prepend=0) for column in up_to.values())
+        counts = np.array([every - marked, marked])
         labels, numbers = np.nonzero(counts)
         # no score lies beyond the ends of its cell, nor beyond those of all scores
         lows, highs = [-inf, *grid.knots], [*map(just_below, grid.knots), inf]
         least = np.array([max(lows[cell], found["least"], key=order_key) for cell in numbers])
         greatest = np.array([min(highs[cell], found["greatest"], key=order_key) for cell in numbers])
-        checks = {cell: found[f"check_{cell}"] or 0 for cell in cells}
-        found["hash_0"] = sum(checks.values())
+        found["hash_0"] = int(up_to["check"][-1])
         whole, anomalous = (
             sum((found[f"{name}_{shift}"] or 0) << shift for shift in _PARTS)
             for name in ("hash", "marked_hash")
         )
-        sure = Cells(labels, numbers, counts[labels, numbers], least, greatest, checks)
+        by_cell = dict(enumerate(checks.tolist()))
+        sure = Cells(labels, numbers, counts[labels, numbers], least, greatest, by_cell)
         return sure, (whole - anomalous, anomalous)
 
     def _grouped(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:

@@ -6,7 +6,6 @@ import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final
@@ -14,13 +13,10 @@ from typing import Any, Final
 from pac_wrap.base.files import scratch_folder
 from pac_wrap.engines.files import InspectedFiles, Layout, Reader, inspect
 from pac_wrap.engines.frames import import_package
-from pac_wrap.engines.spark import LABELS, SCORES, certified, certified_by_group, check_frame, type_of
+from pac_wrap.engines.spark import LABELS, SCORES, check_frame, type_of
 from pac_wrap.engines.spark_counts import literal
 from pac_wrap.engines.spark_groups import GROUPS, group_sql
 from pac_wrap.errors import InputError, MissingExtraError
-from pac_wrap.method.chunked import Asked, T
-from pac_wrap.method.groups.calibrate import GroupRequest
-from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, anomaly_marks, no_rows
 from pac_wrap.tables.sql import quote_name, without_case_sql
 
@@ -41,49 +37,8 @@ _CSV: Final[dict[str, Any]] = {
 }
 
 
-def calibrate_files(
-    files: Sequence[Path],
-    reader: Reader,
-    request: Asked[T],
-    *,
-    score: str = "score",
-    label: str = "label",
-    delimiter: str | None = None,
-    master: str | None = None,
-) -> T:
-    """Return what a request gets from the labelled scores in some files, the same as in memory.
-
-    The session that runs is used, else one is started with the master and stopped at the end. Its workers
-    must find the files under the same names.
-    """
-    with _opened(files, reader, (score, label), request.label_text, delimiter, master) as (frame, found):
-        certificate = certified(frame, request.with_usual_labels(), score="score", label="label")
-        found.expect(certificate.normal.n + certificate.anomalous.n)
-    return certificate.with_provenance(score=score, tables=tuple(map(str, files)), engine="spark")
-
-
-def calibrate_groups_files(
-    files: Sequence[Path],
-    reader: Reader,
-    request: GroupRequest,
-    *,
-    score: str,
-    label: str,
-    group: str,
-    delimiter: str | None = None,
-    master: str | None = None,
-) -> GroupCertificate:
-    """Return what a request gets from the groups in some files, as `calibrate_files` does for one class."""
-    columns, text = (score, label, group), request.request.label_text
-    with _opened(files, reader, columns, text, delimiter, master) as (frame, found):
-        usual = replace(request, request=request.request.with_usual_labels())
-        certificate = certified_by_group(frame, usual, score="score", label="label", group="group")
-        found.expect(int(certificate.columns.n.sum()))
-    return certificate.with_provenance(score=score, tables=tuple(map(str, files)), engine="spark")
-
-
 @contextmanager
-def _opened(
+def opened(
     files: Sequence[Path],
     reader: Reader,
     columns: tuple[str, ...],
@@ -91,7 +46,7 @@ def _opened(
     delimiter: str | None,
     master: str | None,
 ) -> Iterator[tuple[Any, InspectedFiles]]:
-    """Yield a frame of scores, marks and perhaps groups, and what is known about its files."""
+    """Yield a frame of scores, marks and perhaps groups or kinds, and what is known about its files."""
     for package in ("pyspark", "pandas", "pyarrow"):
         import_package(package, "spark")
     for file in files:

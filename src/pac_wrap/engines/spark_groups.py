@@ -1,6 +1,7 @@
 """Groups of a Spark DataFrame: one shuffle brings the rows of a group together, and workers calibrate them.
 
 Only columns with a row for each group reach the driver. The workers are Python's, with pac_wrap installed.
+Kinds, which are few, are counted instead, and each is calibrated as any frame is.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,22 +13,28 @@ import numpy as np
 
 from pac_wrap.base.arguments import ScoreType
 from pac_wrap.engines.frames import import_package, refuse_changed
-from pac_wrap.engines.spark_counts import SparkCounts, fetched
+from pac_wrap.engines.spark_counts import SparkCounts, fetched, literal
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.chunked import certify_counted
 from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.part import Part, whole_groups
 from pac_wrap.method.groups.values import MOST_GROUPS, as_group, merged, text_of, texts_of, too_many
+from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate
 from pac_wrap.ranks.brackets import Bracketed
 from pac_wrap.tables.groups import ENDS, answers_sql
+from pac_wrap.tables.kinds import KindsAsked
 from pac_wrap.tables.sql import Compared, quote_name
 
 _WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
 _TEXTS: Final = ("string", "char", "varchar")
 # the column that a small table is joined by; no frame has one of this name
 _OWN: Final = "pac-wrap group"
+_KINDS: Final = (*_TEXTS, *_WHOLE, "boolean", "date")
+# the kinds of both classes, and the rows of both without one
+_LISTED: Final = 2 * MOST_KINDS + 2
 GROUPS: Final = (*_TEXTS, *_WHOLE, "float", "double", "boolean", "date")
 
 
@@ -157,3 +164,28 @@ def _joined(frame: Any, value: str, groups: Any, columns: dict[str, Any]) -> Any
     small = frame.sparkSession.createDataFrame(pa.table({_OWN: groups, **columns}))
     same = functions.expr(f"{value} <=> {quote_name(_OWN, 'spark')}")
     return frame.join(functions.broadcast(small), same, "left")
+
+
+def certified_kinds(rows: Any, asked: KindsAsked, score_type: ScoreType) -> KindCertificate:
+    """Return the certificate of a frame with the columns `score` (double), `label` and `kind`."""
+    kind = dict(rows.dtypes)["kind"]
+    if base_type(kind) not in _KINDS:
+        raise asked.refused(kind)
+    mark = SparkCounts(rows.select("score", "label"), score_type, asked.anomaly_label).mark()
+    # without a collation, which would take other texts for the same kind
+    marked = rows.selectExpr("score", f"{mark} AS label", "nullif(CAST(kind AS STRING), '') AS kind")
+    found = fetched(marked.groupBy("label", "kind").count().limit(_LISTED + 1))
+    if found.num_rows > _LISTED:
+        raise InputError(
+            f"column {asked.column!r} names more than {MOST_KINDS} kinds of a class; at most so many can have"
+            " their own ceilings, so merge some"
+        )
+
+    def pair(normal: str | None, anomalous: str | None, request: Request) -> Certificate:
+        texts = ("true" if one is None else f"kind = {literal(one, 'string')}" for one in (normal, anomalous))
+        chosen = " OR ".join(f"(label = {number} AND {text})" for number, text in enumerate(texts))
+        pairs = marked.where(chosen).select("score", "label")
+        return certify_counted(SparkCounts(pairs, score_type, 1), request)
+
+    columns = (found.column(name).to_pylist() for name in ("label", "kind", "count"))
+    return asked.certificate([*zip(*columns, strict=True)], pair)

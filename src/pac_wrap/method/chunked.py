@@ -147,8 +147,13 @@ def calibrate_parts(run: RunPartitions, request: Asked[T], sample: Sample | None
     >>> calibrate_parts(run, Request()).normal.n
     3
     """
+    return warned(certify_parts(run, request, sample))
+
+
+def certify_parts(run: RunPartitions, request: Asked[T], sample: Sample | None = None) -> T:
+    """Return the same without a warning of too few labels."""
     passes = Partitions(run, request.anomaly_label)
-    return calibrate_passes(passes, request, () if sample is None else _guessed(request, sample))
+    return _certify_run(passes, request, () if sample is None else _guessed(request, sample))
 
 
 def _guessed(request: Asked[T], sample: Sample) -> Bounds:
@@ -159,17 +164,22 @@ def _guessed(request: Asked[T], sample: Sample) -> Bounds:
     return answer.value[0] if answer.value is not None and answer.missing is None else ()
 
 
-def calibrate_passes(run: RunPass, request: Asked[T], guessed: Bounds = ()) -> T:
+def calibrate_passes(run: RunPass, request: Asked[T]) -> T:
     """Return the certificate of data whose classes and NaN somebody else has seen to.
 
     `run(task)` calls `task(normal, anomalous)` with the float64 scores of every part and adds up what comes
-    back. A task with `bounds` needs no scores beyond them. What lies between guessed bounds is found at once.
+    back. A task with `bounds` needs no scores beyond them.
     """
+    return warned(_certify_run(run, request))
+
+
+def _certify_run(run: RunPass, request: Asked[T], guessed: Bounds = ()) -> T:
+    """Return the same without that warning; what lies between guessed bounds is found at once."""
     passes = GuessedPasses(run, guessed) if guessed else Passes(run)
     certificate = certify_passes(request, passes)
     if all(passes.survey.sizes):
         warn_if_upside_down(passes.survey.largest_auc, *passes.survey.sizes)
-    return warned(certificate)
+    return certificate
 
 
 def calibrate_counted(counter: Counter, request: Asked[T]) -> T:
@@ -179,12 +189,17 @@ def calibrate_counted(counter: Counter, request: Asked[T]) -> T:
     another AUC. Unless the counts show that it is at least one half, it is that of a random sample, and the
     warning is as sure as so many points allow.
     """
+    return warned(certify_counted(counter, request))
+
+
+def certify_counted(counter: Counter, request: Asked[T]) -> T:
+    """Return the same without a warning of too few labels."""
     found = Bracketed(counter, lambda low, high: request.certify(low, high, counter.score_type))
     if all(found.sizes) and least_auc(found.pair) < 0.5:
         drawn = found.sample.classes
         if all(scores.size for scores in drawn):
             warn_if_upside_down(auc(*drawn), *(scores.size for scores in drawn))
-    return warned(found.answer)
+    return found.answer
 
 
 def certify_passes(request: Asked[T], passes: Passes) -> T:

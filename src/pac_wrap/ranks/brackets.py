@@ -166,13 +166,14 @@ class Bracketed(Generic[T]):
 
     def _narrow(self, cells: list[_Chosen]) -> None:
         """Look into some of the cells that are wanted: list their scores, or count those of smaller cells."""
-        large = sorted((one for one in cells if one[2].scores > _FEW), key=lambda one: -one[2].scores)
+        large = [one for one in cells if one[2].scores > _FEW]
         number = (large or cells)[0][1] >> 32
-        same = [cell for cell in large or cells if cell[1] >> 32 == number]
+        same = [cell for cell in cells if cell[1] >> 32 == number]
         # rather than listing them in several rounds
         many = len(same) <= _KNOTS // 4 and sum(cell[2].scores for cell in same) > _FEW
         if large or many:
-            chosen = same[: _KNOTS // 4]
+            # small ones too, which would take a round of their own to be listed
+            chosen = sorted(same, key=lambda one: -one[2].scores)[: _KNOTS // 4]
             grid = _grid_within([cell[2] for cell in chosen])
             self._grids.append(grid)
             found = self._counter.count(grid, self._some(number, chosen))

@@ -58,10 +58,10 @@ def require_two(score: object, label: object) -> None:
         raise InputError(f"column {quoted(score)} cannot be both the score and the label; name two columns")
 
 
-def refuse_as_group(group: str, others: Iterable[str]) -> None:
-    """Refuse the column of the score or the label as that of groups."""
-    if group in others:
-        raise InputError(f"column {quoted(group)} cannot be the group as well; name another column")
+def refuse_as_third(column: str, others: Iterable[str], what: str = "group") -> None:
+    """Refuse the column of the score or the label as that of groups or kinds."""
+    if column in others:
+        raise InputError(f"column {quoted(column)} cannot be the {what} as well; name another column")
 
 
 def refuse_twins(names: list[str], table: object) -> None:

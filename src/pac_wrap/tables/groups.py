@@ -32,7 +32,7 @@ from pac_wrap.method.worth.shares import Counted
 from pac_wrap.ranks.precision import is_narrower, rounded
 from pac_wrap.tables.arrow_stream import gathered
 from pac_wrap.tables.calibrate import LabelledScores
-from pac_wrap.tables.columns import no_rows, refuse_added, refuse_as_group, require_column
+from pac_wrap.tables.columns import no_rows, refuse_added, refuse_as_third, require_column
 from pac_wrap.tables.decide import ADDED, copy_with
 from pac_wrap.tables.sql import Compared, Dialect, quote_name, quote_number, score_sql
 from pac_wrap.tables.table import Table
@@ -181,7 +181,7 @@ def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | No
     """Return the expression for the group of a row, NULL where it is missing; the last column holds it."""
     group = columns[-1]
     require_column(group, table.columns)
-    refuse_as_group(group, columns[:-1])
+    refuse_as_third(group, columns[:-1])
     name, kind = quote_name(group), (types or table.types)[group]
     if kind in ("FLOAT", "DOUBLE"):
         return f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"

@@ -1,20 +1,23 @@
 """Certificates of kinds from a table whose column names the kind of each row, and what they do there."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from pac_wrap.base.arguments import Scores, ScoreType, as_scores
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import calibrate_passes
-from pac_wrap.method.kinds.calibrate import KindRequest
+from pac_wrap.method.kinds.calibrate import KindRequest, Pair, asked_of_kinds
+from pac_wrap.method.kinds.ceilings import check_kind
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate
 from pac_wrap.method.kinds.part import Measured
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.request import Request
 from pac_wrap.tables.calibrate import LabelledScores
+from pac_wrap.tables.columns import refuse_as_third
 from pac_wrap.tables.decide import refuse_undecidable, tally_of
 from pac_wrap.tables.table import Table
 
@@ -32,15 +35,12 @@ class KindScores:
         score_type: ScoreType | None = None,
     ) -> None:
         score, label, kind = columns
-        self._label_text = anomaly_label
+        refuse_as_third(kind, (score, label), "kind")
         self._rows = LabelledScores(table, score, label, anomaly_label, score_type, kind)
         counted = self._rows.kinds()
         if any(mark > 1 for mark, _, _ in counted):
             self._rows.check_labels()
-        self.normal, self.anomalous = (
-            _names(label, kind, [(name, count) for mark, name, count in counted if mark == wanted])
-            for wanted, label in ((0, "normal"), (1, "anomalous"))
-        )
+        self.normal, self.anomalous = kinds_named(kind, counted)
         if anomaly_label is not None and not any(mark == 1 for mark, _, _ in counted):
             self._rows.check_labels()
 
@@ -50,7 +50,7 @@ class KindScores:
 
     def signed(self, certificate: KindCertificate) -> KindCertificate:
         """Return a certificate of these scores with where they came from."""
-        return replace(certificate, binding=self._rows.signed(certificate.binding))
+        return certificate.with_provenance(**self._rows.origin)
 
     def by_kind(self) -> tuple[dict[str | None, Scores], dict[str | None, Scores]]:
         """Return the scores of every kind of each class; None is a class without kinds."""
@@ -114,6 +114,59 @@ def evaluate_kinds_table(
     return certificate.measured(*counts)
 
 
+@dataclass(frozen=True, slots=True)
+class KindsAsked:
+    """What is asked of kinds, before they are known; `column` is what the user calls that of kinds."""
+
+    guarantee: Guarantee
+    overlap: Overlap
+    anomaly_label: object
+    column: str
+
+    @classmethod
+    def of(
+        cls,
+        guarantee: Guarantee | Request | None,
+        overlap: str | Overlap | None,
+        anomaly_label: object,
+        column: str,
+    ) -> "KindsAsked":
+        """Return what the arguments of an entrance ask for; a whole request has a label of its own."""
+        label = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
+        return cls(*asked_of_kinds(guarantee, overlap), label, column)
+
+    def certificate(self, counted: Sequence[tuple[int, str | None, int]], pair: Pair) -> KindCertificate:
+        """Return the certificate of kinds whose rows were counted, by class and kind; None is no kind."""
+        names = kinds_named(self.column, counted)
+        made = KindRequest.of(self.guarantee, self.overlap, *names).certify(pair)
+        for label, parts in enumerate((made.normal, made.anomalous)):
+            for part in parts:
+                rows = sum(
+                    count for mark, name, count in counted if mark == label and part.name in (None, name)
+                )
+                if part.n != rows:
+                    raise InputError(
+                        "the frame has other rows each time it is computed; cache or persist it first"
+                    )
+        return made
+
+    def refused(self, kind: object) -> InputError:
+        """Return the refusal of a column of another type, such as numbers, which have several texts."""
+        return InputError(
+            f"column {self.column!r} must hold kinds: texts, whole numbers, dates or booleans, but its type"
+            f" is {kind}; convert it to text"
+        )
+
+
+def kinds_named(column: str, counted: Sequence[tuple[int, str | None, int]]) -> tuple[Names, Names]:
+    """Return the kinds of both classes, from the class, the kind and the number of rows of each kind."""
+    normal, anomalous = (
+        _names(label, column, [(name, count) for mark, name, count in counted if mark == wanted])
+        for wanted, label in enumerate(("normal", "anomalous"))
+    )
+    return normal, anomalous
+
+
 def _names(label: str, column: str, counted: list[tuple[str | None, int]]) -> Names:
     """Return the kinds of a class; some rows with and some without one are refused."""
     missing = sum(count for name, count in counted if name is None)
@@ -130,4 +183,4 @@ def _names(label: str, column: str, counted: list[tuple[str | None, int]]) -> Na
             f"column {quoted(column)} names {len(named):,} kinds of {label} points; at most {MOST_KINDS} can"
             " have their own ceilings, so merge some"
         )
-    return named
+    return tuple(map(check_kind, named))

@@ -159,15 +159,20 @@ def calibrate_kinds(
     overlap: str | Overlap | None = None,
 ) -> KindCertificate:
     """Return the certificate for scores by kind; `calibrate` calls it for mappings."""
-    if isinstance(guarantee, Request):
-        asked, strategy = guarantee.guarantee, Request.of(guarantee, overlap).overlap
-    else:
-        asked = as_guarantee(guarantee, by_kind=True)
-        strategy = Abstain() if overlap is None else as_strategy(overlap)
+    asked, strategy = asked_of_kinds(guarantee, overlap)
     scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
     names = (None if None in side else tuple(str(name) for name in side) for side in scores)
     _refuse_empty(*scores)
     return KindRequest.of(asked, strategy, *names).certify(_pairs(*scores))
+
+
+def asked_of_kinds(
+    guarantee: Guarantee | Request | None, overlap: str | Overlap | None
+) -> tuple[Guarantee, Overlap]:
+    """Return the promises and the strategy that the arguments of an entrance ask for."""
+    if isinstance(guarantee, Request):
+        return guarantee.guarantee, Request.of(guarantee, overlap).overlap
+    return as_guarantee(guarantee, by_kind=True), Abstain() if overlap is None else as_strategy(overlap)
 
 
 def recalibrate_kinds(

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -251,6 +251,21 @@ class KindCertificate(Filed):
         from pac_wrap.report.kind_page import notebook_of_kinds
 
         return notebook_of_kinds(self)
+
+    def with_provenance(self, **facts: Any) -> Self:
+        """Return the same with more known of where it comes from.
+
+        Parameters
+        ----------
+        facts : object
+            The fields of `Provenance` that are to be set.
+
+        Returns
+        -------
+        KindCertificate
+            What promises the same.
+        """
+        return replace(self, binding=self.binding.with_provenance(**facts))
 
     def _problems(self) -> Iterator[str]:
         return kind_problems(self)

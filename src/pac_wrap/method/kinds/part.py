@@ -180,6 +180,11 @@ class Measured:
         return f"{self.name}: {self.rate}, ceiling {ceiling}, {self.finding}"
 
 
+def points_of(parts: Sequence[Part]) -> int:
+    """Return how many points a class has; that of all kinds together counts none of its own."""
+    return sum(part.n for part in parts if part.name is not None or len(parts) == 1)
+
+
 def warn_of_lacking(parts: Iterable[Part]) -> None:
     """Warn the user, who is outside this package, of ceilings that were asked for and are not promised."""
     texts = [
