@@ -102,7 +102,7 @@ examples: $(VENV)/.engines $(VENV)/.deep
 	$(BIN)/python docs/examples/run_examples.py
 
 # the paper's experiments in full, about an hour; reads PAC_WRAP_DATA or downloads
-reproduction: $(VENV)/.deep
+reproduction: $(VENV)/.deep $(VENV)/.engines
 	$(BIN)/pac-wrap reproduce all --out results
 	$(BIN)/python docs/reproduction/build.py
 

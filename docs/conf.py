@@ -4,7 +4,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+sys.path.insert(0, str(Path(__file__).parent / "examples"))
 
+import gallery
 import inventories
 from pac_wrap import __version__
 from reference import PUBLIC, classes_like_functions
@@ -21,6 +23,7 @@ extensions = [
     "numpydoc",
     "sphinx_copybutton",
     "elsewhere",
+    "gallery",
     "mathematics",
     "planner",
     "reference",
@@ -40,7 +43,13 @@ nitpick_ignore_regex = [("py:.*", ".*")]
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 4
-nb_execution_mode = "off"
+# notebooks are run if what they need is here, and again if they or the package change
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(gallery.cache_folder())
+nb_execution_excludepatterns = [f"{name}.ipynb" for name in gallery.LEFT]
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
 
 autosummary_generate = ["api.md"]
 # the names of a class and of a function that differ only in case are one file on some systems

@@ -5,12 +5,15 @@ import inspect
 import re
 from collections.abc import Iterator
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 import pac_wrap
+from support.pages import ROOT
 
+SUBMODULES = [f"pac_wrap.{name}" for name in ("series", "scoring", "validation", "baselines", "detectors")]
 # errors and warnings are raised, enumerations are looked up: nobody passes them anything
 CALLED = [
     name
@@ -19,6 +22,13 @@ CALLED = [
     and not (inspect.isclass(found) and issubclass(found, (BaseException, Enum)))
 ]
 ABSTRACT = {"Strategy"}
+# what is public beside the package's own names
+ENGINE = ("calibrate", "certify_curve", "calibrate_groups", "calibrate_kinds", "decide", "score")
+ELSEWHERE = {
+    **{name: import_module(name).__all__ for name in SUBMODULES},
+    "pac_wrap.engines.spark": ENGINE,
+    "pac_wrap.engines.dask": ENGINE,
+}
 
 
 def sections(text: str) -> dict[str, str]:
@@ -82,3 +92,30 @@ def test_a_public_method_says_what_it_takes(name: str, method: Any) -> None:
 @pytest.mark.parametrize("name", CALLED)
 def test_help_shows_a_signature(name: str) -> None:
     assert "**" not in str(inspect.signature(getattr(pac_wrap, name)))
+
+
+@pytest.mark.parametrize(
+    "path", [f"{module}.{name}" for module, names in ELSEWHERE.items() for name in names]
+)
+def test_a_name_of_a_public_module_is_documented_with_an_example(path: str) -> None:
+    module, _, name = path.rpartition(".")
+    if name.startswith("LSTM"):
+        pytest.importorskip("torch", reason="torch is not installed")
+    found = getattr(import_module(module), name)
+    written = sections(inspect.getdoc(found) or "")
+    # a dataclass that is a result explains its attributes, and a relative of a function what is its own
+    explained = documented(written.get("Parameters") or written.get("Attributes", ""))
+    assert explained
+    assert explained <= parameters(found)
+    assert ">>> " in written.get("Examples", "")
+
+
+def test_the_index_of_the_reference_has_every_public_name_once() -> None:
+    listed = re.findall(
+        r"^   ([a-z]\w*(?:\.\w+)*|[A-Z]\w*)$", (ROOT / "docs" / "api.md").read_text("utf-8"), re.M
+    )
+    public = [name for name in pac_wrap.__all__ if name != "__version__"]
+    public += [
+        f"{module}.{name}".removeprefix("pac_wrap.") for module, names in ELSEWHERE.items() for name in names
+    ]
+    assert sorted(listed) == sorted([*public, "tables.database.calibrate"])

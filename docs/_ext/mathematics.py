@@ -32,6 +32,11 @@ def number(app: Sphinx, doctree: nodes.document) -> None:
     for block in doctree.findall(nodes.math_block):
         for tag in re.findall(r"\\tag\{(\d+)\}", block.astext()):
             block["ids"].append(f"eq-{tag}")
+        # as it stands: Sphinx would put lines into an environment of its own, in which no tag may stand
+        block["no-wrap"] = True
+        text = nodes.Text(rf"\[{block.astext()}\]")
+        block.clear()
+        block += text
     if app.env.docname == THEORY:
         for strong in doctree.findall(nodes.strong):
             if found := THEOREM.match(strong.astext()):

@@ -6,18 +6,21 @@ A worker is given one partition, a pandas frame: for its share of a pass, its ve
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from pac_wrap.base.missing import missing_places
 from pac_wrap.engines.dask_groups import SETS, certified_groups, certified_kinds, decided_by_group
-from pac_wrap.engines.dask_partitions import certified_pairs, check_frame, column_type, scores_of
+from pac_wrap.engines.dask_partitions import (
+    certified_pairs,
+    check_frame,
+    column_type,
+    scored_by,
+    scores_of,
+    verdicts_of,
+)
 from pac_wrap.engines.frames import (
     check_features,
     check_group,
     features_of,
     import_package,
-    knows_names,
-    scorer,
     warn_if_undecidable,
 )
 from pac_wrap.method.calibrate import Request, warned
@@ -30,7 +33,6 @@ from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.tables.columns import refuse_added, refuse_as_third, require_two
 from pac_wrap.tables.groups import refuse_narrower
@@ -50,6 +52,21 @@ def calibrate(
 
     The current scheduler looks at one partition and then makes one pass, or up to four where that partition
     is unlike the others; counts come back, and the few scores around the thresholds.
+
+    Parameters
+    ----------
+    df : DataFrame of Dask
+        The labelled points.
+    score, label : str
+        The columns of scores and labels.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
+    >>> certificate = calibrate(df)
+    >>> certificate.normal.n, certificate.regime.value
+    (900, 'separated')
     """
     return certified(df, Request.of(guarantee, overlap, anomaly_label), score=score, label=label)
 
@@ -63,7 +80,20 @@ def certify_curve(
     label: str = "label",
     anomaly_label: object = 1,
 ) -> Curve:
-    """Return the curve that `pac_wrap.certify_curve` gives for these two columns, byte for byte."""
+    """Return the curve that `pac_wrap.certify_curve` gives for these two columns, byte for byte.
+
+    Parameters
+    ----------
+    df, score, label : DataFrame of Dask and str
+        The labelled points, and the names of their columns.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
+    >>> certify_curve(df).at(900.0).certified.max_fnr < 0.1
+    True
+    """
     return certified(df, CurveRequest(delta_fpr, delta_fnr, anomaly_label), score=score, label=label)
 
 
@@ -83,6 +113,19 @@ def calibrate_groups(
 
     One pass counts labels and groups, and one shuffle brings the rows of each group into one partition, where
     they are calibrated; a row for each group comes back. The pool takes up to four passes more.
+
+    Parameters
+    ----------
+    df, score, label, group : DataFrame of Dask and str
+        The labelled points, and the names of their columns.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> columns = {"score": range(1000), "label": [0] * 500 + [1] * 500, "group": ["even", "odd"] * 500}
+    >>> df = dd.from_dict(columns, npartitions=4)
+    >>> sorted(calibrate_groups(df).groups)
+    ['even', 'odd']
     """
     request = GroupRequest(Request.of(guarantee, overlap, anomaly_label), together, pool)
     return warned_of_groups(certified_by_group(df, request, score=score, label=label, group=group))
@@ -102,6 +145,19 @@ def calibrate_kinds(
 
     A class none of whose rows names a kind has none. One pass counts the kinds, and each of them takes a
     pass or up to four, like `calibrate`.
+
+    Parameters
+    ----------
+    df, score, label, kind : DataFrame of Dask and str
+        The labelled points, and the names of their columns.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> columns = {"score": range(1000), "label": [0] * 900 + [1] * 100, "kind": [None] * 900 + ["x"] * 100}
+    >>> df = dd.from_dict(columns, npartitions=4)
+    >>> [part.name for part in calibrate_kinds(df).anomalous]
+    ['x']
     """
     asked = KindsAsked.of(guarantee, overlap, anomaly_label, kind)
     found = certified_by_kind(df, asked, score=score, label=label, kind=kind)
@@ -142,6 +198,22 @@ def decide(
     A missing score is abstained on. Where the frame's scores are of a narrower type than the certificate's,
     and that may change verdicts, a `PrecisionWarning` says so. A certificate of groups needs the column
     `group`; groups that were never seen are abstained on, and scores of a narrower type are refused.
+
+    Parameters
+    ----------
+    df : DataFrame of Dask
+        The points.
+    certificate : Certificate or GroupCertificate
+        What decides.
+    score, group : str
+        The columns of scores and, for a certificate of groups, of groups.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
+    >>> list(decide(df, calibrate(df)).columns)
+    ['score', 'label', 'verdict', 'prediction_set']
     """
     check_frame(df, numbers=[score])
     refuse_added(df.columns, ["verdict", "prediction_set"])
@@ -154,7 +226,7 @@ def decide(
     warn_if_undecidable(certificate, kind, score)
     scores, rule = df[score], certificate.rule
     return df.assign(
-        verdict=scores.map_partitions(_verdicts, rule, meta=("verdict", "int8")),
+        verdict=scores.map_partitions(verdicts_of, rule, meta=("verdict", "int8")),
         prediction_set=scores.map_partitions(
             _prediction_sets, certificate.exclusions, meta=("prediction_set", "string[pyarrow]")
         ),
@@ -166,6 +238,24 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
 
     The detector is a fitted one, or a PACWrap around it. Its features are the columns it was fitted on if it
     knows their names, else all columns of numbers.
+
+    Parameters
+    ----------
+    df : DataFrame of Dask
+        The rows.
+    detector : object
+        What gives the scores.
+    features : sequence of str, optional
+        The columns that it gets.
+    score : str
+        The column that is added.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
+    >>> list(score(df, lambda X: -X[:, 0], features=["score"], score="turned").columns)
+    ['score', 'label', 'turned']
     """
     check_frame(df)
     features = features_of(detector, features, lambda: df.select_dtypes("number").columns)
@@ -174,14 +264,8 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
     check_features(detector, features)
     # as a task of its own the detector travels once to each worker, not with every partition
     sent = import_package("dask", "dask").delayed(detector, traverse=False)
-    scores = df[features].map_partitions(_scored, sent, meta=(score, "float64"))
+    scores = df[features].map_partitions(scored_by, sent, meta=(score, "float64"))
     return df.assign(**{score: scores})
-
-
-def _verdicts(column: Any, rule: Rule) -> Any:
-    """Return the verdicts of a column of scores; a missing one is abstained on."""
-    found, _ = rule.decided(scores_of(column))
-    return type(column)(found, index=column.index)
 
 
 def _prediction_sets(column: Any, exclusions: Thresholds) -> Any:
@@ -189,17 +273,3 @@ def _prediction_sets(column: Any, exclusions: Thresholds) -> Any:
     scores = scores_of(column)
     possible = exclusions.possible(scores, missing_places(scores))
     return type(column)(SETS[possible @ [1, 2]], index=column.index, dtype="string[pyarrow]")
-
-
-def _scored(frame: Any, detector: Any) -> Any:
-    """Return the scores of a partition."""
-    from pandas import Series
-    from pandas.api.types import is_extension_array_dtype
-
-    if frame.empty:
-        return Series(np.empty(0), index=frame.index)
-    rows = frame
-    if not knows_names(detector):
-        nullable = any(is_extension_array_dtype(kind) for kind in frame.dtypes)
-        rows = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
-    return Series(scorer(detector)(rows), index=frame.index)

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, ScoreType, as_scores, score_type
-from pac_wrap.engines.frames import import_package, require_columns
+from pac_wrap.engines.frames import import_package, knows_names, require_columns, scorer
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.method.chunked import Asked, Sample, T, certify_parts
+from pac_wrap.method.rule import Rule
 from pac_wrap.ranks.partitions import PartitionAnswer, PartitionTask, missing_labels
 from pac_wrap.ranks.search import within
 
@@ -153,3 +154,23 @@ def numbers_of(column: Any) -> NDArray[Any]:
 def scores_of(column: Any) -> Scores:
     """Return the scores of a column, NaN where they are missing."""
     return as_scores(numbers_of(column), f"column {column.name!r}", missing=True)
+
+
+def verdicts_of(column: Any, rule: Rule) -> Any:
+    """Return the verdicts of a column of scores; a missing one is abstained on."""
+    found, _ = rule.decided(scores_of(column))
+    return type(column)(found, index=column.index)
+
+
+def scored_by(frame: Any, detector: Any) -> Any:
+    """Return the scores of a partition."""
+    from pandas import Series
+    from pandas.api.types import is_extension_array_dtype
+
+    if frame.empty:
+        return Series(np.empty(0), index=frame.index)
+    rows = frame
+    if not knows_names(detector):
+        nullable = any(is_extension_array_dtype(kind) for kind in frame.dtypes)
+        rows = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
+    return Series(scorer(detector)(rows), index=frame.index)

@@ -61,6 +61,18 @@ def calibrate(
 
     Three jobs or more compute the frame, the first of them only its first rows; `df.cache()` avoids that
     where it is expensive.
+
+    Parameters
+    ----------
+    df : DataFrame of Spark
+        The labelled points.
+    score, label : str
+        The columns of scores and labels.
+
+    Examples
+    --------
+    >>> calibrate(df).normal.n  # doctest: +SKIP
+    900
     """
     return certified(df, Request.of(guarantee, overlap, anomaly_label), score=score, label=label)
 
@@ -74,7 +86,18 @@ def certify_curve(
     label: str = "label",
     anomaly_label: object = 1,
 ) -> Curve:
-    """Return the curve that `pac_wrap.certify_curve` gives for these two columns, byte for byte."""
+    """Return the curve that `pac_wrap.certify_curve` gives for these two columns, byte for byte.
+
+    Parameters
+    ----------
+    df, score, label : DataFrame of Spark and str
+        The labelled points, and the names of their columns.
+
+    Examples
+    --------
+    >>> certify_curve(df).at(900.0).certified.max_fnr < 0.1  # doctest: +SKIP
+    True
+    """
     return certified(df, CurveRequest(delta_fpr, delta_fnr, anomaly_label), score=score, label=label)
 
 
@@ -95,6 +118,16 @@ def calibrate_groups(
     One shuffle brings the rows of each group together, in order, and Python workers, where pac_wrap must be
     installed, calibrate them. The driver gets a row for each group. Two small jobs before it count labels and
     groups; three after it find the pool.
+
+    Parameters
+    ----------
+    df, score, label, group : DataFrame of Spark and str
+        The labelled points, and the names of their columns.
+
+    Examples
+    --------
+    >>> sorted(calibrate_groups(df).groups)  # doctest: +SKIP
+    ['even', 'odd']
     """
     request = GroupRequest(Request.of(guarantee, overlap, anomaly_label), together, pool)
     return warned_of_groups(certified_by_group(df, request, score=score, label=label, group=group))
@@ -114,6 +147,16 @@ def calibrate_kinds(
 
     A class none of whose rows names a kind has none. One job counts labels, one the kinds, and each kind
     takes three or more, like `calibrate`.
+
+    Parameters
+    ----------
+    df, score, label, kind : DataFrame of Spark and str
+        The labelled points, and the names of their columns.
+
+    Examples
+    --------
+    >>> [part.name for part in calibrate_kinds(df).anomalous]  # doctest: +SKIP
+    ['x']
     """
     asked = KindsAsked.of(guarantee, overlap, anomaly_label, kind)
     found = certified_by_kind(df, asked, score=score, label=label, kind=kind)
@@ -160,6 +203,20 @@ def decide(
     and that may change verdicts, a `PrecisionWarning` says so. A certificate of groups needs the column
     `group`; its rules are joined to the rows, groups that were never seen are abstained on, and scores of a
     narrower type are refused.
+
+    Parameters
+    ----------
+    df : DataFrame of Spark
+        The points.
+    certificate : Certificate or GroupCertificate
+        What decides.
+    score, group : str
+        The columns of scores and, for a certificate of groups, of groups.
+
+    Examples
+    --------
+    >>> decide(df, calibrate(df)).columns  # doctest: +SKIP
+    ['score', 'label', 'verdict', 'prediction_set']
     """
     check_frame(df, {score: SCORES})
     refuse_added(df.columns, ["verdict", "prediction_set"])
@@ -179,6 +236,22 @@ def score(df: Any, detector: Any, *, features: Sequence[str] | None = None, scor
 
     The detector is a fitted one, or a PACWrap around it, and gets its features as float64. They are the
     columns it was fitted on if it knows their names, else all columns of numbers.
+
+    Parameters
+    ----------
+    df : DataFrame of Spark
+        The rows.
+    detector : object
+        What gives the scores.
+    features : sequence of str, optional
+        The columns that it gets.
+    score : str
+        The column that is added.
+
+    Examples
+    --------
+    >>> score(df, lambda X: -X[:, 0], features=["score"], score="turned").columns  # doctest: +SKIP
+    ['score', 'label', 'turned']
     """
     check_frame(df, {})
     pd, functions = import_package("pandas", "spark"), import_package("pyspark.sql.functions", "spark")

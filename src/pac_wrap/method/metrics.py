@@ -100,6 +100,16 @@ class ExactViolation:
     """The probability, over draws of the calibration points, that a rate exceeds its ceiling.
 
     None on a side where nothing is promised.
+
+    Attributes
+    ----------
+    fpr, fnr : float, optional
+        That of each rate.
+
+    Examples
+    --------
+    >>> ExactViolation(fpr=0.043, fnr=None).fpr
+    0.043
     """
 
     fpr: float | None
@@ -111,6 +121,23 @@ class ViolationRate:
     """What simulated calibrations did: how many broke a ceiling, and the rates they had on average.
 
     `separated` counts those whose thresholds could be replaced by one. None where nothing is promised.
+
+    Attributes
+    ----------
+    fpr, fnr : Rate, optional
+        How often the ceiling of each rate was exceeded.
+    mean_fpr, mean_fnr, ambiguity : float, optional
+        The rates, and the share that is abstained on, on average.
+    separated : Rate
+        How often one threshold was enough.
+
+    Examples
+    --------
+    >>> from pac_wrap.validation import violation_rate
+    >>> random = np.random.default_rng(0)
+    >>> found = violation_rate(range(100), range(100, 200), (60, 60), trials=100, random=random)
+    >>> found.fpr.value <= 0.2
+    True
     """
 
     fpr: Rate | None

@@ -43,6 +43,12 @@ class Dependence:
         Few points show little: the bound is then wide, and the lag small for want of evidence.
     autocorrelation : ndarray of float
         The autocorrelation at lags 0, 1, 2, ...
+
+    Examples
+    --------
+    >>> found = dependence([0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0] * 4)
+    >>> found.n, found.effective < 50
+    (96, True)
     """
 
     n: int
@@ -185,7 +191,7 @@ def effective_sample_size(indicator: ArrayLike, positions: ArrayLike | None = No
 
     Parameters
     ----------
-    indicator, positions
+    indicator, positions : array-like
         As for `autocorrelation`.
 
     Returns

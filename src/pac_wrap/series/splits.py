@@ -36,6 +36,12 @@ class SeriesSplit:
         How many steps lie at least between points of different parts.
     block : int or None
         The steps of a block of time; None for a random division.
+
+    Examples
+    --------
+    >>> split = random_split([0] * 8 + [1] * 4, np.random.default_rng(0), calibration=0.5)
+    >>> split.calibration, split.kind
+    (array([ 2,  3,  4,  6,  9, 10]), 'random')
     """
 
     calibration: Indices

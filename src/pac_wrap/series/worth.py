@@ -34,6 +34,12 @@ class Worth:
         15 points on either side, so that nothing can be said.
     events : int or None
         How many runs of neighbouring anomalous windows the points come from; None for normal points.
+
+    Examples
+    --------
+    >>> found = worth(np.repeat(np.random.default_rng(0).normal(size=60), 5), anomalous=False)
+    >>> found.n, found.dependence.effective < 100
+    (300, True)
     """
 
     n: int

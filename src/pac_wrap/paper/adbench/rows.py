@@ -5,6 +5,8 @@ from functools import partial
 from math import isnan
 from typing import Final
 
+import numpy as np
+
 from pac_wrap.method.tails.bounds import upper_bound
 from pac_wrap.paper.adbench.chance import LEVEL
 from pac_wrap.paper.adbench.detectors import DETECTORS
@@ -92,8 +94,9 @@ def price(summary: Summary) -> Iterator[Row]:
 
 
 def _rate(one: Outcomes, method: str, rate: str) -> float:
-    """Return the mean of a rate over the divisions in which anything was decided."""
-    return mean(one.of(method, rate)[one.of(method, "decided") > 0.0])
+    """Return the mean of a rate over the divisions in which it has a ceiling, or for others a threshold."""
+    counted = ~np.isnan(one.of(method, f"max {rate}")) if method in OURS else one.of(method, "decided") > 0.0
+    return mean(one.of(method, rate)[counted])
 
 
 def _empty(one: Outcomes, method: str) -> float:

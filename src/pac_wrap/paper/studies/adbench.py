@@ -57,7 +57,8 @@ def run(
             StudyTable("kept", "Ours, beside the chance that is allowed", tuple(rows.kept(summary))),
             StudyTable(
                 "price",
-                "What is decided, what ceiling is certified, and what the rates are (means over tables)",
+                "What is decided, what ceiling is certified, and what the rates are where there is one"
+                " (means)",
                 tuple(rows.price(summary)),
             ),
             StudyTable(
