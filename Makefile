@@ -119,7 +119,7 @@ clean:
 	rm -rf $(VENV) $(OLDEST) dist
 
 # A stamp per set of packages: a second run installs nothing, a change of what an install reads installs again.
-INSTALL := pyproject.toml hatch_build.py src/pac_wrap/ranks/kernels.c src/pac_wrap/tables/cells.c
+INSTALL := pyproject.toml hatch_build.py src/pac_wrap/ranks/kernels.c src/pac_wrap/tables/files/cells.c
 $(VENV)/.base: $(INSTALL) | $(BIN)/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	touch $@

@@ -20,7 +20,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import platform_tags
 
 # what is compiled, each into a library of its own; the first folder has what tests them
-SOURCES: Final = "src/pac_wrap/ranks/kernels.c", "src/pac_wrap/tables/cells.c"
+SOURCES: Final = "src/pac_wrap/ranks/kernels.c", "src/pac_wrap/tables/files/cells.c"
 CHECKS: Final = "src/pac_wrap/ranks/compiled.py"
 # set for the wheels of a release: a platform of these, or "any" for one without the library
 WHEEL: Final = "PAC_WRAP_WHEEL"

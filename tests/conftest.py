@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 
 from pac_wrap.ranks.kernels import kernels, library
-from pac_wrap.tables import cells
+from pac_wrap.tables.files import cells
 from support import flushing as switches
 
 # the same examples on every run: a failure is a change in the code, never luck

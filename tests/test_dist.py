@@ -15,7 +15,7 @@ from hatch_build import PLATFORMS, WHEEL
 from pac_wrap import __version__
 from pac_wrap.ranks.compiled import seal
 from pac_wrap.ranks.kernels import library
-from pac_wrap.tables import cells
+from pac_wrap.tables.files import cells
 from support import debian
 from support.shell import CERTIFICATE, GOLDEN
 

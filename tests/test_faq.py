@@ -9,9 +9,9 @@ import pytest
 
 import pac_wrap
 from pac_wrap.detectors.steadiness import WITNESSES
-from pac_wrap.method.binomial import cdf
 from pac_wrap.method.curves.band import band_of
 from pac_wrap.method.labels.sequential import first_success, look_budgets
+from pac_wrap.method.tails.binomial import cdf
 from support.pages import ROOT
 
 PAGE = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")

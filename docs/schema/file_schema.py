@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pac_wrap.base.foreign import LONGEST
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.columns import Columns
 from pac_wrap.method.groups.head import Head

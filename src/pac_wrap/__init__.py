@@ -27,17 +27,13 @@ if TYPE_CHECKING:
     from pac_wrap.errors import PrecisionWarning as PrecisionWarning
     from pac_wrap.errors import UpsideDownWarning as UpsideDownWarning
     from pac_wrap.errors import VacuousWarning as VacuousWarning
-    from pac_wrap.method.binomial import error_budget as error_budget
-    from pac_wrap.method.binomial import exact_confidence as exact_confidence
-    from pac_wrap.method.bounds import achievable_rate as achievable_rate
-    from pac_wrap.method.bounds import interval as interval
-    from pac_wrap.method.bounds import lower_bound as lower_bound
-    from pac_wrap.method.bounds import min_samples as min_samples
-    from pac_wrap.method.bounds import upper_bound as upper_bound
-    from pac_wrap.method.budget import Budget as Budget
     from pac_wrap.method.calibrate import calibrate as calibrate
     from pac_wrap.method.calibrate import calibrate_labelled as calibrate_labelled
-    from pac_wrap.method.certificate import Certificate as Certificate
+    from pac_wrap.method.certificates.certificate import Certificate as Certificate
+    from pac_wrap.method.certificates.lineage import Lineage as Lineage
+    from pac_wrap.method.certificates.provenance import Provenance as Provenance
+    from pac_wrap.method.certificates.verify import Verification as Verification
+    from pac_wrap.method.certificates.verify import verify as verify
     from pac_wrap.method.chunked import calibrate_chunks as calibrate_chunks
     from pac_wrap.method.curves.certify import certify_curve as certify_curve
     from pac_wrap.method.curves.certify import certify_curve_chunks as certify_curve_chunks
@@ -58,7 +54,6 @@ if TYPE_CHECKING:
     from pac_wrap.method.labels.plan import Plan as Plan
     from pac_wrap.method.labels.plan import plan as plan
     from pac_wrap.method.labels.until import LabelUntil as LabelUntil
-    from pac_wrap.method.lineage import Lineage as Lineage
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
     from pac_wrap.method.metrics import evaluate as evaluate
@@ -66,7 +61,6 @@ if TYPE_CHECKING:
     from pac_wrap.method.population import Population as Population
     from pac_wrap.method.population import Promise as Promise
     from pac_wrap.method.promise import Guarantee as Guarantee
-    from pac_wrap.method.provenance import Provenance as Provenance
     from pac_wrap.method.request import Request as Request
     from pac_wrap.method.room.noise import LabelNoise as LabelNoise
     from pac_wrap.method.room.radius import Radius as Radius
@@ -84,11 +78,17 @@ if TYPE_CHECKING:
     from pac_wrap.method.strategies.interface import Strategy as Strategy
     from pac_wrap.method.strategies.looks import Looks as Looks
     from pac_wrap.method.strategies.raising import Raise as Raise
+    from pac_wrap.method.tails.binomial import error_budget as error_budget
+    from pac_wrap.method.tails.binomial import exact_confidence as exact_confidence
+    from pac_wrap.method.tails.bounds import achievable_rate as achievable_rate
+    from pac_wrap.method.tails.bounds import interval as interval
+    from pac_wrap.method.tails.bounds import lower_bound as lower_bound
+    from pac_wrap.method.tails.bounds import min_samples as min_samples
+    from pac_wrap.method.tails.bounds import upper_bound as upper_bound
+    from pac_wrap.method.tails.budget import Budget as Budget
     from pac_wrap.method.thresholds import Evidence as Evidence
     from pac_wrap.method.thresholds import Regime as Regime
     from pac_wrap.method.thresholds import Thresholds as Thresholds
-    from pac_wrap.method.verify import Verification as Verification
-    from pac_wrap.method.verify import verify as verify
     from pac_wrap.method.watch.alarm import Alarm as Alarm
     from pac_wrap.method.watch.by_group import GroupMonitor as GroupMonitor
     from pac_wrap.method.watch.monitor import Monitor as Monitor
@@ -105,12 +105,12 @@ _HOME = {
     " PrecisionWarning UpsideDownWarning VacuousWarning",
     "method.strategies.abstain": "Abstain",
     "method.strategies.algorithm1": "Algorithm1",
-    "method.binomial": "error_budget exact_confidence",
-    "method.bounds": "achievable_rate interval lower_bound min_samples upper_bound",
-    "method.budget": "Budget",
+    "method.tails.binomial": "error_budget exact_confidence",
+    "method.tails.bounds": "achievable_rate interval lower_bound min_samples upper_bound",
+    "method.tails.budget": "Budget",
     "method.calibrate": "calibrate calibrate_labelled",
     "method.request": "Request",
-    "method.certificate": "Certificate",
+    "method.certificates.certificate": "Certificate",
     "method.curves.certify": "certify_curve certify_curve_chunks verify_curve",
     "method.curves.curve": "Curve",
     "method.chunked": "calibrate_chunks",
@@ -122,7 +122,7 @@ _HOME = {
     "method.metrics": "Metrics Rate evaluate",
     "method.population": "Error Population Promise",
     "method.promise": "Guarantee",
-    "method.provenance": "Provenance",
+    "method.certificates.provenance": "Provenance",
     "method.room.noise": "LabelNoise",
     "method.room.radius": "Radius",
     "method.room.shift": "ChiSquared DensityRatio KL TotalVariation",
@@ -140,12 +140,12 @@ _HOME = {
     "method.labels.until": "LabelUntil",
     "method.rule": "Rule Verdict",
     "method.thresholds": "Evidence Regime Thresholds",
-    "method.verify": "Verification verify",
+    "method.certificates.verify": "Verification verify",
     "method.watch.alarm": "Alarm",
     "method.watch.by_group": "GroupMonitor",
     "method.watch.monitor": "Monitor",
     "method.watch.recalibrate": "recalibrate",
-    "method.lineage": "Lineage",
+    "method.certificates.lineage": "Lineage",
     "method.watch.wealth": "confidence_sequence",
     "method.worth.alarms": "Bounds Workload",
     "detectors.classifier": "PACClassifier",

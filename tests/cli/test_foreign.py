@@ -28,7 +28,7 @@ from pac_wrap import (
 )
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.paper.data import load
-from pac_wrap.report.formats import write_report
+from pac_wrap.report.pages.formats import write_report
 from pac_wrap.report.subject import Origin, Report
 from support.shell import CERTIFICATE, SCRIPT, Done, invoke, write
 from support.slow import slow_but

@@ -12,7 +12,7 @@ import pytest
 
 from pac_wrap import Certificate
 from pac_wrap.tables.decide import copy_with
-from pac_wrap.tables.find import found_files
+from pac_wrap.tables.files.find import found_files
 from pac_wrap.tables.table import open_found
 from support.shell import CERTIFICATE, SCRIPT, parquet, succeeded
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pac_wrap.cli import decide, progress
-from pac_wrap.tables.connection import Done
+from pac_wrap.tables.files.connection import Done
 from support.shell import CERTIFICATE, write
 
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import WORDS, Request, as_guarantee, as_strategy, calibrate, calibrate_labelled
-from pac_wrap.method.certificate import Overlap
+from pac_wrap.method.certificates.certificate import Overlap
+from pac_wrap.method.certificates.verify import verify
 from pac_wrap.method.chunked import calibrate_chunks
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Verdict
@@ -22,7 +23,6 @@ from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import Regime, Thresholds
-from pac_wrap.method.verify import verify
 from pac_wrap.ranks.auc import is_upside_down
 from support.strategies import (
     LARGEST,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from pac_wrap import Guarantee, calibrate
 from pac_wrap.method.metrics import Metrics, Rate, exceeded, is_exceeded, metrics_of
-from pac_wrap.report.content import to_json
-from pac_wrap.report.formats import to_html, to_markdown
+from pac_wrap.report.pages.content import to_json
+from pac_wrap.report.pages.formats import to_html, to_markdown
 from pac_wrap.report.subject import Report
 from pac_wrap.report.terminal import show_evaluation
 from statistical.claims import assert_at_most, assert_power

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pac_wrap import Certificate, CertificateError, Guarantee, calibrate, verify
 from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Sampling
-from pac_wrap.report.formats import render_report
+from pac_wrap.report.pages.formats import render_report
 from pac_wrap.report.subject import Report
 from support.shell import CERTIFICATE, invoke, succeeded
 from support.strategies import refusal

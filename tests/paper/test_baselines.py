@@ -13,9 +13,9 @@ from scipy.stats import binom
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import f1_score, precision_recall_curve
 
-from pac_wrap.method.binomial import error_budget
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.tails.binomial import error_budget
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.paper.baselines import cpad, cpad_budget, f1_max, percentile
 from pac_wrap.paper.validation import exact_violation

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 
 from pac_wrap.base.arguments import as_scores
-from pac_wrap.method.binomial import error_budget
-from pac_wrap.method.bounds import interval
 from pac_wrap.method.metrics import ExactViolation, Rate, ViolationRate
 from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.tails.binomial import error_budget
+from pac_wrap.method.tails.bounds import interval
 from pac_wrap.method.thresholds import Thresholds, find_thresholds
 from pac_wrap.paper.baselines import cpad_budget
 from pac_wrap.paper.validation import BudgetRule, exact_violation, violation_rate

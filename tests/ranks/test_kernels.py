@@ -19,7 +19,7 @@ from pac_wrap.ranks import kernels as package
 from pac_wrap.ranks.compiled import load_sealed
 from pac_wrap.ranks.kernels import Native, kernels, library, together, usable_cores
 from pac_wrap.ranks.plain import BITS, Plain
-from pac_wrap.tables import cells
+from pac_wrap.tables.files import cells
 from support.strategies import refusal
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from pac_wrap import GroupMonitor, Monitor, calibrate, calibrate_groups, certify_curve
-from pac_wrap.method.certificate import Certificate
-from pac_wrap.report.watch import monitor_page
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.report.pages.watch import monitor_page
 from support.browser import CLASHES, CONTRAST, WIDE, complaints, show
 from support.reports import FOREIGN, HOSTILE, report
 

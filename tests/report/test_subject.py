@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.report.content import content_of
+from pac_wrap.report.pages.content import content_of
 from pac_wrap.report.subject import Report, ranges
 from support.reports import NAMES, report
 from support.strategies import refusal, score

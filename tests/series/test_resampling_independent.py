@@ -14,9 +14,9 @@ from scipy.signal import lfilter
 from scipy.stats import hypergeom
 
 from pac_wrap.errors import InputError
-from pac_wrap.method.binomial import error_budget
 from pac_wrap.method.metrics import ExactViolation
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.tails.binomial import error_budget
 from pac_wrap.method.thresholds import alarm_from, clear_below
 from pac_wrap.series import block_violation, independent_violation, random_violation
 from statistical.claims import assert_at_most, assert_power, assert_rate

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from pac_wrap import Guarantee, calibrate_groups, error_budget
 from pac_wrap.base.rounding import shared_together
-from pac_wrap.method.binomial import cdf
 from pac_wrap.method.groups.gaps import bounds
+from pac_wrap.method.tails.binomial import cdf
 from statistical.claims import assert_at_most, assert_power
 from statistical.enumeration import compositions
 

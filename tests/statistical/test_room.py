@@ -19,7 +19,7 @@ from pac_wrap import (
     TotalVariation,
     calibrate,
 )
-from pac_wrap.method.certificate import Overlap
+from pac_wrap.method.certificates.certificate import Overlap
 from pac_wrap.method.promise import Promise
 from statistical.claims import assert_at_most, assert_power
 from statistical.enumeration import PARTS, POPULATIONS, SUPPORT, Answers, Flags, answers

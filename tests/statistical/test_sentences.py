@@ -9,8 +9,8 @@ from scipy.integrate import quad
 from scipy.stats import binom, norm
 
 from pac_wrap import Guarantee, Regime
-from pac_wrap.method.binomial import error_budget
 from pac_wrap.method.metrics import Rate, is_exceeded
+from pac_wrap.method.tails.binomial import error_budget
 from statistical.claims import assert_power, assert_rate
 from support.strategies import calibrate_quietly
 

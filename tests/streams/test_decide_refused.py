@@ -6,7 +6,7 @@ import pytest
 
 from pac_wrap.streams.answers import Asked
 from pac_wrap.streams.decide import decide_lines, is_streamed, read_start
-from pac_wrap.tables.text_format import LONGEST
+from pac_wrap.tables.files.text_format import LONGEST
 from support.pieces import RULE, Pieces, TextFormat, rows_of, stopped
 from support.strategies import refusal
 

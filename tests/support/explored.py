@@ -3,8 +3,8 @@
 from decimal import Decimal
 from math import inf
 
-from pac_wrap.report.explorer import Explorer
-from pac_wrap.report.numbers import between, ceiling, floored
+from pac_wrap.report.pages.explorer import Explorer
+from pac_wrap.report.words.numbers import between, ceiling, floored
 
 
 def told(

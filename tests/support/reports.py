@@ -11,7 +11,7 @@ from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
-from pac_wrap.report.formats import to_html
+from pac_wrap.report.pages.formats import to_html
 from pac_wrap.report.subject import Origin, Report
 
 HOSTILE = "<script>alert(1)</script>"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import Request, calibrate_labelled
 from pac_wrap.method.calibrate import calibrate as calibrate_arrays
-from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.provenance import Provenance
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.tables import calibrate as module
 from pac_wrap.tables.calibrate import LabelledScores, calibrate, calibrate_table, certify_curve
 from pac_wrap.tables.table import Table, open_table
@@ -320,7 +320,7 @@ def test_more_than_the_engine_may_hold_is_spilled(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(LabelledScores, "__call__", look)
     monkeypatch.setattr(
-        "pac_wrap.tables.connection._fast",
+        "pac_wrap.tables.files.connection._fast",
         lambda: ("preserve_insertion_order = false", f"memory_limit = '{memory:.0f}B'"),
     )
     assert certificate([path]) == whole(scores, np.arange(rows) % 2)

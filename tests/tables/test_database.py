@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from pac_wrap import Guarantee, InputError, UpsideDownWarning, calibrate_labelled, verify
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate
-from pac_wrap.report.content import to_json
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.report.pages.content import to_json
 from pac_wrap.report.subject import Report
 from pac_wrap.tables.database import UnansweredError, calibrate, from_answers
-from pac_wrap.tables.sql import Dialect, quote_name
-from pac_wrap.tables.statements import Source
+from pac_wrap.tables.sql.expressions import Dialect, quote_name
+from pac_wrap.tables.sql.statements import Source
 from support import postgres, sparksession
 from support.slow import slow_but
 from support.strategies import RULES, refusal

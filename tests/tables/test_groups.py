@@ -13,9 +13,9 @@ from pac_wrap import GroupCertificate, Guarantee, InputError, Request, UpsideDow
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.tables import groups as module
 from pac_wrap.tables.decide import output_options
-from pac_wrap.tables.find import found_files
-from pac_wrap.tables.group_sql import group_verdict_sql, join_sql, spellings
+from pac_wrap.tables.files.find import found_files
 from pac_wrap.tables.groups import calibrate_groups_table, decide_groups_table, evaluate_groups_table
+from pac_wrap.tables.sql.group_rules import group_verdict_sql, join_sql, spellings
 from pac_wrap.tables.table import open_found, open_table
 from support.postgres import server
 
@@ -341,7 +341,7 @@ def test_rules_that_sql_cannot_say_are_refused(monkeypatch: pytest.MonkeyPatch) 
         group_verdict_sql(zero, "score", "name")
     nothing = calibrate_groups([1.0], [0], ["a"])
     assert group_verdict_sql(nothing, "score", "name") == "-1"
-    monkeypatch.setattr("pac_wrap.tables.group_sql.MOST_BRANCHES", 1)
+    monkeypatch.setattr("pac_wrap.tables.sql.group_rules.MOST_BRANCHES", 1)
     frame = drawn()
     with pytest.raises(InputError, match="--join-table"):
         group_verdict_sql(ruled(frame), "score", "name")

@@ -11,7 +11,7 @@ from pac_wrap.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
@@ -31,7 +31,7 @@ def any_of(path: Path) -> "Certificate | KindCertificate | GroupCertificate | Cu
 def _any_of(start: bytes, file: BinaryIO) -> "Certificate | KindCertificate | GroupCertificate | Curve":
     """Return what an open file holds, whose start has been read: a pipe has it once."""
     from pac_wrap.base.codec import MOST_BYTES
-    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.curves.curve import FORMAT, Curve
     from pac_wrap.method.kinds.certificate import FORMAT as OF_KINDS
     from pac_wrap.method.kinds.certificate import KindCertificate
@@ -79,7 +79,7 @@ def columns_of(loaded: object, score: str, kind: str | None, group: str | None =
 
 def deciding(path: Path, group: str | None = None) -> "Certificate | GroupCertificate":
     """Return the certificate whose rule decides; of a certificate of kinds, that of those that bind."""
-    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
 
@@ -92,7 +92,7 @@ def deciding(path: Path, group: str | None = None) -> "Certificate | GroupCertif
 
 def of_classes(path: Path) -> "Certificate":
     """Return a certificate that speaks of both classes as wholes; one of parts of them is refused."""
-    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
 
@@ -119,7 +119,7 @@ def write_certified(
     """Write a certificate and the report of it and the scores of both classes, all or none, and say so."""
     from pac_wrap.base.arguments import as_scores
     from pac_wrap.base.files import whole_file, write_text
-    from pac_wrap.report.formats import render_report
+    from pac_wrap.report.pages.formats import render_report
     from pac_wrap.report.subject import Report
 
     texts = {} if output is None else {output: certificate.to_json()}

@@ -59,7 +59,7 @@ def demo(
 
     from pac_wrap.base.files import write_whole
     from pac_wrap.cli.demo import run_demo, show_demo
-    from pac_wrap.report.formats import check_suffix, write_report
+    from pac_wrap.report.pages.formats import check_suffix, write_report
     from pac_wrap.report.subject import Report
     from pac_wrap.report.terminal import screen_svg
 
@@ -146,15 +146,15 @@ def calibrate(
     """
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.calibrate import calibrate as calibrate_classes
+    from pac_wrap.method.certificates.provenance import now
     from pac_wrap.method.groups.calibrate import GroupRequest
-    from pac_wrap.method.provenance import now
     from pac_wrap.method.weighted import weighted_by
-    from pac_wrap.report.formats import check_suffix
+    from pac_wrap.report.pages.formats import check_suffix
     from pac_wrap.report.subject import Origin
     from pac_wrap.tables.calibrate import calibrate_scores
-    from pac_wrap.tables.find import found_files
+    from pac_wrap.tables.files.find import found_files
+    from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.table import open_found
-    from pac_wrap.tables.text_format import check_delimiter
     from pac_wrap.tables.weighted import labelled_of
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
@@ -255,10 +255,10 @@ def compare(
     from pac_wrap.method.comparison import compare_scores
     from pac_wrap.report.records import as_json, comparison
     from pac_wrap.report.terminal import show_comparison
-    from pac_wrap.tables.find import found_files
+    from pac_wrap.tables.files.find import found_files
+    from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.joined import joined
     from pac_wrap.tables.table import open_found
-    from pac_wrap.tables.text_format import check_delimiter
 
     guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     separator = check_delimiter(delimiter)

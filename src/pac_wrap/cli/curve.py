@@ -59,8 +59,8 @@ def curve(
     Example: [bold]pac-wrap curve scores.csv --score score --label label -o curve.json[/bold]
     """
     from pac_wrap.base.files import whole_file, write_text
+    from pac_wrap.method.certificates.provenance import now
     from pac_wrap.method.curves.certify import CurveRequest
-    from pac_wrap.method.provenance import now
     from pac_wrap.report.records import as_json
 
     if sum(one is not None for one in (max_fpr, max_fnr, at)) > 1:
@@ -125,9 +125,9 @@ def _read(
     master: str | None,
 ) -> "Curve":
     from pac_wrap.tables.calibrate import calibrate_table
-    from pac_wrap.tables.find import found_files
+    from pac_wrap.tables.files.find import found_files
+    from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.table import open_found
-    from pac_wrap.tables.text_format import check_delimiter
 
     separator = check_delimiter(delimiter)
     with progress_bar("reading") as progress, found_files(tables) as found:

@@ -16,13 +16,13 @@ from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.certificates.provenance import Doubt
     from pac_wrap.method.groups.certificate import GroupCertificate
-    from pac_wrap.method.provenance import Doubt
     from pac_wrap.method.worth.shares import Counted
-    from pac_wrap.tables.find import FoundFiles
+    from pac_wrap.tables.files.find import FoundFiles
+    from pac_wrap.tables.files.text_format import ByteReader
     from pac_wrap.tables.table import Table
-    from pac_wrap.tables.text_format import ByteReader
 
 Format = Literal["jsonl", "csv", "parquet"]
 OnMissing = Literal["abstain", "stop"]  # as in base.missing, which loads numpy
@@ -93,11 +93,11 @@ def decide(
 
     Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
     """
-    from pac_wrap.method.provenance import Doubt
+    from pac_wrap.method.certificates.provenance import Doubt
     from pac_wrap.streams.answers import ADDED
     from pac_wrap.streams.decide import is_streamed, read_start
     from pac_wrap.tables.columns import refuse_added
-    from pac_wrap.tables.text_format import check_delimiter, standard_input
+    from pac_wrap.tables.files.text_format import check_delimiter, standard_input
 
     loaded, separator = deciding(certificate, group), check_delimiter(delimiter)
     if source_column is not None:
@@ -149,7 +149,7 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
     """Write the whole table with its verdicts, or nothing at all."""
     from pac_wrap.base.files import scratch_file, whole_file
     from pac_wrap.tables.decide import output_options
-    from pac_wrap.tables.find import found_files
+    from pac_wrap.tables.files.find import found_files
     from pac_wrap.tables.table import open_found
 
     output = job.output
@@ -222,7 +222,7 @@ def _decide_csv(
 
     from pac_wrap.streams.answers import Asked
     from pac_wrap.streams.decide import decide_files
-    from pac_wrap.tables.connection import Done
+    from pac_wrap.tables.files.connection import Done
 
     asked = Asked(job.score, "csv" in options, job.on_missing, job.source, job.group)
     packed = "gzip" in options
@@ -247,7 +247,7 @@ def _decide_csv(
 
 def _rows_of(files: Sequence[Path], wanted: Sequence[str], delimiter: str | None) -> int | None:
     """Return how many rows CSV files have, if counting them is quick; what is wrong is said later."""
-    from pac_wrap.tables.csv_files import survey
+    from pac_wrap.tables.files.csv_files import survey
 
     total = 0
     for file in files:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pac_wrap.method.calibrate import Request
-    from pac_wrap.method.verify import Verification
+    from pac_wrap.method.certificates.verify import Verification
     from pac_wrap.series.several import Several
     from pac_wrap.series.splits import SeriesSplit
 
@@ -82,9 +82,9 @@ def calibrate_in_time(
     """Certify thresholds from rows in the order of time, and say how far they depend on each other."""
     import numpy as np
 
-    from pac_wrap.method.provenance import now
-    from pac_wrap.report.in_time import lines_of_several
+    from pac_wrap.method.certificates.provenance import now
     from pac_wrap.report.subject import Origin
+    from pac_wrap.report.words.in_time import lines_of_several
     from pac_wrap.series.points import calibrate_points
 
     score, label, time, _ = columns
@@ -121,8 +121,8 @@ def verify_in_time(
     seed: int | None,
 ) -> "Verification":
     """Make a certificate again from rows in the order of time; it says itself how many steps were taken."""
-    from pac_wrap.method.certificate import Certificate
-    from pac_wrap.method.verify import verify
+    from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.certificates.verify import verify
 
     sampling = certificate.sampling if isinstance(certificate, Certificate) else None
     if not isinstance(certificate, Certificate) or sampling is None or sampling.length != 1:
@@ -150,9 +150,9 @@ def _taken(
     import numpy as np
 
     from pac_wrap.series.several import several_series
+    from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.in_time import rows_in_time
     from pac_wrap.tables.table import open_table
-    from pac_wrap.tables.text_format import check_delimiter
 
     score, label, time, series = columns
     wanted = [score, time, *([] if series is None else [series])]

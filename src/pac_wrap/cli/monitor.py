@@ -52,7 +52,7 @@ class _Job:
 
     def feed(self, batches: "Iterator[Rows]") -> Iterator[None]:
         """Feed all rows as one batch, part by part, and say an alarm as soon as it comes."""
-        from pac_wrap.report.watch import alarm_text
+        from pac_wrap.report.pages.watch import alarm_text
 
         more = False
         for rows in batches:
@@ -86,13 +86,13 @@ class _Job:
         if self.output is not None:
             write_whole(self.output, self.text())
         if self.page is not None:
-            from pac_wrap.report.watch import monitor_page
+            from pac_wrap.report.pages.watch import monitor_page
 
             write_whole(self.page, monitor_page(self.monitor))
 
     def text(self) -> str:
         """Return what is shown of the monitor."""
-        from pac_wrap.report.watch import monitor_json, monitor_metrics
+        from pac_wrap.report.pages.watch import monitor_json, monitor_metrics
 
         forms: dict[Format, Callable[[Monitor | GroupMonitor], str]] = {
             "text": lambda monitor: f"{monitor}\n",
@@ -153,7 +153,7 @@ def monitor(
     from pac_wrap.method.watch.monitor import Monitor
     from pac_wrap.streams.decide import is_streamed, read_start
     from pac_wrap.streams.watch import Columns
-    from pac_wrap.tables.text_format import check_delimiter, standard_input
+    from pac_wrap.tables.files.text_format import check_delimiter, standard_input
 
     loaded = deciding(certificate, group)
     watched: Monitor | GroupMonitor
@@ -219,7 +219,7 @@ def _watch_table(job: _Job, tables: list[str], start: bytes) -> None:
     from pac_wrap.method.watch.by_group import GroupMonitor
     from pac_wrap.streams.watch import rows_of_table
     from pac_wrap.tables.decide import refuse_undecidable
-    from pac_wrap.tables.find import found_files
+    from pac_wrap.tables.files.find import found_files
     from pac_wrap.tables.groups import refuse_narrower
     from pac_wrap.tables.table import open_found
 
@@ -266,12 +266,12 @@ def recalibrate(
     from dataclasses import replace
 
     from pac_wrap.method.calibrate import Request
-    from pac_wrap.method.certificate import Certificate
-    from pac_wrap.method.provenance import now
+    from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.certificates.provenance import now
     from pac_wrap.method.watch.recalibrate import successor
     from pac_wrap.tables.calibrate import calibrate_table
+    from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.table import open_table
-    from pac_wrap.tables.text_format import check_delimiter
 
     loaded = Certificate.load(certificate)
     if loaded.lineage is not None and loaded.lineage.ledger == own_delta:

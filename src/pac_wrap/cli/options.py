@@ -17,7 +17,7 @@ from pac_wrap.errors import InputError
 if TYPE_CHECKING:
     from pac_wrap.engines.files import EngineFiles
     from pac_wrap.method.promise import Guarantee
-    from pac_wrap.tables.find import FoundFiles
+    from pac_wrap.tables.files.find import FoundFiles
 
 NOT_CERTIFIED = 1
 Tables = Annotated[

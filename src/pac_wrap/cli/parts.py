@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.promise import Guarantee
-    from pac_wrap.tables.sql import Dialect
+    from pac_wrap.tables.sql.expressions import Dialect
 
 Together = Annotated[
     bool, typer.Option("--together", help="With --group: the promises of all groups hold at once.")
@@ -49,13 +49,13 @@ def calibrate_by_group(
     quiet: bool,
 ) -> None:
     """Certify thresholds for each group that a column names; `files` are those of certificate and report."""
-    from pac_wrap.method.provenance import now
-    from pac_wrap.report.group_page import page_of_groups, worst
-    from pac_wrap.report.parts import render_parts
-    from pac_wrap.tables.find import found_files
+    from pac_wrap.method.certificates.provenance import now
+    from pac_wrap.report.pages.groups import page_of_groups, worst
+    from pac_wrap.report.pages.parts import render_parts
+    from pac_wrap.tables.files.find import found_files
+    from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.groups import GroupedScores
     from pac_wrap.tables.table import open_found
-    from pac_wrap.tables.text_format import check_delimiter
 
     output, report = files
     keep_apart(tables, output, report)
@@ -91,7 +91,7 @@ def print_rules(
     certificate: "GroupCertificate", score: str, group: str, dialect: "Dialect", join_table: str | None
 ) -> None:
     """Print the rules of groups as one expression, or as a table to be joined."""
-    from pac_wrap.tables.group_sql import group_verdict_sql, join_sql
+    from pac_wrap.tables.sql.group_rules import group_verdict_sql, join_sql
 
     if join_table is None:
         typer.echo(group_verdict_sql(certificate, score, group, dialect))
@@ -114,15 +114,15 @@ def calibrate_by_kind(
     quiet: bool,
 ) -> None:
     """Certify thresholds whose ceilings hold for every kind; `files` are those of certificate and report."""
+    from pac_wrap.method.certificates.provenance import now
     from pac_wrap.method.kinds.part import points_of
-    from pac_wrap.method.provenance import now
     from pac_wrap.method.request import as_strategy
-    from pac_wrap.report.kind_page import page_of_kinds
-    from pac_wrap.report.parts import render_parts
-    from pac_wrap.tables.find import found_files
+    from pac_wrap.report.pages.kinds import page_of_kinds
+    from pac_wrap.report.pages.parts import render_parts
+    from pac_wrap.tables.files.find import found_files
+    from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.kinds import KindsAsked, KindScores, calibrate_kinds_table
     from pac_wrap.tables.table import open_found
-    from pac_wrap.tables.text_format import check_delimiter
 
     output, report = files
     keep_apart(tables, output, report)

@@ -142,8 +142,8 @@ def _read(
 ) -> "Pilot":
     """Return what a pilot sample says."""
     from pac_wrap.method.labels.plan import pilot_of
+    from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.table import open_table
-    from pac_wrap.tables.text_format import check_delimiter
 
     if score is None or label is None:
         raise InputError("--pilot needs the columns of its scores and labels; give --score and --label")

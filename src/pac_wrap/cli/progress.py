@@ -10,7 +10,7 @@ _PATIENCE: Final = 1.0
 
 
 class Advance(Protocol):
-    """How far a job is: see `pac_wrap.tables.connection.Done`."""
+    """How far a job is: see `pac_wrap.tables.files.connection.Done`."""
 
     @property
     def share(self) -> float:

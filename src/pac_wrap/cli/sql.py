@@ -83,9 +83,9 @@ def sql(
         _print_rule(certificate, score, dialect, group, join_table)
         return
     from pac_wrap.method.calibrate import Request
-    from pac_wrap.method.provenance import now
+    from pac_wrap.method.certificates.provenance import now
     from pac_wrap.tables.database import UnansweredError, from_answers
-    from pac_wrap.tables.statements import Source
+    from pac_wrap.tables.sql.statements import Source
 
     if certificate is not None or table is None:
         raise InputError("--calibrate makes a certificate: name no other, and the table with --table")
@@ -118,7 +118,7 @@ def _print_rule(
     join_table: str | None,
 ) -> None:
     from pac_wrap.method.groups.certificate import GroupCertificate
-    from pac_wrap.tables.sql import verdict_sql
+    from pac_wrap.tables.sql.expressions import verdict_sql
 
     loaded = deciding(certificate, group)
     if isinstance(loaded, GroupCertificate):
@@ -138,7 +138,7 @@ def _comment(line: str) -> None:
 
 def _read(answers: Path | None) -> str:
     """Return the answers so far; a file that is not there yet has none."""
-    from pac_wrap.tables.text_format import standard_input
+    from pac_wrap.tables.files.text_format import standard_input
 
     if answers is None:
         return ""

@@ -26,11 +26,11 @@ from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError, PACWrapWarning
 
 if TYPE_CHECKING:
-    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.certificates.verify import Verification
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
-    from pac_wrap.method.verify import Verification
 
 FAILED = 1
 
@@ -57,20 +57,20 @@ def evaluate(
     """
     from rich.console import Console
 
-    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.metrics import exceeded
-    from pac_wrap.report.groups import show_groups
-    from pac_wrap.report.kinds import show_measured
     from pac_wrap.report.records import as_json, by_group, by_kind, evaluation
     from pac_wrap.report.terminal import show_evaluation
+    from pac_wrap.report.words.groups import show_groups
+    from pac_wrap.report.words.kinds import show_measured
     from pac_wrap.tables.calibrate import are_calibration
     from pac_wrap.tables.decide import evaluate_table
+    from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.groups import evaluate_groups_table
     from pac_wrap.tables.kinds import evaluate_kinds_table
     from pac_wrap.tables.table import open_table
-    from pac_wrap.tables.text_format import check_delimiter
 
     loaded = any_of(certificate)
     separator = check_delimiter(delimiter)
@@ -177,18 +177,18 @@ def _verified(
 ) -> "Verification":
     """Make a certificate again from all rows of some tables, and compare."""
     from pac_wrap.method.calibrate import Request
+    from pac_wrap.method.certificates.verify import verify_against, verify_kinds_against
     from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.groups.verify import request_of, verify_groups_against
     from pac_wrap.method.kinds.certificate import KindCertificate
-    from pac_wrap.method.verify import verify_against, verify_kinds_against
     from pac_wrap.method.weighted import WeightedRequest
     from pac_wrap.tables.calibrate import calibrate_scores, calibrate_table
+    from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.groups import calibrate_groups_table
     from pac_wrap.tables.kinds import recalibrate_kinds_table
     from pac_wrap.tables.table import open_table
-    from pac_wrap.tables.text_format import check_delimiter
     from pac_wrap.tables.weighted import labelled_of
 
     separator = check_delimiter(delimiter)
@@ -252,9 +252,9 @@ def show(
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.kinds.classes import ClassCertificate
-    from pac_wrap.report.groups import lines_of_groups
-    from pac_wrap.report.kinds import lines_of_classes, lines_of_kinds
-    from pac_wrap.report.words import lines_of, lines_of_curve
+    from pac_wrap.report.words.certificate import lines_of, lines_of_curve
+    from pac_wrap.report.words.groups import lines_of_groups
+    from pac_wrap.report.words.kinds import lines_of_classes, lines_of_kinds
 
     loaded = shown_of(certificate)
     if form == "json":

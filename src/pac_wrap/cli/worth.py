@@ -10,7 +10,7 @@ from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from pac_wrap.method.certificate import Certificate
+    from pac_wrap.method.certificates.certificate import Certificate
 
 
 def worth(
@@ -39,7 +39,7 @@ def worth(
     [bold]pac-wrap worth certificate.json --unlabelled new.csv --score score[/bold]
     """
     from pac_wrap.report.records import as_json
-    from pac_wrap.report.words import lines_of_worth
+    from pac_wrap.report.words.certificate import lines_of_worth
 
     loaded = of_classes(certificate)
     if prevalence is None and not unlabelled:
@@ -61,8 +61,8 @@ def _from_unlabelled(
     certificate: "Certificate", tables: list[str], score: str | None, delta: float, delimiter: str | None
 ) -> dict[str, Any]:
     from pac_wrap.tables.decide import count_table
+    from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.table import open_table
-    from pac_wrap.tables.text_format import check_delimiter
 
     if score is None:
         raise InputError("--unlabelled needs the column of its scores; give --score")

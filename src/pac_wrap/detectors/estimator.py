@@ -28,7 +28,7 @@ from pac_wrap.detectors.training import (
 )
 from pac_wrap.errors import DependenceWarning
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Overlap
+from pac_wrap.method.certificates.certificate import Overlap
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.promise import Guarantee

@@ -9,7 +9,7 @@ from pac_wrap.base.arguments import Scores, check_aligned, check_same_length
 from pac_wrap.base.foreign import listed, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.calibrate import GroupRequest, calibrate_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn

@@ -24,7 +24,7 @@ from pac_wrap.engines.frames import (
     warn_if_undecidable,
 )
 from pac_wrap.method.calibrate import Request, warned
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import Asked, T
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve

@@ -25,7 +25,7 @@ from pac_wrap.engines.dask_partitions import (
 from pac_wrap.engines.frames import import_package, refuse_changed
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.chunked import certify_passes
 from pac_wrap.method.groups.block import Block
 from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest

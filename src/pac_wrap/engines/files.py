@@ -28,7 +28,7 @@ from pac_wrap.tables.columns import (
     require_in_all,
     require_two,
 )
-from pac_wrap.tables.csv_files import (
+from pac_wrap.tables.files.csv_files import (
     PACKED,
     CsvFile,
     columns_of,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, ScoreType
 from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.tables.columns import require_column
 

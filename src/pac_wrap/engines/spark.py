@@ -29,7 +29,7 @@ from pac_wrap.engines.spark_groups import (
 )
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import Asked, T, calibrate_counted
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
@@ -41,7 +41,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.tables.columns import refuse_added, refuse_as_third, require_two
 from pac_wrap.tables.groups import refuse_narrower
 from pac_wrap.tables.kinds import KindsAsked
-from pac_wrap.tables.sql import prediction_set_sql, quote_name, verdict_sql
+from pac_wrap.tables.sql.expressions import prediction_set_sql, quote_name, verdict_sql
 
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 SCORES: Final = (*_NUMBERS, "boolean")

@@ -15,7 +15,7 @@ from pac_wrap.engines.frames import import_package
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.spread import CHECK, Cells, Grid, Piece, Sample, Some
 from pac_wrap.tables.columns import LOOKED_AT
-from pac_wrap.tables.sql import between, quote_number
+from pac_wrap.tables.sql.expressions import between, quote_number
 
 # rows in the sample, and how many of the first are looked at; so much more there may be
 _POINTS: Final = 1 << 14

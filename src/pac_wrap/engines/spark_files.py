@@ -18,7 +18,7 @@ from pac_wrap.engines.spark_counts import literal
 from pac_wrap.engines.spark_groups import GROUPS, group_sql
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, anomaly_marks, no_rows
-from pac_wrap.tables.sql import quote_name, without_case_sql
+from pac_wrap.tables.sql.expressions import quote_name, without_case_sql
 
 # all cores, and a task that fails is tried again
 _THIS_MACHINE: Final = "local[*, 4]"

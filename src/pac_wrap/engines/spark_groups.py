@@ -16,7 +16,7 @@ from pac_wrap.engines.frames import import_package, refuse_changed
 from pac_wrap.engines.spark_counts import SparkCounts, fetched, literal
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.chunked import certify_counted
 from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest
 from pac_wrap.method.groups.certificate import GroupCertificate
@@ -26,7 +26,7 @@ from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate
 from pac_wrap.ranks.brackets import Bracketed
 from pac_wrap.tables.groups import ENDS, answers_sql
 from pac_wrap.tables.kinds import KindsAsked
-from pac_wrap.tables.sql import Compared, quote_name
+from pac_wrap.tables.sql.expressions import Compared, quote_name
 
 _WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
 _TEXTS: Final = ("string", "char", "varchar")

@@ -15,7 +15,7 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.missing import frames_inside
 from pac_wrap.errors import InputError, VacuousWarning
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.kinds.calibrate import calibrate_kinds
 from pac_wrap.method.kinds.certificate import KindCertificate, Kinds
 from pac_wrap.method.kinds.part import warn_of_lacking

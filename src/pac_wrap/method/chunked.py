@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import ScoreType
 from pac_wrap.method.calibrate import Request, warned
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.weighted import WeightedChunks, WeightedRequest, weighted_by
 from pac_wrap.ranks.auc import auc, warn_if_upside_down

@@ -10,10 +10,10 @@ from scipy.special import betainccinv
 
 from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, check_rate
 from pac_wrap.errors import InputError
-from pac_wrap.method.binomial import sf_at_most
-from pac_wrap.method.bounds import interval
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Verdict
+from pac_wrap.method.tails.binomial import sf_at_most
+from pac_wrap.method.tails.bounds import interval
 from pac_wrap.method.worth.shares import Counted
 
 Tally = NDArray[np.int64]

@@ -9,9 +9,9 @@ from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.budget import LEAST_CEILING, Budget
 from pac_wrap.method.room.noise import LabelNoise
 from pac_wrap.method.room.shift import Shift
+from pac_wrap.method.tails.budget import LEAST_CEILING, Budget
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.rounding import confidence_left, equal_share
 from pac_wrap.errors import InputError
-from pac_wrap.method.budget import Budget as Budget
 from pac_wrap.method.kinds.ceilings import Ceilings, KindCeiling, kinds_of, whole_of
 from pac_wrap.method.population import Error as Error
 from pac_wrap.method.population import Population as Population
 from pac_wrap.method.population import Promise as Promise
 from pac_wrap.method.room.noise import LabelNoise
 from pac_wrap.method.room.shift import SHIFTS, Shift
+from pac_wrap.method.tails.budget import Budget as Budget
 
 T = TypeVar("T")
 _USUAL_DELTA: Final = 0.05

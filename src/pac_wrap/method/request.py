@@ -12,7 +12,7 @@ from pac_wrap.base.arguments import ScoreType, as_array, label_text, type_of
 from pac_wrap.base.floats import Floats
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee, as_guarantee, refuse_room
 from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain

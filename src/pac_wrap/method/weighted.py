@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import ScoreType, as_anomaly_mask, as_array, as_scores
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.request import Request, certify_classes
 from pac_wrap.method.room.weights import Draws, Weights, as_weights, survivors
 from pac_wrap.method.sampling import OF_DRAWS, assumed

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores, as_scores, check_count, check_rate
 from pac_wrap.errors import InputError
-from pac_wrap.method.binomial import cdf, error_budget
-from pac_wrap.method.bounds import interval
 from pac_wrap.method.calibrate import as_guarantee
-from pac_wrap.method.hypergeometric import hypergeometric_cdf
 from pac_wrap.method.metrics import ExactViolation, Rate, ViolationRate
 from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.tails.binomial import cdf, error_budget
+from pac_wrap.method.tails.bounds import interval
+from pac_wrap.method.tails.hypergeometric import hypergeometric_cdf
 
 BudgetRule = Callable[[int, float, float], int | None]
 Integers = NDArray[np.intp]

@@ -11,9 +11,8 @@ from math import isinf, isnan
 from typing import Any
 
 from pac_wrap.base.rounding import confidence_left
-from pac_wrap.method.binomial import cdf
-from pac_wrap.method.bounds import achievable_rate, min_samples
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.verify import Verification
 from pac_wrap.method.comparison import Contender
 from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.kinds.part import Measured
@@ -21,7 +20,8 @@ from pac_wrap.method.labels.plan import TOLERATED, Pilot, needed, stopping
 from pac_wrap.method.metrics import Metrics, Rate
 from pac_wrap.method.promise import Budget, Guarantee, Promise
 from pac_wrap.method.strategies.looks import Looks
-from pac_wrap.method.verify import Verification
+from pac_wrap.method.tails.binomial import cdf
+from pac_wrap.method.tails.bounds import achievable_rate, min_samples
 from pac_wrap.report.planner import CEILINGS, CHANCES, POWER, SHARES
 from pac_wrap.report.subject import error_rates
 

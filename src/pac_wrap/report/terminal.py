@@ -13,13 +13,13 @@ from rich.text import Text
 
 from pac_wrap.base.foreign import visible
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
-from pac_wrap.method.bounds import achievable_rate
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.comparison import Contender
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.labels.plan import TOLERATED, plan
 from pac_wrap.method.metrics import Metrics, exceeded
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.tails.bounds import achievable_rate
 from pac_wrap.report.subject import error_rates
 
 _PROVES_NOTHING = (

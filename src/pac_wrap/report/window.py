@@ -9,7 +9,7 @@ import numpy as np
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.ranks.memory import kth_largest, kth_smallest
-from pac_wrap.report.numbers import minus
+from pac_wrap.report.words.numbers import minus
 
 LeftRight = Literal["left", "right"]
 _LARGEST: Final = 1e150  # beyond it, the arithmetic of a plotting library overflows

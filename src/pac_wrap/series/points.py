@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores, check_aligned
 from pac_wrap.errors import DependenceWarning, InputError
-from pac_wrap.method.bounds import min_samples
 from pac_wrap.method.calibrate import Request, calibrate
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.sampling import OF_SERIES, Reduce, Sampling, assumed
+from pac_wrap.method.tails.bounds import min_samples
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.series.dependence import Dependence, dependence, exceedances
 from pac_wrap.series.splits import SeriesSplit

@@ -10,7 +10,7 @@ from typing import Final
 from pac_wrap.errors import InputError
 from pac_wrap.streams.answers import Asked, Endings, ScoredRows, csv_text, json_text, not_utf8
 from pac_wrap.tables.columns import read_scores, refuse_added, require_column
-from pac_wrap.tables.text_format import CsvRows, up_to_first
+from pac_wrap.tables.files.text_format import CsvRows, up_to_first
 
 # many numbers as JSON writes them, each followed by a comma; possessive, so that it never backtracks
 _JSON_NUMBERS: Final = re.compile(r"(?:-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+,)*+")

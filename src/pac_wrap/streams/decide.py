@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.rules import decided, sets_of
 from pac_wrap.method.groups.values import NEVER
@@ -22,8 +22,8 @@ from pac_wrap.streams.answers import Asked, ScoredRows
 from pac_wrap.streams.csv_lines import CsvLines
 from pac_wrap.streams.json_lines import JsonLines
 from pac_wrap.tables.columns import all_columns, miscounted, no_rows
-from pac_wrap.tables.csv_files import CsvFile, headers, opened_rows, refuse_scores
-from pac_wrap.tables.text_format import (
+from pac_wrap.tables.files.csv_files import CsvFile, headers, opened_rows, refuse_scores
+from pac_wrap.tables.files.text_format import (
     CHUNK,
     EMPTY_INPUT,
     LONGEST,

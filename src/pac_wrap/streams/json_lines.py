@@ -11,7 +11,7 @@ from pac_wrap.base.foreign import is_unicode
 from pac_wrap.errors import InputError
 from pac_wrap.streams.answers import Asked, Endings, ScoredRows, csv_text, json_text, not_utf8
 from pac_wrap.tables.columns import read_scores, refuse_added, require_column
-from pac_wrap.tables.text_format import ByteReader, up_to_first, whole_lines
+from pac_wrap.tables.files.text_format import ByteReader, up_to_first, whole_lines
 
 _BLANK: Final = " \t\r"
 # a text, which stays as it is, or a number that many write and JSON does not have

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.base.arguments import as_scores, check_choice, is_number
 from pac_wrap.base.missing import ON_MISSING, OnMissing
 from pac_wrap.errors import InputError, MissingScoreWarning
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.watch.monitor import Monitor
 

@@ -14,7 +14,6 @@ from pac_wrap.base.arguments import Scores
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.streams.decide import is_json_line
-from pac_wrap.tables.arrow_stream import gathered
 from pac_wrap.tables.columns import (
     FALSE,
     TRUE,
@@ -24,10 +23,11 @@ from pac_wrap.tables.columns import (
     spellings,
     without_case,
 )
+from pac_wrap.tables.files.arrow_stream import gathered
+from pac_wrap.tables.files.text_format import ByteReader, CsvRows, whole_lines
 from pac_wrap.tables.groups import Numbered, group_sql
-from pac_wrap.tables.sql import label_sql, one_of, quote_text
+from pac_wrap.tables.sql.expressions import label_sql, one_of, quote_text
 from pac_wrap.tables.table import Table
-from pac_wrap.tables.text_format import ByteReader, CsvRows, whole_lines
 
 _BATCH: Final = 1 << 18
 # how a file writes that there is no label

@@ -15,7 +15,7 @@ from pac_wrap.base.arguments import Scores, ScoreType
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import Asked, T, calibrate_passes
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
@@ -24,11 +24,11 @@ from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.passes import PassTask
 from pac_wrap.ranks.precision import is_narrower, rounded, rounding_edge
 from pac_wrap.ranks.search import Bounds, RankSearch, Survey, survey
-from pac_wrap.tables.arrow_stream import gathered
 from pac_wrap.tables.columns import FALSE, TRUE, changed, no_rows, require_column, require_two, spellings
-from pac_wrap.tables.sql import between, label_sql, one_of, quote_name, quote_text
+from pac_wrap.tables.files.arrow_stream import gathered
+from pac_wrap.tables.files.text_format import check_delimiter
+from pac_wrap.tables.sql.expressions import between, label_sql, one_of, quote_name, quote_text
 from pac_wrap.tables.table import WHOLE, Table, open_table
-from pac_wrap.tables.text_format import check_delimiter
 
 BATCH: Final = 1 << 20
 

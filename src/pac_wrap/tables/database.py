@@ -17,7 +17,7 @@ from pac_wrap.base.floats import unsigned_zero
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request, warned
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.auc import warn_if_upside_down
 from pac_wrap.ranks.kernels import as_digest
@@ -32,8 +32,8 @@ from pac_wrap.tables.columns import (
     require_two,
     without_case,
 )
-from pac_wrap.tables.sql import Dialect
-from pac_wrap.tables.statements import TAG, Source, Statement
+from pac_wrap.tables.sql.expressions import Dialect
+from pac_wrap.tables.sql.statements import TAG, Source, Statement
 
 Row = dict[str, str]
 Ask = Callable[[Statement], list[Row]]

@@ -12,14 +12,14 @@ import numpy as np
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError, MissingScoreWarning
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Tally, metrics_of, tally
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.worth.shares import Counted
 from pac_wrap.tables.calibrate import LabelledScores
 from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added
-from pac_wrap.tables.connection import MisfitError, first_line
-from pac_wrap.tables.sql import (
+from pac_wrap.tables.files.connection import MisfitError, first_line
+from pac_wrap.tables.sql.expressions import (
     Compared,
     prediction_set_sql,
     quote_name,

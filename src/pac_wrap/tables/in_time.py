@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import no_rows, require_column, require_two
-from pac_wrap.tables.sql import number_sql, quote_name, text_sql
+from pac_wrap.tables.sql.expressions import number_sql, quote_name, text_sql
 from pac_wrap.tables.table import WHOLE, Table
 
 _TIMES: Final = rf"{WHOLE}|FLOAT|DOUBLE|DECIMAL\(.*\)|TIMESTAMP.*|DATE|TIME.*"

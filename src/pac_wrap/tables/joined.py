@@ -10,9 +10,9 @@ from pac_wrap.base.arguments import Scores
 from pac_wrap.base.foreign import quoted, visible
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import require_column, require_two
-from pac_wrap.tables.connection import Progress
-from pac_wrap.tables.find import FoundFiles, found_files
-from pac_wrap.tables.sql import quote_name
+from pac_wrap.tables.files.connection import Progress
+from pac_wrap.tables.files.find import FoundFiles, found_files
+from pac_wrap.tables.sql.expressions import quote_name
 from pac_wrap.tables.table import open_found
 
 Marks = NDArray[np.bool_]

@@ -8,7 +8,7 @@ from typing import Any
 from pac_wrap.base.arguments import Scores, ScoreType, as_scores
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import calibrate_passes
 from pac_wrap.method.kinds.calibrate import KindRequest, Pair, asked_of_kinds
 from pac_wrap.method.kinds.ceilings import check_kind

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores, ScoreType
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError
-from pac_wrap.tables.arrow_stream import PAIR, batches
 from pac_wrap.tables.columns import (
     LOOKED_AT,
     anomaly_marks,
@@ -25,11 +24,12 @@ from pac_wrap.tables.columns import (
     require_column,
     require_two,
 )
-from pac_wrap.tables.connection import MisfitError, Progress, connected, refusal, watched
-from pac_wrap.tables.csv_files import refuse_rows, refuse_scores
-from pac_wrap.tables.duckdb_view import DuckDBView, make_view, types_of
-from pac_wrap.tables.find import FoundFiles, found_files
-from pac_wrap.tables.sql import label_sql, one_of, score_sql, text_sql
+from pac_wrap.tables.files.arrow_stream import PAIR, batches
+from pac_wrap.tables.files.connection import MisfitError, Progress, connected, refusal, watched
+from pac_wrap.tables.files.csv_files import refuse_rows, refuse_scores
+from pac_wrap.tables.files.duckdb_view import DuckDBView, make_view, types_of
+from pac_wrap.tables.files.find import FoundFiles, found_files
+from pac_wrap.tables.sql.expressions import label_sql, one_of, score_sql, text_sql
 
 T = TypeVar("T")
 
@@ -185,7 +185,7 @@ class Table:
         self._connection.register(name, columns)
 
     def batches(self, query: str, formats: bytes = PAIR) -> Generator[tuple[NDArray[Any], ...]]:
-        """Yield what a query for columns of these formats gives, as `pac_wrap.tables.arrow_stream` does."""
+        """Yield what a query for columns of these formats gives, as `files.arrow_stream` does."""
         with self._watched():
             yield from batches(self._connection.sql(query), formats)
 

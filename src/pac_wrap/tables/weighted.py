@@ -14,9 +14,9 @@ from pac_wrap.method.calibrate import Request
 from pac_wrap.method.room.weights import Draws
 from pac_wrap.method.weighted import WeightedRequest
 from pac_wrap.ranks.passes import PassTask
-from pac_wrap.tables.arrow_stream import PAIR, gathered
 from pac_wrap.tables.calibrate import BATCH, LabelledScores, or_nan
-from pac_wrap.tables.sql import text_sql
+from pac_wrap.tables.files.arrow_stream import PAIR, gathered
+from pac_wrap.tables.sql.expressions import text_sql
 from pac_wrap.tables.table import Table
 
 # the same with one more column of DOUBLE

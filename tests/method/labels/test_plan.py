@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import betabinom, binom
 
 from pac_wrap import Guarantee, InputError, Looks, error_budget, min_samples, plan
-from pac_wrap.method.binomial import cdf
 from pac_wrap.method.labels.plan import Counted, Need, needed, pilot_of, stopping
+from pac_wrap.method.tails.binomial import cdf
 
 FIVE = Guarantee().promises[0]
 RNG = np.random.default_rng(66)

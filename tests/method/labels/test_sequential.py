@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
-from pac_wrap.method.binomial import cdf, error_budget
 from pac_wrap.method.labels.sequential import (
     MOST_LOOKS,
     first_success,
@@ -18,6 +17,7 @@ from pac_wrap.method.labels.sequential import (
     look_budgets,
     looks_of,
 )
+from pac_wrap.method.tails.binomial import cdf, error_budget
 
 rates = st.floats(0.01, 0.95)
 deltas = st.floats(0.001, 0.5)

@@ -39,8 +39,8 @@ from pac_wrap import (
 )
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Assumption, Sampling, assumed
-from pac_wrap.report.content import content_of, to_json
-from pac_wrap.report.robust import panels, robust_rows
+from pac_wrap.report.pages.content import content_of, to_json
+from pac_wrap.report.pages.robust import panels, robust_rows
 from pac_wrap.report.subject import Report
 from pac_wrap.series.resampling import independent_violation
 from support.resealed import mutants, tampered

@@ -21,8 +21,8 @@ from pac_wrap import (
     calibrate,
     verify,
 )
-from pac_wrap.method.binomial import cdf_at_most
 from pac_wrap.method.room.weights import Draws, survivors
+from pac_wrap.method.tails.binomial import cdf_at_most
 from support.resealed import tampered
 from support.strategies import refusal
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pac_wrap.method.bounds import upper_bound
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.verify import verify
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import Outcome
+from pac_wrap.method.tails.bounds import upper_bound
 from pac_wrap.method.thresholds import Regime, Thresholds
-from pac_wrap.method.verify import verify
 from pac_wrap.ranks.search import Rank
 from support.strategies import LARGEST, Floats, calibrate_quietly, guarantee, refusal, scores
 

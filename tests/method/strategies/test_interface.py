@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from pac_wrap.method.calibrate import WORDS
-from pac_wrap.method.certificate import Overlap
+from pac_wrap.method.certificates.certificate import Overlap
 from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.abstain import Abstain

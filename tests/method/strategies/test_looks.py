@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import Certificate, CertificateError, Guarantee, InputError, Looks, Request, calibrate, verify
-from pac_wrap.method.binomial import error_budget, exact_confidence
 from pac_wrap.method.chunked import calibrate_chunks
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.looks import is_kept
+from pac_wrap.method.tails.binomial import error_budget, exact_confidence
 from pac_wrap.method.thresholds import Regime, find_thresholds
-from pac_wrap.report.formats import render_report
+from pac_wrap.report.pages.formats import render_report
 from pac_wrap.report.subject import Report
 from support.resealed import PATIENCE, mutants, said, tampered
 from support.strategies import Floats, scores

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincc, betaln
 
 from pac_wrap import InputError, confidence_sequence
-from pac_wrap.method import binomial
+from pac_wrap.method.tails import binomial
 from pac_wrap.method.watch.wealth import log_wealth
 
 E = Fraction(1, 20)

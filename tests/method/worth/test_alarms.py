@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, InputError, Looks, calibrate
-from pac_wrap.method.bounds import lower_bound, upper_bound
-from pac_wrap.method.certificate import Overlap
+from pac_wrap.method.certificates.certificate import Overlap
+from pac_wrap.method.tails.bounds import lower_bound, upper_bound
 from pac_wrap.method.worth.shares import Counted, count_verdicts
 from statistical.enumeration import PARTS, POPULATIONS, SUPPORT, Answers, answers, weights
 

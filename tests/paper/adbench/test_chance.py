@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pac_wrap.method.binomial import error_budget
 from pac_wrap.method.strategies.raising import Raise, staircase
+from pac_wrap.method.tails.binomial import error_budget
 from pac_wrap.paper.adbench.chance import (
     ASKED,
     _rungs,

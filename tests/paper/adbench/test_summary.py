@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from pac_wrap.method.binomial import error_budget
+from pac_wrap.method.tails.binomial import error_budget
 from pac_wrap.paper.adbench import measure, methods, scoring
 from pac_wrap.paper.adbench.chance import rest_chance
 from pac_wrap.paper.adbench.detectors import DETECTORS

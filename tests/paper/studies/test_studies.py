@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pac_wrap.errors import DataError, InputError
-from pac_wrap.method.bounds import interval
+from pac_wrap.method.tails.bounds import interval
 from pac_wrap.paper import studies as experiments
 from pac_wrap.paper.data.registry import ENTRIES, Entry, RemoteFile
 from pac_wrap.paper.data.store import VARIABLE

@@ -101,7 +101,7 @@ def test_without_matplotlib_the_import_fails_and_nothing_is_left_behind(
 
 def test_importing_the_library_imports_neither_matplotlib_nor_templates() -> None:
     code = (
-        "import sys, pac_wrap, pac_wrap.report.formats, pac_wrap.report.terminal\n"
+        "import sys, pac_wrap, pac_wrap.report.pages.formats, pac_wrap.report.terminal\n"
         "assert not [name for name in sys.modules if name.startswith(('matplotlib', 'jinja2'))]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

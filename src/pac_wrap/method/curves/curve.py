@@ -13,9 +13,9 @@ from pac_wrap.base.filed import Filed
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.rounding import rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.curves.side import CurveSide, best, cells, problems, threshold_keys
-from pac_wrap.method.provenance import Provenance, Traced
 from pac_wrap.method.strategies.given import Given, outcome_at
 from pac_wrap.method.thresholds import Evidence, Thresholds, find_regime
 from pac_wrap.version import __version__
@@ -238,7 +238,7 @@ class Curve(Traced, Filed):
         return plot_curve(self, ax)
 
     def __str__(self) -> str:
-        from pac_wrap.report.words import lines_of_curve
+        from pac_wrap.report.words.certificate import lines_of_curve
 
         return "\n".join(f"{name:<10} {text}" for name, text in lines_of_curve(self))
 

@@ -14,7 +14,7 @@ from pac_wrap.base.arguments import ScoreType, as_float, as_scores
 from pac_wrap.base.floats import Bits, from_order_key, order_key, order_keys
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.consistency import digest_problems, version_problems
+from pac_wrap.method.certificates.consistency import digest_problems, version_problems
 from pac_wrap.method.curves.band import band_of
 from pac_wrap.method.promise import Budget
 from pac_wrap.method.thresholds import LARGEST

@@ -25,7 +25,7 @@ from pac_wrap.base.floats import from_order_keys
 from pac_wrap.base.missing import frames_inside
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.groups.block import Block, calibrated
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined

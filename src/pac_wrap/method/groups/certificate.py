@@ -16,7 +16,7 @@ from pac_wrap.base.floats import widened
 from pac_wrap.base.missing import ON_MISSING, OnMissing, abstained_or_stopped, missing_places
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.columns import Columns, Numbers
 from pac_wrap.method.groups.file import MOST_BYTES, NOUN, problems, read, written
 from pac_wrap.method.groups.gaps import Gaps, gaps_of

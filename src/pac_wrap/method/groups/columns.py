@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import ScoreType
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, assumed

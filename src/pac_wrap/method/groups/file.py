@@ -14,7 +14,7 @@ from pac_wrap.base.floats import is_flushed, order_keys
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.consistency import MOST_SCORES, inconsistencies, version_problems
+from pac_wrap.method.certificates.consistency import MOST_SCORES, inconsistencies, version_problems
 from pac_wrap.method.groups.columns import NO_COUNT, Columns
 from pac_wrap.method.groups.head import Head
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown

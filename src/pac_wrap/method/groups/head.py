@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 
 from pac_wrap.base.arguments import ScoreType
 from pac_wrap.base.rounding import shared_together
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.provenance import Provenance, Traced
 from pac_wrap.method.sampling import OF_DRAWS, Assumption
 from pac_wrap.version import __version__
 

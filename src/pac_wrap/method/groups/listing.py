@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.floats import order_keys
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.columns import Columns, Counts
 from pac_wrap.method.groups.values import Group
 from pac_wrap.method.promise import Guarantee

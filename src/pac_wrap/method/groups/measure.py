@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.rounding import shared_together
-from pac_wrap.method.binomial import sf_at_most
 from pac_wrap.method.groups.columns import Columns, Counts
 from pac_wrap.method.groups.values import Codes, Group, shown
 from pac_wrap.method.metrics import Metrics, metrics_of
 from pac_wrap.method.room.noise import LabelNoise
+from pac_wrap.method.tails.binomial import sf_at_most
 
 # how often kept promises of all groups may be taken for broken
 _SIGNIFICANT: Final = 0.05

@@ -43,9 +43,9 @@ class ShownGroups:
             If the format is unknown, or the scores are not those the certificate was made from: how many
             each group has, and the digests of those drawn.
         """
-        from pac_wrap.report.formats import check_suffix
-        from pac_wrap.report.group_page import page_of_groups, scores_by_group
-        from pac_wrap.report.parts import write_parts
+        from pac_wrap.report.pages.formats import check_suffix
+        from pac_wrap.report.pages.groups import page_of_groups, scores_by_group
+        from pac_wrap.report.pages.parts import write_parts
 
         check_suffix(path)
         own: Any = self
@@ -54,18 +54,18 @@ class ShownGroups:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from pac_wrap.report.group_page import notebook_of_groups
+        from pac_wrap.report.pages.groups import notebook_of_groups
 
         return notebook_of_groups(self)  # type: ignore[arg-type]  # only a certificate has this part
 
     @property
     def diagnosis(self) -> tuple[str, ...]:
         """Sentences that say which groups are promised nothing, and why."""
-        from pac_wrap.report.groups import diagnosis_of_groups
+        from pac_wrap.report.words.groups import diagnosis_of_groups
 
         return diagnosis_of_groups(self)  # type: ignore[arg-type]  # only a certificate has this part
 
     def __str__(self) -> str:
-        from pac_wrap.report.groups import lines_of_groups
+        from pac_wrap.report.words.groups import lines_of_groups
 
         return "\n".join(f"{name:<10} {text}" for name, text in lines_of_groups(self))  # type: ignore[arg-type]

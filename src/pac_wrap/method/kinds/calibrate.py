@@ -12,7 +12,7 @@ from pac_wrap.base.arguments import as_array, as_scores, type_of
 from pac_wrap.base.foreign import listed, quoted
 from pac_wrap.base.rounding import equal_share
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.kinds.ceilings import check_kind
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate, Kinds
 from pac_wrap.method.kinds.part import Part, farthest

@@ -12,7 +12,7 @@ from pac_wrap.base.arguments import Scores, ScoreType, as_array, check_rate, che
 from pac_wrap.base.foreign import LONGEST, quoted
 from pac_wrap.base.rounding import equal_share
 from pac_wrap.errors import InputError
-from pac_wrap.method.budget import Budget
+from pac_wrap.method.certificates.verify import Verification, differences_of
 from pac_wrap.method.kinds.classes import (
     MOST_CLASSES,
     ClassCertificate,
@@ -22,8 +22,8 @@ from pac_wrap.method.kinds.classes import (
     refuse_missing,
 )
 from pac_wrap.method.kinds.part import Part, warn_of_lacking
+from pac_wrap.method.tails.budget import Budget
 from pac_wrap.method.thresholds import clear_below
-from pac_wrap.method.verify import Verification, differences_of
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.ranks.precision import is_narrower, rounded
 

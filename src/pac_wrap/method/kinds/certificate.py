@@ -13,7 +13,7 @@ from pac_wrap.base.arguments import ScoreType, check_rate
 from pac_wrap.base.filed import Filed
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.missing import OnMissing
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.kinds.ceilings import check_kind
 from pac_wrap.method.kinds.consistency import MOST_KINDS as MOST_KINDS
 from pac_wrap.method.kinds.consistency import kind_problems
@@ -239,16 +239,16 @@ class KindCertificate(Filed):
         InputError
             If the scores are not those the certificate was made from, or the format is unknown.
         """
-        from pac_wrap.report.formats import check_suffix
-        from pac_wrap.report.kind_page import page_of_kinds
-        from pac_wrap.report.parts import write_parts
+        from pac_wrap.report.pages.formats import check_suffix
+        from pac_wrap.report.pages.kinds import page_of_kinds
+        from pac_wrap.report.pages.parts import write_parts
 
         check_suffix(path)
         write_parts(page_of_kinds(self, normal, anomalous, detector), path)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from pac_wrap.report.kind_page import notebook_of_kinds
+        from pac_wrap.report.pages.kinds import notebook_of_kinds
 
         return notebook_of_kinds(self)
 
@@ -271,6 +271,6 @@ class KindCertificate(Filed):
         return kind_problems(self)
 
     def __str__(self) -> str:
-        from pac_wrap.report.kinds import lines_of_kinds
+        from pac_wrap.report.words.kinds import lines_of_kinds
 
         return "\n".join(f"{name:<10} {text}" for name, text in lines_of_kinds(self))

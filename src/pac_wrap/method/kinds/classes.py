@@ -15,7 +15,7 @@ from pac_wrap.base.floats import reaches, widened
 from pac_wrap.base.foreign import listed, quoted
 from pac_wrap.base.missing import OnMissing, abstained_or_stopped, refused
 from pac_wrap.errors import InputError
-from pac_wrap.method.consistency import version_problems
+from pac_wrap.method.certificates.consistency import version_problems
 from pac_wrap.method.kinds.part import Measured, Part
 from pac_wrap.ranks.precision import represents, rounded
 from pac_wrap.version import __version__
@@ -183,7 +183,7 @@ class ClassCertificate(Filed):
                 yield "with severities every class but the mildest has a ceiling"
 
     def __str__(self) -> str:
-        from pac_wrap.report.kinds import lines_of_classes
+        from pac_wrap.report.words.kinds import lines_of_classes
 
         return "\n".join(f"{name:<10} {text}" for name, text in lines_of_classes(self))
 

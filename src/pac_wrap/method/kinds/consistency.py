@@ -5,7 +5,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final, Literal
 
 from pac_wrap.base.foreign import quoted
-from pac_wrap.method.consistency import inconsistencies
+from pac_wrap.method.certificates.consistency import inconsistencies
 from pac_wrap.method.kinds.ceilings import check_kind
 from pac_wrap.method.kinds.part import Part
 from pac_wrap.method.strategies.abstain import Abstain

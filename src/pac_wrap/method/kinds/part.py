@@ -10,11 +10,11 @@ from pac_wrap.base.foreign import quoted
 from pac_wrap.base.missing import frames_inside
 from pac_wrap.base.rounding import rounded_down, rounded_up
 from pac_wrap.errors import VacuousWarning
-from pac_wrap.method.bounds import interval
-from pac_wrap.method.budget import Budget
-from pac_wrap.method.consistency import MOST_SCORES, digest_problems
+from pac_wrap.method.certificates.consistency import MOST_SCORES, digest_problems
 from pac_wrap.method.metrics import Rate, is_exceeded
 from pac_wrap.method.strategies.interface import DIGITS
+from pac_wrap.method.tails.bounds import interval
+from pac_wrap.method.tails.budget import Budget
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from scipy.special import betainc, betaln, gammaln
 from pac_wrap.base.arguments import as_scores, check_rate
 from pac_wrap.base.rounding import rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.binomial import check_errors
-from pac_wrap.method.bounds import achievable_rate, min_samples
-from pac_wrap.method.budget import Budget
 from pac_wrap.method.labels.sequential import Masses, first_success, look_budgets
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.strategies.looks import Looks
+from pac_wrap.method.tails.binomial import check_errors
+from pac_wrap.method.tails.bounds import achievable_rate, min_samples
+from pac_wrap.method.tails.budget import Budget
 from pac_wrap.method.thresholds import LARGEST
 
 # budgets are tried up to so many errors; whoever needs more is told so
@@ -47,7 +47,7 @@ def needed(
     `within(k, n)` is the chance of at most k errors among n. None where no budget of up to 500 errors is
     enough. Between two budgets more labels only make it less likely, so those where a budget rises are tried.
 
-    >>> from pac_wrap.method.binomial import cdf
+    >>> from pac_wrap.method.tails.binomial import cdf
     >>> needed(Guarantee().promises[0], [0.9], lambda errors, n: cdf(errors, n, 0.02))
     [Need(labels=311, errors=9)]
     """

@@ -19,11 +19,11 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.rounding import rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.bounds import min_samples
 from pac_wrap.method.calibrate import Request, as_guarantee
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.strategies.looks import Looks, is_kept
+from pac_wrap.method.tails.bounds import min_samples
 from pac_wrap.method.thresholds import Regime, Thresholds, find_regime
 from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.memory import RankedInMemory

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincc, betainccinv, betaincinv, gammaln
 
-from pac_wrap.method.binomial import cdf, error_budget
-from pac_wrap.method.bounds import upper_bound
 from pac_wrap.method.promise import Budget
+from pac_wrap.method.tails.binomial import cdf, error_budget
+from pac_wrap.method.tails.bounds import upper_bound
 
 Rungs = NDArray[np.float64]
 Bound = Callable[[Rungs], Any]

@@ -9,7 +9,6 @@ from pac_wrap.base.arguments import as_float
 from pac_wrap.base.floats import order_key, unsigned_zero
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.binomial import error_budget, exact_confidence
 from pac_wrap.method.labels.sequential import local_delta, looks_of
 from pac_wrap.method.promise import Budget, Guarantee, Promise
 from pac_wrap.method.rule import Rule
@@ -25,6 +24,7 @@ from pac_wrap.method.strategies.interface import (
     ranks_of,
     rule_between,
 )
+from pac_wrap.method.tails.binomial import error_budget, exact_confidence
 from pac_wrap.method.thresholds import Thresholds, find_thresholds
 from pac_wrap.ranks.search import Rank
 

@@ -10,7 +10,6 @@ from typing import ClassVar, Final, NamedTuple
 from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.rounding import rounded_down, rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.bounds import upper_bound
 from pac_wrap.method.promise import Budget, Guarantee, Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
@@ -26,6 +25,7 @@ from pac_wrap.method.strategies.interface import (
     ranks_of,
 )
 from pac_wrap.method.strategies.ladder import Ladder, local_level
+from pac_wrap.method.tails.bounds import upper_bound
 from pac_wrap.method.thresholds import LARGEST, Thresholds, find_thresholds
 from pac_wrap.ranks.memory import Ranked
 from pac_wrap.ranks.search import Rank

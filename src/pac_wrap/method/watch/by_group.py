@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pac_wrap.base.arguments import check_aligned, check_count, check_rate, check_same_length
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import CertificateError, InputError
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import as_verdicts

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import check_count, check_rate
 from pac_wrap.base.rounding import rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import Rate
 from pac_wrap.method.promise import refuse_room

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.codec import MOST_BYTES, checksum_of
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.watch.alarm import Alarm

@@ -13,8 +13,8 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificate import Certificate
-from pac_wrap.method.lineage import MOST_ANCESTORS, Lineage
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.lineage import MOST_ANCESTORS, Lineage
 from pac_wrap.method.promise import Guarantee
 
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincc, gammaln, kl_div
 
 from pac_wrap.base.arguments import check_count, check_rate
-from pac_wrap.method.binomial import check_errors
+from pac_wrap.method.tails.binomial import check_errors
 
 Doubles = NDArray[np.float64]
 # labels up to which a logarithm of the wealth is right to 1e-6

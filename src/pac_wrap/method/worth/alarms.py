@@ -11,10 +11,10 @@ from pac_wrap.base.arguments import as_float, check_count
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.bounds import lower_bound
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.room.weights import Weighting
 from pac_wrap.method.rule import Rule
+from pac_wrap.method.tails.bounds import lower_bound
 from pac_wrap.method.thresholds import Evidence, Regime
 from pac_wrap.method.worth.shares import Counted, count_verdicts, false_alarms_of, kept_by, shares_of
 

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import check_rate
 from pac_wrap.errors import InputError
-from pac_wrap.method.bounds import lower_bound, upper_bound
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.room.weights import Weighting
 from pac_wrap.method.rule import Rule, Verdict
+from pac_wrap.method.tails.bounds import lower_bound, upper_bound
 from pac_wrap.method.thresholds import Evidence, Regime
 
 

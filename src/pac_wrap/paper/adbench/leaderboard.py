@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from pac_wrap.method.binomial import error_budget
+from pac_wrap.method.tails.binomial import error_budget
 from pac_wrap.paper.adbench.chance import LEVEL
 from pac_wrap.paper.adbench.measure import Outcomes
 from pac_wrap.paper.adbench.summary import mean

@@ -15,7 +15,7 @@ from sklearn.model_selection import TunedThresholdClassifierCV
 
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.certify import certify_curve
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.paper.adbench.chance import ASKED, LEVEL

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from pac_wrap.method.bounds import upper_bound
+from pac_wrap.method.tails.bounds import upper_bound
 from pac_wrap.paper.adbench.chance import LEVEL
 from pac_wrap.paper.adbench.detectors import DETECTORS
 from pac_wrap.paper.adbench.leaderboard import Board, Standing

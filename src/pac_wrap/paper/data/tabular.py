@@ -20,8 +20,8 @@ from pac_wrap.paper.data.adbench import TABLES
 from pac_wrap.paper.data.dataset import Dataset
 from pac_wrap.paper.data.registry import ENTRIES, RemoteFile
 from pac_wrap.paper.data.store import fetch
-from pac_wrap.tables.connection import connected
-from pac_wrap.tables.csv_files import headers
+from pac_wrap.tables.files.connection import connected
+from pac_wrap.tables.files.csv_files import headers
 from pac_wrap.tables.table import open_table
 
 Images = tuple[NDArray[np.float32], NDArray[np.int64]]

@@ -35,7 +35,7 @@ from pac_wrap.report.figures.styling import (
     text_width,
     wrap,
 )
-from pac_wrap.report.numbers import minus, number
+from pac_wrap.report.words.numbers import minus, number
 
 _USUAL: Final = 6.5  # inches
 _WIDE: Final = 8.5

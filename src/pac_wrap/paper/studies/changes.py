@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.certify import certify_curve
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import evaluate

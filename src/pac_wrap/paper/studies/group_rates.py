@@ -7,12 +7,12 @@ from typing import Final, Literal
 
 from pac_wrap.base.rounding import shared_together
 from pac_wrap.errors import UpsideDownWarning, VacuousWarning
-from pac_wrap.method.binomial import sf_at_most
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.calibrate import calibrate_groups
 from pac_wrap.method.groups.values import Lookup
 from pac_wrap.method.metrics import Metrics, Rate, evaluate, is_exceeded
+from pac_wrap.method.tails.binomial import sf_at_most
 from pac_wrap.paper.studies.group_scores import Scored, Split
 from pac_wrap.series.points import Points
 from pac_wrap.series.windows import Indices

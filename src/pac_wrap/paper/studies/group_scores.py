@@ -12,8 +12,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import StandardScaler
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.method.bounds import min_samples
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.tails.bounds import min_samples
 from pac_wrap.paper.data import load
 from pac_wrap.paper.data.series import nasa_channels, smd_machines
 from pac_wrap.paper.data.tabular import census_people

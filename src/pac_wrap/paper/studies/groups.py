@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from pac_wrap.method.bounds import min_samples
 from pac_wrap.method.metrics import Rate
+from pac_wrap.method.tails.bounds import min_samples
 from pac_wrap.paper.studies import nasa, smd
 from pac_wrap.paper.studies.group_rates import RULES, SIGNIFICANT, Group, Measured, Rule, measure
 from pac_wrap.paper.studies.group_scores import (

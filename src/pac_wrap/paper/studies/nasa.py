@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from pac_wrap.method.bounds import min_samples
 from pac_wrap.method.metrics import Rate
+from pac_wrap.method.tails.bounds import min_samples
 from pac_wrap.paper.data import load
 from pac_wrap.paper.data.series import nasa_channels
 from pac_wrap.paper.studies.printed import NASA

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from scipy.special import chdtrc
 
-from pac_wrap.method.binomial import cdf, error_budget
 from pac_wrap.method.metrics import Rate
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.tails.binomial import cdf, error_budget
 from pac_wrap.paper.studies.printed import Q1, Q1_TRIALS, SHARES, count_behind
 from pac_wrap.paper.studies.scored import (
     DETECTORS,

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from pac_wrap.detectors.scores import anomaly_scores
-from pac_wrap.method.binomial import error_budget, exact_confidence
 from pac_wrap.method.metrics import ExactViolation, ViolationRate
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.tails.binomial import error_budget, exact_confidence
 from pac_wrap.paper.baselines import cpad_budget
 from pac_wrap.paper.data import load
 from pac_wrap.paper.studies.printed import Q3_MEANS, Q3_TRIALS, Q3_VIOLATIONS, count_behind

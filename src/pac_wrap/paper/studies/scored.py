@@ -20,7 +20,7 @@ from pac_wrap.base.files import check_folder, whole_file
 from pac_wrap.detectors.scores import anomaly_scores
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.metrics import Metrics, evaluate, exceeded
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.algorithm1 import Algorithm1

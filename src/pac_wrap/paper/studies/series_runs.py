@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from pac_wrap.method.binomial import error_budget
-from pac_wrap.method.certificate import Overlap
+from pac_wrap.method.certificates.certificate import Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.raising import Raise
+from pac_wrap.method.tails.binomial import error_budget
 from pac_wrap.paper.studies.printed import as_meant
 from pac_wrap.paper.studies.scored import PRINTED, PROVED, RAISED, Wrapped, wrap_scores
 from pac_wrap.paper.studies.study import Bar, Cell, IntervalChart, Row, Spread

@@ -12,11 +12,11 @@ from sklearn.ensemble import IsolationForest
 from pac_wrap.base.arguments import Scores
 from pac_wrap.detectors.scores import anomaly_scores
 from pac_wrap.errors import InputError
-from pac_wrap.method.binomial import cdf, error_budget
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.metrics import ExactViolation, Rate, ViolationRate, evaluate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.room.shift import KL, ChiSquared, Shift, TotalVariation
+from pac_wrap.method.tails.binomial import cdf, error_budget
 from pac_wrap.paper.data.dataset import shifted_gaussians
 from pac_wrap.paper.studies.study import ChartLine, LineChart, Progress, Row, Study, StudyTable
 from pac_wrap.paper.validation import exact_violation, violation_rate

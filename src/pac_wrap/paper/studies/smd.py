@@ -6,9 +6,9 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.method.bounds import min_samples
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.metrics import Rate
+from pac_wrap.method.tails.bounds import min_samples
 from pac_wrap.paper.data import load
 from pac_wrap.paper.data.series import missing_machines, smd_machines
 from pac_wrap.paper.studies.printed import SMD

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.metrics import Rate
 
 Progress = Callable[[float, str], None]

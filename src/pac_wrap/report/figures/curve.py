@@ -7,7 +7,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import decade_below, label_axes, log_ticks, prepare
-from pac_wrap.report.numbers import ceiling, confidence
+from pac_wrap.report.words.numbers import ceiling, confidence
 
 
 def plot_curve(curve: Curve, ax: Axes | None = None, *, dark: bool = False) -> Axes:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import Scores, as_anomaly_mask, as_scores, check_aligned, check_choice
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, evaluate
 from pac_wrap.report.figures.distributions import plot_boxes, plot_scores
 from pac_wrap.report.figures.plan import plot_ambiguity, plot_plan

@@ -11,10 +11,10 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores, as_scores
-from pac_wrap.method.bounds import upper_bound
-from pac_wrap.method.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Rate, is_exceeded, upper_bounds
 from pac_wrap.method.rule import Rule
+from pac_wrap.method.tails.bounds import upper_bound
 from pac_wrap.report.figures.score_axis import apply_window, draw_flags, flags_of, marks, shade
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import (
@@ -27,8 +27,8 @@ from pac_wrap.report.figures.styling import (
     room,
     wrap,
 )
-from pac_wrap.report.numbers import ceiling, confidence
 from pac_wrap.report.window import Window
+from pac_wrap.report.words.numbers import ceiling, confidence
 
 _GRID: Final = 190
 

@@ -11,8 +11,8 @@ from pac_wrap.base.arguments import Scores
 from pac_wrap.method.rule import Rule
 from pac_wrap.report.figures.strip import Flag, Strip
 from pac_wrap.report.figures.styling import PlainTicks, Style, room, round_ticks, text_width
-from pac_wrap.report.numbers import number
 from pac_wrap.report.window import LeftRight, Window
+from pac_wrap.report.words.numbers import number
 
 _LEFT, _RIGHT = "\N{BLACK LEFT-POINTING SMALL TRIANGLE}", "\N{BLACK RIGHT-POINTING SMALL TRIANGLE}"
 _DASHED = (0, (5, 2))

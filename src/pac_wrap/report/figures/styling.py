@@ -16,7 +16,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullFormatter
 
-from pac_wrap.report.numbers import minus, number, written_alike
+from pac_wrap.report.words.numbers import minus, number, written_alike
 
 _NARROW: Final = 4.5  # inches; a narrower figure is read on a phone
 _NARROW_AXES: Final = 250.0  # points

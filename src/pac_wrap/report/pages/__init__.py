@@ -1,0 +1,1 @@
+"""Results as pages: one HTML file, Markdown or JSON, with its pictures and its explorer."""

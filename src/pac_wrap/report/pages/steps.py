@@ -1,0 +1,204 @@
+"""What to do next: fewer undecided points, more labels, other ceilings; and the labels that these need."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.rule import Verdict
+from pac_wrap.method.tails.bounds import achievable_rate, min_samples
+from pac_wrap.method.tails.budget import LEAST_CEILING
+from pac_wrap.method.thresholds import Regime
+from pac_wrap.report.subject import ErrorRate, Report, error_rates, range_words, ranges, verdict_rows
+from pac_wrap.report.words.numbers import ceiling, confidence, percent
+
+_TIGHTER: Final = (1, 2, 5, 10)
+TOLERATED: Final = 10
+# as Python spells them, and as a shell does
+_HOLD: Final = "overlap hold_fnr or hold_fpr; --overlap hold-fnr or hold-fpr"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """Labels that one ceiling needs: if none of them may be an error, and if `TOLERATED` of them may."""
+
+    side: str
+    kind: str
+    ceiling: float
+    delta: float
+    none_tolerated: int
+    some_tolerated: int
+    at_hand: int
+
+    @property
+    def promise(self) -> str:
+        """The promise in short."""
+        return f"{self.side} \N{LESS-THAN OR EQUAL TO} {ceiling(self.ceiling)}"
+
+    @property
+    def state(self) -> str:
+        """How the labels at hand compare."""
+        missing = self.none_tolerated - self.at_hand
+        return f"{self.at_hand:,} {self.kind}, {'enough' if missing <= 0 else f'{missing:,} missing'}"
+
+
+def plan(certificate: Certificate) -> tuple[PlanRow, ...]:
+    """Return the labels that the ceilings asked for need, and those of tighter ones: eq. (4).
+
+    >>> from pac_wrap import calibrate
+    >>> [(row.ceiling, row.none_tolerated) for row in plan(calibrate(range(100), range(200, 300)))[:2]]
+    [(0.05, 59), (0.025, 119)]
+    """
+    return tuple(
+        PlanRow(
+            rate.name,
+            rate.kind,
+            lower,
+            rate.asked_delta,
+            none,
+            _labels(rate, lower, TOLERATED) or none,
+            rate.evidence.n,
+        )
+        for rate in error_rates(certificate)
+        if rate.asked is not None
+        for lower in (rate.asked / divisor for divisor in _TIGHTER)
+        if (none := _labels(rate, lower)) is not None
+    )
+
+
+def plan_caption(certificate: Certificate) -> str:
+    """Return what the numbers of the plan are for."""
+    asked = [rate for rate in error_rates(certificate) if rate.asked is not None]
+    listed = ", ".join(f"{rate.name} {confidence(rate.asked_delta)}" for rate in asked)
+    text = (
+        "Labels needed for the ceilings that were asked for and for lower ones, at the confidence asked for"
+        f" ({listed}): if none of the labelled points may be misjudged, and if {TOLERATED} may."
+    )
+    more = certificate.overlap.needs_more_labels
+    return text if more is None else f"{text} {more}"
+
+
+def next_steps(report: Report) -> tuple[str, ...]:
+    """Return what to do next, most urgent first."""
+    certificate = report.certificate
+    both = error_rates(certificate, report.metrics)
+    steps = [
+        f"Find out why held-out points exceed the {rate.name} ceiling (see what would break the promise), and"
+        " calibrate again on fresh points."
+        for rate in both
+        if rate.exceeded
+    ]
+    steps += [step for rate in both for step in _label_more(rate)]
+    steps += _decide(report)
+    steps += [step for rate, other in (both, both[::-1]) for step in _tighten(certificate, rate, other)]
+    if report.metrics is None:
+        steps.append("As a check, measure the rates on labelled points that were not used here.")
+    steps.append("Calibrate again, on fresh points, when the detector is retrained or the data change.")
+    return tuple(steps)
+
+
+def _label_more(rate: ErrorRate) -> Iterator[str]:
+    """Return which labels are missing for what was asked, where it could not be kept."""
+    n = rate.evidence.n
+    if rate.asked is None or not (rate.lacks_labels or rate.raised):
+        return
+    needed = _labels(rate, rate.asked) or 0
+    if n >= needed:
+        if rate.lacks_labels:  # enough for one promise at one look, but more than that is covered
+            yield f"Label more {rate.kind} points (at hand {n:,}, needed at least {rate.needed:,})."
+        return
+    yield (
+        f"Label more {rate.kind} points (at hand {n:,}, needed at least {needed:,}, missing {needed - n:,})."
+        f" With fewer, no useful rule can promise an {rate.name} of at most {ceiling(rate.asked)} with"
+        f" confidence {confidence(rate.asked_delta)}."
+    )
+    if n and rate.lacks_labels:
+        yield (
+            f"Or ask for less: with the {rate.kind} labels at hand ({n:,}), the lowest ceiling of the"
+            f" {rate.name} is {ceiling(_least(rate))}."
+        )
+
+
+def _least(rate: ErrorRate) -> float:
+    """Return the lowest ceiling that the labels at hand can keep."""
+    found = achievable_rate(rate.evidence.n, rate.asked_delta)
+    return found if rate.promise is None else rate.promise.afterwards(found)
+
+
+def _labels(rate: ErrorRate, lower: float, errors: int = 0) -> int | None:
+    """Return how many labels a ceiling needs if so many are errors; None if no number is enough."""
+    found = lower if rate.promise is None else rate.promise.allowing(lower)
+    return None if found < LEAST_CEILING else min_samples(found, rate.asked_delta, errors)
+
+
+def _decide(report: Report) -> Iterator[str]:
+    """Return what helps to decide more points, or to get back what was given up for one threshold."""
+    certificate, found = report.certificate, ranges(report.certificate.rule)
+    if certificate.certified is None:
+        yield (
+            "Allow abstention: two thresholds keep the promise that was asked for, as far as the labels"
+            " suffice, and leave the points between them undecided."
+        )
+        yield f"Or hold one side ({_HOLD}) and accept the other rate as it comes."
+    elif certificate.regime is Regime.VACUOUS:
+        return
+    elif certificate.regime is Regime.OVERLAPPING:
+        yield f"Decide who looks at the undecided points{_how_many(report)}, and how soon."
+        yield (
+            "To have fewer of them, accept a higher ceiling, or improve the detector so that the classes"
+            " overlap less; more labels help a little."
+        )
+        here = "" if report.normal is None else "choose one threshold on the curve (see other thresholds), "
+        yield (
+            f"To decide every point, {here}calibrate with overlap raise (one threshold, both ceilings raised"
+            f" as little as can be proved), or hold the side that matters more ({_HOLD})."
+        )
+    elif Verdict.ABSTAIN in found:
+        yield (
+            "No point has to be left undecided: any single threshold among the undecided scores"
+            f" ({range_words(found)[Verdict.ABSTAIN]}) keeps both ceilings with the same confidence;"
+            " overlap abstain sets one."
+        )
+    elif any(rate.raised or rate.less_confident for rate in error_rates(certificate)):
+        yield (
+            "To get back what was asked for, allow abstention (overlap abstain"
+            f"{', which here decides every point' if certificate.separable else ''}), or improve the"
+            " detector so that the classes overlap less."
+        )
+
+
+def _how_many(report: Report) -> str:
+    found = [row for row in verdict_rows(report) if row.verdict is Verdict.ABSTAIN]
+    shares = [
+        f"{percent(count / n)} of the {kind}"
+        for row in found
+        for kind, count, n in (
+            ("normal", row.normal, row.n_normal),
+            ("anomalous", row.anomalous, row.n_anomalous),
+        )
+        if count is not None and n
+    ]
+    return f" ({' and '.join(shares)} calibration points)" if shares else ""
+
+
+def _tighten(certificate: Certificate, rate: ErrorRate, other: ErrorRate) -> Iterator[str]:
+    """Return how far a ceiling can be lowered with the labels at hand."""
+    n = rate.evidence.n
+    if rate.lacks_labels or not n or rate.name not in certificate.overlap.keeps:
+        return
+    least = ceiling(_least(rate))
+    if rate.asked is None:
+        yield (
+            f"Nothing is promised about {rate.errors}. If they matter, set max_{rate.name.lower()}: the"
+            f" {rate.kind} labels at hand ({n:,}) suffice for ceilings down to {least}."
+        )
+    else:
+        costs = ""
+        if certificate.regime is Regime.OVERLAPPING:
+            costs = ", at the price of more undecided points"
+        elif certificate.rule.single:
+            costs = f", at the price of more {other.errors}"
+        yield (
+            f"The {rate.kind} labels at hand ({n:,}) suffice for {rate.name} ceilings down to {least}{costs};"
+            " lower ones need more labels."
+        )

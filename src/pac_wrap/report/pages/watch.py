@@ -1,0 +1,254 @@
+"""A monitor for readers: as JSON, as metrics for Prometheus, and as a page with the wealth over time."""
+
+import json
+from dataclasses import asdict
+from math import log, log10
+from typing import Any, Final, NamedTuple
+
+from pac_wrap.base.rounding import rounded_up
+from pac_wrap.method.groups.values import Group, text_of
+from pac_wrap.method.watch.alarm import SCORES, UNDECIDED, Alarm, wealth_text
+from pac_wrap.method.watch.by_group import GroupMonitor, called
+from pac_wrap.method.watch.counted import Watch
+from pac_wrap.method.watch.monitor import Monitor
+from pac_wrap.report.pages.formats import page
+
+_PREFIX: Final = "pac_wrap_monitor"
+_TITLES: Final = {
+    "FPR": "False alarms among labelled normal points",
+    "FNR": "Missed anomalies among labelled ones",
+    UNDECIDED: "Undecided points",
+    SCORES: "All scores, without labels",
+}
+# the picture: its height, across in thousandths, and powers of ten beyond which nothing is drawn
+_WIDTH, _HEIGHT, _TOP = 1000, 160, 10
+_LEAST: Final = -4.0
+
+
+# groups whose wealth a page draws: those with alarms, and then those nearest to one
+MOST_DRAWN: Final = 12
+Name = Group | tuple[Group, ...]
+
+
+def alarm_text(alarm: Alarm | tuple[Name, Alarm]) -> str:
+    """Return an alarm as a sentence, with its group if it has one."""
+    return str(alarm) if isinstance(alarm, Alarm) else f"{called(alarm[0])}: {alarm[1]}"
+
+
+def monitor_json(monitor: Monitor | GroupMonitor) -> str:
+    """Return what a monitor knows as JSON text: every watch, and every alarm.
+
+    >>> from pac_wrap import Monitor, calibrate
+    >>> json.loads(monitor_json(Monitor(calibrate(range(1000), range(2000, 3000)))))["watches"][0]["name"]
+    'FPR'
+    """
+    first = monitor.alarm
+    content: dict[str, Any] = {
+        "rows": monitor.rows,
+        "alpha": monitor.alpha,
+        "alarm": None if first is None else alarm_text(first),
+    }
+    if isinstance(monitor, GroupMonitor):
+        found = monitor.monitors.items()
+        content["groups"] = [{"group": name, "rows": one.rows} | _content(one) for name, one in found]
+    else:
+        content |= _content(monitor)
+    return json.dumps(content, indent=2) + "\n"
+
+
+def _content(monitor: Monitor) -> dict[str, Any]:
+    return {
+        "watches": [_facts(watch) for watch in monitor.watches],
+        "alarms": [
+            asdict(alarm) | {"e_value": f"{alarm.e_value:.6g}", "interval": alarm.interval}
+            for alarm in monitor.alarms
+        ],
+    }
+
+
+def monitor_metrics(monitor: Monitor | GroupMonitor) -> str:
+    r"""Return what a monitor knows in the text format of Prometheus, for a file that is scraped.
+
+    >>> from pac_wrap import Monitor, calibrate
+    >>> print(monitor_metrics(Monitor(calibrate(range(1000), range(2000, 3000))))[:108])
+    # HELP pac_wrap_monitor_rows_total Rows that were fed.
+    # TYPE pac_wrap_monitor_rows_total counter
+    pac_wrap_m
+    """
+    watches: list[tuple[Watch, dict[str, str]]] = []
+    rising: list[tuple[dict[str, str], Alarm]] = []
+    for labels, one in _labelled(monitor):
+        watches += [(watch, labels | {"watch": watch.name}) for watch in one.watches]
+        rising += [(labels | {"watch": alarm.watch}, alarm) for alarm in one.alarms]
+    alarmed = [labels for labels, _ in rising]
+    shares = [(watch, labels) for watch, labels in watches if watch.ceiling is not None]
+    metrics: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
+        ("rows_total", "counter", "Rows that were fed.", [({}, monitor.rows)]),
+        ("points_total", "counter", "Points that a watch counts.", [(of, one.n) for one, of in watches]),
+        ("errors_total", "counter", "Errors, or undecided points.", [(of, one.count) for one, of in shares]),
+        ("limit", "gauge", "The share that is allowed.", [(of, one.ceiling or 0.0) for one, of in shares]),
+        ("rate_low", "gauge", "The share is at least this.", [(of, one.rate.low) for one, of in shares]),
+        ("rate_high", "gauge", "The share is at most this.", [(of, one.rate.high) for one, of in shares]),
+        ("log_wealth", "gauge", "Logarithm of the wealth.", [(of, one.log_wealth) for one, of in watches]),
+        ("log_bar", "gauge", "Where the alarm is.", [(of, -log(one.alpha)) for one, of in watches]),
+        ("alarm", "gauge", "1 from an alarm on.", [(of, float(of in alarmed)) for _, of in watches]),
+        (
+            "alarm_row",
+            "gauge",
+            "The row of the alarm.",
+            [(of | ({} if alarm.id is None else {"batch": alarm.id}), alarm.row) for of, alarm in rising],
+        ),
+    ]
+    lines = []
+    for name, kind, text, values in metrics:
+        if values:
+            lines += [f"# HELP {_PREFIX}_{name} {text}", f"# TYPE {_PREFIX}_{name} {kind}"]
+            lines += [f"{_PREFIX}_{name}{_labels(labels)} {_number(value)}" for labels, value in values]
+    return "\n".join(lines) + "\n"
+
+
+def _labelled(monitor: Monitor | GroupMonitor) -> list[tuple[dict[str, str], Monitor]]:
+    """Return every monitor with the labels of its group; the pool has none of a group, and says so."""
+    if not isinstance(monitor, GroupMonitor):
+        return [({}, monitor)]
+    return [(_group_labels(name), one) for name, one in monitor.monitors.items()]
+
+
+def _group_labels(name: Name) -> dict[str, str]:
+    # to Prometheus a label that is empty is one that is not there, so a group of no name needs another one
+    if isinstance(name, tuple):
+        return {"pool": "true"}
+    return {"missing": "true"} if name is None else {"group": text_of(name) or ""}
+
+
+class Picture(NamedTuple):
+    """The wealth of one watch over the rows: a path, the line at which it alarms, and what it is called."""
+
+    name: str
+    title: str
+    path: str
+    bar: float
+    zero: float
+    alarm: float | None
+    ticks: tuple[tuple[float, str], ...]
+    words: str
+    rows: int
+
+
+def monitor_page(monitor: Monitor | GroupMonitor) -> str:
+    """Return one HTML page with the wealth of every watch over time; no script runs in it, nothing is loaded.
+
+    >>> from pac_wrap import Monitor, calibrate
+    >>> monitor_page(Monitor(calibrate(range(1000), range(2000, 3000))))[:15]
+    '<!doctype html>'
+    """
+    if isinstance(monitor, GroupMonitor):
+        ordered = sorted(monitor.monitors.items(), key=lambda pair: _nearness(pair[1]), reverse=True)
+        members = [(f"{called(name)}: ", one) for name, one in ordered[:MOST_DRAWN]]
+        undrawn = len(ordered) - len(members)
+    else:
+        members, undrawn = [("", monitor)], 0
+    return page(
+        "monitor.html.j2",
+        monitor=monitor,
+        alarms=[alarm_text(alarm) for alarm in monitor.alarms[:MOST_DRAWN]],
+        more_alarms=max(0, len(monitor.alarms) - MOST_DRAWN),
+        grouped=isinstance(monitor, GroupMonitor),
+        pictures=[picture for name, one in members for picture in _pictures(name, one)],
+        undrawn=undrawn,
+        size=(_WIDTH, _HEIGHT, _TOP),
+        columns={"watch": "title", "so far": "share", "allowed": "allowed", "false alarm, ever": "chance"},
+        rows=[_row(name, watch) for name, one in members for watch in one.watches],
+    )
+
+
+def _nearness(monitor: Monitor) -> tuple[float, ...]:
+    """Return how near to an alarm a monitor is: those with one first."""
+    return (float(bool(monitor.alarms)), max(one.log_wealth + log(one.alpha) for one in monitor.watches))
+
+
+def _pictures(name: str, monitor: Monitor) -> list[Picture]:
+    alarms = {alarm.watch: alarm.row for alarm in monitor.alarms}
+    found = [_picture(monitor, watch, alarms.get(watch.name)) for watch in monitor.watches]
+    return [one._replace(title=name + one.title) for one in found]
+
+
+def _picture(monitor: Monitor, watch: Watch, alarm: int | None) -> Picture:
+    """Return the wealth over the rows, on a scale of powers of ten."""
+    rows = (0, *monitor.past, monitor.rows)
+    heights = [max(_LEAST, height / log(10.0)) for height in (0.0, *watch.past, watch.log_wealth)]
+    bar = -log10(watch.alpha)
+    top, bottom = max(bar + 1.0, *(min(height, 3.0 * bar) for height in heights)), min(-1.0, *heights)
+
+    def x(row: int) -> float:
+        return round(_WIDTH * row / max(1, monitor.rows), 1)
+
+    def y(power: float) -> float:
+        return round(_TOP + _HEIGHT * (top - min(power, top)) / (top - bottom), 1)
+
+    points = " L".join(f"{x(row)} {y(height)}" for row, height in zip(rows, heights, strict=True))
+    ticks = tuple((y(power), _power(power)) for power in (0.0, bar))
+    wealth, least = wealth_text(watch.log_wealth), f"{1 / watch.alpha:,.0f}"
+    words = f"Wealth {wealth} after {watch.n:,} points; an alarm comes at {least}."
+    place = None if alarm is None else round(100.0 * alarm / monitor.rows, 2)
+    return Picture(
+        watch.name, _TITLES[watch.name], f"M{points}", y(bar), y(0.0), place, ticks, words, monitor.rows
+    )
+
+
+def _row(name: str, watch: Watch) -> dict[str, str]:
+    chance = f"{rounded_up(watch.alpha)}, and {rounded_up(watch.delta)} that the limit is wrong"
+    if watch.ceiling is None:
+        return {
+            "title": name + watch.name,
+            "share": f"{watch.n:,} points",
+            "allowed": "both bands",
+            "chance": chance,
+        }
+    share = f"{watch.count:,} of {watch.n:,}: {watch.rate}" if watch.n else "no points"
+    return {
+        "title": name + watch.name,
+        "share": share,
+        "allowed": rounded_up(watch.ceiling),
+        "chance": chance,
+    }
+
+
+def _facts(watch: Watch) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "name": watch.name,
+        "points": watch.n,
+        "log_wealth": watch.log_wealth,
+        "log_bar": -log(watch.alpha),
+        "alpha": watch.alpha,
+        "delta": watch.delta,
+    }
+    if watch.ceiling is None:
+        return facts
+    rate = watch.rate
+    return facts | {"count": rate.count, "limit": watch.ceiling, "low": rate.low, "high": rate.high}
+
+
+def _power(power: float) -> str:
+    return f"{10.0**power:,.0f}"
+
+
+def _labels(labels: dict[str, str]) -> str:
+    """Return labels as Prometheus writes them; foreign text is escaped.
+
+    >>> _labels({"batch": 'a"b\\n'})
+    '{batch="a\\\\"b\\\\n"}'
+    """
+    if not labels:
+        return ""
+    pairs = (f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    return "{" + ",".join(pairs) + "}"
+
+
+def _escaped(text: str) -> str:
+    plain = text.encode("utf-8", "backslashreplace").decode()
+    return plain.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))

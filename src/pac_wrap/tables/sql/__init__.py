@@ -1,0 +1,1 @@
+"""Rules and calibrations as SQL: expressions, statements, and the loop around a database."""

@@ -1,0 +1,425 @@
+"""What a certificate says, what its rule does, and that its file gives back the same."""
+
+import json
+import pickle
+import warnings
+from dataclasses import FrozenInstanceError
+from itertools import product
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pac_wrap import (
+    Abstain,
+    Algorithm1,
+    Certificate,
+    CertificateError,
+    Guarantee,
+    Hold,
+    Raise,
+    Regime,
+    Rule,
+    Thresholds,
+    calibrate,
+)
+from pac_wrap.errors import UpsideDownWarning
+from pac_wrap.method.certificates.certificate import Overlap
+from pac_wrap.method.sampling import OF_DRAWS
+from support.resealed import sealed
+from support.strategies import calibrate_quietly
+
+RNG = np.random.default_rng(0)
+NORMAL = RNG.normal(0, 1, 2000)
+FAR, NEAR = RNG.normal(4, 1, 2000), RNG.normal(1, 1, 2000)
+CLEAR_BELOW = calibrate(NORMAL, FAR).thresholds.clear_below
+
+
+def lines(certificate: Certificate) -> dict[str, str]:
+    """Return a certificate's text by the word each line starts with; unnamed lines join the one above."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in str(certificate).splitlines():
+        name = line[:10].strip() or name
+        found[name] = f"{found[name]}\n{line[11:]}" if name in found else line[11:]
+    return found
+
+
+def test_a_separated_certificate_says_everything() -> None:
+    certificate = calibrate(NORMAL, FAR)
+    low, high = certificate.thresholds.alarm_from, certificate.thresholds.clear_below
+    assert low is not None
+    assert high is not None
+    assert low < certificate.rule.anomaly_from < high
+    high_normals, low_anomalies = np.count_nonzero(high <= NORMAL), np.count_nonzero(low > FAR)
+    text = lines(certificate)
+    assert text["asked"] == "FPR <= 0.05 (confidence 0.95), FNR <= 0.05 (confidence 0.95)"
+    assert text["promised"] == f"{text['asked']}; jointly 0.9"
+    assert text["rule"] == f"anomaly from {certificate.rule.anomaly_from!r} on, normal below"
+    always = lines(calibrate(NORMAL, FAR, overlap="abstain_always"))
+    assert always["rule"] == f"normal below {low!r}, anomaly from {high!r} on, abstain between"
+    assert text == always | {"rule": text["rule"]}
+    assert text["regime"] == (
+        f"separated: {Regime.SEPARATED.explanation}\n"
+        f"{high_normals} of 2,000 normal scores lie at or above clear_below; the budget is 83\n"
+        f"{low_anomalies} of 2,000 anomalous scores lie below alarm_from; the budget is 83"
+    )
+    assert text["normal"] == "2,000 scores, error budget 83, exact confidence 0.957685"
+    assert text["anomalous"] == text["normal"]
+    assert text["assumes"].splitlines() == list(map(str, OF_DRAWS))
+    assert "overlap" not in text
+    assert not certificate.empty
+
+
+def test_deltas_that_leave_no_joint_confidence_say_so() -> None:
+    certificate = calibrate(NORMAL, FAR, Guarantee(delta_fpr=0.5, delta_fnr=0.5))
+    assert lines(certificate)["promised"].endswith("; jointly 0")
+
+
+def test_an_overlapping_certificate_swaps_the_thresholds_in_its_rule() -> None:
+    certificate = calibrate(NORMAL, NEAR)
+    low, high = certificate.thresholds.clear_below, certificate.thresholds.alarm_from
+    text = lines(certificate)
+    assert text["rule"] == f"normal below {low!r}, anomaly from {high!r} on, abstain between"
+    assert text["regime"].startswith(f"overlapping: {Regime.OVERLAPPING.explanation}\n")
+    assert not certificate.empty
+
+
+def test_a_vacuous_certificate_says_how_many_labels_are_missing() -> None:
+    certificate = calibrate(NORMAL[:35], FAR[:3], Guarantee(max_fnr=0.1, delta_fnr=0.1))
+    text = lines(certificate)
+    assert text["regime"] == f"vacuous: {Regime.VACUOUS.explanation}"
+    assert certificate.diagnosis == (
+        "35 normal scores cannot certify FPR <= 0.05 at delta = 0.05; at least 59 are needed, or ask for"
+        " 0.08204",
+        "3 anomalous scores cannot certify FNR <= 0.1 at delta = 0.1; at least 22 are needed, or ask for"
+        " 0.5359",
+    )
+    assert text["rule"] == "never cleared, never an alarm, abstain between"
+    assert text["normal"] == "35 scores, too few for any error budget"
+    assert text["promised"] == (
+        "FPR: nothing (35 labels; 59 needed, or ask for 0.08204), FNR: nothing (3 labels; 22 needed, or ask"
+        " for 0.5359)"
+    )
+    assert certificate.empty
+
+
+def test_one_vacuous_side_leaves_the_other_its_threshold() -> None:
+    clears = calibrate(NORMAL[:35], FAR)
+    assert lines(clears)["rule"] == (
+        f"normal below {clears.thresholds.clear_below!r}, never an alarm, abstain between"
+    )
+    alarms = calibrate(NORMAL, FAR[:35])
+    assert lines(alarms)["rule"] == (
+        f"never cleared, anomaly from {alarms.thresholds.alarm_from!r} on, abstain between"
+    )
+    assert len(clears.diagnosis) == len(alarms.diagnosis) == 1
+    # what too few labels cannot keep is asked for, and not promised
+    both = "FPR <= 0.05 (confidence 0.95), FNR <= 0.05 (confidence 0.95)"
+    assert lines(clears)["asked"] == lines(alarms)["asked"] == both
+    lacking = "nothing (35 labels; 59 needed, or ask for 0.08204)"
+    assert lines(clears)["promised"] == f"FPR: {lacking}, FNR <= 0.05 (confidence 0.95)"
+    assert lines(alarms)["promised"] == f"FPR <= 0.05 (confidence 0.95), FNR: {lacking}"
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "kept", "silent"),
+    [(Guarantee(max_fnr=None), "FPR", "anomalous"), (Guarantee(max_fpr=None), "FNR", "normal")],
+)
+def test_a_one_sided_certificate_promises_one_rate(guarantee: Guarantee, kept: str, silent: str) -> None:
+    certificate = calibrate(NORMAL, FAR, guarantee)
+    text = lines(certificate)
+    assert text["asked"] == text["promised"] == f"{kept} <= 0.05 (confidence 0.95)"
+    assert text[silent] == "2,000 scores, nothing promised"
+    alarm_from, clear_below = certificate.thresholds.alarm_from, certificate.thresholds.clear_below
+    tau = clear_below if alarm_from is None else alarm_from
+    assert text["rule"] == f"anomaly from {tau!r} on, normal below"
+    assert certificate.diagnosis == ()
+    assert tau is not None
+    assert certificate.rule == Rule(tau, tau)
+    assert certificate.exclusions == certificate.thresholds
+
+
+def test_one_sided_without_labels_never_alarms_or_always_does() -> None:
+    assert lines(calibrate(NORMAL[:5], FAR, Guarantee(max_fnr=None)))["rule"] == "never an alarm"
+    always = calibrate(NORMAL, FAR[:5], Guarantee(max_fpr=None))
+    assert lines(always)["rule"] == "anomaly from -inf on, normal below"
+    assert always.verdicts([-inf, 0.0, inf]).tolist() == [1, 1, 1]
+
+
+def test_algorithm_1_names_its_level_and_what_was_promised_instead() -> None:
+    certificate = calibrate(NORMAL, NEAR, overlap="algorithm1")
+    level, count = Algorithm1()._reached(certificate.claim)
+    assert level is not None
+    assert count == 10
+    assert certificate.certified is not None
+    text = lines(certificate)
+    ceiling = certificate.certified.max_fpr
+    assert ceiling == pytest.approx(0.05 + 0.1 * level)
+    assert text["asked"].startswith("FPR <= 0.05 (")
+    assert text["promised"].startswith(f"FPR <= {ceiling:.4g} (confidence 0.95), FNR <= {ceiling:.4g} (")
+    assert text["rule"] == f"anomaly from {certificate.rule.anomaly_from!r} on, normal below"
+    reached = f"algorithm1: level {level + 1} reached of 10 fixed beforehand;"
+    assert text["overlap"] == f"{reached} the choice is covered by delta"
+    uncorrected = calibrate(NORMAL, NEAR, overlap=Algorithm1(correction=None))
+    assert lines(uncorrected)["overlap"].endswith("so the confidence is not guaranteed")
+
+
+@pytest.mark.parametrize(("word", "held"), [("hold_fnr", "FNR"), ("hold_fpr", "FPR")])
+def test_a_held_certificate_says_which_side_was_kept(word: str, held: str) -> None:
+    certificate = calibrate(NORMAL, NEAR, overlap=word)
+    text = lines(certificate)
+    assert text["overlap"] == (
+        f"{word}: the {held} ceiling is kept, the other rate certified from counted errors"
+    )
+    assert f"{held} <= 0.05 (confidence 0.95)" in text["promised"]
+    assert certificate.rule.single
+    tau = certificate.rule.anomaly_from
+    kept = certificate.thresholds.clear_below if held == "FNR" else certificate.thresholds.alarm_from
+    assert tau == kept
+    assert certificate.exclusions == Thresholds(tau, tau)
+
+
+def test_without_a_certified_threshold_everything_is_abstained() -> None:
+    with pytest.warns(UpsideDownWarning):
+        certificate = calibrate(FAR, NORMAL, overlap="algorithm1")
+    assert certificate.certified is None
+    assert Algorithm1()._reached(certificate.claim) == (None, 10)
+    assert certificate.empty
+    assert certificate.rule == Rule(normal_below=-inf, anomaly_from=inf)
+    assert certificate.exclusions == Thresholds(alarm_from=inf, clear_below=-inf)
+    assert set(certificate.verdicts([-inf, 0.0, inf])) == {-1}
+    text = lines(certificate)
+    assert text["promised"].startswith("nothing: no single threshold can be certified")
+    assert text["overlap"].startswith("algorithm1: none reached of 10")
+
+
+def test_a_held_threshold_at_infinity_never_alarms() -> None:
+    certificate = calibrate(NORMAL[:5], FAR, overlap="hold_fpr")
+    assert certificate.rule == Rule(inf, inf)
+    assert certificate.exclusions == Thresholds(alarm_from=inf, clear_below=None)
+    assert lines(certificate)["rule"] == "never an alarm"
+    assert certificate.verdicts([-inf, 0.0, inf]).tolist() == [0, 0, 0]
+
+
+def test_sets_and_ambiguity_follow_the_rule() -> None:
+    scores = np.linspace(-4, 8, 500)
+    for certificate in (calibrate(NORMAL, FAR), calibrate(NORMAL, NEAR, overlap="algorithm1")):
+        sets, verdicts = certificate.prediction_sets(scores), certificate.verdicts(scores)
+        np.testing.assert_array_equal(sets[:, 1] & ~sets[:, 0], verdicts == 1)
+        np.testing.assert_array_equal(sets[:, 0] & ~sets[:, 1], verdicts == 0)
+        assert certificate.ambiguity(scores) == np.mean(verdicts == -1)
+    assert certificate.ambiguity(scores) == 0.0
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "float16"])
+@pytest.mark.parametrize(("normal", "anomalous"), list(product([-inf, 0.0, inf], [-inf, 0.0, inf])))
+@pytest.mark.parametrize(
+    "overlap", [Abstain(), Abstain(always=True), Raise(), Hold("fnr"), Hold("fpr"), Algorithm1()]
+)
+def test_sets_follow_the_rule_up_to_the_largest_numbers(
+    normal: float, anomalous: float, kind: Any, overlap: Overlap
+) -> None:
+    pair = np.full(100, normal, dtype=kind), np.full(100, anomalous, dtype=kind)
+    certificate = calibrate_quietly(*pair, overlap=overlap)
+    ends = [*(float(np.finfo(one).max) for one in (np.float16, np.float32, np.float64)), inf]
+    scores = np.array([*(-end for end in ends), -5e-324, 0.0, 5e-324, *ends])
+    sets, verdicts = certificate.prediction_sets(scores), certificate.verdicts(scores)
+    if certificate.rule == Rule(inf, inf):
+        # no alarm is ever given, and nothing is known of misses: no label is ruled out
+        assert sets.all()
+        return
+    np.testing.assert_array_equal(sets[:, 1] & ~sets[:, 0], verdicts == 1)
+    np.testing.assert_array_equal(sets[:, 0] & ~sets[:, 1], verdicts == 0)
+
+
+def test_a_certificate_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        calibrate(NORMAL, FAR).rule = Rule(0.0, 0.0)  # type: ignore[misc]  # frozen on purpose
+
+
+SCORES = st.lists(st.sampled_from([-inf, -1.0, -0.0, 0.0, 0.5, 1.0, inf]) | st.floats(allow_nan=False))
+RATE = st.sampled_from([0.05, 0.3, 0.5, 0.9])
+CEILINGS = st.one_of(st.tuples(RATE, RATE), st.tuples(RATE, st.none()), st.tuples(st.none(), RATE))
+
+OVERLAPS = st.one_of(
+    st.builds(Abstain, always=st.booleans(), position=st.floats(0.0, 1.0)),
+    st.builds(Raise, highest=st.sampled_from([0.1, 0.5, 0.9])),
+    st.builds(Hold, st.sampled_from(["fnr", "fpr"])),
+    st.builds(
+        Algorithm1,
+        step=st.sampled_from([0.1, 0.03]),
+        growth=st.sampled_from(["linear", "double"]),
+        raised=st.sampled_from(["both", "fpr", "fnr"]),
+        relax_delta=st.booleans(),
+        correction=st.sampled_from(["exact", None]),
+        position=st.floats(0.0, 1.0),
+    ),
+)
+
+
+@settings(max_examples=400)
+@given(
+    normal=SCORES,
+    anomalous=SCORES,
+    ceilings=CEILINGS,
+    delta=st.sampled_from([0.05, 0.4]),
+    overlap=OVERLAPS,
+    new=SCORES,
+)
+def test_text_gives_back_the_same_certificate(
+    normal: list[float],
+    anomalous: list[float],
+    ceilings: tuple[float | None, float | None],
+    delta: float,
+    overlap: Overlap,
+    new: list[float],
+) -> None:
+    guarantee = Guarantee(*ceilings, delta, delta)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        certificate = calibrate(normal or [0.0], anomalous, guarantee, overlap=overlap)
+    assert certificate.overlap == (Abstain() if None in ceilings else overlap)
+    again = Certificate.from_json(certificate.to_json())
+    assert again == certificate
+    assert again.to_json() == certificate.to_json()
+    assert str(again) == str(certificate)
+    asked = np.array([*new, *normal, *anomalous])
+    np.testing.assert_array_equal(again.verdicts(asked), certificate.verdicts(asked))
+    np.testing.assert_array_equal(again.prediction_sets(asked), certificate.prediction_sets(asked))
+
+
+@pytest.mark.parametrize(
+    ("overlap", "content"),
+    [
+        (Abstain(), {"name": "abstain", "always": False, "position": 0.5}),
+        (Abstain(always=True, position=0.0), {"name": "abstain", "always": True, "position": 0.0}),
+        (Raise(), {"name": "raise", "highest": 0.5}),
+        (Hold("fnr"), {"name": "hold", "rate": "fnr"}),
+        (Hold("fpr"), {"name": "hold", "rate": "fpr"}),
+        (
+            Algorithm1(step=0.03, raised="fpr", correction=None, position=0.25),
+            {
+                "name": "algorithm1",
+                "step": 0.03,
+                "growth": "linear",
+                "raised": "fpr",
+                "relax_delta": False,
+                "correction": None,
+                "position": 0.25,
+            },
+        ),
+    ],
+)
+def test_each_strategy_is_written_by_its_name_and_read_again(
+    overlap: Overlap, content: dict[str, Any]
+) -> None:
+    certificate = calibrate(NORMAL, NEAR, overlap=overlap)
+    assert json.loads(certificate.to_json())["overlap"] == content
+    again = Certificate.from_json(certificate.to_json())
+    assert type(again.overlap) is type(overlap)
+    assert again.overlap == overlap
+    assert pickle.loads(pickle.dumps(certificate)) == certificate
+
+
+def test_the_rule_is_a_field_of_the_file() -> None:
+    certificate = calibrate(NORMAL, FAR)
+    content = json.loads(certificate.to_json())
+    rule = certificate.rule
+    assert content["rule"] == {"normal_below": rule.normal_below, "anomaly_from": rule.anomaly_from}
+    assert not {"tau", "levels", "level", "strategy"} & content.keys()
+    nothing = json.loads(calibrate(NORMAL[:5], FAR[:5]).to_json())
+    assert nothing["rule"] == {"normal_below": "-inf", "anomaly_from": "inf"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "remedy"),
+    [(1, "calibrate again with this version"), (0, "calibrate again"), (3, "update pac-wrap-ad")],
+)
+def test_another_schema_is_refused_with_what_to_do(schema: int, remedy: str) -> None:
+    content = json.loads(calibrate(NORMAL, FAR).to_json())
+    assert content["schema"] == 2
+    with pytest.raises(CertificateError) as caught:
+        Certificate.from_json(sealed(content | {"schema": schema}))
+    assert f"the certificate has schema {schema}, this version reads 2; {remedy}" in str(caught.value)
+
+
+def test_a_file_gives_back_the_same_certificate(tmp_path: Path) -> None:
+    certificate = calibrate(NORMAL, FAR)
+    certificate.save(tmp_path / "certificate.json")
+    assert Certificate.load(str(tmp_path / "certificate.json")) == certificate
+    assert (tmp_path / "certificate.json").read_text() == certificate.to_json()
+    with pytest.raises(FileNotFoundError):
+        Certificate.load(tmp_path / "missing.json")
+
+
+def contradict(certificate: Certificate, **changes: Any) -> str:
+    """Return the certificate's text with values changed and the checksum made to fit again."""
+    content = json.loads(certificate.to_json())
+    for path, value in changes.items():
+        *outer, last = path.split("__")
+        node = content
+        for name in outer:
+            node = node[name]
+        node[last] = value
+    return sealed(content)
+
+
+def test_made_to_fit_without_a_change_is_accepted() -> None:
+    certificate = calibrate(NORMAL, FAR)
+    assert Certificate.from_json(contradict(certificate)) == certificate
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"normal__budget__errors": 84}, "the FPR budget is 83, not 84; calibrate again"),
+        ({"anomalous__budget__errors": None}, "the FNR budget is 83, not None"),
+        (
+            {"normal__budget__rate": 0.04},
+            "the FPR budget is for the ceiling 0.05 at delta",
+        ),
+        ({"normal__budget__confidence": 0.99}, "the exact confidence of the FPR is not 0.99"),
+        ({"normal__n": 1999}, "the FPR budget is for 2,000 normal scores, not 1,999"),
+        ({"anomalous__budget__n": 5}, "the FNR budget is for 5 anomalous scores, not 2,000"),
+        ({"regime": "overlapping"}, "the regime is separated, not overlapping"),
+        ({"regime": "vacuous"}, "the regime is separated, not vacuous"),
+        ({"thresholds__alarm_from": "inf"}, "which give Rule.* anomaly_from=inf"),
+        (
+            {"thresholds__alarm_from": "inf", "rule": {"normal_below": CLEAR_BELOW, "anomaly_from": "inf"}},
+            "all 2,000 anomalous scores cross the other threshold",
+        ),
+        ({"rule__anomaly_from": 1000.0}, "does not follow from alarm_from and clear_below, which give Rule"),
+        ({"rule__normal_below": "-inf"}, "does not follow from alarm_from and clear_below, which give Rule"),
+        ({"normal__budget__rate": 2.0}, "rate"),
+        ({"normal__budget__delta": "inf"}, "delta"),
+        ({"normal__n": -1, "normal__budget__n": -1}, "-1"),
+        ({"normal__n": 10**400, "normal__budget__n": 10**400}, "more than 50 digits"),
+        ({"normal__n": 10**15, "normal__budget__n": 10**15}, "there cannot be 1,000,000,000,000,000 normal"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_contradictions_are_refused(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(CertificateError, match=reason):
+        Certificate.from_json(contradict(calibrate(NORMAL, FAR, overlap="abstain_always"), **changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"certified__max_fpr": 0.001},
+        {"certified": None},
+        {"normal__budget": None},
+        {"thresholds__alarm_from": None},
+        {"normal__crossing": 500},
+        {"normal__crossing": -1},
+    ],
+    ids=str,
+)
+def test_a_promise_its_evidence_does_not_carry_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(CertificateError, match="contradicts itself"):
+        Certificate.from_json(contradict(calibrate(NORMAL, FAR), **changes))

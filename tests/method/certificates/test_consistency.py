@@ -1,0 +1,350 @@
+"""Certificates that were tampered with and sealed again: refused, or nothing in them is false."""
+
+import json
+import re
+from collections import Counter
+from dataclasses import asdict
+from math import inf, nextafter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pac_wrap import Algorithm1, Certificate, Guarantee, calibrate
+from pac_wrap.method.calibrate import WORDS
+from pac_wrap.method.certificates.consistency import inconsistencies
+from pac_wrap.method.promise import Budget
+from pac_wrap.method.sampling import Assumption
+from support.believable import belongs_together, outcome
+from support.resealed import certificates, mutants, said, tampered
+from support.shell import invoke, write
+from support.strategies import LARGEST, calibrate_quietly
+
+RNG = np.random.default_rng(0)
+NORMAL, FAR, NEAR = RNG.normal(0, 1, 2000), RNG.normal(6, 1, 2000), RNG.normal(1, 1, 2000)
+
+
+def test_real_certificates_of_every_kind_are_believed() -> None:
+    kinds = {(one.overlap.word, one.regime) for one in certificates()}
+    assert len(kinds) >= 9
+    assert {word for word, _ in kinds} == set(WORDS)
+    for certificate in certificates():
+        assert belongs_together(certificate) == []
+        assert Certificate.from_json(certificate.to_json()) == certificate
+
+
+def test_what_was_tampered_with_is_refused_or_nothing_in_it_is_false() -> None:
+    outcomes = Counter(outcome(what, text) for what, text in mutants(seed=0, count=1500))
+    # both ways are taken often enough to tell something
+    assert outcomes["refused"] > 1000
+    assert outcomes["nothing in it is false"] > 50
+
+
+def test_the_oracle_would_see_each_kind_of_falsehood() -> None:
+    overlapping = calibrate(NORMAL, NEAR)
+    for changes in (
+        {"normal.crossing": 0},
+        {"normal.crossing": None},
+        {"normal.budget.errors": 84},
+        {"normal.budget.confidence": 0.5},
+        {"regime": "separated"},
+        {"rule.anomaly_from": 10.0},
+        {"rule.normal_below": "-inf"},
+        {"rule": {"normal_below": 1.0, "anomaly_from": 1.0}},
+        {"overlap": {"name": "hold", "rate": "fnr"}},
+        {"thresholds.alarm_from": None},
+        {"certified.max_fpr": 0.01},
+        {"anomalous.digest": "F" * 16},
+    ):
+        text = json.loads(tampered(overlapping, changes))
+        forged = forge(overlapping, text)
+        assert belongs_together(forged) != [], changes
+        assert list(inconsistencies(forged)) != [], changes
+
+
+def forge(like: Certificate, content: dict[str, Any]) -> Certificate:
+    """Return what a reader that checks nothing would make of a content."""
+    from pac_wrap.base.codec import decode
+
+    return decode(type(like), json.dumps(content), {"format": "pac-wrap certificate", "schema": 2})
+
+
+FROM: dict[str, Certificate] = {
+    "separated": calibrate(NORMAL, FAR, overlap="abstain_always"),
+    "single": calibrate(NORMAL, FAR),
+    "overlapping": calibrate(NORMAL, NEAR),
+    "few": calibrate(NORMAL[:20], FAR[:20]),
+    "one-sided": calibrate(NORMAL, FAR, Guarantee(max_fnr=None)),
+    "empty class": calibrate(NORMAL, [], Guarantee(max_fnr=None)),
+    "relaxed": calibrate(NORMAL, NEAR, overlap="algorithm1"),
+    "not reached": calibrate_quietly(FAR, NORMAL, overlap="algorithm1"),
+    "raised": calibrate(NORMAL, NEAR, overlap="raise"),
+    "raised in vain": calibrate_quietly(FAR, NORMAL, overlap="raise"),
+    "hold_fnr": calibrate(NORMAL, NEAR, overlap="hold_fnr"),
+    "hold_fpr": calibrate(NORMAL, NEAR, overlap="hold_fpr"),
+}
+
+
+ALGORITHM_1 = json.loads(FROM["relaxed"].to_json())["overlap"]
+BUDGET_OF_THE_FIRST = asdict(Budget.of(2000, 0.05, 0.03102))
+FIRST_LEVEL = {"max_fpr": 0.05, "max_fnr": 0.05, "delta_fpr": 0.05, "delta_fnr": 0.05}
+AT_INF = {"normal_below": "inf", "anomaly_from": "inf"}
+AT_ZERO = {"normal_below": 0.0, "anomaly_from": 0.0}
+EVERYTHING_ABSTAINED = {"normal_below": "-inf", "anomaly_from": "inf"}
+LOW = FROM["separated"].rule.normal_below
+SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "reason"),
+    [
+        # the three that were accepted
+        ("overlapping", {"normal.crossing": 0}, "0 crossing normal scores are within the budget, but the"),
+        ("overlapping", {"anomalous.crossing": 0}, "0 crossing anomalous scores are within the budget"),
+        ("separated", {"level": 3}, "certificate.level must be absent: it is unknown, got 3"),
+        ("separated", {"levels": 3}, "certificate.levels must be absent: it is unknown, got 3"),
+        ("separated", {"normal.digest": "any text"}, "'any text' is not a digest of normal scores"),
+        # digests
+        ("separated", {"normal.digest": "0" * 15}, "is not a digest"),
+        ("separated", {"normal.digest": "A" * 16}, "is not a digest"),
+        ("separated", {"normal.digest": "0" * 15 + "\n"}, "is not a digest"),
+        ("empty class", {"anomalous.digest": "1" * 16}, "the digest of no anomalous scores is 0000"),
+        # what belongs to a strategy
+        ("separated", {"tau": 3.0}, "certificate.tau must be absent: it is unknown, got 3.0"),
+        ("hold_fnr", {"overlap.step": 0.1},
+         "certificate.overlap.step must be absent: it is unknown, got 0.1"),
+        ("hold_fpr", {"overlap.name": "algorithm1"}, "overlap.step must be there, got 'nothing'"),
+        ("hold_fpr", {"overlap.rate": "both"}, "overlap.rate must be one of \\('fnr', 'fpr'\\), got 'both'"),
+        ("hold_fpr", {"overlap.rate": "fnr"}, "the FPR budget is for the ceiling"),
+        ("hold_fnr", {"overlap.rate": "fpr"}, "the FPR budget is for the ceiling 0.05 at"),
+        ("hold_fpr", {"rule": None}, "certificate.rule must be an object, got None"),
+        ("hold_fpr", {"rule.anomaly_from": None}, "certificate.rule.anomaly_from must be a number, got None"),
+        ("hold_fnr", {"certified": None}, "what is certified does not follow from what was asked"),
+        ("relaxed", {"rule": EVERYTHING_ABSTAINED}, "does not follow from alarm_from and clear_below"),
+        ("relaxed", {"certified": None}, "a level is reached exactly if its thresholds are separated"),
+        ("relaxed", {"certified": None, "rule": EVERYTHING_ABSTAINED}, "a level is reached exactly if its"),
+        # the level is told by the budgets, which have to be those of one and the same
+        ("relaxed", {"normal.budget.rate": 0.051}, "the budgets are those of none of 10 levels"),
+        ("relaxed", {"normal.budget.rate": 0.05}, "the budgets are those of none of 10 levels"),
+        ("relaxed", {"normal.budget.rate": 0.15, "anomalous.budget.rate": 0.15}, "the FPR budget is"),
+        ("relaxed", {"normal.budget.delta": 0.05}, "the budgets are those of none of 10 levels"),
+        ("relaxed", {"normal.budget": None}, "the budgets are those of none of 10 levels"),
+        ("relaxed", {"overlap.step": 0.09}, "the budgets are those of none of 11 levels"),
+        ("relaxed", {"overlap.step": 0.0001}, "the budgets are those of none of 9,[0-9]{3} levels"),
+        ("relaxed", {"overlap.step": 1e-5}, "overlap is not possible: step must be at least 0.0001"),
+        ("relaxed", {"overlap.growth": "double"}, "the budgets are those of none of 5 levels"),
+        ("relaxed", {"overlap.raised": "fpr"}, "the budgets are those of none of 10 levels"),
+        ("relaxed", {"overlap.relax_delta": True}, "the budgets are those of none of 10 levels"),
+        ("relaxed", {"overlap.relax_delta": 1}, "overlap.relax_delta must be of type bool, got 1"),
+        ("relaxed", {"overlap": None}, "certificate.overlap must be a value, got None"),
+        ("relaxed", {"overlap": "algorithm1"}, "certificate.overlap must be an object, got 'algorithm1'"),
+        ("relaxed", {"overlap": {}}, "certificate.overlap.name must be there, got 'nothing'"),
+        ("relaxed", {"overlap": {"name": "relax"}},
+         "overlap.name must be one of 'abstain', 'raise', 'hold', 'algorithm1'"),
+        ("relaxed", {"overlap": {"name": "raise", "highest": 0.5}}, "the FPR budget is for the ceiling"),
+        ("relaxed", {"overlap": {"name": "abstain"}}, "overlap.always must be there, got 'nothing'"),
+        ("relaxed", {"overlap": {"name": "abstain", "always": False, "position": 0.5}},
+         "the FPR budget is for the ceiling 0.05 at delta = 0.05"),
+        ("relaxed", {"overlap": {"name": "hold", "rate": "fnr"}}, "the FPR budget is for the ceiling"),
+        ("relaxed", {"overlap.position": 0.25}, "does not follow from alarm_from and clear_below"),
+        ("relaxed", {"overlap.position": 1.5}, "position must lie between 0 .* got 1.5"),
+        ("relaxed", {"overlap.correction": None}, "the budgets are those of none of 10 levels"),
+        ("separated", {"overlap": ALGORITHM_1}, "the budgets are those of none of 10 levels"),
+        ("not reached", {"rule": AT_ZERO}, "does not follow from alarm_from"),
+        ("not reached", {"certified": FIRST_LEVEL}, "a level is reached exactly if its thresholds"),
+        ("not reached", {"normal.budget": BUDGET_OF_THE_FIRST, "anomalous.budget": BUDGET_OF_THE_FIRST},
+         "where no level is reached, the budgets are those of the last"),
+        ("one-sided", {"overlap": ALGORITHM_1}, "algorithm1 needs two ceilings, and one is asked for"),
+        ("one-sided", {"overlap": {"name": "hold", "rate": "fpr"}},
+         "hold_fpr needs two ceilings, and one is"),
+        # one threshold where the classes are separated
+        ("single", {"overlap.always": True}, "which give Rule"),
+        ("separated", {"overlap.always": False}, "which give Rule"),
+        ("single", {"overlap.position": -0.5}, "position must lie between 0 .* got -0.5"),
+        ("single", {"overlap.always": 1}, "overlap.always must be of type bool, got 1"),
+        ("single", {"rule": AT_ZERO}, "the threshold 0.0 does not lie between alarm_from and clear_below"),
+        ("single", {"rule": {"normal_below": 9.0, "anomaly_from": 9.0}}, "the threshold 9.0 does not lie"),
+        ("single", {"rule": EVERYTHING_ABSTAINED}, "does not lie between alarm_from and clear_below"),
+        # the ladder
+        ("raised", {"overlap.highest": 0.1}, "the budgets are those of none of [0-9,]+ rungs"),
+        ("raised", {"overlap.highest": 1.0}, "highest must lie strictly between 0 and 1, got 1.0"),
+        ("raised", {"separable": None}, "separable must be true or false"),
+        ("raised", {"certified.max_fpr": 0.05}, "what is certified does not follow"),
+        ("raised", {"certified": FIRST_LEVEL}, "what is certified does not follow"),
+        ("raised", {"certified": None}, "a rung is reached exactly if its thresholds are separated"),
+        ("raised", {"normal.budget.rate": 0.05}, "the FPR budget is for the ceiling"),
+        ("raised", {"normal.budget.delta": 0.05}, "the FPR budget is for the ceiling .* at delta = 0.0439"),
+        ("raised", {"anomalous.budget.delta": 0.04}, "the FNR budget is for the ceiling"),
+        ("raised", {"normal.budget": None}, "the budgets are those of none of"),
+        ("raised", {"normal.n": 10**9, "normal.budget.n": 10**9}, "takes at most 100,000,000 labels"),
+        ("raised", {"rule": AT_ZERO}, "does not follow from alarm_from and clear_below"),
+        ("raised in vain", {"rule": AT_ZERO}, "does not follow from alarm_from"),
+        ("raised in vain", {"certified": FIRST_LEVEL}, "a rung is reached exactly if its thresholds"),
+        ("one-sided", {"overlap": {"name": "raise", "highest": 0.5}}, "raise needs two ceilings"),
+        ("hold_fnr", {"separable": True}, "separable must be absent"),
+        # the rule: swapped, moved by one double, of one threshold where there are two
+        ("separated", {"rule": SWAPPED}, "normal_below must not exceed anomaly_from"),
+        ("overlapping", {"rule": SWAPPED}, "normal_below must not exceed anomaly_from"),
+        ("separated", {"rule.normal_below": "nan"}, "rule.normal_below must be a number, 'inf' or '-inf'"),
+        ("separated", {"rule.anomaly_from": "inf"}, "does not follow from alarm_from and clear_below"),
+        ("separated", {"rule": EVERYTHING_ABSTAINED}, "does not follow from alarm_from and clear_below"),
+        ("one-sided", {"rule.anomaly_from": "inf"}, "does not follow from alarm_from and clear_below"),
+        ("few", {"rule": AT_ZERO}, "which give Rule\\(normal_below=-inf"),
+        ("separated", {"rule._steps": None}, "certificate.rule._steps must be absent"),
+        # the threshold that is held
+        ("hold_fnr", {"rule": AT_ZERO}, "does not follow from alarm_from"),
+        ("hold_fpr", {"rule": AT_ZERO}, "does not follow from alarm_from"),
+        ("hold_fnr", {"thresholds.clear_below": "inf", "rule": AT_INF},
+         "leaves a threshold there that separates"),
+        ("hold_fnr", {"thresholds.clear_below": "inf", "rule": AT_INF,
+                      "thresholds.alarm_from": "inf", "anomalous.crossing": 2000},
+         "leaves a threshold there that separates"),
+        ("hold_fnr", {"thresholds.clear_below": None}, "leaves a threshold there that separates"),
+        ("hold_fpr", {"thresholds.alarm_from": None}, "leaves a threshold there that separates"),
+        ("not reached", {"thresholds.alarm_from": 0.0, "thresholds.clear_below": 1.0, "normal.crossing": 0,
+                         "anomalous.crossing": 0}, "a level is reached exactly if its thresholds"),
+        ("hold_fnr", {"normal.crossing": 1}, "the FPR budget is for the ceiling"),
+        ("hold_fnr", {"normal.budget.rate": 0.01}, "the FPR budget is for the ceiling"),
+        ("hold_fnr", {"normal.budget.rate": 0.99, "certified.max_fpr": 0.99}, "the FPR budget is for the"),
+        ("hold_fnr", {"normal.budget": None, "certified.max_fpr": None}, "the FPR must have a budget"),
+        # thresholds, their budgets and the regime
+        ("few", {"thresholds.alarm_from": 1.0}, "does not follow .* which give Rule.*anomaly_from=1.0"),
+        ("few", {"thresholds.clear_below": 1.0}, "does not follow .* which give Rule.*normal_below=1.0"),
+        ("few", {"thresholds.alarm_from": 1.0, "rule.anomaly_from": 1.0},
+         "alarm_from must be inf where there are too few labels"),
+        ("few", {"thresholds.clear_below": 1.0, "rule.normal_below": 1.0},
+         "clear_below must be -inf where there are too few labels"),
+        ("few", {"normal.crossing": 3}, "all 20 normal scores cross the other threshold, not 3"),
+        ("few", {"anomalous.crossing": 3}, "all 20 anomalous scores cross the other threshold, not 3"),
+        ("few", {"regime": "overlapping"}, "the regime is vacuous, not overlapping"),
+        ("separated", {"thresholds.alarm_from": "-inf"},
+         "does not follow .* which give Rule.*normal_below=-inf"),
+        ("separated", {"thresholds.alarm_from": "-inf", "rule.normal_below": "-inf"},
+         "alarm_from must lie above some score"),
+        ("separated", {"thresholds.clear_below": None}, "does not follow from alarm_from and clear_below"),
+        ("separated", {"thresholds.clear_below": None, "rule.anomaly_from": LOW},
+         "clear_below and its budget must both be there"),
+        ("separated", {"normal.crossing": None}, "the crossing points of both classes must be counted"),
+        ("one-sided", {"normal.crossing": 3}, "crossing points are counted only"),
+        ("one-sided", {"anomalous.crossing": 3, "normal.crossing": 3}, "crossing points are counted only"),
+        ("separated", {"normal.budget.delta": 0.1}, "the FPR budget is for the ceiling 0.05 at delta = 0.05"),
+        ("separated", {"guarantee.delta_fpr": 0.01}, "the FPR budget is for the ceiling 0.05 at"),
+        ("separated", {"certified.delta_fpr": 0.01}, "what is certified does not follow"),
+        ("one-sided", {"certified.max_fnr": 0.05}, "what is certified does not follow"),
+        # sizes
+        ("separated", {"normal.n": 10**15, "normal.budget.n": 10**15}, "there cannot be 1,000,000,000"),
+        ("separated", {"normal.n": -5, "normal.budget.n": 0}, "there cannot be -5 normal scores"),
+        ("one-sided", {"anomalous.n": 2**64}, "there cannot be 18,446,744,073,709,551,616"),
+        ("one-sided", {"normal.n": 0, "normal.budget.n": 0, "anomalous.n": 0, "normal.digest": "0" * 16,
+                       "anomalous.digest": "0" * 16}, "there is no score in either class"),
+        # our own words, and who wrote them
+        ("separated", {"assumptions": [1, 2]}, "these are not the assumptions of draws"),
+        ("separated", {"assumptions": [3, 2, 1]}, "these are not the assumptions of draws"),
+        ("separated", {"assumptions": [4, 5, 2]}, "these are not the assumptions of draws"),
+        ("separated", {"assumptions": [6, 2]}, "these are not the assumptions of draws"),
+        ("separated", {"assumptions": [99]}, "assumptions must be one that is known, got 99"),
+        ("separated", {"assumptions": ["\x1b[2Jall is well"]}, r"one that is known, got '\\x1b\[2Jall"),
+        ("separated", {"version": "\x1b[2J"}, r"'\\x1b\[2J' is not a version of pac-wrap-ad"),
+        ("separated", {"version": "0.1.0\n"}, r"'0.1.0\\n' is not a version"),
+        ("separated", {"version": ""}, "'' is not a version"),
+        ("separated", {"version": "1" * 201}, "version must be at most 200 characters long"),
+        # numbers that decimals and floats do not hold
+        ("separated", {"guarantee.max_fpr": 1e-300}, "max_fpr must be at least 1e-15"),
+        ("separated", {"guarantee.delta_fpr": 10**49}, "delta_fpr must lie strictly between 0 and 1"),
+        ("separated", {"normal.budget.confidence": "inf"}, "confidence must lie between 0 and 1"),
+        ("separated", {"rule.anomaly_from": 10**51}, "a number has more than 50 digits"),
+    ],
+)  # fmt: skip
+def test_a_contradiction_is_refused_with_its_reason(kind: str, changes: dict[str, Any], reason: str) -> None:
+    assert re.search(reason, said(tampered(FROM[kind], changes))), said(tampered(FROM[kind], changes))
+
+
+@pytest.mark.parametrize("name", ["normal_below", "anomaly_from"])
+@pytest.mark.parametrize("towards", [-inf, inf])
+@pytest.mark.parametrize(
+    "kind", ["separated", "overlapping", "one-sided", "relaxed", "raised", "hold_fnr", "hold_fpr"]
+)
+def test_a_rule_that_is_off_by_one_double_is_refused(kind: str, name: str, towards: float) -> None:
+    rule = FROM[kind].rule
+    edge = nextafter(getattr(rule, name), towards)
+    sentence = said(tampered(FROM[kind], {f"rule.{name}": edge}))
+    if rule.single and (name == "normal_below") == (towards == inf):
+        assert "normal_below must not exceed anomaly_from" in sentence
+    else:
+        assert "does not follow from alarm_from and clear_below" in sentence
+    # also where both move together, and stay one threshold
+    both = {f"rule.{one}": nextafter(getattr(rule, one), towards) for one in ("normal_below", "anomaly_from")}
+    assert f"which give {rule}" in said(tampered(FROM[kind], both))
+
+
+@pytest.mark.parametrize("kind", ["separated", "overlapping"])
+def test_a_rule_whose_ends_are_exchanged_is_refused(kind: str) -> None:
+    rule = FROM[kind].rule
+    exchanged = {"rule.normal_below": rule.anomaly_from, "rule.anomaly_from": rule.normal_below}
+    sentence = said(tampered(FROM[kind], exchanged))
+    assert "certificate.rule is not possible: normal_below must not exceed anomaly_from" in sentence
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FROM if kind != "single"])
+def test_the_rule_of_another_certificate_is_refused(kind: str) -> None:
+    for other in FROM.values():
+        if other.rule != FROM[kind].rule:
+            stolen = json.loads(other.to_json())["rule"]
+            assert f"which give {FROM[kind].rule}" in said(tampered(FROM[kind], {"rule": stolen}))
+
+
+def test_a_rule_is_that_of_the_type_of_the_scores() -> None:
+    certificate = calibrate(NORMAL.astype(np.float32), FAR.astype(np.float32), overlap="abstain_always")
+    assert certificate.rule != certificate.thresholds.rule
+    plain = json.loads(tampered(certificate, {}))["thresholds"]
+    unrounded = {"rule.normal_below": plain["alarm_from"], "rule.anomaly_from": plain["clear_below"]}
+    assert f"which give {certificate.rule}" in said(tampered(certificate, unrounded))
+
+
+def test_the_last_digits_of_a_bound_may_differ_but_it_must_carry_its_errors() -> None:
+    certificate = FROM["hold_fnr"]
+    assert certificate.normal.budget is not None
+    rate = certificate.normal.budget.rate
+    for factor, errors in ((1 + 1e-12, None), (1 - 1e-10, certificate.normal.crossing)):
+        changes = {"normal.budget.rate": rate * factor, "certified.max_fpr": rate * factor}
+        text = tampered(certificate, changes)
+        if errors is None:
+            assert belongs_together(Certificate.from_json(text)) == []
+        else:
+            assert f"the FPR budget is {errors - 1}, not {errors}" in said(text)
+
+
+def test_a_normal_score_at_the_largest_double_leaves_no_room_for_a_threshold() -> None:
+    # alarm_from would have to lie above it, where only inf is left, which never alarms
+    normal, anomalous = np.full(100, LARGEST), np.full(100, inf)
+    certificate = calibrate(normal, anomalous)
+    assert certificate.regime.value == "overlapping"
+    assert certificate.normal.crossing == 0
+    assert Certificate.from_json(certificate.to_json()) == certificate
+
+
+def test_deltas_that_doubling_would_carry_beyond_every_double_are_levels_too() -> None:
+    asked = Guarantee(0.3, 0.3, 5e-324, 0.5)
+    certificate = calibrate(
+        NORMAL, NEAR, asked, overlap=Algorithm1(relax_delta=True, growth="double", correction=None)
+    )
+    assert certificate.overlap.tried(asked, certificate.claim.sizes) > 900
+    assert Certificate.from_json(certificate.to_json()) == certificate
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_show_of_what_was_tampered_with_prints_no_control_character(form: str, tmp_path: Path) -> None:
+    for what, text in mutants(seed=1, count=60):
+        done = invoke("show", write(tmp_path / "c.json", text), "--format", form)
+        assert done.code in (0, 2), what
+        assert (done.out + done.err).replace("\n", "").isprintable(), what
+        assert done.err.count("\n") == (done.code == 2), what
+
+
+def test_the_numbers_of_assumptions_are_given_out_for_ever() -> None:
+    numbers = {"INDEPENDENT": 1, "HELD_OUT": 2, "NO_SHIFT": 3, "MIXING": 4, "STATIONARY": 5, "SUBJECTS": 6}
+    numbers |= {"ONE_SOURCE": 7, "ROOM": 8, "LABELS": 9, "WEIGHTS": 10}
+    assert {one.name: one.value for one in Assumption} == numbers
+    assert [f"{one}" for one in FROM["few"].assumptions][2] == "the distribution of each class does not shift"
+    assert len({str(one) for one in Assumption}) == len(Assumption)
