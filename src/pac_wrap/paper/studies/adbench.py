@@ -103,8 +103,8 @@ def _setting(tables: int, detectors: int, trials: int, quick: bool) -> tuple[str
         f" {', '.join(f'{name} {number}' for name, number in fewer.items())}.",
         "A threshold *is above what it was set up for* if the rate on the other half exceeds it: 5 % where"
         " it was asked for, what it certifies, the share of alarms, or, for thresholds that are tuned, the"
-        " rate that they show on the rows they were tuned with. *chance by (20)* is the exact chance of"
-        " that for thresholds by rank (docs/theory.md, section 6), an upper bound with ties. Where the"
+        " rate that they show on the rows they were tuned with. Its chance by (20) is exact for"
+        " thresholds by rank (docs/theory.md, section 6), an upper bound with ties. Where the"
         " ceiling itself is found from the calibration rows, the chance is known for the rate of all"
         " held-out rows, the population that a division draws from: (18), for raise as in (28), for the"
         " curve by counting paths. The p-value is one-sided and judges one division per table, of a"
