@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 QUIET = "remove-stderr"  # the tag, which is MyST's, of a cell that starts something talkative
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
-# for every notebook, the site's too: threads that wait for each other in a busy loop take minutes where others
+# for all notebooks, the site's too: threads that wait for each other in a busy loop take minutes where others
 # need the processor, and a notebook runs in a folder of its own, where a relative path leads elsewhere
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 if named := os.environ.get("PAC_WRAP_DATA"):
