@@ -23,6 +23,12 @@ HERE = Path(__file__).parent
 QUIET = "remove-stderr"  # the tag, which is MyST's, of a cell that starts something talkative
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
+# for all notebooks, the site's too: threads that wait for each other in a busy loop take minutes where others
+# need the processor, and a notebook runs in a folder of its own, where a relative path leads elsewhere
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+if named := os.environ.get("PAC_WRAP_DATA"):
+    os.environ["PAC_WRAP_DATA"] = str(Path(named).resolve())
+
 
 def missing(notebook: Any) -> list[str]:
     """Return what a notebook needs and this machine lacks, a reason for each; nothing if it can be run."""
@@ -46,9 +52,7 @@ def _unmet(need: str) -> str | None:
 def executed(notebook: Any, folder: Path) -> Any:
     """Return the notebook with the outputs of all of its cells, run in a folder of its own."""
     where = {"metadata": {"path": folder}}
-    # threads that wait for each other in a busy loop take minutes where others need the processor
-    environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
-    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=where).execute(env=environment)
+    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=where).execute()
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "pac_wrap": notebook.metadata["pac_wrap"]})
     for number, cell in enumerate(notebook.cells):
         tags = cell.metadata.get("tags", [])
