@@ -14,6 +14,8 @@ CONTAINER ?= docker
 # what makes the bytes of a release, so each is pinned
 BUILD := hatchling==1.33.0 ziglang==0.17.0
 TORTURE_ARGS ?= --write
+# a notebook runs in a folder of its own, where a relative path leads elsewhere
+ABSOLUTE = PAC_WRAP_DATA="$${PAC_WRAP_DATA:+$$(realpath "$$PAC_WRAP_DATA")}"
 
 .PHONY: demo test test-slow test-all test-oldest check format lint types dist container deep engines system house docs picture planner guide examples reproduction bench torture clean
 
@@ -82,7 +84,7 @@ system:
 
 # the site, in docs/_build/html: open its index.html, no server needed. A warning is an error
 docs: $(VENV)/.docs
-	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --jobs 2 docs docs/_build/html
+	$(ABSOLUTE) $(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --jobs 2 docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 # the pictures and outputs in the documents, all drawn from real runs; needs PAC_WRAP_DATA and chromium
@@ -99,7 +101,7 @@ guide: $(VENV)/.dev
 
 # the notebooks, run again and kept with what they print; those that cannot be run here are left as they are
 examples: $(VENV)/.engines $(VENV)/.deep
-	$(BIN)/python docs/examples/run_examples.py
+	$(ABSOLUTE) $(BIN)/python docs/examples/run_examples.py
 
 # the paper's experiments in full, about an hour; reads PAC_WRAP_DATA or downloads
 reproduction: $(VENV)/.deep $(VENV)/.engines

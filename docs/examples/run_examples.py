@@ -24,10 +24,8 @@ QUIET = "remove-stderr"  # the tag, which is MyST's, of a cell that starts somet
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 # for all notebooks, the site's too: threads that wait for each other in a busy loop take minutes where others
-# need the processor, and a notebook runs in a folder of its own, where a relative path leads elsewhere
+# need the processor
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-if named := os.environ.get("PAC_WRAP_DATA"):
-    os.environ["PAC_WRAP_DATA"] = str(Path(named).resolve())
 
 
 def missing(notebook: Any) -> list[str]:
