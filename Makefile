@@ -134,7 +134,7 @@ $(VENV)/.deep: | $(VENV)/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
 	touch $@
 
-$(VENV)/.docs: $(INSTALL) | $(VENV)/.dev
+$(VENV)/.docs: $(INSTALL) | $(VENV)/.deep
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	touch $@
 
