@@ -82,7 +82,7 @@ def test_an_index_would_take_them() -> None:
 @pytest.mark.parametrize("tag", PLATFORMS)
 def test_the_library_is_for_the_platform_that_the_wheel_names(tag: str, tmp_path: Path) -> None:
     built = unpacked(tag, tmp_path)
-    other = tmp_path / "pac_wrap/tables" / cells.library().name
+    other = tmp_path / "pac_wrap/tables/files" / cells.library().name
     for one, names in ((built, "kernels-*"), (other, "cells-*")):
         assert sorted(file.name for file in one.parent.glob(names)) == [one.name, f"{one.name}.sha256"]
         assert one.with_name(f"{one.name}.sha256").read_text() == seal(one)

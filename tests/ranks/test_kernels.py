@@ -262,7 +262,7 @@ class TestTheBuild:
         assert "-py3-none-" in name
         assert not name.endswith("-any.whl")
         built = f"pac_wrap/ranks/{library().name}"
-        other = f"pac_wrap/tables/{cells.library().name}"
+        other = f"pac_wrap/tables/files/{cells.library().name}"
         assert sorted(one for one in names if ".so" in one) == [
             name for one in (built, other) for name in (one, f"{one}.sha256")
         ]

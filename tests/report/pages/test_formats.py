@@ -30,7 +30,7 @@ from pac_wrap.report.subject import Origin, Report
 from support.reports import FIGURE_COLOURS, FOREIGN, HOSTILE, NAMES, make, page, report
 from support.strategies import calibrate_quietly
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CSS = files("pac_wrap.report").joinpath("templates", "page.css").read_text(encoding="utf-8")
 ORDER = ["next", "held-out", "practice", "thresholds", "verdicts", "assumptions"]
 # the figure of shift has one for each distance
@@ -187,7 +187,7 @@ def test_the_same_report_gives_the_same_bytes() -> None:
     code += "sys.stdout.write(page('vacuous') + to_markdown(given) + to_json(given))"
     again = subprocess.run(
         [sys.executable, "-W", "error", "-c", f"import warnings; {code}"],
-        cwd=Path(__file__).parents[1],
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         check=True,
         env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONIOENCODING": "utf-8"},

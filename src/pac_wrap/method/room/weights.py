@@ -46,7 +46,7 @@ class Weighting:
     ...     range(1000), range(2000, 3000), normal_weights=np.linspace(0, 2, 1000), weight_bound=2
     ... )
     >>> certificate.weighting.normal, certificate.normal.n
-    (1000, 483)
+    (1000, 495)
     """
 
     bound: float
