@@ -63,8 +63,12 @@ def site() -> Path:
             str(DOCS),
             str(HTML),
         ]
-        # notebooks are run by `make docs` and by their own tests; what is cached is used
-        done = subprocess.run(command, capture_output=True, text=True, env=os.environ, timeout=1800)
+        # notebooks run by `make docs` are cached; others run in a folder of their own, where `..` is another
+        data = os.environ.get("PAC_WRAP_DATA")
+        absolute = {"PAC_WRAP_DATA": str(Path(data).resolve())} if data else {}
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=os.environ | absolute, timeout=1800
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     return HTML
 
