@@ -37,7 +37,7 @@ test-all: $(VENV)/.dev
 
 # with the oldest packages that pyproject.toml allows; left out: their readers of CSV take a label 0 beside FALSE for
 # false, which means the same and is written otherwise
-DIFFERENT := tests/tables/test_csv_files_generated.py::test_dask_reads_what_csv_reads
+DIFFERENT := tests/tables/files/test_csv_files_generated.py::test_dask_reads_what_csv_reads
 test-oldest: $(OLDEST)/.dev
 	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow" $(CORE) --deselect $(DIFFERENT) $(PYTEST_ARGS)
 

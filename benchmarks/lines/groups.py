@@ -1,10 +1,8 @@
 """How often a group's ceiling is exceeded, on the census: ours, one rule for all, and Mondrian conformal."""
 
-import runpy
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,18 +16,18 @@ from pac_wrap import Guarantee, calibrate, calibrate_groups, error_budget
 from pac_wrap.base.rounding import shared_together
 from pac_wrap.paper.data.registry import ENTRIES
 from pac_wrap.paper.data.store import locate
+from pac_wrap.paper.studies.group_scores import LEARNED, scored_people
 
 Floats = NDArray[np.float64]
 # the normal scores of each group that calibrate, and points of each group: which of these are alarms
 Alarms = Callable[[list[Floats], list[Floats]], list[NDArray[np.bool_]]]
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "groups.py"
 CEILING = DELTA = 0.05
 ASKED = Guarantee(max_fpr=CEILING, max_fnr=None, delta_fpr=DELTA)
 N = 200
 POPULATION = 1000
 ABOUT = """\
 Twelve groups of the census, by sex and age, and a detector of incomes above 50,000 dollars as in the
-guide. {pool:,} normal people of each group are the population; {draws:,} calibrations (ten times as many
+study. {pool:,} normal people of each group are the population; {draws:,} calibrations (ten times as many
 for ours) of {n} of each group are drawn from it, with replacement. Each method finds which scores are
 alarms, and a group's rate of false alarms is known exactly, from the population. The ceiling is
 {ceiling} for every group. *Worst group* and *mean group* are shares of calibrations in which that rate
@@ -142,7 +140,8 @@ def _population() -> tuple[list[Floats], list[Floats]]:
     absent = [file.name for file in ENTRIES["census"].files if locate(file) is None]
     if absent:
         raise SkipError(f"neither PAC_WRAP_DATA nor the cache holds {', '.join(absent)}")
-    score, label, group = runpy.run_path(str(GUIDE))["scored"]()
+    people = scored_people(LEARNED)
+    score, label, group = people.scores, people.labels == 1, people.groups
     random = np.random.default_rng(0)
     names = sorted(set(group.tolist()))
     normal = [random.permutation(score[~label & (group == name)])[:POPULATION] for name in names]

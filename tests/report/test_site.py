@@ -65,10 +65,8 @@ def site() -> Path:
         ]
         # notebooks run by `make docs` are cached; others run in a folder of their own, where `..` is another
         data = os.environ.get("PAC_WRAP_DATA")
-        absolute = {"PAC_WRAP_DATA": str(Path(data).resolve())} if data else {}
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=os.environ | absolute, timeout=1800
-        )
+        environment = os.environ | ({"PAC_WRAP_DATA": str(Path(data).resolve())} if data else {})
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1800)
     assert done.returncode == 0, done.stdout + done.stderr
     return HTML
 
