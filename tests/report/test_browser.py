@@ -4,7 +4,6 @@ import base64
 import json
 import shutil
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 from pac_wrap import GroupMonitor, Monitor, calibrate, calibrate_groups, certify_curve
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.report.pages.watch import monitor_page
-from support.browser import CLASHES, CONTRAST, WIDE, complaints, show
+from support.browser import CLASHES, CONTRAST, WIDE, complaints, downloaded, show
 from support.reports import FOREIGN, HOSTILE, report
 
 refused = pytest.importorskip("selenium.common.exceptions", reason="selenium is not installed")
@@ -115,15 +114,10 @@ def test_the_policy_stops_scripts_even_if_one_gets_in(browser: Any, folder: Path
 
 def test_the_certificate_can_be_saved(browser: Any, folder: Path, tmp_path: Path) -> None:
     show(browser, folder / "relaxed.html")
-    behaviour = {"behavior": "allow", "downloadPath": str(tmp_path)}
-    browser.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
     browser.execute_script("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-    browser.find_element("css selector", "a[download='certificate.json']").click()
-    target = tmp_path / "certificate.json"
-    for _ in range(100):
-        if target.exists():
-            break
-        time.sleep(0.05)
+    link = browser.find_element("css selector", "a[download='certificate.json']")
+    target = downloaded(browser, link, tmp_path)
+    assert target.name == "certificate.json"
     certificate = report("relaxed").certificate
     assert target.read_text(encoding="utf-8") == certificate.to_json()
     assert Certificate.load(target) == certificate

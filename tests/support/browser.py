@@ -1,5 +1,6 @@
 """What the tests of pages do with a browser."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +78,18 @@ def show(browser: Any, file: Path, width: int = 1280, scheme: str = "light") -> 
 def complaints(browser: Any) -> list[str]:
     """Return what the browser's console says."""
     return [entry["message"] for entry in browser.get_log("browser")]
+
+
+def downloaded(browser: Any, link: Any, folder: Path) -> Path:
+    """Click a link, and return the JSON file that it saves.
+
+    The browser reserves the name with an empty file, and moves the whole one over it.
+    """
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
+    link.click()
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if files := [path for path in folder.glob("*.json") if path.stat().st_size]:
+            return files[0]
+        time.sleep(0.05)
+    raise AssertionError("nothing was saved within a minute")

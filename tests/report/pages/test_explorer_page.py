@@ -1,7 +1,6 @@
 """The explorer by keyboard, mouse and touch: it follows at once, and what it saves is verified."""
 
 import json
-import time
 from math import inf, nextafter
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from pac_wrap import Certificate, verify
 from pac_wrap.report.pages.explorer import explorer_of
 from pac_wrap.report.window import Window
 from pac_wrap.report.words.numbers import ceiling
-from support.browser import complaints, show
+from support.browser import complaints, downloaded, show
 from support.explored import told
 from support.reports import report
 from support.shell import succeeded
@@ -137,15 +136,9 @@ def explorer_window(name: str) -> tuple[float, float]:
 
 
 def saved(browser: Any, folder: Path) -> Path:
-    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
     link = browser.find_element("id", "save")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", link)
-    link.click()
-    for _ in range(100):
-        if files := [path for path in folder.iterdir() if path.suffix == ".json"]:
-            return files[0]
-        time.sleep(0.05)
-    raise AssertionError("nothing was saved")
+    return downloaded(browser, link, folder)
 
 
 def test_the_certificate_of_a_typed_threshold_is_saved_shown_and_verified(
