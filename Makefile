@@ -92,7 +92,7 @@ picture: $(VENV)/.dev
 	$(BIN)/pac-wrap demo --svg docs/images/demo.svg
 	$(BIN)/python docs/guide/pictures.py
 
-# the planner's page: its tables, its script, and what the script looks up
+# the planner's page: its tables, and what its script looks up
 planner: $(VENV)/.dev
 	$(BIN)/python docs/planner/planner_page.py
 
