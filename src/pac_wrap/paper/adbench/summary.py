@@ -8,7 +8,7 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.paper.adbench.chance import LEVEL, Chance, chances, p_value, rest_chance
+from pac_wrap.paper.adbench.chance import LEVEL, Chance, chances, fixed_chance, of_others, p_value
 from pac_wrap.paper.adbench.measure import Outcomes
 from pac_wrap.paper.adbench.methods import OURS
 from pac_wrap.paper.baselines import cpad_budget
@@ -105,7 +105,7 @@ def mean(values: Iterable[float] | NDArray[np.float64]) -> float:
 
 
 def chance_of(one: Outcomes, method: str, rate: str) -> Chance | None:
-    """Return the chance that a rate exceeds what a method was set up for, if it is known: eq. (20)."""
+    """Return the chance, at most, that a rate exceeds what a method was set up for, if it is known."""
     if rate not in SIDES:
         return None
     side = SIDES.index(rate)
@@ -113,5 +113,7 @@ def chance_of(one: Outcomes, method: str, rate: str) -> Chance | None:
         return chances(one.sizes, one.others)[method][side]
     if method == "conformal (crepes)":
         n, m = one.sizes[side], one.others[side]
-        return Chance(rest_chance(n, m, cpad_budget(n, LEVEL), LEVEL), nan)
+        budget = cpad_budget(n, LEVEL)
+        limits = {} if budget is None else of_others({budget: LEVEL}, m)
+        return Chance(fixed_chance(n, n + m, limits), nan)
     return None
