@@ -23,6 +23,8 @@ from pac_wrap.paper.adbench.chance import (
     chances,
     crossing_chance,
     fixed_chance,
+    given_chance,
+    held_chance,
     ladder_chance,
     of_all,
     of_others,
@@ -74,7 +76,9 @@ def test_no_threshold_of_the_other_class_is_broken_more_often(
             rate = beyond / total if whole else (beyond - errors) / m
             broken += rate > ceilings.get(errors, 1.0)
         shares.append(broken / comb(total, n))
-    limits = limits_of(n, m, ceilings, whole=whole)
+    limits = limits_of(n, m, {errors: ceilings.get(errors, 1.0) for errors in range(n)}, whole=whole)
+    given = given_chance(n, total, limits, np.arange(total + 1.0))
+    assert given == pytest.approx(shares, abs=1e-12)
     assert fixed_chance(n, total, limits) == pytest.approx(max(shares), abs=1e-12)
 
 
@@ -172,6 +176,28 @@ def test_a_rank_fixed_beforehand_breaks_exactly_so_often_without_ties() -> None:
     for side, chance in zip(found, expected, strict=True):
         assert side == pytest.approx((chance.rest, chance.whole), abs=1e-12)
         assert side[0] > side[1] > 0.0
+
+
+@ROWS
+@pytest.mark.parametrize("name", POPULATIONS)
+def test_the_side_that_is_not_held_breaks_exactly_so_often_ties_or_not(name: str, whole: bool) -> None:
+    normal, anomalous = (np.sort(np.asarray(scores, dtype=float)) for scores in POPULATIONS[name])
+    # by the threshold of either class, over all of its divisions, the points of the other beyond it
+    beyond: tuple[list[float], list[float]] = [], []
+    budgets = [
+        error_budget(one.size // 2, *of) for one, of in ((normal, (0.35, 0.45)), (anomalous, (0.4, 0.4)))
+    ]
+    for drawn in halved(anomalous.size):
+        beyond[0].append(float(np.sum(normal >= anomalous[drawn][budgets[1]])))
+    for drawn in halved(normal.size):
+        beyond[1].append(float(np.sum(anomalous <= normal[drawn][::-1][budgets[0]])))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PACWrapWarning)
+        found = breaks(name, "hold_fnr")[0][whole], breaks(name, "hold_fpr")[1][whole]
+    for share, one, delta, points in zip(found, (normal, anomalous), (0.45, 0.4), beyond, strict=True):
+        n = one.size // 2
+        exact = held_chance(n, one.size - n, delta, np.array(points), whole=whole)
+        assert share == pytest.approx(exact.mean(), abs=1e-12)
 
 
 def test_many_terms_are_as_exact_as_whole_numbers() -> None:

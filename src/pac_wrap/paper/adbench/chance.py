@@ -24,6 +24,7 @@ from pac_wrap.method.tails.binomial import error_budget
 LEVEL: Final = 0.05
 ASKED: Final = Guarantee(LEVEL, LEVEL)
 _ROUNDING: Final = 1e-12
+Floats = NDArray[np.float64]
 Limits = Mapping[int, int]
 """For a number of calibration errors, how many errors among all N points break no promise: eq. (93)."""
 
@@ -61,8 +62,7 @@ def of_others(ceilings: Mapping[int, float], m: int) -> Limits:
 def fixed_chance(n: int, total: int, limits: Limits) -> float:
     """Return the chance, at most, of a break where the threshold is no choice of its class: eq. (94).
 
-    The other class sets it, which knows no more than its own division. A rank that is fixed beforehand has
-    one limit, and the chance is eq. (18) or eq. (20).
+    A rank that is fixed beforehand has one limit, and the chance is eq. (18) or eq. (20).
 
     >>> fixed_chance(2, 4, {0: 2})
     0.0
@@ -75,6 +75,18 @@ def fixed_chance(n: int, total: int, limits: Limits) -> float:
     possible = erring <= total
     chances = hypergeom.cdf(errors[possible], total, erring[possible], n)
     return float(np.max(chances, initial=0.0))
+
+
+def given_chance(n: int, total: int, limits: Limits, beyond: Floats) -> Floats:
+    """Return the exact chance of a break where the other class sets the threshold: eq. (94).
+
+    So many of all N points lie beyond it; there is a limit for each number of errors below n.
+
+    >>> given_chance(2, 4, {0: 1, 1: 3}, np.array([1.0, 2.0, 3.0, 4.0])).round(6).tolist()
+    [0.0, 0.166667, 0.0, 0.0]
+    """
+    last = np.searchsorted(np.array([limits[errors] for errors in range(n)]), beyond) - 1
+    return np.asarray(hypergeom.cdf(last, total, beyond, n), dtype=np.float64)
 
 
 def crossing_chance(n: int, total: int, limits: Limits) -> float:
@@ -127,14 +139,14 @@ def ladder_chance(n: int, total: int, limits: Limits) -> float:
     return min(1.0, worst)
 
 
-def _log_ways(m: ArrayLike, n: ArrayLike) -> NDArray[np.float64]:
+def _log_ways(m: ArrayLike, n: ArrayLike) -> Floats:
     """Return the logarithm of the ways to order m points of one kind and n of another."""
     one, other = np.asarray(m, dtype=np.float64), np.asarray(n, dtype=np.float64)
     return np.asarray(gammaln(one + other + 1.0) - gammaln(one + 1.0) - gammaln(other + 1.0))
 
 
 class Chance(NamedTuple):
-    """What may happen to one rate, at most: on the other points, None where it is not known, and on all."""
+    """What may happen to one rate, at most: on the other points, None where that is not known, and on all."""
 
     rest: float | None
     whole: float
@@ -144,9 +156,10 @@ class Chance(NamedTuple):
 def chances(
     n: tuple[int, int], m: tuple[int, int], asked: Guarantee = ASKED
 ) -> dict[str, tuple[Chance, Chance]]:
-    """Return for each of our methods what may happen to the FPR and to the FNR, at most.
+    """Return for our methods what may happen to the FPR and to the FNR, at most, whatever the scores are.
 
-    n and m count the calibration points and the others, normal first.
+    n and m count the calibration points and the others, normal first. Of a side that is not held the other
+    class says more: `held_chance`.
     """
     fixed, free, curve, raised = [], [], [], []
     for side, (promise, rungs) in enumerate(zip(asked.promises, _rungs(n, asked), strict=True)):
@@ -154,9 +167,9 @@ def chances(
         errors = error_budget(points, promise.at_calibration, delta)
         rank = {} if errors is None else {errors: promise.at_calibration}
         fixed.append(_chance(fixed_chance, points, others, rank))
-        bounds = map(float, upper_bounds(np.arange(points), points, delta))
-        free.append(_chance(fixed_chance, points, others, dict(enumerate(bounds))))
-        curve.append(_chance(crossing_chance, points, others, _of_band(points, delta)))
+        free.append(_chance(fixed_chance, points, others, _held(points, delta)))
+        # of all thresholds some one is broken on the other points more often than not, which says nothing
+        curve.append(_chance(crossing_chance, points, others, _of_band(points, delta))._replace(rest=None))
         if (side == 0) == (n[0] >= n[1]):  # the class that pays
             raised.append(_chance(ladder_chance, points, others, rungs))
         else:  # its delta is spent once, and on all points only
@@ -169,6 +182,17 @@ def chances(
         "curve": (curve[0], curve[1]),
         "curve at F1": (curve[0], curve[1]),
     }
+
+
+def held_chance(n: int, m: int, delta: float, beyond: Floats, *, whole: bool) -> Floats:
+    """Return the exact chance of a break of the side that is not held, for points beyond the threshold."""
+    ceilings = _held(n, delta)
+    return given_chance(n, n + m, of_all(ceilings, n + m) if whole else of_others(ceilings, m), beyond)
+
+
+def _held(n: int, delta: float) -> dict[int, float]:
+    """Return the ceiling that is certified for every number of errors at a held threshold: eq. (16)."""
+    return dict(enumerate(upper_bounds(np.arange(n), n, delta).tolist()))
 
 
 def _chance(
