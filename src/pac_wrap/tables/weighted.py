@@ -13,7 +13,9 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.room.weights import Draws
 from pac_wrap.method.weighted import WeightedRequest
+from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.passes import PassTask
+from pac_wrap.ranks.precision import rounded
 from pac_wrap.tables.calibrate import BATCH, LabelledScores, or_nan
 from pac_wrap.tables.files.arrow_stream import TRIPLE, gathered
 from pac_wrap.tables.sql.expressions import text_sql
@@ -65,6 +67,9 @@ class WeightedScores(LabelledScores):
                 if wrong.size:
                     break
                 read += scores.size
+                seen = rounded(scores, self.score_type) if self._rounds else scores
+                for side, points in enumerate(kernels().divide(seen, (marks == 1))):
+                    self._draws.see(side, points)
                 kept = self._draws.kept(marks == 1, weights) | np.isnan(scores) | (marks > 1)
                 yield scores[kept], marks[kept]
         if wrong.size:

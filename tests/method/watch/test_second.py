@@ -78,6 +78,16 @@ def test_wealth_and_alarm_of_a_promise(ceiling: float, rate: float, seed: int) -
     assert (None if monitor.alarm is None else monitor.alarm.row) == first
 
 
+def test_bets_are_placed_again_where_the_theory_says() -> None:
+    """Eq. (83), also where a 128th of all points is more than 32."""
+    certificate = calibrate(range(5000), range(6000, 6500), Guarantee(max_fpr=0.05, max_fnr=None))
+    monitor = Monitor(certificate)
+    for n in (32, 33, 5_000, 50_000):
+        monitor.update(np.zeros(n - monitor.rows, dtype=int), np.zeros(n - monitor.rows))
+        watch, placed = monitor.watches[0], [at for at, _ in starts(2 * n) if at < n]
+        assert (watch.starts, watch.following) == (len(placed), placed[-1] + max(32, placed[-1] // 128))
+
+
 def edge(curve: Curve, scores: np.ndarray, level: float, *, normal: bool) -> float:
     """The threshold at which the band of a class keeps a level, from the curve's own bounds."""
     if normal:
