@@ -100,7 +100,7 @@ def test_groups_come_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     frame = drawn(9000)
     path = written(frame, tmp_path, "parquet")
     whole = from_table(path, "number", pool=True)
-    monkeypatch.setattr(module, "_BLOCK", 100)
+    monkeypatch.setattr(module, "BLOCK", 100)
 
     def small(batches: Any, rows: int) -> Any:
         for scores, marks in batches:
