@@ -111,8 +111,9 @@ class SparkCounts:
             sum((found[f"{name}_{shift}"] or 0) << shift for shift in _PARTS)
             for name in ("hash", "marked_hash")
         )
-        by_cell = dict(enumerate(checks.tolist()))
-        sure = Cells(labels, numbers, counts[labels, numbers], least, greatest, by_cell)
+        sure = Cells(
+            labels, numbers, counts[labels, numbers], least, greatest, dict(enumerate(checks.tolist()))
+        )
         return sure, (whole - anomalous, anomalous)
 
     def _grouped(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
@@ -122,7 +123,9 @@ class SparkCounts:
             for shift, mask in _PARTS.items()
         ]
         while True:
-            rows = self._counted(self._numbered(grid).selectExpr("*", "xxhash64(score) AS hash"), sums)
+            rows = self._counted(
+                self._numbered(grid).selectExpr("*", "xxhash64(score) AS hash"), sums, "number"
+            )
             numbers, counts = (rows.column(name).to_numpy() for name in ("number", "scores"))
             wrong = dict(zip(numbers[numbers < 0].tolist(), counts[numbers < 0].tolist(), strict=True))
             total = int(counts.sum())
@@ -142,7 +145,8 @@ class SparkCounts:
     def count(self, grid: Grid, within: Some) -> Cells:
         """Return the cells that have scores, of those that lie within some of another grid."""
         inside = self._inside(within).selectExpr("score", "class", f"{_piece(grid)} AS piece")
-        return _cells(self._counted(inside.selectExpr("score", f"{_number(grid)} AS number"), []))
+        numbered = inside.selectExpr("score", f"{_number(grid)} AS number", f"{_alone(grid)} AS alone")
+        return _cells(self._counted(numbered, [], "number", "alone"))
 
     def gather(self, within: Some) -> Cells:
         """Return all different scores within some cells, each as a cell of its own."""
@@ -158,10 +162,8 @@ class SparkCounts:
         labels = rows.column("label").combine_chunks().dictionary_encode()
         self._learn(label for label in labels.dictionary.to_pylist() if label is not None)
         marks = np.array([self._labels[label] for label in labels.dictionary.to_pylist()] or [False])
-        places = labels.indices.fill_null(0).to_numpy()
-        scores = rows.column("score").to_numpy()
+        mark, scores = marks[labels.indices.fill_null(0).to_numpy()], rows.column("score").to_numpy()
         known = ~np.isnan(scores) & labels.is_valid().to_numpy(zero_copy_only=False)
-        mark = marks[places]
         return scores[known & ~mark], scores[known & mark]
 
     def mark(self) -> str:
@@ -205,10 +207,10 @@ class SparkCounts:
         numbers = ", ".join(str(2 * cell + label) for label, cell in within.cells)
         return rows.where(f"{_number(within.grid)} IN ({numbers})").select("score", "class")
 
-    def _counted(self, numbered: Any, sums: Sequence[str]) -> Any:
+    def _counted(self, numbered: Any, sums: Sequence[str], *by: str) -> Any:
         functions = import_package("pyspark.sql.functions", "spark")
         wanted = ["count(*) AS scores", "min(score) AS least", "max(score) AS greatest", *sums]
-        return fetched(numbered.groupBy("number").agg(*map(functions.expr, wanted)))
+        return fetched(numbered.groupBy(*by).agg(*map(functions.expr, wanted)).drop("alone"))
 
 
 def _refuse_gaps(total: int, *, labels: int = 0, scores: int = 0) -> None:
@@ -240,11 +242,8 @@ def _pieces(grid: Grid) -> tuple[list[Piece], bool]:
 
 def _piece(grid: Grid) -> str:
     """Return the expression for the number of a score's piece, which `_number` may need."""
-    return "0" if _pieces(grid)[1] else _place(grid)
-
-
-def _place(grid: Grid) -> str:
-    return _halved(grid.knots, [str(place) for place in range(len(grid.knots) + 1)])
+    places = [str(place) for place in range(len(grid.knots) + 1)]
+    return "0" if _pieces(grid)[1] else _halved(grid.knots, places)
 
 
 def _number(grid: Grid) -> str:
@@ -259,10 +258,16 @@ def _number(grid: Grid) -> str:
 
 def _cell(low: str, scale: str, first: str, cells: str) -> str:
     """Return the expression for the number of a cell: that of `Piece`."""
-    if cells == "1":
+    if cells in ("0", "1"):
         return first
     step = f"CAST(least(floor((score - {low}) * {scale}), {cells} - 1) AS INT)"
-    return f"({first} + IF({cells} = 1, 0, {step}))"
+    return f"({first} + IF({cells} <= 1, 0, {step}))"
+
+
+def _alone(grid: Grid) -> str:
+    """Return the expression for what tells a score from others of its number, where each is its own cell."""
+    inside = between("score", tuple((low, just_below(high)) for low, high in grid.listed))
+    return f"IF({inside}, score, 0D)" if grid.listed else "0D"
 
 
 def _halved(knots: Sequence[float], leaves: Sequence[str]) -> str:
@@ -284,9 +289,8 @@ def _usual(anomaly_label: object, kind: str) -> Sequence[Any]:
         return [anomaly_label] if isinstance(anomaly_label, str) else []
     if type(anomaly_label) is not int or anomaly_label not in (1, -1):
         return []
-    return (
-        [False, True] if kind == "boolean" and anomaly_label == 1 else [int(anomaly_label < 0), anomaly_label]
-    )
+    flags = kind == "boolean" and anomaly_label == 1
+    return [False, True] if flags else [int(anomaly_label < 0), anomaly_label]
 
 
 def literal(label: Any, kind: str) -> str:
