@@ -13,7 +13,7 @@ from pac_wrap.base.arguments import Scores, ScoreType, as_anomaly_mask
 from pac_wrap.base.floats import just_below, order_key
 from pac_wrap.engines.frames import import_package
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.spread import CHECK, Cells, Grid, Piece, Sample, Some
+from pac_wrap.ranks.spread import Cells, Grid, Piece, Sample, Some
 from pac_wrap.tables.columns import LOOKED_AT
 from pac_wrap.tables.sql.expressions import between, quote_number
 
@@ -25,7 +25,7 @@ _MORE: Final = 1 << 10
 _NO_LABEL, _STRANGE_LABEL, _NO_SCORE = -3, -2, -1
 _MISSING: Final = "score IS NULL OR isnan(score)"
 # the parts of a hash, by the bits to their right: small enough for 2^41 of them to be added up
-_PARTS: Final = {0: CHECK - 1, 22: (1 << 21) - 1, 43: (1 << 21) - 1}
+_PARTS: Final = {0: (1 << 22) - 1, 22: (1 << 21) - 1, 43: (1 << 21) - 1}
 # pieces of a grid that are spelled out; more would be too long for Java's compiler
 _SPELLED: Final = 8
 # knots of a grid between which rows are added up, rather than grouped
@@ -80,40 +80,32 @@ class SparkCounts:
             "score", f"{self._class} AS class", "xxhash64(score) AS hash"
         ).selectExpr("score", "hash", "IF(class = 1, 1L, 0L) AS mark", f"class < 0 OR {_MISSING} AS wrong")
         ends = [f"score < {quote_number(knot)}" for knot in grid.knots] + ["true"]
-        sums = ["count_if(wrong) AS wrong", "min(score) AS least", "max(score) AS greatest"]
+        sums = ["sum(IF(wrong, 1L, 0L)) AS wrong", "min(score) AS least", "max(score) AS greatest"]
         for place, below in enumerate(ends):
-            sums += [
-                f"sum(IF({below}, 1L, 0L)) AS all_{place}",
-                f"sum(IF({below}, mark, 0L)) AS marked_{place}",
-                f"sum(IF({below}, hash & {CHECK - 1}, 0L)) AS check_{place}",
-            ]
+            sums.append(f"sum(IF({below}, 1L, 0L)) AS all_{place}")
+            sums.append(f"sum(IF({below}, mark, 0L)) AS marked_{place}")
         for shift, mask in _PARTS.items():
             part = f"shiftrightunsigned(hash, {shift}) & {mask}"
+            sums.append(f"sum({part}) AS hash_{shift}")
             sums.append(f"sum(IF(mark = 1, {part}, 0L)) AS marked_hash_{shift}")
-            # that of the last bits is the check of all
-            sums += [f"sum({part}) AS hash_{shift}"] if shift else []
         (found,) = fetched(rows.selectExpr(*sums)).to_pylist()
         if found["wrong"]:
             return None
-        up_to = {
-            name: np.array([found[f"{name}_{place}"] or 0 for place in range(len(ends))])
-            for name in ("all", "marked", "check")
-        }
-        every, marked, checks = (np.diff(column, prepend=0) for column in up_to.values())
+        every, marked = (
+            np.diff([found[f"{name}_{place}"] or 0 for place in range(len(ends))], prepend=0)
+            for name in ("all", "marked")
+        )
         counts = np.array([every - marked, marked])
         labels, numbers = np.nonzero(counts)
         # no score lies beyond the ends of its cell, nor beyond those of all scores
         lows, highs = [-inf, *grid.knots], [*map(just_below, grid.knots), inf]
         least = np.array([max(lows[cell], found["least"], key=order_key) for cell in numbers])
         greatest = np.array([min(highs[cell], found["greatest"], key=order_key) for cell in numbers])
-        found["hash_0"] = int(up_to["check"][-1])
         whole, anomalous = (
             sum((found[f"{name}_{shift}"] or 0) << shift for shift in _PARTS)
             for name in ("hash", "marked_hash")
         )
-        sure = Cells(
-            labels, numbers, counts[labels, numbers], least, greatest, dict(enumerate(checks.tolist()))
-        )
+        sure = Cells(labels, numbers, counts[labels, numbers], least, greatest, ends=False)
         return sure, (whole - anomalous, anomalous)
 
     def _grouped(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:

@@ -12,14 +12,13 @@ from typing import Final, Generic, TypeVar
 
 import numpy as np
 
-from pac_wrap.base.floats import from_order_key, order_key, order_keys
+from pac_wrap.base.floats import from_order_key, order_key
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.grids import grid_around, grid_within, merged, near
-from pac_wrap.ranks.kernels import as_digest, kernels
+from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.ranks.memory import Ranked
 from pac_wrap.ranks.search import BOTH, CHANGED, Rank
 from pac_wrap.ranks.spread import (
-    CHECK,
     Cells,
     Counter,
     Grid,
@@ -93,7 +92,6 @@ class Bracketed(Generic[T]):
         self._grids = [self._first(self._shown, ask)]
         cells, hash_sums = counter.count_all(self._grids[0])
         self.pair: Pair = (Spread.counted(cells, 0, 0), Spread.counted(cells, 1, 0))
-        self._checks = cells.checks or {}
         self.sizes = self.pair[0].size, self.pair[1].size
         self._digests = as_digest(hash_sums[0]), as_digest(hash_sums[1])
         self.answer = self._settled(ask)
@@ -184,7 +182,6 @@ class Bracketed(Generic[T]):
 
     def _replace(self, chosen: list[_Chosen], cells: Cells, number: int) -> None:
         """Put what was found in place of the cells that were looked into, if it can be the same scores."""
-        self._check(chosen, cells, number)
         pair = []
         for label, old in enumerate(self.pair):
             mine = sorted(cell[2] for cell in chosen if cell[0] == label)
@@ -201,18 +198,6 @@ class Bracketed(Generic[T]):
             parts = [np.concatenate([a[~gone], b]) for a, b in zip(old, new, strict=True)]
             pair.append(Spread.of(parts[0], parts[1], parts[2], parts[4]))
         self.pair = pair[0], pair[1]
-
-    def _check(self, chosen: list[_Chosen], cells: Cells, number: int) -> None:
-        """Refuse listed scores whose hashes do not add up to those of the cells that they came from."""
-        keys = order_keys(cells.least)
-        for origin, (low, high, _) in {cell[1]: cell[2] for cell in chosen}.items():
-            check = self._checks.pop(origin, None)
-            classes = {label for label, one in enumerate(self.pair) if origin in one.origin}
-            if check is None or number >= 0 or classes > {cell[0] for cell in chosen if cell[1] == origin}:
-                continue
-            mine = (np.uint64(low) <= keys) & (keys <= np.uint64(high))
-            if (kernels().mix(np.repeat(cells.least[mine], cells.counts[mine])) - check) % CHECK:
-                raise InputError(CHANGED)
 
 
 def _rehearsed(pair: Pair, asked: _Asked, digests: tuple[str, str]) -> tuple[Ranked, Ranked]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from math import inf
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,6 @@ from pac_wrap.ranks.search import BOTH, CHANGED, Bounds, Rank
 
 Counts = NDArray[np.int64]
 LEAST, GREATEST = order_key(-inf), order_key(inf)
-# of hashes so many bits are kept that 2^41 of them can be added up
-CHECK: Final = 1 << 22
 
 
 class Sample(NamedTuple):
@@ -99,9 +97,8 @@ class Grid(NamedTuple):
 class Cells(NamedTuple):
     """What an engine counted: class, number of the cell, scores in it, and the least and greatest of them.
 
-    Scores that are listed in full have a cell each, of any number. With `checks`, the least and greatest
-    are those that a cell might hold, and by its number the hashes of both classes add up to one, modulo
-    `CHECK`.
+    Scores that are listed in full have a cell each, of any number. Without `ends`, the least and greatest
+    are only those that a cell might hold.
     """
 
     labels: Counts
@@ -109,7 +106,7 @@ class Cells(NamedTuple):
     counts: Counts
     least: Scores
     greatest: Scores
-    checks: dict[int, int] | None = None
+    ends: bool = True
 
 
 class Some(NamedTuple):
@@ -190,7 +187,7 @@ class Spread(NamedTuple):
         counts, origin = cells.counts[mine], (grid << 32) + cells.numbers[mine]
         if (counts < 1).any() or (low > high).any():
             raise InputError(CHANGED)
-        if cells.checks is not None:
+        if not cells.ends:
             return cls.of(low, high, counts, origin)
         if ((counts == 1) & (low < high)).any():
             raise InputError(CHANGED)
