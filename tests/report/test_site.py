@@ -185,6 +185,18 @@ def test_search_works_without_a_server(browser: Any, site: Path) -> None:
     assert patient(lambda: any("recalibrate" in text for text in found(browser, "#search-results li a")))
 
 
+def test_a_click_copies_code_without_prompts_and_outputs(browser: Any, site: Path) -> None:
+    show(browser, site / "api" / "pac_wrap.min_samples.html")
+    assert patient(lambda: found(browser, "button.copybtn") != [])
+    browser.execute_script(
+        "document.addEventListener('copy', () => { window.copied = document.activeElement.value; });"
+    )
+    browser.find_element("css selector", "button.copybtn").click()
+    lines = browser.execute_script("return window.copied").splitlines()
+    assert lines
+    assert all(line.startswith("min_samples(") for line in lines)
+
+
 def found(browser: Any, selector: str) -> list[str]:
     """Return the texts of what a selector finds."""
     script = "return [...document.querySelectorAll(arguments[0])].map(one => one.textContent)"

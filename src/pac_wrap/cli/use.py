@@ -100,8 +100,8 @@ def evaluate(
                 raise typer.Exit(FAILED)
             return
         metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
-        same = metrics.sizes == (loaded.normal.n, loaded.anomalous.n) and are_calibration(
-            table, loaded, score=score, label=label, anomaly_label=anomaly_label
+        same = are_calibration(
+            table, loaded, metrics.sizes, score=score, label=label, anomaly_label=anomaly_label
         )
     if not quiet:
         say(str(metrics.verdicts))

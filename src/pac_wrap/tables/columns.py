@@ -270,3 +270,18 @@ def spellings(label: str) -> tuple[str, ...]:
     # the usual ways to write it; any other is refused, since not every engine would take it for the same
     ways = dict.fromkeys((text, text.lower(), text.upper(), text.capitalize()))
     return tuple(way for way in ways if not way.isascii())
+
+
+def score_cell(text: str) -> float:
+    """Return the score in a cell of a database's answer."""
+    score = number(text)
+    if score is not None and score == score:
+        return score
+    raise InputError(f"a score must be a number, got {quoted(text)}; start again")
+
+
+def whole_cell(text: str) -> int:
+    """Return the whole number in a cell of a database's answer."""
+    if not re.fullmatch("[0-9]{1,30}", text):
+        raise InputError(f"an answer must have a whole number here, got {quoted(text)}; start again")
+    return int(text)

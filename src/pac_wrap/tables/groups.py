@@ -168,13 +168,13 @@ class Numbered:
 
     @staticmethod
     def ordered(query: str) -> str:
-        """Return a query for the same score and mark of each row, group by group, each in its order.
+        """Return a query for the score, the mark and the number of the group of each row, in their order.
 
         `query` gives the columns score, mark and own, which is the group.
         """
         rows = f"SELECT *, row_number() OVER () AS place FROM ({query})"
         joined = f"({rows}) AS given JOIN numbered ON given.own IS NOT DISTINCT FROM numbered.{_OWN}"
-        return f"SELECT score, mark FROM {joined} ORDER BY numbered.{_PLACE}, given.place"
+        return f"SELECT score, mark, CAST(numbered.{_PLACE} AS DOUBLE) FROM {joined} ORDER BY given.place"
 
 
 def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | None = None) -> str:
