@@ -24,7 +24,7 @@ from pac_wrap import (
 )
 from pac_wrap.engines import spark, spark_counts
 from pac_wrap.method.calibrate import calibrate_labelled
-from pac_wrap.ranks import brackets
+from pac_wrap.ranks import brackets, grids
 from pac_wrap.tables.sql.expressions import quote_name
 from support import sparksession
 from support.datafolder import needs
@@ -241,7 +241,7 @@ def test_rounds_of_every_kind(session: Any, labelled: Any, few: int, monkeypatch
     monkeypatch.setattr(spark_counts, "_POINTS", 100)
     monkeypatch.setattr(spark_counts, "_FIRST", 100)
     monkeypatch.setattr(brackets, "_FEW", few)
-    monkeypatch.setattr(brackets, "_CELLS", 12)
+    monkeypatch.setattr(grids, "_CELLS", 12)
     df = frame(session, 3, score=labelled[0], label=labelled[1]).cache()
     for overlap in ("abstain", "raise"):
         whole = calibrate_labelled(*labelled, overlap=overlap)
