@@ -135,8 +135,9 @@ def verify(
 
     Not shown: that the detector gave these scores, that the labels are right, that nobody chose the rows.
 
-    One made with --time needs the same options again, but for --every, which it knows. One made with
-    --weight needs that, and the rows in the same order; it knows the bound and the seed.
+    One made with --time needs the same options again, but for --every, which it knows.
+
+    One made with --weight needs that, and the rows in the same order; it knows the bound and the seed.
 
     Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
     """
