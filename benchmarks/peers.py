@@ -121,7 +121,7 @@ def _precomputed(low: float, high: float) -> Any:
     """Return a fitted classifier whose probability of an anomaly is the score, brought between 0 and 1."""
     base: Any = import_module("sklearn.base")
 
-    class Precomputed(base.ClassifierMixin, base.BaseEstimator):  # type: ignore[misc]  # it ships no types
+    class Precomputed(base.ClassifierMixin, base.BaseEstimator):
         classes_ = np.array([0, 1])
 
         def __sklearn_is_fitted__(self) -> bool:

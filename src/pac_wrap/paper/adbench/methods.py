@@ -112,7 +112,7 @@ def _as_shown(division: Division, threshold: float) -> Setting:
     )
 
 
-class _Scores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class _Scores(ClassifierMixin, BaseEstimator):
     """A classifier that is trained already: its decision is the only column."""
 
     def fit(self, X: Floats, y: NDArray[np.int64]) -> "_Scores":
