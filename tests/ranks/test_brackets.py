@@ -240,11 +240,12 @@ def test_a_sample_that_misleads_costs_rounds_and_nothing_else(monkeypatch: pytes
         assert data.rounds <= 7
 
 
-def test_first_scores_of_one_class_are_no_guess() -> None:
+def test_first_scores_of_one_class_are_no_guess(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     data = InMemory(rng.normal(0, 1, 100_000), rng.normal(4, 1, 40_000), 30)
-    data.guess = lambda: Sample((data.pair[0][:5000], data.pair[1][:3]), 0.001)  # type: ignore[method-assign]
-    data.sample = lambda: Sample((data.pair[0][::30], data.pair[1][::30]), 1 / 30)  # type: ignore[method-assign]
+    first, some = ((data.pair[0][:5000], data.pair[1][:3]), (data.pair[0][::30], data.pair[1][::30]))
+    monkeypatch.setattr(data, "guess", lambda: Sample(first, 0.001))
+    monkeypatch.setattr(data, "sample", lambda: Sample(some, 1 / 30))
     assert calibrate_counted(data, Request()).to_json() == calibrate(*data.pair).to_json()
     assert data.rounds == 2
 
@@ -281,12 +282,14 @@ def test_upside_down_scores_are_told_by_the_sample(shift: float) -> None:
 
 
 @pytest.mark.parametrize("shift", [-0.5, 0.2])
-def test_the_first_scores_neither_cause_nor_hide_a_warning(shift: float) -> None:
+def test_the_first_scores_neither_cause_nor_hide_a_warning(
+    shift: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(5)
     data = InMemory(rng.normal(0, 1, 9000), rng.normal(shift, 1, 9000), 9)
     other = Sample((rng.normal(0, 1, 500), rng.normal(-4 * shift, 1, 500)), 0.001)
-    data.guess, sample = lambda: other, data.guess  # type: ignore[method-assign]
-    data.sample = sample  # type: ignore[method-assign]
+    monkeypatch.setattr(data, "sample", data.guess)
+    monkeypatch.setattr(data, "guess", lambda: other)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         calibrate_counted(data, Request())
