@@ -25,6 +25,7 @@ from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import permuted
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
+from pac_wrap.method.groups.part import BLOCK
 from pac_wrap.method.groups.rules import decided
 from pac_wrap.method.groups.values import MOST_GROUPS, NEVER, Group, as_groups, in_order, texts_of, too_many
 from pac_wrap.method.rule import Verdict
@@ -38,8 +39,6 @@ from pac_wrap.tables.sql.expressions import Compared, Dialect, quote_name, quote
 from pac_wrap.tables.table import Table
 
 _BATCH: Final = 1 << 20
-# rows that are calibrated together, at least
-_BLOCK: Final = 1 << 21
 # the columns that a rule is joined to a row by, and its ends; no table has columns of these names
 _OWN: Final = '"pac-wrap group"'
 _PLACE: Final = '"pac-wrap place"'
@@ -88,7 +87,7 @@ class GroupedScores:
                 marks.append(marked.copy())
                 held += part.size
                 last = int(np.searchsorted(ends, done + held, side="right"))
-                if last > start and held >= _BLOCK:
+                if last > start and held >= BLOCK:
                     yield from self._block(scores, marks, ends, (start, last), done)
                     taken = int(ends[last - 1]) - done
                     rest = np.concatenate(scores)[taken:].copy(), np.concatenate(marks)[taken:].copy()

@@ -235,7 +235,7 @@ def test_what_promises_nothing_is_refused(options: dict[str, Any], words: str) -
 
 def test_kinds_take_no_weights() -> None:
     assert "scores by kind take no weights" in refusal(
-        lambda: calibrate(NORMAL, {"a": ANOMALOUS}, normal_weights=WEIGHTS, weight_bound=3)  # type: ignore[call-overload]
+        calibrate, NORMAL, {"a": ANOMALOUS}, normal_weights=WEIGHTS, weight_bound=3
     )
 
 

@@ -143,12 +143,12 @@ def _tables_chart(summary: Summary, ranked: Sequence[Board]) -> PanelChart:
         "promised: at most 5 %",
     )
     broken = Panel(
-        "divisions above the ceiling (%)",
+        "divisions above the ceiling (%), both rates averaged",
         (
             Marks("abstain", "ours", both("abstain")),
-            Marks("allowed, by (20)", "exact", both("abstain", chance=True)),
+            Marks("allowed to abstain, at most", "exact", both("abstain", chance=True)),
             Marks("conformal (crepes)", "other", both("conformal (crepes)")),
-            Marks("95th percentile", "another", both("95th percentile of normals")),
+            Marks("95th percentile, FPR only", "another", both("95th percentile of normals")),
         ),
     )
     spans = [[one.decided for one in board.standings] for board in ranked]
