@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from pac_wrap.engines import dask as engine
 from pac_wrap.method.calibrate import calibrate_labelled
 from support.daskcluster import cluster, current, needs_dask
+from support.patience import LIMIT, until
 
 dd = needs_dask()
 pd = pytest.importorskip("pandas")
@@ -51,11 +51,17 @@ def deadly(number: int, which: int, diary: str) -> Any:
 
 
 def slow(number: int, diary: str) -> Any:
-    """Return a partition, after a while in which the process that makes it can be killed."""
+    """Return a partition; in the middle, wait until a process that makes one has been killed."""
     with open(diary, "a") as opened:
         opened.write(f"{os.getpid()}\n")
-    time.sleep(0.2)
+    if middle(Path(diary)):
+        until(Path(f"{diary}-killed").exists, "a worker was killed")
     return scores_of(number)
+
+
+def middle(diary: Path) -> bool:
+    """Return whether a few partitions were made after the look at the first, so that a pass is going on."""
+    return diary.exists() and len(diary.read_text().split()) > 5
 
 
 def whole_frame() -> Any:
@@ -69,14 +75,14 @@ def test_a_worker_killed_at_every_look_changes_nothing(
     diary = tmp_path / "calls"
     df = dd.from_map(deadly, range(PARTITIONS), args=[which, str(diary)], meta=scores_of(0).iloc[:0])
     whole = whole_frame()
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=LIMIT)
     before = set(client.run(os.getpid).values())
     certificate = engine.calibrate(df)
     calls = [int(line) for line in diary.read_text().splitlines()]
     # each look asked for the partition twice, and lost the worker that answered first
     assert len(calls) == 2 * looks
     assert calls[0] in before
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=LIMIT)
     assert not set(calls[::2]) & set(client.run(os.getpid).values())
     assert certificate.to_json() == calibrate_labelled(whole.score, whole.label).to_json()
     decided = engine.decide(df, certificate).verdict.sum().compute()
@@ -90,27 +96,23 @@ def test_a_worker_killed_from_outside_in_the_middle_of_a_pass_changes_nothing(
     diary = tmp_path / "calls"
     df = dd.from_map(slow, range(PARTITIONS), args=[str(diary)], meta=scores_of(0).iloc[:0])
     whole = whole_frame()
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=LIMIT)
     before = set(client.run(os.getpid).values())
-    killed: list[int] = []
 
-    def kill() -> None:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and not killed:
-            calls = diary.read_text().split() if diary.exists() else []
-            # one for the look before, and a few of the pass
-            if len(calls) > 5:
-                killed.append(int(calls[-1]))
-                os.kill(killed[0], signal.SIGKILL)
-            time.sleep(0.02)
+    def kill() -> int:
+        until(lambda: middle(diary), "a pass is going on")
+        victim = int(diary.read_text().split()[-1])
+        os.kill(victim, signal.SIGKILL)
+        Path(f"{diary}-killed").touch()
+        return victim
 
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(kill)
         certificate = engine.calibrate(df)
-        done.result()
-    assert killed[0] in before
+        killed = done.result()
+    assert killed in before
     # what the dead worker had answered, and not handed on, was asked for again
     assert len(diary.read_text().split()) > 1 + PARTITIONS
     assert certificate.to_json() == calibrate_labelled(whole.score, whole.label).to_json()
-    client.wait_for_workers(2, timeout=30)
-    assert killed[0] not in client.run(os.getpid).values()
+    client.wait_for_workers(2, timeout=LIMIT)
+    assert killed not in client.run(os.getpid).values()
