@@ -23,6 +23,7 @@ settings.register_profile(
 )
 settings.load_profile("fixed")
 
+STATISTICAL = Path(__file__).parent / "statistical"
 LEFT_OUT = pytest.StashKey[int]()
 
 
@@ -67,6 +68,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Most tests wrap small samples on purpose; those about the warning ask for it."""
     config.addinivalue_line("filterwarnings", "ignore::pac_wrap.errors.VacuousWarning")
     config.stash[LEFT_OUT] = 0
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Mark what runs in a browser, and what counts no lines: statistics run the same ones a million times."""
+    for item in items:
+        if STATISTICAL in item.path.parents:
+            item.add_marker("no_cover")
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
