@@ -4,7 +4,9 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -41,12 +43,12 @@ def scores_of(number: int) -> Any:
 
 
 def deadly(number: int, which: int, diary: str) -> Any:
-    """Return a partition; one of them kills the process that makes it, at every other call."""
+    """Return a partition; at every other call for one of them, wait to be killed instead."""
     if number == which:
         with open(diary, "a") as opened:
             opened.write(f"{os.getpid()}\n")
-        if len(Path(diary).read_text().splitlines()) % 2:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if len(Path(diary).read_text().split()) % 2:
+            until(lambda: False, "this process was killed")
     return scores_of(number)
 
 
@@ -54,14 +56,43 @@ def slow(number: int, diary: str) -> Any:
     """Return a partition; in the middle, wait until a process that makes one has been killed."""
     with open(diary, "a") as opened:
         opened.write(f"{os.getpid()}\n")
-    if middle(Path(diary)):
+    if len(calls_in(Path(diary))) > 5:
         until(Path(f"{diary}-killed").exists, "a worker was killed")
     return scores_of(number)
 
 
-def middle(diary: Path) -> bool:
-    """Return whether a few partitions were made after the look at the first, so that a pass is going on."""
-    return diary.exists() and len(diary.read_text().split()) > 5
+def calls_in(diary: Path) -> list[int]:
+    """Return the processes that were asked, in order."""
+    return [int(line) for line in diary.read_text().split()] if diary.exists() else []
+
+
+def kill(client: Any, victim: int) -> None:
+    """Kill a worker, after those killed before it are back: Dask forgets one that dies while it starts."""
+    nannies = client.cluster.workers.values()
+    until(lambda: all(one.process.status.name == "running" for one in nannies), "all workers are back")
+    os.kill(victim, signal.SIGKILL)
+
+
+@contextmanager
+def killing(client: Any, diary: Path) -> Iterator[None]:
+    """Kill whoever writes a line of the diary that has an odd number, until the block ends."""
+    over = Event()
+
+    def work() -> None:
+        killed = 0
+        while not over.wait(0.02):
+            calls = calls_in(diary)
+            if len(calls) % 2 and len(calls) > killed:
+                killed = len(calls)
+                kill(client, calls[-1])
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(work)
+        try:
+            yield
+        finally:
+            over.set()
+        done.result()
 
 
 def whole_frame() -> Any:
@@ -77,16 +108,16 @@ def test_a_worker_killed_at_every_look_changes_nothing(
     whole = whole_frame()
     client.wait_for_workers(2, timeout=LIMIT)
     before = set(client.run(os.getpid).values())
-    certificate = engine.calibrate(df)
-    calls = [int(line) for line in diary.read_text().splitlines()]
-    # each look asked for the partition twice, and lost the worker that answered first
-    assert len(calls) == 2 * looks
+    with killing(client, diary):
+        certificate = engine.calibrate(df)
+        decided = engine.decide(df, certificate).verdict.sum().compute()
+    calls = calls_in(diary)
+    # each look, and the decision, asked for the partition twice, and lost the worker that answered first
+    assert len(calls) == 2 * looks + 2
     assert calls[0] in before
     client.wait_for_workers(2, timeout=LIMIT)
     assert not set(calls[::2]) & set(client.run(os.getpid).values())
     assert certificate.to_json() == calibrate_labelled(whole.score, whole.label).to_json()
-    decided = engine.decide(df, certificate).verdict.sum().compute()
-    assert len(diary.read_text().splitlines()) == 2 * looks + 2
     assert decided == certificate.verdicts(whole.score).sum()
 
 
@@ -99,20 +130,20 @@ def test_a_worker_killed_from_outside_in_the_middle_of_a_pass_changes_nothing(
     client.wait_for_workers(2, timeout=LIMIT)
     before = set(client.run(os.getpid).values())
 
-    def kill() -> int:
-        until(lambda: middle(diary), "a pass is going on")
-        victim = int(diary.read_text().split()[-1])
-        os.kill(victim, signal.SIGKILL)
+    def kill_one() -> int:
+        until(lambda: len(calls_in(diary)) > 5, "a pass is going on")
+        victim = calls_in(diary)[-1]
+        kill(client, victim)
         Path(f"{diary}-killed").touch()
         return victim
 
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(kill)
+        done = pool.submit(kill_one)
         certificate = engine.calibrate(df)
         killed = done.result()
     assert killed in before
     # what the dead worker had answered, and not handed on, was asked for again
-    assert len(diary.read_text().split()) > 1 + PARTITIONS
+    assert len(calls_in(diary)) > 1 + PARTITIONS
     assert certificate.to_json() == calibrate_labelled(whole.score, whole.label).to_json()
     client.wait_for_workers(2, timeout=LIMIT)
     assert killed not in client.run(os.getpid).values()
