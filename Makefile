@@ -87,7 +87,7 @@ system:
 
 # the site, in docs/_build/html: open its index.html, no server needed. A warning is an error
 docs: $(VENV)/.docs
-	$(ABSOLUTE) $(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --jobs 2 docs docs/_build/html
+	$(ABSOLUTE) $(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --jobs auto docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 # the pictures and outputs in the documents, all drawn from real runs; needs PAC_WRAP_DATA and chromium
@@ -95,7 +95,7 @@ picture: $(VENV)/.dev
 	$(BIN)/pac-wrap demo --svg docs/images/demo.svg
 	$(BIN)/python docs/guide/pictures.py
 
-# the planner's page: its tables, its script, and what the script looks up
+# the planner's page: its tables, and what its script looks up
 planner: $(VENV)/.dev
 	$(BIN)/python docs/planner/planner_page.py
 

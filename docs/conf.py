@@ -5,6 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 sys.path.insert(0, str(Path(__file__).parent / "examples"))
+sys.path.insert(0, str(Path(__file__).parent / "planner"))
 
 import gallery
 import inventories

@@ -9,6 +9,7 @@ import sys
 from collections import namedtuple
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from benchmarks import bounds, memory, peers, tables, timing
@@ -180,7 +181,7 @@ def test_memory_is_that_of_the_process_and_of_the_call() -> None:
 
 
 @pytest.mark.parametrize("module", [timing, bounds], ids=["timing", "bounds"])
-def test_examples_of_the_benchmarks_run(module: object) -> None:
-    failed, tried = doctest.testmod(module)  # type: ignore[arg-type]
+def test_examples_of_the_benchmarks_run(module: ModuleType) -> None:
+    failed, tried = doctest.testmod(module)
     assert tried
     assert not failed

@@ -1,5 +1,6 @@
 """The example notebooks: which of them are run with the site, and a picture of each on their page."""
 
+import ast
 import base64
 import hashlib
 import sys
@@ -23,12 +24,32 @@ LEFT = {name: "; ".join(reasons) for name, notebook in NOTEBOOKS.items() if (rea
 
 
 def cache_folder() -> Path:
-    """Return where outputs are kept, another folder for other sources of the package."""
+    """Return where outputs are kept, another folder for another package, unless only its documentation is."""
     digest = hashlib.sha256()
     for path in sorted((DOCS.parent / "src").rglob("*")):
-        if path.suffix in (".py", ".c", ".js", ".css", ".html"):
+        if path.suffix == ".py":
+            digest.update(_code(path).encode())
+        elif path.suffix in (".c", ".js", ".css", ".html"):
             digest.update(path.read_bytes())
     return DOCS / "_build" / ".cache" / digest.hexdigest()[:16]
+
+
+def _code(path: Path) -> str:
+    """Return what a file does: no comments, and of its docstrings nothing."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+            node.body[0] = ast.Pass()
+    return ast.dump(tree)
+
+
+def spread(app: Sphinx, env: Any, names: list[str]) -> None:
+    """Spread the notebooks among the other pages: pages are read in blocks, and a block by one process."""
+    notebooks = [name for name in names if name in NOTEBOOKS]
+    others = [name for name in names if name not in NOTEBOOKS]
+    for place, name in enumerate(notebooks):
+        others.insert(place * len(names) // len(notebooks), name)
+    names[:] = others
 
 
 class Gallery(SphinxDirective):
@@ -75,5 +96,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Add it all to the application."""
     app.add_directive("gallery", Gallery)
     app.connect("builder-inited", say)
+    app.connect("env-before-read-docs", spread)
     app.connect("doctree-read", note)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,8 +1,18 @@
-"""The planner's script and style, on its own page and on no other."""
+"""The planner's script and style: made when the site is built, and on no other page."""
 
+import json
 from typing import Any
 
 from sphinx.application import Sphinx
+
+import planner_page
+
+
+def made(app: Sphinx) -> None:
+    """Write them to where the site keeps its scripts and styles."""
+    if app.builder.format == "html":
+        found = json.loads(planner_page.COSTS.read_text(encoding="utf-8"))
+        planner_page.write_files(app.outdir / "_static", found)
 
 
 def added(app: Sphinx, page: str, *_: object) -> None:
@@ -13,6 +23,7 @@ def added(app: Sphinx, page: str, *_: object) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Add it to the application."""
+    """Add both to the application."""
+    app.connect("builder-inited", made)
     app.connect("html-page-context", added)
     return {"parallel_read_safe": True}

@@ -1,6 +1,8 @@
 """Build the planner: the tables of docs/planner.md, and its script and style from those of the report.
 
 Usage: python docs/planner/planner_page.py (a minute; `--pages` leaves docs/planner/costs.json as it is)
+
+It writes the tables and the costs. The script and the style are written when the site is built.
 """
 
 import json
@@ -24,7 +26,6 @@ from pac_wrap.report.words.numbers import ceiling, confidence
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "planner.md"
-STATIC = HERE.parent / "_static"
 COSTS = HERE / "costs.json"
 TEMPLATES = Path(pac_wrap.__file__).parent / "report" / "templates"
 BLOCK = re.compile(r"(<!-- planner -->\n).*?(<!-- end of planner -->)", re.DOTALL)
@@ -87,6 +88,13 @@ def style() -> str:
     return f"{(HERE / 'planner.css').read_text(encoding='utf-8')}#planner {{\n{controls}}}\n"
 
 
+def write_files(folder: Path, found: Costs) -> None:
+    """Write the script and the style to a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "planner.js", script(found))
+    write_whole(folder / "planner.css", style())
+
+
 def tables(found: Costs) -> str:
     """Return the answers to the usual questions, as Markdown."""
     errors = [f"{k}" for k in TOLERATED]
@@ -143,7 +151,4 @@ if __name__ == "__main__":
     if "--pages" not in sys.argv:
         write_whole(COSTS, json.dumps(costs(), indent=1) + "\n")
     found = json.loads(COSTS.read_text(encoding="utf-8"))
-    STATIC.mkdir(exist_ok=True)
-    write_whole(STATIC / "planner.js", script(found))
-    write_whole(STATIC / "planner.css", style())
     write_whole(PAGE, page(PAGE.read_text(encoding="utf-8"), found))

@@ -82,7 +82,7 @@ def _block(results: Path) -> str:
         row = above.get((threshold, rate))
         if row is None or not row["divisions above it mean"]:
             return "\N{EN DASH}"
-        chance = row["chance by (20)"]
+        chance = row["chance at most"]
         allowed = f" (at most {_percent(chance)})" if chance and threshold != "conformal (crepes)" else ""
         return _percent(row["divisions above it mean"]) + allowed
 
@@ -102,8 +102,8 @@ def _block(results: Path) -> str:
         " threshold was set up for, on average over tables:"
     )
     after = (
-        "*At most* is the exact chance that is allowed to a promise fixed beforehand, on rows that vary"
-        " themselves. On all held-out rows, which the calibration rows are drawn from, no promise of ours"
+        "*At most* is the chance that [Theorem 28](docs/theory.md) leaves, on rows that vary themselves. On"
+        " all held-out rows, which the calibration rows are drawn from, no promise of ours"
         f" is broken in more than {_percent(_worst(results))} of the divisions. Made by `{command}`;"
         " [docs/adbench.md](docs/adbench.md) has every table, the losses, and a leaderboard of detectors by"
         " what can be certified."

@@ -23,7 +23,17 @@ from pac_wrap.base.foreign import message
 
 
 class PACWrapError(Exception):
-    """Any error PAC-Wrap raises on purpose; its text says what, why and what to do."""
+    """Any error PAC-Wrap raises on purpose; its text says what, why and what to do.
+
+    Examples
+    --------
+    >>> from pac_wrap import PACWrapError, calibrate
+    >>> try:
+    ...     calibrate([0.1, 0.2, float("nan")], [0.9])
+    ... except PACWrapError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
     def __str__(self) -> str:
         # names and cells stand in it, and what other software says: no text may get to a terminal untamed
@@ -31,59 +41,207 @@ class PACWrapError(Exception):
 
 
 class InputError(PACWrapError, ValueError):
-    """An argument breaks a rule; the text names the argument, the rule, the value and the remedy."""
+    """An argument breaks a rule; the text names the argument, the rule, the value and the remedy.
+
+    Examples
+    --------
+    >>> from pac_wrap import Guarantee
+    >>> Guarantee(max_fpr=5)
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: max_fpr must lie strictly between 0 and 1, got 5; write five percent as 0.05
+    """
 
 
 class DetectorError(PACWrapError, TypeError):
-    """The scores of a detector, or the direction they point in, cannot be known."""
+    """The scores of a detector, or the direction they point in, cannot be known.
+
+    Examples
+    --------
+    >>> from pac_wrap import anomaly_scores
+    >>> anomaly_scores(object(), [[1.0]])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.DetectorError: object gives no scores: it has no decision_function or score_samples; ...
+    """
 
 
 class CertificateError(PACWrapError, ValueError):
-    """A certificate cannot be trusted: damaged, edited, inconsistent or of an unknown version."""
+    """A certificate cannot be trusted: damaged, edited, inconsistent or of an unknown version.
+
+    Examples
+    --------
+    >>> from pac_wrap import Certificate
+    >>> Certificate.from_json("{}")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.CertificateError: the certificate has format None where 'pac-wrap certificate' ...
+    """
 
 
 class OutputError(PACWrapError, OSError):
-    """A file could not be written; nothing was left behind, and an older file is as it was."""
+    """A file could not be written; nothing was left behind, and an older file is as it was.
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate
+    >>> calibrate(range(100), range(100, 200)).save("no/such/folder/c.json")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.OutputError: cannot write no/such/folder/c.json: ...; nothing was written
+    """
 
 
 class DataError(PACWrapError, OSError):
-    """A data set is unavailable: missing, damaged or out of reach; the text says how to place it by hand."""
+    """A data set is unavailable: missing, damaged or out of reach; the text says how to place it by hand.
+
+    Examples
+    --------
+    >>> from pac_wrap import DataError
+    >>> issubclass(DataError, OSError)
+    True
+    """
 
 
 class MissingExtraError(PACWrapError, ImportError):
-    """An optional package is not installed; the text says what to install."""
+    """An optional package is not installed; the text says what to install.
+
+    Examples
+    --------
+    >>> from pac_wrap import MissingExtraError
+    >>> issubclass(MissingExtraError, ImportError)
+    True
+    """
 
 
 class PACWrapWarning(UserWarning):
-    """Something that leaves the promise formally true, but is probably not what you want."""
+    """Something that leaves the promise formally true, but is probably not what you want.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from pac_wrap import PACWrapWarning, calibrate
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", PACWrapWarning)  # all of ours; "error" stops at the first one
+    ...     calibrate([1, 2], [3]).regime.value
+    'vacuous'
+    """
 
     def __str__(self) -> str:
         return message(super().__str__())
 
 
 class UpsideDownWarning(PACWrapWarning):
-    """Anomalies score significantly lower than normals in calibration: the scores look upside down."""
+    """Anomalies score significantly lower than normals in calibration: the scores look upside down.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from pac_wrap import UpsideDownWarning, calibrate
+    >>> with warnings.catch_warnings():  # doctest: +ELLIPSIS
+    ...     warnings.simplefilter("error", UpsideDownWarning)
+    ...     calibrate(range(100, 200), range(100))
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.UpsideDownWarning: anomalies score lower than normal points (AUC 0.000); ...
+    """
 
 
 class LabelWarning(PACWrapWarning):
-    """Labels are neither 0 and 1 nor declared, but could be read in scikit-learn's order of classes."""
+    """Labels are neither 0 and 1 nor declared, but could be read in scikit-learn's order of classes.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from pac_wrap import LabelWarning, PACWrap
+    >>> X, y = np.arange(200.0).reshape(-1, 1), np.repeat([2, 3], 100)
+    >>> with warnings.catch_warnings():  # doctest: +ELLIPSIS
+    ...     warnings.simplefilter("error", LabelWarning)
+    ...     PACWrap(lambda X: X[:, 0]).fit(X, y)
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.LabelWarning: y holds 2 and 3; 3 is taken for the anomalies...
+    """
 
 
 class VacuousWarning(PACWrapWarning):
-    """Nothing useful is promised: there are too few labels, or no single threshold could be certified."""
+    """Nothing useful is promised: there are too few labels, or no single threshold could be certified.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from pac_wrap import VacuousWarning, calibrate
+    >>> with warnings.catch_warnings():  # doctest: +ELLIPSIS
+    ...     warnings.simplefilter("error", VacuousWarning)
+    ...     calibrate(range(35), range(100, 200))
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.VacuousWarning: nothing is promised of the FPR (35 labels; 59 needed, ...)
+    """
 
 
 class OverlapWarning(PACWrapWarning):
-    """Calibration rows are also in the training data, so the promise may not hold."""
+    """Calibration rows are also in the training data, so the promise may not hold.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from pac_wrap import OverlapWarning, PACWrap
+    >>> from sklearn.neighbors import LocalOutlierFactor
+    >>> X, y = np.random.default_rng(0).normal(size=(200, 2)), np.repeat([0, 1], 100)
+    >>> with warnings.catch_warnings():  # doctest: +ELLIPSIS
+    ...     warnings.simplefilter("error", OverlapWarning)
+    ...     PACWrap(LocalOutlierFactor(novelty=True).fit(X)).calibrate(X, y)
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.OverlapWarning: 200 calibration rows are known to the detector from its training; ...
+    """
 
 
 class DependenceWarning(PACWrapWarning):
-    """Points of a series, or of few subjects, are worth less than their number, or it is unknown what."""
+    """Points of a series, or of few subjects, are worth less than their number, or it is unknown what.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from pac_wrap import DependenceWarning
+    >>> from pac_wrap.series import calibrate_points, window_points
+    >>> points = window_points(range(400), [0] * 200 + [1] * 200, length=1)
+    >>> with warnings.catch_warnings():  # doctest: +ELLIPSIS
+    ...     warnings.simplefilter("error", DependenceWarning)
+    ...     calibrate_points(points)
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.DependenceWarning: 200 normal steps are worth about 3 independent ones, so the stated ...
+    """
 
 
 class MissingScoreWarning(PACWrapWarning):
-    """Some points to decide have no score, and are abstained on."""
+    """Some points to decide have no score, and are abstained on.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from pac_wrap import MissingScoreWarning, calibrate
+    >>> with warnings.catch_warnings():  # doctest: +ELLIPSIS
+    ...     warnings.simplefilter("error", MissingScoreWarning)
+    ...     calibrate(range(100), range(100, 200)).verdicts([float("nan")])
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.MissingScoreWarning: 1 of 1 scores are NaN, ...
+    """
 
 
 class PrecisionWarning(PACWrapWarning):
-    """Scores come in a narrower type than those of the certificate, and that may change verdicts."""
+    """Scores come in a narrower type than those of the certificate, and that may change verdicts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pac_wrap import calibrate
+    >>> certificate = calibrate(np.linspace(0, 1, 100), np.linspace(0.3, 1.3, 100))
+    >>> [round(score, 2) for score in certificate.undecidable("float32")]  # of that type, too near to tell
+    [0.31, 0.99]
+    """

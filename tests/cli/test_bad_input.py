@@ -14,6 +14,7 @@ import pytest
 from support.shell import CERTIFICATE, command, listing, one_sentence, parquet, refused, write
 
 LATE = 30_000
+TEXT = b"score,label\n0.1,0\n0.9,1\n"
 Ask = Callable[..., str]
 
 
@@ -102,6 +103,50 @@ def test_text_in_the_score_column_is_refused_with_its_row(late: bool, ask: Ask, 
     sentence = ask(path)
     assert "column 'score' must hold numbers, got \"ab'c\" in" in sentence
     assert f"row {before + 1:,};" in sentence
+
+
+@pytest.mark.parametrize(
+    ("cell", "remedy"),
+    [
+        ("0,6792", "write decimals with a point, not with a comma"),
+        ("-1,5E-3", "write decimals with a point, not with a comma"),
+        ("NA", "leave the cell empty if the score is missing"),
+        ("1,000,000", "fix that row"),
+    ],
+)
+def test_a_number_of_another_country_is_refused_with_what_to_do(
+    cell: str, remedy: str, ask: Ask, tmp_path: Path
+) -> None:
+    sentence = ask(write(tmp_path / "a.csv", f"score;label\n{cell};0\n0;1\n"))
+    assert sentence == f"column 'score' must hold numbers, got '{cell}' in row 1; {remedy}"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what"),
+    [
+        ("a.csv.gz", TEXT, "is not packed, though its name says so; rename it, without .gz"),
+        ("a.csv", gzip.compress(TEXT), "is packed by gzip; unpack it first, for example with gunzip"),
+        ("a.csv", b"PAR1" + TEXT, "is Parquet; give it a name that ends in .parquet"),
+        ("a.csv", b"PK\x03\x04" + TEXT, "is an archive or a spreadsheet; save the table in it as CSV first"),
+        (
+            "a.csv",
+            TEXT.decode().encode("utf-16"),
+            "is UTF-16; convert it first",
+        ),
+        (
+            "a.csv",
+            TEXT.decode().encode("utf-16-le"),
+            "the header is not UTF-8, or holds a NUL byte",
+        ),
+        ("a.parquet", TEXT, "check that it is whole and what its name says"),
+    ],
+)
+def test_a_file_that_is_not_what_its_name_says_is_refused_with_what_to_do(
+    name: str, content: bytes, what: str, ask: Ask, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert what in ask(path)
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["early", "late"])

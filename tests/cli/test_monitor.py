@@ -75,20 +75,24 @@ def expected(frame: pd.DataFrame) -> Monitor:
     ("kind", "options"), [("parquet", "FORMAT parquet, ROW_GROUP_SIZE 5000"), ("csv", "HEADER")]
 )
 @pytest.mark.parametrize("anomaly_label", [None, "1"])
+@pytest.mark.parametrize("group", [None, "g"])
 def test_rows_of_a_table_come_in_their_order(
-    folder: Path, kind: str, options: str, anomaly_label: str | None
+    folder: Path, kind: str, options: str, anomaly_label: str | None, group: str | None
 ) -> None:
     """More than one thread reads; a list of words in SQL would become a join, which has no order."""
     file = str(folder / ("t.parquet" if "parquet" in options else "t.csv"))
-    rows = "SELECT i::DOUBLE AS s, CASE WHEN i % 3 < 2 THEN i % 3 END AS y FROM range(200000) t(i)"
-    duckdb.sql(f"COPY ({rows}) TO '{file}' ({options})")
+    rows = "SELECT i::DOUBLE AS s, CASE WHEN i % 3 < 2 THEN i % 3 END AS y, (i % 7)::VARCHAR AS g"
+    duckdb.sql(f"COPY ({rows} FROM range(200000) t(i)) TO '{file}' ({options})")
     for _ in range(3):
-        with open_table([file], ["s"], "y") as table:
-            columns = Columns("s", "y", None, anomaly_label)
-            found = [(one.scores.copy(), one.labels) for one in rows_of_table(table, columns)]
-        scores, labels = (np.concatenate(one) for one in zip(*found, strict=True))
+        with open_table([file], ["s", "g"], "y") as table:
+            columns = Columns("s", "y", group, anomaly_label)
+            found = [
+                (one.scores.copy(), one.labels, one.groups or []) for one in rows_of_table(table, columns)
+            ]
+        scores, labels, groups = (np.concatenate(one) for one in zip(*found, strict=True))
         np.testing.assert_array_equal(scores, np.arange(200000))
         np.testing.assert_array_equal(labels, np.tile([0.0, 1.0, np.nan], 66667)[:200000])
+        np.testing.assert_array_equal(groups, [] if group is None else np.tile([*"0123456"], 28572)[:200000])
 
 
 @pytest.mark.filterwarnings("ignore::pac_wrap.MissingScoreWarning")
@@ -286,6 +290,32 @@ def test_a_certificate_of_groups_is_watched_group_by_group_from_tables_and_pipes
         folder, *plain, "--group", "t", "--curve", folder / "curve.json"
     )
     assert "leave it out" in refused(folder, "monitor", folder / "c.json", *plain[2:], "--group", "t")
+
+
+def test_a_pool_is_watched_as_its_rows_come_and_not_sorted_by_group(folder: Path) -> None:
+    """One of its groups is far worse than their mixture, which is what is promised."""
+
+    def drawn(size: int, seed: int) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        groups, labels = rng.integers(0, 60, size), (rng.random(size) < 0.3).astype(int)
+        scores = rng.normal(6.0 * labels + 3.0 * (groups == 7) * (1 - labels))
+        return pd.DataFrame({"s": scores, "y": labels, "t": groups})
+
+    old, new = drawn(2400, 0), drawn(6000, 1)
+    certificate = calibrate_groups(old["s"], old["y"], old["t"], pool=True)
+    certificate.save(folder / "g.json")
+    new.to_parquet(folder / "t.parquet")
+    verdicts = certificate.verdicts(new["s"], new["t"])
+    expected = GroupMonitor(certificate)
+    expected.update(verdicts, new["t"], new["y"])
+    words = ["--score", "s", "--label", "y", "--group", "t", "--state", folder / "w.json"]
+    done = invoke("monitor", folder / "g.json", folder / "t.parquet", *words)
+    assert (done.code, done.err) == (0, "")
+    assert (folder / "w.json").read_text() == expected.to_json()
+    by_group = GroupMonitor(certificate)
+    order = np.argsort(new["t"], kind="stable")
+    by_group.update(verdicts[order], new["t"][order], new["y"][order])
+    assert by_group.alarm is not None  # so the order matters
 
 
 @pytest.mark.slow

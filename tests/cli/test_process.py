@@ -5,9 +5,12 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from pac_wrap import __version__
@@ -47,14 +50,34 @@ def test_version_and_help() -> None:
     assert runner.invoke(app, ["--version"]).stdout == f"pac-wrap {__version__}\n"
     welcome = runner.invoke(app, [])
     assert welcome.exit_code == 0
-    assert max(map(len, welcome.stdout.splitlines())) <= 85
+    assert max(map(len, welcome.stdout.splitlines())) <= 80
     for first in ("pac-wrap demo", "pac-wrap calibrate scores.csv", "pac-wrap decide certificate.json"):
         assert f"  {first}" in welcome.stdout
-    assert "<bool>" not in runner.invoke(app, ["--help"]).stdout
-    assert "<bool>" not in runner.invoke(app, ["plan", "--help"]).stdout
     for name in ("demo", "plan"):
         shown = runner.invoke(app, [name, "--help"]).stdout
         assert f"pac-wrap {name}" in shown
+
+
+def commands(group: Any, words: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Return the words of every command, from none of them to those of a command within a command."""
+    named = getattr(group, "commands", {}).items()
+    return [words, *(found for name, one in named for found in commands(one, (*words, name)))]
+
+
+@pytest.mark.parametrize("words", commands(typer.main.get_command(app)), ids=" ".join)
+def test_help_speaks_of_what_is_written_and_not_of_types(words: tuple[str, ...]) -> None:
+    shown = runner.invoke(app, [*words, "--help"], env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).stdout
+    assert "--help" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    for kind in ("bool", "str", "int", "float", "list", "path", "range"):
+        assert f"<{kind}" not in shown
+    assert "[default: (" not in shown
+    # a paragraph is broken where the screen ends, not where its source does
+    text = shown.split("╭")[0].splitlines()
+    for line, following in pairwise(text):
+        word = (following.split() or [""])[0]
+        if word and line.strip() and not line.rstrip().endswith(","):
+            assert len(line.rstrip()) + 1 + len(word) >= 79, line
 
 
 def test_main_runs_the_app(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

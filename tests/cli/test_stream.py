@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,8 +27,8 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory 
 def running(*options: str, scratch: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
     """Start a decision that waits for its input, and end it if the test has not."""
     environment = os.environ | ({} if scratch is None else {"TMPDIR": str(scratch)})
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([*WORDS, *options], env=environment, **pipes) as process:  # type: ignore[call-overload]  # options in a dictionary
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*WORDS, *options], env=environment, **pipes) as process:
         try:
             yield process
         finally:
@@ -260,7 +261,7 @@ def test_a_closed_standard_output_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
 def test_a_full_disk_is_one_sentence() -> None:
     with open("/dev/full", "wb") as full:
-        words = {"stdout": full, "stderr": subprocess.PIPE, "timeout": LIMIT, "check": False}
-        done = subprocess.run(WORDS, input=b"score\n5\n", **words)  # type: ignore[call-overload]  # options in a dictionary
+        words: dict[str, Any] = {"stdout": full, "stderr": subprocess.PIPE, "timeout": LIMIT, "check": False}
+        done = subprocess.run(WORDS, input=b"score\n5\n", **words)
     assert done.returncode == 2
     assert one_sentence(done.stderr.decode()) == "cannot write standard output: No space left on device"

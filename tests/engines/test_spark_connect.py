@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pac_wrap import Guarantee, certify_curve
+from pac_wrap import Guarantee, calibrate, certify_curve
 from pac_wrap.method.calibrate import calibrate_labelled
 from support import sparksession
 from support.patience import LIMIT
@@ -20,15 +20,18 @@ SIZE = 60_000
 ROWS = (
     "CAST(pmod(id * 7919, 10007) AS DOUBLE) / 4096 + IF(id % 9 = 0, 2, 0) AS `the.score`",
     "IF(id % 9 = 0, 'fault', 'ok') AS label",
+    "IF(id % 9 = 0, IF(id % 2 = 0, 'it''s', 'b\\\\'), NULL) AS kind",
+    "CAST(id % 2 AS DOUBLE) AS real",
 )
+CEILINGS = {"it's": 0.1, "b\\": 0.2}
 CLIENT = """
 import json, sys
 from pyspark.sql import SparkSession
-from pac_wrap import Guarantee
+from pac_wrap import Guarantee, InputError
 from pac_wrap.engines import spark
 session = SparkSession.builder.remote(f"sc://127.0.0.1:{sys.argv[1]}").getOrCreate()
 assert "connect" in type(session).__module__
-size, rows = json.loads(sys.argv[2])
+size, rows, ceilings = json.loads(sys.argv[2])
 df = session.range(0, size, 1, 5).selectExpr(*rows)
 options = {"score": "the.score", "anomaly_label": "fault"}
 found = {"curve": spark.certify_curve(df, **options).to_json()}
@@ -37,6 +40,12 @@ for ansi in ("true", "false"):
     for overlap in ("abstain", "raise", "hold_fnr"):
         made = spark.calibrate(df, Guarantee(0.02, 0.1), overlap=overlap, **options)
         found[f"{overlap} {ansi}"] = made.to_json()
+    made = spark.calibrate_kinds(df, Guarantee(0.02, ceilings), **options)
+    found[f"kinds {ansi}"] = made.to_json()
+try:
+    spark.calibrate_kinds(df, kind="real", **options)
+except InputError as error:
+    found["refused"] = str(error)
 certificate = spark.calibrate(df, **options)
 decided = spark.decide(df, certificate, score="the.score").groupBy("verdict").count().collect()
 found["verdicts"] = {row["verdict"]: row["count"] for row in decided}
@@ -78,7 +87,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 def test_certificates_curves_and_verdicts_through_connect(port: int, tmp_path: Path) -> None:
     # in a process of its own, since one that has a Spark of the other kind takes no other
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CLIENT, str(port), json.dumps([SIZE, ROWS])],
+        [sys.executable, "-W", "ignore", "-c", CLIENT, str(port), json.dumps([SIZE, ROWS, CEILINGS])],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -95,6 +104,13 @@ def test_certificates_curves_and_verdicts_through_connect(port: int, tmp_path: P
         )
         for ansi in ("true", "false"):
             assert found[f"{overlap} {ansi}"] == whole.to_json()
+    faults = {name: scores[(ids % 9 == 0) & (ids % 2 == odd)] for odd, name in enumerate(CEILINGS)}
+    by_kind = calibrate(scores[ids % 9 > 0], faults, Guarantee(0.02, CEILINGS))
+    assert found["kinds true"] == found["kinds false"] == by_kind.to_json()
+    assert found["refused"] == (
+        "column 'real' must hold kinds: texts, whole numbers, dates or booleans, but its type is double;"
+        " convert it to text"
+    )
     assert found["curve"] == certify_curve(scores[ids % 9 > 0], scores[ids % 9 == 0]).to_json()
     verdicts = calibrate_labelled(scores, labels, anomaly_label="fault").verdicts(scores)
     expected = dict(zip(*np.unique(verdicts, return_counts=True), strict=True))

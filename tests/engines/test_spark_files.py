@@ -68,7 +68,7 @@ def test_csv_files_of_any_name_and_dialect(session: Any, tmp_path: Path) -> None
     assert certificate(files) == WHOLE
     for name in ("_hidden.csv", ".hidden.csv", "12:30.csv"):
         hidden = [csv(tmp_path / name)]
-        said = refusal(lambda: certificate([*files, *hidden]))  # noqa: B023  (called at once)
+        said = refusal(certificate, [*files, *hidden])
         rule = "Spark reads no file whose name starts with _ or a dot or has a colon"
         assert said == f"{rule}, such as {hidden[0]}; rename it"
 

@@ -144,7 +144,17 @@ def test_what_is_missing_unknown_or_of_another_type_is_refused() -> None:
                 assert not valid(json.dumps(content)), (name, change, path)
 
 
-OPTIONAL = {"provenance", "severities", "between", "lineage", "curve", "weighting", "shift", "label_noise"}
+OPTIONAL = {
+    "provenance",
+    "severities",
+    "between",
+    "lineage",
+    "curve",
+    "weighting",
+    "digests",
+    "shift",
+    "label_noise",
+}
 
 
 def test_what_the_schema_refuses_is_never_believed() -> None:

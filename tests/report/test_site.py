@@ -175,16 +175,34 @@ def test_a_page_can_be_read_at_both_widths_and_in_both_schemes(
 
 
 def test_mathematics_is_drawn_from_the_file_system(browser: Any, site: Path) -> None:
-    show(browser, site / "theory.html")
-    until(lambda: len(found(browser, "mjx-container")) > 90, "all formulas are drawn")
+    show(browser, site / "theory.html", 390)
+    until(lambda: len(found(browser, "mjx-container")) > 1000, "the formulas are drawn")
     assert found(browser, "mjx-merror") == []
+    # a formula in a line is not broken, so it has to be shorter than one
+    wide = (
+        "return [...document.querySelectorAll('mjx-container:not([display])')]"
+        ".filter(one => one.getBoundingClientRect().right > 390).map(one => one.parentElement.textContent)"
+    )
+    assert browser.execute_script(wide) == []
 
 
 def test_search_works_without_a_server(browser: Any, site: Path) -> None:
     browser.get((site / "search.html").as_uri() + "?q=recalibrate")
-    until(
-        lambda: any("recalibrate" in text for text in found(browser, "#search-results li a")), "it is found"
+    links = "#search-results li a"
+    until(lambda: any("recalibrate" in text for text in found(browser, links)), "a page is found")
+
+
+def test_a_click_copies_code_without_prompts_and_outputs(browser: Any, site: Path) -> None:
+    show(browser, site / "api" / "pac_wrap.min_samples.html")
+    until(lambda: found(browser, "button.copybtn") != [], "there is a button")
+    browser.execute_script(
+        "document.addEventListener('copy', () => { window.copied = document.activeElement.value; });"
     )
+    browser.find_element("css selector", "button.copybtn").click()
+    until(lambda: browser.execute_script("return window.copied") is not None, "it is copied")
+    lines = browser.execute_script("return window.copied").splitlines()
+    assert lines
+    assert all(line.startswith("min_samples(") for line in lines)
 
 
 def found(browser: Any, selector: str) -> list[str]:

@@ -38,7 +38,7 @@ MANY = 9_000
     [
         ("x,", "column 's' must not be empty or NaN, the first is in {row};"),
         ("x,nan", "column 's' must not be empty or NaN, the first is in {row};"),
-        ("x,NULL", "column 's' must hold numbers, got 'NULL' in {row}; fix that row"),
+        ("x,NULL", "column 's' must hold numbers, got 'NULL' in {row}; leave the cell empty"),
         ("x,1_000", "column 's' must hold numbers, got '1_000' in {row}; fix that row"),
         ("x,\u0661", "column 's' must hold numbers, got '\u0661' in {row}; fix that row"),
         ("x,0x1A", "column 's' must hold numbers, got '0x1A' in {row}; fix that row"),

@@ -3,8 +3,9 @@
 from decimal import Decimal
 from math import inf
 
+from pac_wrap.base.rounding import between
 from pac_wrap.report.pages.explorer import Explorer
-from pac_wrap.report.words.numbers import between, ceiling, floored
+from pac_wrap.report.words.numbers import ceiling, least
 
 
 def told(
@@ -32,5 +33,5 @@ def told(
         "alarms": between(sure, float(points * ((1 - exact(high)) * exact(alarms) + exact(high)))),
         "right": between(sure, float(points * exact(high))),
         "missed": between(0.0, float(points * exact(high) * exact(missed))),
-        "precision": f"at least {floored(right / (right + wrong), 3)}",
+        "precision": f"at least {least(right / (right + wrong))}",
     }

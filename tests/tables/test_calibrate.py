@@ -370,7 +370,7 @@ def test_of_several_tables_the_one_with_text_is_named(tmp_path: Path) -> None:
         lines[25_000] = "text,0" if number == 1 else lines[25_000]
         (tmp_path / f"x{number}.csv").write_text("s,y\n" + "\n".join(lines) + "\n")
     for files in ([str(tmp_path / f"x{number}.csv") for number in range(3)], [str(tmp_path / "x*.csv")]):
-        message = refusal(lambda: calibrate(files, score="s", label="y"))  # noqa: B023  (called at once)
+        message = refusal(calibrate, files, score="s", label="y")
         assert (
             message
             == f"{tmp_path / 'x1.csv'}: column 's' must hold numbers, got 'text' in row 25,001; fix that row"

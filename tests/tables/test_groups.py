@@ -11,6 +11,7 @@ import pytest
 
 from pac_wrap import GroupCertificate, Guarantee, InputError, Request, UpsideDownWarning, calibrate_groups
 from pac_wrap.method.groups.calibrate import GroupRequest
+from pac_wrap.method.groups.values import as_group
 from pac_wrap.tables import groups as module
 from pac_wrap.tables.decide import output_options
 from pac_wrap.tables.files.find import found_files
@@ -99,7 +100,7 @@ def test_groups_come_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     frame = drawn(9000)
     path = written(frame, tmp_path, "parquet")
     whole = from_table(path, "number", pool=True)
-    monkeypatch.setattr(module, "_BLOCK", 100)
+    monkeypatch.setattr(module, "BLOCK", 100)
 
     def small(batches: Any, rows: int) -> Any:
         for scores, marks in batches:
@@ -133,7 +134,7 @@ def test_rows_are_decided_in_order_by_their_own_rule(
     assert result["verdict"].astype(int).tolist() == expected.tolist()
     assert result["value"].astype(int).tolist() == frame["value"].tolist()
     assert list(result.columns) == [*frame.columns, "verdict", "prediction_set"]
-    sets = {row.verdict: set() for row in result.itertuples()}  # type: ignore[var-annotated]
+    sets: dict[int, set[str]] = {row.verdict: set() for row in result.itertuples()}
     for row in result.itertuples():
         sets[row.verdict].add(row.prediction_set)
     assert {int(verdict): one for verdict, one in sets.items()}[1] == {"{1}"}
@@ -279,6 +280,44 @@ def test_numbers_in_a_column_of_doubles_are_the_groups_that_they_are_in_memory()
         assert [row[0] for row in joined] == expected
 
 
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("FLOAT", [0.1, 1 / 3, 1e-7, 0.001, 123456.7, 1234567.5, 1e15, 1e17, -0.3, 7.0, np.nan]),
+        (
+            "TIMESTAMP",
+            [
+                "2026-01-31 10:00:00.5",
+                "2026-01-31 10:00:00.123456",
+                "2026-01-31 10:00:01",
+                "2026-01-31 10:00",
+            ],
+        ),
+    ],
+)
+def test_floats_and_times_with_fractions_are_the_groups_that_they_are_in_memory(
+    kind: str, values: list[Any]
+) -> None:
+    labels = np.tile(np.repeat([0, 1], 50), len(values))
+    scores = np.arange(labels.size) + 1000.0 * labels
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE scores (row INT, score DOUBLE, g {kind})")
+        rows = zip(range(labels.size), scores.tolist(), np.repeat(values, 100).tolist(), strict=True)
+        connection.executemany("INSERT INTO scores VALUES (?, ?, ?)", list(rows))
+        groups = connection.execute("SELECT g FROM scores ORDER BY row").fetchnumpy()["g"]
+        certificate = calibrate_groups(scores, labels, groups, ASKED)
+        expected = certificate.verdicts(scores, groups).tolist()
+        assert set(expected) == {0, 1}
+        # NaN is no NULL, and has a text of its own
+        plain = (
+            "CREATE OR REPLACE TABLE scores AS SELECT row, score, CASE WHEN g::VARCHAR <> 'nan' THEN g END"
+        )
+        connection.execute(f"{plain} AS g FROM scores")
+        verdict = group_verdict_sql(certificate, "score", "g")
+        found = connection.execute(f"SELECT {verdict} FROM scores ORDER BY row").fetchall()
+        assert [row[0] for row in found] == expected
+
+
 def test_a_second_text_of_a_number_is_no_other_group() -> None:
     labels = np.tile(np.repeat([0, 1], 50), 2)
     groups = np.array([7] * 100 + ["7.0"] * 100, dtype=object)
@@ -287,6 +326,7 @@ def test_a_second_text_of_a_number_is_no_other_group() -> None:
     assert insert.count("'v7.0'") == insert.count("'v7'") == 1
     assert spellings("7.0", "duckdb") == ("7.0",)
     assert spellings(True, "duckdb") == ("true",)
+    assert spellings("at 2026-01-31 10:00:00.500000", "duckdb") == ("at 2026-01-31 10:00:00.500000",)
     assert spellings(10**17 + 1, "duckdb") == (f"{10**17 + 1}",), "no double"
 
 
@@ -318,6 +358,9 @@ def test_the_rules_decide_in_postgresql_as_in_memory() -> None:
         verdict = group_verdict_sql(numbers, "score", "g", "postgres")
         cursor.execute(f"SELECT {verdict} FROM numbers ORDER BY row".encode())
         assert [row[0] for row in cursor.fetchall()] == numbers.verdicts(values, doubles).tolist()
+        for number in (0.1, 1 / 3, 1e-7, 0.001, 123456.7, 1234567.5, -0.3, 7.0):
+            cursor.execute("SELECT CAST(%s::real AS text)", [number])
+            assert cursor.fetchone()[0] in spellings(as_group(np.float32(number)), "postgres")
 
 
 def test_nothing_in_a_literal_is_invisible() -> None:

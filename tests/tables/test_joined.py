@@ -115,3 +115,7 @@ def test_compare_shows_what_one_table_would(tmp_path: Path) -> None:
     hint = "; if each has other scores of the same rows, join them with --key"
     assert hint in refused(tmp_path, "compare", left, right, *columns)
     assert hint not in refused(tmp_path, "compare", left, *columns)
+    other = tmp_path / "b.jsonl"
+    other.write_text('{"id": 0, "b": 1}')
+    assert hint in refused(tmp_path, "compare", left, other, *columns)
+    assert hint not in refused(tmp_path, "compare", left, tmp_path / "none.csv", *columns)

@@ -85,6 +85,28 @@ def test_weights_of_one_class_from_memory_are_verified_by_a_table(folder: Path, 
     assert invoke("verify", path, folder / "all.parquet", *NAMES).code == 0
 
 
+@pytest.mark.parametrize("both", [True, False])
+def test_measuring_the_points_that_were_drawn_from_proves_nothing(
+    folder: Path, tmp_path: Path, both: bool
+) -> None:
+    """Without their weights, in any order; and other points prove something."""
+    given, path = columns(), tmp_path / "certificate.json"
+    if both:
+        made(path, folder / "all.parquet", seed=4)
+    else:
+        mask = given["y"] == 1
+        calibrate(given["s"][~mask], given["s"][mask], normal_weights=given["w"][~mask], **BOUND).save(path)
+    words = ("--score", "s", "--label", "y")
+    parts = [folder / f"part-{part}.parquet" for part in (2, 0, 1)]
+    assert "This proves nothing" in invoke("evaluate", path, *parts, *words).out
+    other = tmp_path / "other.parquet"
+    changed = "CASE WHEN s = (SELECT max(s) FROM given) THEN s + 1 ELSE s END AS s, y"
+    table = f"WITH given AS (FROM '{folder / 'all.parquet'}') SELECT {changed} FROM given"
+    duckdb.sql(f"COPY ({table}) TO '{other}' (FORMAT parquet)")
+    assert "This proves nothing" not in invoke("evaluate", path, other, *words).out
+    assert "This proves nothing" not in invoke("evaluate", path, parts[0], *words).out
+
+
 def test_a_report_shows_those_that_survived(folder: Path, tmp_path: Path, expected: Certificate) -> None:
     report = tmp_path / "report.html"
     found = made(tmp_path / "certificate.json", folder / "all.parquet", seed=4, report=report)

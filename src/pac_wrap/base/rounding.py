@@ -4,6 +4,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import nextafter
 from typing import Final
 
+# what a reader takes in at a glance
+_TOLD: Final = 3
 # digits enough for a sum or a share of doubles as they are written
 _FLOOR: Final = Context(prec=28, rounding=ROUND_FLOOR)
 # digits enough for a double in what 1 and the millionth part of a logarithm leave
@@ -27,6 +29,27 @@ def rounded_down(share: Decimal | float, unit: int = 1, digits: int = 6) -> str:
     """
     exact = share if isinstance(share, Decimal) else Decimal(repr(float(share)))
     return _written(Context(prec=digits, rounding=ROUND_FLOOR).multiply(exact, unit))
+
+
+def told(share: float) -> int:
+    """Return how many digits a measured or bounded share is told with: three, or two below 1 %.
+
+    >>> told(0.1), told(0.009)
+    (3, 2)
+    """
+    return _TOLD if share >= 0.01 else _TOLD - 1
+
+
+def between(low: float, high: float) -> str:
+    """Return two bounds of a number, the lower rounded down and the upper one up.
+
+    >>> between(9.2391, 59.5), between(0.0, 2031.0), between(0.0, 0.0)
+    ('9.23 to 59.5', 'at most 2,040', 'none')
+    """
+    most = f"{Decimal(rounded_up(high, digits=_TOLD)):,f}"
+    if low > 0.0:
+        return f"{Decimal(rounded_down(low, digits=_TOLD)):,f} to {most}"
+    return f"at most {most}" if high > 0.0 else "none"
 
 
 def confidence_left(*deltas: float) -> Decimal:

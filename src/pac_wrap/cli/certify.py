@@ -268,8 +268,8 @@ def compare(
             columns = joined(tables, score, label, key, progress=progress, **options)
         else:
             with (
-                found_files(tables) as found,
                 _or_joined(tables),
+                found_files(tables) as found,
                 open_found(found, score, label, delimiter=separator, progress=progress) as table,
             ):
                 columns = {name: table.labelled(name, label, anomaly_label) for name in score}
@@ -286,7 +286,8 @@ def _or_joined(tables: list[str]) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if len(tables) == 1:
+        # a file that is not there is no matter of joining
+        if len(tables) == 1 or not any(word in str(error) for word in ("column", "formats")):
             raise
         raise InputError(
             f"{error}; if each has other scores of the same rows, join them with --key"

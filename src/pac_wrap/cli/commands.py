@@ -1,5 +1,7 @@
 """The commands as one application. Heavy imports wait until a command needs them."""
 
+import re
+from functools import partial
 from typing import Annotated, Any, Final
 
 import typer
@@ -18,7 +20,8 @@ from pac_wrap.cli.worth import worth
 from pac_wrap.version import __version__
 
 _WELCOME: Final = """\
-PAC-Wrap certifies how often an anomaly detector cries wolf, and how often it misses.
+PAC-Wrap certifies how often an anomaly detector cries wolf and how often it
+misses.
 
 See what it does, in seconds:
   pac-wrap demo
@@ -27,6 +30,10 @@ Certify thresholds from a table of scores and labels, and decide on new rows:
   pac-wrap decide certificate.json new.csv --score s -o verdicts.csv
 
 pac-wrap --help lists all commands, pac-wrap plan says how many labels you need."""
+
+
+# what Python calls a value, and what one writes
+_WORDS: Final = {"str": "text", "int": "whole number", "float": "number", "path": "file", "file": "file"}
 
 
 class Commands(TyperGroup):
@@ -50,22 +57,31 @@ class Commands(TyperGroup):
 
     def get_params(self, ctx: Any) -> Any:
         """Return the options before a command."""
-        return _without_types(super().get_params(ctx))
+        return _in_words(super().get_params(ctx))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command."""
         command = super().get_command(ctx, cmd_name)
-        if command is not None:
-            _without_types(command.get_params(ctx))
+        for one in [command, *getattr(command, "commands", {}).values()]:
+            if one is not None:
+                _in_words(one.get_params(ctx))
         return command
 
 
-def _without_types(params: Any) -> Any:
-    """Return options whose help does not call a switch a <bool>."""
+def _in_words(params: Any) -> Any:
+    """Return options whose help names what is to be written, not the type that Python makes of it."""
     for param in params:
-        if getattr(param, "is_flag", False):
-            param.display_type_rich = lambda ctx: None
+        param.display_type_rich = partial(_written, param)
     return params
+
+
+def _written(param: Any, ctx: Any) -> str | None:
+    """Return what stands after an option, which is nothing after a switch."""
+    if getattr(param, "is_flag", False):
+        return None
+    words: str = param.display_type(ctx)
+    kind = re.sub(r"^list\[(.*)\]$", r"\1", words.strip("<>")).removesuffix(" range")
+    return f"<{_WORDS[kind]}>" if kind in _WORDS else words
 
 
 def _say_usage(error: Exception) -> None:

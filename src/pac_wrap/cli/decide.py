@@ -85,7 +85,7 @@ def decide(
 
     CSV or JSON lines on standard input, without -o, are decided as they arrive, in constant memory.
 
-    A row whose score is missing (an empty cell, nan, null) is abstained on and counted; -o needs no --format.
+    A row whose score is missing (an empty cell, nan, null) is abstained on and counted.
 
     Cells of a CSV stay as they are; in JSON made from one, the score is a number and every other cell a text.
 

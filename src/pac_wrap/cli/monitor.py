@@ -133,11 +133,13 @@ def monitor(
 ) -> None:
     """Watch whether a certificate still keeps its promises; exit code 1 from the first alarm on.
 
-    Run it as often as you like, each time with the rows that are new: the chance of a false alarm, ever, is
-    alpha, and that of the certificate itself to be wrong.
+    Run it as often as you like, each time with the rows that are new.
 
-    CSV or JSON lines on standard input are watched as they arrive. An alarm is said at once, and the state is
-    saved every second: after an interruption, go on with the row after those that it counts ("rows").
+    The chance of a false alarm, ever, is alpha, and that of the certificate itself to be wrong.
+
+    CSV or JSON lines on standard input are watched as they arrive, and an alarm is said at once.
+
+    The state is saved every second; after an interruption, go on with the row after its "rows".
 
     Which rows get a label must not depend on their scores. Labels may be missing, or come later with --late.
 
@@ -255,13 +257,13 @@ def recalibrate(
 ) -> None:
     """Certify the same ceilings from new points, with the delta that is left; it names what it follows.
 
-    All certificates that follow each other share twice the delta of the first: its successors take a third of
-    the first delta, a sixth, a tenth, and so on. With --own-delta each has its own, and they add up.
+    All that follow each other share twice the first delta: a third of it, a sixth, a tenth, and so on.
+
+    With --own-delta each has its own, and they add up.
 
     Use points that came after an alarm, not those that raised it. Exit code 1 if nothing is certified.
 
-    Example:
-    [bold]pac-wrap recalibrate certificate.json test.csv --score score --label label -o next.json[/bold]
+    Example: [bold]pac-wrap recalibrate certificate.json test.csv --score s --label y -o next.json[/bold]
     """
     from dataclasses import replace
 

@@ -47,14 +47,13 @@ MaxFprs = Annotated[
     list[str] | None,
     typer.Option(
         "--max-fpr",
-        help="Ceiling of the false positive rate, or none. With --kind: of every kind, or repeated as"
-        " 'kind=ceiling' for each; '*=ceiling' is for all kinds together.",
-        show_default="0.05",
+        help="Ceiling of the false positive rate, or none; by default 0.05. With --kind: of every kind, or"
+        " repeated as 'kind=ceiling' for each; '*=ceiling' is for all kinds together.",
     ),
 ]
 MaxFnrs = Annotated[
     list[str] | None,
-    typer.Option("--max-fnr", help="Ceiling of the false negative rate, likewise.", show_default="0.05"),
+    typer.Option("--max-fnr", help="Ceiling of the false negative rate, likewise."),
 ]
 Kind = Annotated[
     str | None,
@@ -63,10 +62,10 @@ Kind = Annotated[
     ),
 ]
 DeltaFpr = Annotated[
-    float | None, typer.Option(help="Chance that the FPR ceiling does not hold.", show_default="0.05")
+    float | None, typer.Option(help="Chance that the FPR ceiling does not hold; by default 0.05.")
 ]
 DeltaFnr = Annotated[
-    float | None, typer.Option(help="Chance that the FNR ceiling does not hold.", show_default="0.05")
+    float | None, typer.Option(help="Chance that the FNR ceiling does not hold; by default 0.05.")
 ]
 ShiftOption = Annotated[
     str | None,

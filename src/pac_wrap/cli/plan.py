@@ -53,11 +53,11 @@ def plan(
     ] = False,
     every: Annotated[
         int | None,
-        typer.Option(help="With --sequential: labels of a class between two looks.", show_default="20"),
+        typer.Option(help="With --sequential: labels of a class between two looks; by default 20."),
     ] = None,
     up_to: Annotated[
         int | None,
-        typer.Option(help="With --sequential: labels of a class at the last look.", show_default="2000"),
+        typer.Option(help="With --sequential: labels of a class at the last look; by default 2000."),
     ] = None,
     true_rate: Annotated[
         list[float] | None,

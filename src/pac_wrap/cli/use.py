@@ -100,8 +100,8 @@ def evaluate(
                 raise typer.Exit(FAILED)
             return
         metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
-        same = metrics.sizes == (loaded.normal.n, loaded.anomalous.n) and are_calibration(
-            table, loaded, score=score, label=label, anomaly_label=anomaly_label
+        same = are_calibration(
+            table, loaded, metrics.sizes, score=score, label=label, anomaly_label=anomaly_label
         )
     if not quiet:
         say(str(metrics.verdicts))
@@ -135,8 +135,9 @@ def verify(
 
     Not shown: that the detector gave these scores, that the labels are right, that nobody chose the rows.
 
-    One made with --time needs the same options again, but for --every, which it knows. One made with
-    --weight needs that, and the rows in the same order; it knows the bound and the seed.
+    One made with --time needs the same options again, but for --every, which it knows.
+
+    One made with --weight needs that, and the rows in the same order; it knows the bound and the seed.
 
     Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
     """

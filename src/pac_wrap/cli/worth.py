@@ -32,8 +32,11 @@ def worth(
 ) -> None:
     """Say how many alarms are right, and how much work they make.
 
-    With --prevalence for a share of anomalies that you state; with --unlabelled from new points whose labels
-    nobody knows: that needs no prevalence and no labelled anomaly, and bounds the prevalence too.
+    With --prevalence: for a share of anomalies that you state.
+
+    With --unlabelled: from new points whose labels nobody knows, without any labelled anomaly.
+
+    That needs no prevalence, and bounds it too.
 
     Examples: [bold]pac-wrap worth certificate.json --prevalence 0.01[/bold],
     [bold]pac-wrap worth certificate.json --unlabelled new.csv --score score[/bold]

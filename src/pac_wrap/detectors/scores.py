@@ -21,7 +21,16 @@ _MODE_LOCK = Lock()
 
 
 class UnfittedError(PACWrapError, NotFittedError):
-    """The detector, or the wrapper, has to be fitted or calibrated first."""
+    """The detector, or the wrapper, has to be fitted or calibrated first.
+
+    Examples
+    --------
+    >>> from pac_wrap import PACWrap
+    >>> PACWrap(lambda X: X[:, 0]).predict([[1.0]])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    pac_wrap.detectors.scores.UnfittedError: this PACWrap is not calibrated yet; call fit(X, y), or ...
+    """
 
 
 def anomaly_scores(

@@ -58,7 +58,7 @@ def calibrate(
     df : DataFrame of Dask
         The labelled points.
     score, label : str
-        The columns of scores and labels.
+        The columns of scores and labels; the rest is as in `calibrate_labelled`.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def certify_curve(
     Parameters
     ----------
     df, score, label : DataFrame of Dask and str
-        The labelled points, and the names of their columns.
+        The labelled points, and the names of their columns; the rest is as in `pac_wrap.certify_curve`.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def calibrate_groups(
     Parameters
     ----------
     df, score, label, group : DataFrame of Dask and str
-        The labelled points, and the names of their columns.
+        The labelled points, and the names of their columns; the rest is as in `pac_wrap.calibrate_groups`.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def calibrate_kinds(
     Parameters
     ----------
     df, score, label, kind : DataFrame of Dask and str
-        The labelled points, and the names of their columns.
+        The labelled points, and the names of their columns; the rest is as in `pac_wrap.calibrate`.
 
     Examples
     --------

@@ -67,7 +67,7 @@ def calibrate(
     df : DataFrame of Spark
         The labelled points.
     score, label : str
-        The columns of scores and labels.
+        The columns of scores and labels; the rest is as in `calibrate_labelled`.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def certify_curve(
     Parameters
     ----------
     df, score, label : DataFrame of Spark and str
-        The labelled points, and the names of their columns.
+        The labelled points, and the names of their columns; the rest is as in `pac_wrap.certify_curve`.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def calibrate_groups(
     Parameters
     ----------
     df, score, label, group : DataFrame of Spark and str
-        The labelled points, and the names of their columns.
+        The labelled points, and the names of their columns; the rest is as in `pac_wrap.calibrate_groups`.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def calibrate_kinds(
     Parameters
     ----------
     df, score, label, kind : DataFrame of Spark and str
-        The labelled points, and the names of their columns.
+        The labelled points, and the names of their columns; the rest is as in `pac_wrap.calibrate`.
 
     Examples
     --------

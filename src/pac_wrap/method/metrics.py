@@ -6,14 +6,13 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainccinv
 
 from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, check_rate
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.tails.binomial import sf_at_most
-from pac_wrap.method.tails.bounds import interval
+from pac_wrap.method.tails.bounds import beta_quantile, interval
 from pac_wrap.method.worth.shares import Counted
 
 Tally = NDArray[np.int64]
@@ -260,7 +259,7 @@ def upper_bounds(errors: ArrayLike, n: int, delta: float) -> NDArray[np.float64]
     [0.776393, 0.974679, 1.0]
     """
     counts = np.asarray(errors)
-    bounds = betainccinv(counts + 1.0, np.maximum(n - counts, 1.0), delta)
+    bounds = beta_quantile(counts + 1.0, np.maximum(n - counts, 1.0), delta, above=True)
     return np.where(counts < n, bounds, 1.0)
 
 

@@ -43,7 +43,14 @@ class Population:
 
 
 class Error(StrEnum):
-    """What counts as an error in a population; an abstention never does."""
+    """What counts as an error in a population; an abstention never does.
+
+    Examples
+    --------
+    >>> from pac_wrap import Guarantee
+    >>> [promise.error.value for promise in Guarantee(max_fpr=0.01, max_fnr=0.1).promises]
+    ['false alarm', 'miss']
+    """
 
     FALSE_ALARM = "false alarm"
     MISS = "miss"

@@ -30,7 +30,14 @@ _NOWHERE: Final[Places] = np.empty(0, dtype=np.intp)
 
 
 class Verdict(IntEnum):
-    """What is declared about a point."""
+    """What is declared about a point.
+
+    Examples
+    --------
+    >>> from pac_wrap import Rule, Verdict
+    >>> [Verdict(code).name for code in Rule(1.0, 2.0).verdicts([0.5, 1.5, 2.5])]
+    ['NORMAL', 'ABSTAIN', 'ANOMALY']
+    """
 
     NORMAL = 0
     ANOMALY = 1

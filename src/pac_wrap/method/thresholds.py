@@ -22,7 +22,16 @@ LARGEST: Final = float_info.max
 
 
 class Regime(StrEnum):
-    """How the two thresholds lie; `explanation` is the sentence a user reads."""
+    """How the two thresholds lie; `explanation` is the sentence a user reads.
+
+    Examples
+    --------
+    >>> from pac_wrap import Regime, calibrate
+    >>> calibrate(range(100), range(100, 200)).regime is Regime.SEPARATED
+    True
+    >>> Regime.SEPARATED.explanation
+    'one threshold can keep what is promised'
+    """
 
     SEPARATED = "separated"
     OVERLAPPING = "overlapping"

@@ -76,6 +76,8 @@ class WeightedChunks(ChunkReader):
         normal, anomalous = super()._split(number, scores, labels)
         name, size = f"weights of chunk {number}", normal.size + anomalous.size
         weights, _ = as_weights(as_array(rest[0], name), name, size, self._draws.bound)
+        for side, points in enumerate((normal, anomalous)):
+            self._draws.see(side, points)
         mask = as_anomaly_mask(labels, self._anomaly_label)
         kept = self._draws.kept(mask, weights)
         return normal[kept[~mask]], anomalous[kept[mask]]
@@ -102,7 +104,7 @@ def certify_weighted(
     promises = request.guarantee.fpr, request.guarantee.fnr
     for side, name in enumerate(("normal", "anomalous")):
         values, given = as_array(scores[side], name), weights[side]
-        as_scores(values, name)
+        draws.see(side, as_scores(values, name))
         if given is not None:
             low, high = as_weights(given, f"{name}_weights", values.size, draws.bound)
             numbers = draws.numbers(side, values.size) * draws.bound

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,16 +32,11 @@ from pac_wrap.tables.files.text_format import (
     ByteReader,
     CsvRows,
     is_json,
+    refuse_binary,
 )
 
 # verdicts, prediction sets and counts of a few rows
 Answered = tuple[NDArray[np.int8], NDArray[np.bool_], Counted]
-_UNREADABLE: Final = {
-    b"\x1f\x8b": "packed by gzip; unpack it first, for example with gunzip",
-    b"\x28\xb5\x2f\xfd": "packed by zstd; unpack it first, for example with unzstd",
-    b"\xff\xfe": "UTF-16; convert it first, for example with iconv -f utf-16 -t utf-8",
-    b"\xfe\xff": "UTF-16; convert it first, for example with iconv -f utf-16 -t utf-8",
-}
 
 
 def read_start(reader: ByteReader) -> bytes:
@@ -59,9 +54,7 @@ def is_streamed(start: bytes) -> bool:
 
     Parquet, a JSON array and JSON objects that span lines have to be read whole.
     """
-    for bytes_, what in _UNREADABLE.items():
-        if start.startswith(bytes_):
-            raise InputError(f"standard input is {what}")
+    refuse_binary(start, "standard input")
     if not _content(start):
         raise InputError(EMPTY_INPUT)
     if is_json(start):

@@ -23,7 +23,7 @@ from pac_wrap.tables.columns import (
     spellings,
     without_case,
 )
-from pac_wrap.tables.files.arrow_stream import gathered
+from pac_wrap.tables.files.arrow_stream import PAIR, TRIPLE, gathered
 from pac_wrap.tables.files.text_format import ByteReader, CsvRows, whole_lines
 from pac_wrap.tables.groups import Numbered, group_sql
 from pac_wrap.tables.sql.expressions import label_sql, one_of, quote_text
@@ -143,10 +143,7 @@ def rows_of_lines(
 
 
 def rows_of_table(table: Table, columns: Columns) -> Iterator[Rows]:
-    """Yield the rows of an open table; what is no score or no label is refused beforehand.
-
-    They come in their order; with groups one group comes after the other, each in its order.
-    """
+    """Yield the rows of an open table in their order; what is no score or no label is refused beforehand."""
     wanted = columns.wanted
     rows, *_ = table.check_scores(columns.score, "abstain")
     mark = f"CAST({_MISSING_CODE} AS UTINYINT)"
@@ -154,35 +151,23 @@ def rows_of_table(table: Table, columns: Columns) -> Iterator[Rows]:
         require_column(columns.label, table.columns)
         mark = _mark_sql(table, columns.label, columns.anomaly_label)
     number = f"coalesce({table.score_sql(columns.score)}, CAST('NaN' AS DOUBLE))"
-    query, groups = f"SELECT {number} AS score, {mark} AS mark FROM source", None
+    query, formats = f"SELECT {number} AS score, {mark} AS mark FROM source", PAIR
+    values: tuple[Any, ...] = ()
     if columns.group is not None:
         value = group_sql(table, tuple(wanted))
-        found = Numbered(table, value, "source", ", count(*) AS rows")
-        groups = _Repeated(found)
+        found = Numbered(table, value, "source")
+        values, formats = found.groups, TRIPLE
         query = found.ordered(f"SELECT {number} AS score, {mark} AS mark, {value} AS own FROM source")
     read = 0
-    with closing(table.batches(query)) as batches:
-        for scores, marks in gathered(batches, _BATCH):
+    with closing(table.batches(query, formats)) as batches:
+        for scores, marks, *places in gathered(batches, _BATCH):
             read += scores.size
             labels = None if columns.label is None else np.where(marks == _MISSING_CODE, np.nan, marks)
-            yield Rows(scores, labels, None if groups is None else groups.next(scores.size))
+            groups = [values[int(place)] for place in places[0].tolist()] if places else None
+            yield Rows(scores, labels, groups)
     table.expect(read)
     if read != rows:
         raise InputError(f"{', '.join(table.names)} changed while it was read; do not change it meanwhile")
-
-
-class _Repeated:
-    """The groups of rows that come one group after the other, as often as each has rows."""
-
-    def __init__(self, found: Numbered) -> None:
-        self._values, self._read = found.groups, 0
-        self._ends = np.cumsum([row[-1] for row in found.rows])
-
-    def next(self, size: int) -> list[Any]:
-        """Return the groups of so many rows."""
-        places = np.searchsorted(self._ends, np.arange(self._read, self._read + size), side="right")
-        self._read += size
-        return [self._values[place] for place in places.tolist()]
 
 
 def _mark_sql(table: Table, label: str, anomaly_label: str | None) -> str:

@@ -248,12 +248,28 @@ def _of_files(
 
 
 def are_calibration(
-    table: Table, certificate: Certificate, *, score: str, label: str, anomaly_label: str | None
+    table: Table,
+    certificate: Certificate,
+    measured: tuple[int, int],
+    *,
+    score: str,
+    label: str,
+    anomaly_label: str | None,
 ) -> bool:
-    """Return whether two columns of a table are the very scores that a certificate was made from."""
-    kind = certificate.score_type
-    found: Survey = LabelledScores(table, score, label, anomaly_label, kind)(survey)
-    return found.digests == (certificate.normal.digest, certificate.anomalous.digest)
+    """Return whether two columns of a table are the very scores that a certificate was made from.
+
+    `measured` is how many points of each class they hold; other numbers need no look at the scores.
+    """
+    known, drawn_by = (certificate.normal, certificate.anomalous), certificate.weighting
+    sizes, digests = tuple(one.n for one in known), tuple(one.digest for one in known)
+    if drawn_by is not None:
+        offered = drawn_by.normal, drawn_by.anomalous
+        sizes = tuple(n if all_of is None else all_of for n, all_of in zip(sizes, offered, strict=True))
+        digests = drawn_by.digests or digests
+    if measured != sizes:
+        return False
+    found: Survey = LabelledScores(table, score, label, anomaly_label, certificate.score_type)(survey)
+    return found.digests == digests
 
 
 def calibrate_table(

@@ -22,6 +22,8 @@ _LONGEST_CELL: Final = 60
 _SLIP: Final = 0.85
 # a number in lower case and without the blanks around it, for engines that take more texts for numbers
 NUMBER: Final = "[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)"
+# how others write that there is no number
+_MISSING: Final = ("na", "n/a", "#n/a", "<na>", "none", "null", "missing", "-", "?")
 BLANKS: Final = " \t\n\v\f\r"
 
 
@@ -168,8 +170,11 @@ def _shown(value: Any) -> Any:
 
 def not_a_number(score: str, value: object, row: int) -> InputError:
     """Return the refusal of a score that is no number."""
-    shown = quoted(value, _LONGEST_CELL)
-    return InputError(f"column {quoted(score)} must hold numbers, got {shown} in row {row:,}; fix that row")
+    shown, text = quoted(value, _LONGEST_CELL), str(value).strip().lower()
+    remedy = "leave the cell empty if the score is missing" if text in _MISSING else "fix that row"
+    if re.fullmatch(r"[+-]?\d*,\d+(e[+-]?\d+)?", text):
+        remedy = "write decimals with a point, not with a comma"
+    return InputError(f"column {quoted(score)} must hold numbers, got {shown} in row {row:,}; {remedy}")
 
 
 def missing_scores(score: str, count: int, rows: int, first: int | None = None) -> InputError:
@@ -270,3 +275,18 @@ def spellings(label: str) -> tuple[str, ...]:
     # the usual ways to write it; any other is refused, since not every engine would take it for the same
     ways = dict.fromkeys((text, text.lower(), text.upper(), text.capitalize()))
     return tuple(way for way in ways if not way.isascii())
+
+
+def score_cell(text: str) -> float:
+    """Return the score in a cell of a database's answer."""
+    score = number(text)
+    if score is not None and score == score:
+        return score
+    raise InputError(f"a score must be a number, got {quoted(text)}; start again")
+
+
+def whole_cell(text: str) -> int:
+    """Return the whole number in a cell of a database's answer."""
+    if not re.fullmatch("[0-9]{1,30}", text):
+        raise InputError(f"an answer must have a whole number here, got {quoted(text)}; start again")
+    return int(text)

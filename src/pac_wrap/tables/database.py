@@ -5,7 +5,6 @@ same answers always lead to the same next statement, so a file of them is all th
 """
 
 import csv
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -30,6 +29,8 @@ from pac_wrap.tables.columns import (
     no_rows,
     number,
     require_two,
+    score_cell,
+    whole_cell,
     without_case,
 )
 from pac_wrap.tables.sql.expressions import Dialect
@@ -43,8 +44,7 @@ _SUM: Final = 0.1 + 0.2
 # what databases call float32
 _NARROW: Final = ("real", "FLOAT", "float")
 _NO_SCORES: Final = as_digest(0)
-# so many normal scores, evenly spaced, tell scores that are upside down
-_SPACED: Final = 16
+_SPACED: Final = 16  # so many normal scores, evenly spaced, tell scores that are upside down
 
 
 class UnansweredError(Exception):
@@ -66,14 +66,28 @@ def calibrate(
     overlap: str | Overlap | None = None,
     dialect: Dialect = "postgres",
 ) -> Certificate:
-    """Return the certificate of a table in a database; `execute` runs a statement and returns its rows.
+    """Return the certificate that `calibrate_labelled` gives for two columns of a table in a database.
 
-    Scores are not fetched but for those at a few ranks. Labels are compared as text: 0/1 or true/false, or
-    `anomaly_label` and one other value.
+    A few statements count there; no scores are fetched but those at a few ranks.
 
+    Parameters
+    ----------
+    execute : callable
+        What runs a statement, and returns its rows.
+    table, score, label : str
+        The name of the table, and of its columns of scores and labels.
+    guarantee, overlap : Guarantee and str or Strategy, optional
+        What to promise, and what is done where the classes overlap; see `calibrate`.
+    anomaly_label : str, optional
+        The label, as text, that marks an anomaly; else 1 beside 0, or true beside false.
+    dialect : {"postgres", "duckdb", "spark", "ansi"}
+        Whose SQL it is; "ansi" is standard SQL, which leaves out the digests.
+
+    Examples
+    --------
     >>> import duckdb
     >>> database = duckdb.connect()
-    >>> rows = "SELECT i AS score, i > 900 AS label FROM range(1000) AS r (i)"
+    >>> rows = "SELECT i AS score, i > 900 AS label FROM range(1000) r (i)"
     >>> made = database.execute(f"CREATE TABLE t AS {rows}")
     >>> found = calibrate(lambda text: database.execute(text).fetchall(), "t", dialect="duckdb")
     >>> found.normal.n, found.anomalous.n, found.regime.value
@@ -114,12 +128,8 @@ def certify(ask: Ask, request: Request, source: Source) -> Certificate:
     """Return what a request gets from a table; what is found is proved in one look at the end."""
     require_two(source.score, source.label)
     remote = Remote(ask, source, request.label_text)
-    if all(remote.sizes):
-        steps = range(1, _SPACED + 1)
-        spaced = {Rank(0, max(1, remote.sizes[0] * step // _SPACED)) for step in steps}
-        remote.find([*request.ranks(remote.sizes), *sorted(spaced)])
-    else:
-        remote.find(request.ranks(remote.sizes))
+    spaced = {Rank(0, max(1, remote.sizes[0] * step // _SPACED)) for step in range(1, _SPACED + 1)}
+    remote.find([*request.ranks(remote.sizes), *(sorted(spaced) if all(remote.sizes) else ())])
     certificate = remote.prove(request.certify(*remote.classes, remote.score_type))
     if all(remote.sizes):
         warn_if_upside_down(remote.largest_auc, *remote.sizes)
@@ -136,15 +146,18 @@ class Remote(Known):
             raise no_rows([source.table])
         counted: Counter[str | None] = Counter()
         for row in rows:
-            name = None if _whole(row["unlabelled"]) else without_case(row["label"])
-            counted[name] += _whole(row["points"])
+            name = None if whole_cell(row["unlabelled"]) else without_case(row["label"])
+            counted[name] += whole_cell(row["points"])
         total = counted.total()
         marks = anomaly_marks(sorted(counted.items(), key=str), source.label, anomaly_label)
         # as the table writes them, so that databases need not change the case of anything
         self._marks = [row["label"] for row in rows if without_case(row["label"]) in marks] or list(marks)
-        if missing := sum(_whole(row[name]) for row in rows for name in ("missing", "nan")):
+        if missing := sum(whole_cell(row[name]) for row in rows for name in ("missing", "nan")):
             raise missing_scores(source.score, missing, total)
-        self.ends = min(_score(row["lowest"]) for row in rows), max(_score(row["highest"]) for row in rows)
+        self.ends = (
+            min(score_cell(row["lowest"]) for row in rows),
+            max(score_cell(row["highest"]) for row in rows),
+        )
         anomalous = sum(counted[mark] for mark in marks)
         self.score_type: ScoreType = "float32" if rows[0]["score_type"] in _NARROW else "float64"
         super().__init__((total - anomalous, anomalous), (_NO_SCORES, _NO_SCORES))
@@ -191,7 +204,7 @@ class Remote(Known):
     def _digest(self, row: Row, name: str) -> str | None:
         if not self._source.hashes:
             return None
-        return as_digest((_whole(row[f"{name}_hash_high"]) << 32) + _whole(row[f"{name}_hash_low"]))
+        return as_digest((whole_cell(row[f"{name}_hash_high"]) << 32) + whole_cell(row[f"{name}_hash_low"]))
 
     @property
     def largest_auc(self) -> float:
@@ -207,14 +220,14 @@ class Remote(Known):
     def _look(self, scores: list[float], *, hashed: bool) -> Row:
         """Return the counts at some scores, if both classes are as large as ever."""
         for row in self._ask(self._source.counts(self._marks, scores, hashed=hashed))[:1]:
-            if (_whole(row["normal"]), _whole(row["anomalous"])) == self.sizes:
+            if (whole_cell(row["normal"]), whole_cell(row["anomalous"])) == self.sizes:
                 return row
         raise InputError(CHANGED)
 
     def _counted_at(self, row: Row, place: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return the counts below a score and up to it."""
         below, up_to = (
-            (_whole(row[f"normal_{which}_{place}"]), _whole(row[f"anomalous_{which}_{place}"]))
+            (whole_cell(row[f"normal_{which}_{place}"]), whole_cell(row[f"anomalous_{which}_{place}"]))
             for which in ("below", "up_to")
         )
         return below, up_to
@@ -225,9 +238,9 @@ class Remote(Known):
                 f"the database writes 0.1 + 0.2 as {quoted(row['digits'])}, so scores lose digits on the way;"
                 " make it write all 17 (in PostgreSQL: SET extra_float_digits = 1)"
             )
-        equal = _whole(row["normal"]), _whole(row["anomalous"])
-        below = before[0] + _whole(row["normal_below"]), before[1] + _whole(row["anomalous_below"])
-        return ScoreAtRank(unsigned_zero(_score(row["score"])), below, equal)
+        equal = whole_cell(row["normal"]), whole_cell(row["anomalous"])
+        below = before[0] + whole_cell(row["normal_below"]), before[1] + whole_cell(row["anomalous_below"])
+        return ScoreAtRank(unsigned_zero(score_cell(row["score"])), below, equal)
 
     def _check_order(self, found: list[ScoreAtRank], low: ScoreAtRank | None) -> None:
         """Refuse rows that no table gives: scores and counts rise, and no class is larger than it is."""
@@ -251,19 +264,6 @@ def _holder(rank: Rank, found: list[ScoreAtRank]) -> ScoreAtRank:
         if rank.of(at.below) < rank.k <= rank.of(_ends(at)):
             return at
     raise InputError(CHANGED)
-
-
-def _score(text: str) -> float:
-    score = number(text)
-    if score is not None and score == score:
-        return score
-    raise InputError(f"a score must be a number, got {quoted(text)}; start again")
-
-
-def _whole(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,30}", text):
-        raise InputError(f"an answer must have a whole number here, got {quoted(text)}; start again")
-    return int(text)
 
 
 def _divided(text: str) -> Iterator[list[tuple[str, ...]]]:

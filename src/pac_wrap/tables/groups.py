@@ -25,6 +25,7 @@ from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import permuted
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
+from pac_wrap.method.groups.part import BLOCK
 from pac_wrap.method.groups.rules import decided
 from pac_wrap.method.groups.values import MOST_GROUPS, NEVER, Group, as_groups, in_order, texts_of, too_many
 from pac_wrap.method.rule import Verdict
@@ -38,8 +39,6 @@ from pac_wrap.tables.sql.expressions import Compared, Dialect, quote_name, quote
 from pac_wrap.tables.table import Table
 
 _BATCH: Final = 1 << 20
-# rows that are calibrated together, at least
-_BLOCK: Final = 1 << 21
 # the columns that a rule is joined to a row by, and its ends; no table has columns of these names
 _OWN: Final = '"pac-wrap group"'
 _PLACE: Final = '"pac-wrap place"'
@@ -88,7 +87,7 @@ class GroupedScores:
                 marks.append(marked.copy())
                 held += part.size
                 last = int(np.searchsorted(ends, done + held, side="right"))
-                if last > start and held >= _BLOCK:
+                if last > start and held >= BLOCK:
                     yield from self._block(scores, marks, ends, (start, last), done)
                     taken = int(ends[last - 1]) - done
                     rest = np.concatenate(scores)[taken:].copy(), np.concatenate(marks)[taken:].copy()
@@ -168,13 +167,13 @@ class Numbered:
 
     @staticmethod
     def ordered(query: str) -> str:
-        """Return a query for the same score and mark of each row, group by group, each in its order.
+        """Return a query for the score, the mark and the number of the group of each row, in their order.
 
         `query` gives the columns score, mark and own, which is the group.
         """
         rows = f"SELECT *, row_number() OVER () AS place FROM ({query})"
         joined = f"({rows}) AS given JOIN numbered ON given.own IS NOT DISTINCT FROM numbered.{_OWN}"
-        return f"SELECT score, mark FROM {joined} ORDER BY numbered.{_PLACE}, given.place"
+        return f"SELECT score, mark, CAST(numbered.{_PLACE} AS DOUBLE) FROM {joined} ORDER BY given.place"
 
 
 def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | None = None) -> str:

@@ -247,7 +247,10 @@ def open_found(
         try:
             view = make_view(connection, found, wanted, whole=whole, delimiter=delimiter, source=source)
         except (duckdb.Error, RuntimeError) as error:
-            raise refusal(error, found.names) from error
+            instead = refusal(error, found.names)
+            if isinstance(instead, InputError):
+                instead = InputError(f"{instead}; check that it is whole and what its name says")
+            raise instead from error
         yield Table(connection, found, view, progress, delimiter, again)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import closing
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,13 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.room.weights import Draws
 from pac_wrap.method.weighted import WeightedRequest
+from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.passes import PassTask
+from pac_wrap.ranks.precision import rounded
 from pac_wrap.tables.calibrate import BATCH, LabelledScores, or_nan
-from pac_wrap.tables.files.arrow_stream import PAIR, gathered
+from pac_wrap.tables.files.arrow_stream import TRIPLE, gathered
 from pac_wrap.tables.sql.expressions import text_sql
 from pac_wrap.tables.table import Table
-
-# the same with one more column of DOUBLE
-_TRIPLE: Final = PAIR + b"g"
 
 
 def labelled_of(
@@ -62,12 +61,15 @@ class WeightedScores(LabelledScores):
         # every row has its number, so none may be left out before it is drawn
         query = f"SELECT {or_nan(self._number)}, {self._mark}, {or_nan(self._kind)} FROM {self._relation}"
         read, wrong = 0, np.empty(0, dtype=np.int64)
-        with closing(self._table.batches(query, _TRIPLE)) as batches:
+        with closing(self._table.batches(query, TRIPLE)) as batches:
             for scores, marks, weights in gathered(batches, BATCH):
                 wrong = np.flatnonzero(~((weights >= 0.0) & (weights <= self._draws.bound)))
                 if wrong.size:
                     break
                 read += scores.size
+                seen = rounded(scores, self.score_type) if self._rounds else scores
+                for side, points in enumerate(kernels().divide(seen, (marks == 1))):
+                    self._draws.see(side, points)
                 kept = self._draws.kept(marks == 1, weights) | np.isnan(scores) | (marks > 1)
                 yield scores[kept], marks[kept]
         if wrong.size:

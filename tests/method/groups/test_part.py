@@ -25,6 +25,9 @@ def rows_of(sizes: list[int]) -> Any:
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=20), st.integers(1, 40), st.integers(1, 60))
 def test_blocks_hold_whole_groups_however_the_batches_fall(sizes: list[int], batch: int, least: int) -> None:
     places, scores, marks = rows_of(sizes)
+    # in the order of the groups, and in none within them
+    mixed = np.lexsort([np.random.default_rng(batch).random(places.size), places])
+    scores, marks = scores[mixed], marks[mixed]
     starts = range(0, places.size, batch)
     batches = [tuple(one[start : start + batch] for one in (places, scores, marks)) for start in starts]
     batches.insert(1, (places[:0], scores[:0], marks[:0]))
@@ -33,7 +36,10 @@ def test_blocks_hold_whole_groups_however_the_batches_fall(sizes: list[int], bat
         found = list(whole_groups(batches))
     assert np.concatenate([numbers for numbers, _ in found]).tolist() == np.unique(places).tolist()
     assert np.concatenate([np.diff(block.starts) for _, block in found]).tolist() == sizes
-    assert np.concatenate([block.scores for _, block in found]).tolist() == scores.tolist()
+    ordered = np.lexsort([marks, scores, places])
+    made = [np.concatenate([getattr(block, name) for _, block in found]) for name in ("scores", "marks")]
+    assert made[0].tolist() == scores[ordered].tolist()
+    assert made[1][np.lexsort([made[1], made[0], places])].tolist() == marks[ordered].tolist()
     assert all(block.keys.size < least + batch + max(sizes) for _, block in found)
 
 

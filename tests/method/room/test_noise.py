@@ -2,6 +2,7 @@
 
 from itertools import product
 from math import nan
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -72,10 +73,10 @@ def test_what_leaves_nothing_is_refused() -> None:
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.0, nan, "x", None, True])
-def test_what_is_no_share_is_refused(share: object) -> None:
+def test_what_is_no_share_is_refused(share: Any) -> None:
     for field in ("contamination", "lost"):
         with pytest.raises(InputError, match=f"{field} must be a share"):
-            LabelNoise(**{field: share})  # type: ignore[arg-type]
+            LabelNoise(**{field: share})
     with pytest.raises(InputError, match="leave it out for none"):
         LabelNoise()
     with pytest.raises(InputError, match="label_noise must be one of LabelNoise"):

@@ -23,12 +23,14 @@ from pac_wrap import (
 )
 from pac_wrap.method.room.weights import Draws, survivors
 from pac_wrap.method.tails.binomial import cdf_at_most
+from pac_wrap.ranks.kernels import digest
 from support.resealed import tampered
 from support.strategies import refusal
 
 RANDOM = np.random.default_rng(0)
 NORMAL, ANOMALOUS = RANDOM.normal(size=400), RANDOM.normal(4, 1, size=300)
 WEIGHTS = np.minimum(np.exp(NORMAL), 3.0)
+NONE = np.empty(0)
 
 
 def philox(key: tuple[int, int], block: int) -> list[int]:
@@ -78,7 +80,8 @@ def test_the_place_of_a_point_in_its_class_decides_and_nothing_else() -> None:
     cuts = [0, 1, 1, 250, 700]
     pieces = [parts.kept(mask[a:b], weights[a:b]) for a, b in pairwise(cuts)]
     assert (np.concatenate(pieces) == whole).all()
-    assert parts.weighting == draws.weighting == Weighting(3.0, 5, int((~mask).sum()), int(mask.sum()))
+    sizes = int((~mask).sum()), int(mask.sum())
+    assert parts.weighting == draws.weighting == Weighting(3.0, 5, *sizes, digests=(digest(NONE),) * 2)
     normals = Draws(3.0, 5).kept(np.zeros(int((~mask).sum()), dtype=bool), weights[~mask])
     assert (normals == whole[~mask]).all()
 
@@ -87,7 +90,7 @@ def test_the_seed_is_recorded_and_decides() -> None:
     first = calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3, seed=7)
     assert first == calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3, seed=7)
     assert first.normal.n < 400
-    assert first.weighting == Weighting(3.0, 7, 400, None)
+    assert first.weighting == Weighting(3.0, 7, 400, None, digests=(digest(NORMAL), digest(ANOMALOUS)))
     assert "normal points drawn from 400 by weights up to 3, seed 7" in str(first)
     other = calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3, seed=8)
     assert other.normal.digest != first.normal.digest
@@ -132,6 +135,9 @@ def test_it_is_saved_read_and_verified_with_its_weights_only(pair: bool) -> None
         ({"seed": -1}, "seed must be a whole number"),
         ({"bound": 0.0}, "weight_bound must be a number above 0"),
         ({"normal": None}, "weights one class at least"),
+        ({"digests": ["0" * 16]}, "digests of both classes, or none, got 1"),
+        ({"digests": ["0" * 16, "x"]}, "'x' is not a digest of anomalous scores"),
+        ({"digests": ["0" * 16, "1" * 16]}, "all anomalous scores survived, and their digest is another one"),
     ],
 )
 def test_a_weighting_that_contradicts_itself_is_not_believed(change: dict[str, Any], words: str) -> None:
@@ -229,7 +235,7 @@ def test_what_promises_nothing_is_refused(options: dict[str, Any], words: str) -
 
 def test_kinds_take_no_weights() -> None:
     assert "scores by kind take no weights" in refusal(
-        lambda: calibrate(NORMAL, {"a": ANOMALOUS}, normal_weights=WEIGHTS, weight_bound=3)  # type: ignore[call-overload]
+        calibrate, NORMAL, {"a": ANOMALOUS}, normal_weights=WEIGHTS, weight_bound=3
     )
 
 

@@ -53,7 +53,7 @@ def test_the_wealth_is_what_it_is_by_definition(ceiling: float, rate: float) -> 
     np.testing.assert_allclose(heights, by_definition(labels, ceiling), atol=1e-9)
 
 
-@pytest.mark.parametrize("ceiling", [1e-15, 1e-6, 0.05, 0.5, 0.95, 0.99, 0.999999])
+@pytest.mark.parametrize("ceiling", [1e-15, 1e-6, 0.05, 0.5, 0.95, 0.99, 0.999999, 1 - 2**-53])
 def test_every_rate_that_is_bet_on_is_above_the_ceiling(ceiling: float) -> None:
     logs = Bets.above(ceiling).logs
     assert 1 <= len(logs) <= 24

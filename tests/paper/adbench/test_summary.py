@@ -10,7 +10,7 @@ from joblib import parallel_config
 
 from pac_wrap.method.tails.binomial import error_budget
 from pac_wrap.paper.adbench import measure, methods, scoring
-from pac_wrap.paper.adbench.chance import rest_chance
+from pac_wrap.paper.adbench.chance import fixed_chance, of_others
 from pac_wrap.paper.adbench.detectors import DETECTORS
 from pac_wrap.paper.adbench.findings import share
 from pac_wrap.paper.adbench.leaderboard import Board, Standing, boards, equal_error
@@ -60,7 +60,9 @@ def test_the_first_division_of_one_detector_per_table_is_judged() -> None:
     )
     judged = Summary(made, 0).judged("abstain", "FPR")
     assert judged is not None
-    chance = rest_chance(200, 200, error_budget(200, 0.05, 0.05), 0.05)
+    budget = error_budget(200, 0.05, 0.05)
+    assert budget is not None
+    chance = fixed_chance(200, 400, of_others({budget: 0.05}, 200))
     assert (judged.count, judged.n) == (3, 3)
     assert judged.expected == pytest.approx(3 * chance)
     assert judged.p_value == pytest.approx(chance**3)

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,9 +33,9 @@ def folder(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return own
 
 
-def refusal(**options: str | None) -> str:
+def refusal(**options: Any) -> str:
     with pytest.raises(DataError) as caught:
-        fetch(small_file(**options))  # type: ignore[arg-type]  # only published is passed
+        fetch(small_file(**options))
     assert isinstance(caught.value, (PACWrapError, OSError))
     # the command line shows strerror where there is one, and must show the whole sentence
     assert caught.value.strerror is None

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from pac_wrap import InputError, LabelUntil, calibrate
+from pac_wrap.base.rounding import between
 from pac_wrap.report.pages.explorer import Explorer, explorer_of, script_data
 from pac_wrap.report.pages.formats import to_html
 from pac_wrap.report.subject import Report
 from pac_wrap.report.window import Window
-from pac_wrap.report.words.numbers import between, ceiling, floored
+from pac_wrap.report.words.numbers import ceiling, least
 from support.browser import show
 from support.explored import told
 
@@ -108,7 +109,7 @@ def test_the_numbers_are_those_of_the_library(ran: Any, name: str) -> None:
                 bounds = getattr(work, kind)
                 assert words[kind] == between(bounds.low, bounds.high)
             precision = explorer.curve.at(start).precision((low, high)).low
-            assert words["precision"] == f"at least {floored(precision, 3)}"
+            assert words["precision"] == f"at least {least(precision)}"
             checked += 1
     assert checked > 20 or name == "one class"
 

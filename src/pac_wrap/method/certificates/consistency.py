@@ -60,9 +60,15 @@ def _weighting_problems(certificate: "Certificate", weighting: Weighting) -> Ite
         ("normal", certificate.normal, weighting.normal),
         ("anomalous", certificate.anomalous, weighting.anomalous),
     )
-    for name, evidence, offered in sides:
-        if offered is not None and evidence.n > offered:
-            yield f"{evidence.n:,} {name} scores cannot survive of {offered:,}"
+    for place, (name, evidence, offered) in enumerate(sides):
+        size = evidence.n if offered is None else offered
+        if evidence.n > size:
+            yield f"{evidence.n:,} {name} scores cannot survive of {size:,}"
+        if weighting.digests is not None:
+            digest = weighting.digests[place]
+            yield from digest_problems(name, size, digest)
+            if evidence.n == size and digest != evidence.digest:
+                yield f"all {name} scores survived, and their digest is another one"
     if weighting.intervals and certificate.overlap.single:
         yield f"{certificate.overlap.word} takes no intervals of weights"
 

@@ -9,11 +9,11 @@ from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincc, betainccinv, betaln
 
 from pac_wrap.base.arguments import check_count, check_rate
 from pac_wrap.errors import InputError
 from pac_wrap.method.curves.crossing import keeping
+from pac_wrap.method.tails.bounds import beta_quantile
 
 Counts = NDArray[np.int64]
 Rates = NDArray[np.float64]
@@ -104,7 +104,7 @@ def failure(n: int, bounds: ArrayLike, ranks: Counts) -> float:
     """Return how likely some rate exceeds the bound of its rank, never less than it is: eq. (35).
 
     >>> ranks = np.arange(170)
-    >>> round(failure(170, betainccinv(ranks + 1, 170 - ranks, 0.002), ranks), 4)
+    >>> round(failure(170, beta_quantile(ranks + 1, 170 - ranks, 0.002, above=True), ranks), 4)
     0.0494
     """
     return keeping(n, bounds, at_least=ranks + 1).failure
@@ -141,14 +141,8 @@ def band_of(n: int, delta: float) -> Band:
 
 def _bounds(n: int, ranks: Counts, level: float) -> tuple[Rates, Counts]:
     """Return upper(rank, n, level) of eq. (5), and the ranks for which it is below 1."""
-    rates = betainccinv(ranks + 1.0, n - ranks, level)
-    inside = (rates > 0.0) & (rates < 1.0)
-    ranks, rates = ranks[inside], rates[inside]
-    errors, others = ranks + 1.0, n - ranks
-    # one of Newton's steps, since the inverse is good to 1e-10 only where there are many points
-    density = np.exp((errors - 1) * np.log(rates) + (others - 1) * np.log1p(-rates) - betaln(errors, others))
-    rates += (betaincc(errors, others, rates) - level) / density
-    below = rates < 1.0
+    rates = beta_quantile(ranks + 1.0, n - ranks, level, above=True)
+    below = (rates > 0.0) & (rates < 1.0)
     return rates[below], ranks[below]
 
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainccinv, betaincinv
 
 from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up, shared_together
 from pac_wrap.method.groups.columns import NO_COUNT, Columns, Counts, Numbers
 from pac_wrap.method.groups.values import Group, shown
+from pac_wrap.method.tails.bounds import beta_quantile
 
-# SciPy's inverse is good to about 1e-10; bounds are moved outwards by more
+# quantiles are good to about 1e-10; bounds are moved outwards by more
 _OUTWARDS = 1e-9
 
 
@@ -129,9 +129,11 @@ def bounds(n: Counts, errors: Counts, budget: Counts | None, delta: float) -> tu
     """
     counted = n if budget is None else budget
     level = delta / (2.0 * np.maximum(1, counted))
-    low = np.where(errors > 0, betaincinv(np.maximum(errors, 1), n - errors + 1.0, level), 0.0)
+    low = np.where(
+        errors > 0, beta_quantile(np.maximum(errors, 1), n - errors + 1.0, level, above=False), 0.0
+    )
     most, upper = (errors, level) if budget is None else (budget, np.full(n.size, delta / 2.0))
-    high = np.where(most < n, betainccinv(most + 1.0, np.maximum(n - most, 1.0), upper), 1.0)
+    high = np.where(most < n, beta_quantile(most + 1.0, np.maximum(n - most, 1.0), upper, above=True), 1.0)
     return low * (1.0 - _OUTWARDS), np.minimum(1.0, high * (1.0 + _OUTWARDS))
 
 

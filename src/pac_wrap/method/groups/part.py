@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, ScoreType
-from pac_wrap.base.floats import order_keys
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.groups.block import Block, calibrated
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, permuted
@@ -78,7 +77,7 @@ class Part:
 
 
 def whole_groups(batches: Iterable[Rows]) -> Iterator[tuple[NDArray[Any], Block]]:
-    """Yield the numbers of some groups and their scores, from rows in the order of group and score.
+    """Yield the numbers of some groups and their scores, from rows in the order of the groups.
 
     Memory is bounded by `BLOCK` rows or the largest group, and a batch.
 
@@ -111,5 +110,6 @@ def _together(held: list[Rows]) -> Rows:
 
 
 def _block(places: NDArray[Any], scores: Scores, marks: Marks) -> tuple[NDArray[Any], Block]:
-    firsts = np.flatnonzero(np.concatenate([[True], places[1:] != places[:-1]]))
-    return places[firsts], Block(order_keys(scores), marks, np.append(firsts, places.size))
+    first = np.concatenate([[True], places[1:] != places[:-1]])
+    found = places[first]
+    return found, Block.of(scores, marks, np.cumsum(first) - 1, found.size)

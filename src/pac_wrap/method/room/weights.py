@@ -10,6 +10,7 @@ from pac_wrap.base.arguments import as_array, as_float, as_scores, check_count
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Promise
+from pac_wrap.ranks.kernels import as_digest, kernels
 
 Doubles = NDArray[np.float64]
 # lower and upper weight of each point; the same twice where it is known
@@ -37,6 +38,9 @@ class Weighting:
     intervals : bool
         Whether weights were known up to an interval: errors then count by the upper weight, and other points
         by the lower.
+    digests : tuple of str or None
+        Digests of all points of both classes before the draw; the evidence of a class has that of those that
+        survived.
 
     Examples
     --------
@@ -54,6 +58,7 @@ class Weighting:
     normal: int | None
     anomalous: int | None
     intervals: bool = field(default=False)
+    digests: tuple[str, ...] | None = field(default=None, metadata={"optional": True})
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bound", check_bound(self.bound))
@@ -63,6 +68,8 @@ class Weighting:
                 object.__setattr__(self, name, check_count(name, size))
         if self.normal is None and self.anomalous is None:
             raise InputError("a weighting weights one class at least; leave it out otherwise")
+        if self.digests is not None and len(self.digests) != 2:
+            raise InputError(f"a weighting has digests of both classes, or none, got {len(self.digests)}")
 
     @property
     def draws(self) -> "Draws":
@@ -133,13 +140,18 @@ class Draws:
     def restart(self) -> None:
         """Begin again with the first point of each class."""
         self._bits = tuple(np.random.Philox([self._seed, side]) for side in range(2))
-        self._read = [0, 0]
+        self._read, self._hashes = [0, 0], [0, 0]
 
     @property
     def weighting(self) -> Weighting:
         """How all points were drawn that were read so far."""
         offered = [n if weighted else None for n, weighted in zip(self._read, self.weighted, strict=True)]
-        return Weighting(self.bound, self._seed, offered[0], offered[1])
+        digests = tuple(map(as_digest, self._hashes))
+        return Weighting(self.bound, self._seed, offered[0], offered[1], digests=digests)
+
+    def see(self, side: int, scores: NDArray[Any]) -> None:
+        """Note the next points of a class, whether they survive or not, for their digest."""
+        self._hashes[side] += kernels().mix(scores)
 
     def numbers(self, side: int, size: int) -> Doubles:
         """Return the uniform numbers of the next points of a class."""

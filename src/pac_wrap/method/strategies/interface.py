@@ -58,7 +58,18 @@ class Claim:
 
 
 class Strategy(ABC):
-    """What is done where the classes overlap; pass one as `overlap`."""
+    """What is done where the classes overlap; pass one as `overlap`.
+
+    Examples
+    --------
+    >>> from pac_wrap import Hold, Strategy, calibrate
+    >>> strategy = Hold("fnr")
+    >>> isinstance(strategy, Strategy), strategy.single
+    (True, True)
+    >>> certificate = calibrate(range(1000), range(900, 1900), overlap=strategy)
+    >>> certificate.certified.max_fnr, round(certificate.certified.max_fpr, 3)
+    (0.05, 0.076)
+    """
 
     tag: ClassVar[str]
     # whether every point is decided by one threshold; only then both ceilings are needed

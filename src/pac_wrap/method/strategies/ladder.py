@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincc, betainccinv, betaincinv, gammaln
+from scipy.special import betaincc, gammaln
 
 from pac_wrap.method.promise import Budget
 from pac_wrap.method.tails.binomial import cdf, error_budget
-from pac_wrap.method.tails.bounds import upper_bound
+from pac_wrap.method.tails.bounds import beta_quantile, upper_bound
 
 Rungs = NDArray[np.float64]
 Bound = Callable[[Rungs], Any]
@@ -264,8 +264,9 @@ def _cdf(errors: Rungs, n: Any, rates: Rungs) -> Rungs:
 def _ceilings(start: int, stop: int, n: int, level: float) -> Rungs:
     """Return U(i, n, level) for a range of errors i; beyond the half, by the points that are no errors."""
     half = min(max(start, n // 2), stop)
-    low = _pieces(start, half, lambda errors: betainccinv(errors + 1.0, n - errors, level), n)
-    high = _pieces(n - stop + 1, n - half + 1, lambda others: betaincinv(others, n - others + 1.0, level), n)
+    low = _pieces(start, half, lambda errors: beta_quantile(errors + 1.0, n - errors, level, above=True), n)
+    first, end = n - stop + 1, n - half + 1
+    high = _pieces(first, end, lambda others: beta_quantile(others, n - others + 1.0, level, above=False), n)
     return np.concatenate((low, 1.0 - high[::-1]))
 
 

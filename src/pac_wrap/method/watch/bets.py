@@ -76,9 +76,10 @@ class Bets:
         odds, most = ceiling / (1.0 - ceiling), _LARGEST_RATE / (1.0 - _LARGEST_RATE)
         steps = max(1, min(_MOST_RATES, int(log(max(most / odds, 1.0)) / log(_APART))))
         apart = max(_APART, (most / odds) ** (1.0 / steps))
-        raised = odds * apart ** np.arange(1, steps + 1)
-        rates = raised / (1.0 + raised)
-        logs = np.stack([np.log1p(-rates) - log(1.0 - ceiling), np.log(rates / ceiling)], axis=-1)
+        # by how far the odds are raised, since next to 1 no digit of a rate would be left
+        raised = apart ** np.arange(1, steps + 1) - 1.0
+        won = np.log1p(raised * (1.0 - ceiling) / (1.0 + raised * ceiling))
+        logs = np.stack([-np.log1p(raised * ceiling), won], axis=-1)
         return cls(logs, np.broadcast_to(np.arange(2), logs.shape), ceiling)
 
     def unplaced(self) -> Placed:

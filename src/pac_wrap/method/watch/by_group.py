@@ -30,7 +30,8 @@ class GroupMonitor(Kept):
     """Watches the promises of all groups at once: a `Monitor` for each, under one alpha shared equally.
 
     Groups with too few labels that follow the rule of a pool are watched together, since the promise of the
-    pool is about their mixture. What is promised nothing, and groups never seen, is not watched.
+    pool is about their mixture: their rows must come mixed, as often as at calibration, not sorted by group.
+    What is promised nothing, and groups never seen, is not watched.
 
     Parameters
     ----------

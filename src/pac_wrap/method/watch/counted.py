@@ -202,7 +202,8 @@ class Watch:
 
 def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> tuple[Watch, ...]:
     """Return what can be watched of a certificate, and of a curve, before any point."""
-    promises = kept_by(certificate).promises
+    # labels so wrong that they may show any share of errors while a ceiling holds contradict nothing
+    promises = [one for one in kept_by(certificate).promises if one.counted < 1.0]
     found = [Watch.of(one.name, alpha / len(promises), one.delta, one.counted) for one in promises]
     found += _undecided(certificate, alpha)
     if curve is not None:
@@ -210,6 +211,11 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
     hull = None if curve is None else hull_of(curve)
     if curve is not None and hull is not None:
         found.append(Watch.of(SCORES, alpha, curve.normal.delta + curve.anomalous.delta, None, hull))
+    if not found:
+        raise InputError(
+            "labels as wrong as there is room for may show any share of errors while the ceilings hold, so"
+            " nothing can be watched; ask for lower ceilings, or for room for fewer lost labels"
+        )
     return tuple(found)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_float, check_count
 from pac_wrap.base.foreign import quoted
-from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
+from pac_wrap.base.rounding import between, confidence_left, rounded_down, rounded_up, told
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.room.weights import Weighting
@@ -35,7 +35,7 @@ class Bounds:
     Examples
     --------
     >>> print(Bounds(0.71234, 1.0, 0.85))
-    at least 0.7123, with confidence 0.85
+    at least 0.712, with confidence 0.85
     """
 
     low: float
@@ -43,9 +43,10 @@ class Bounds:
     confidence: float
 
     def __str__(self) -> str:
-        low, high = rounded_down(self.low, digits=4), rounded_up(self.high)
-        told = f"at least {low}" if self.high >= 1.0 else f"{low} to {high}"
-        return f"{told}, with confidence {rounded_down(self.confidence)}"
+        low = rounded_down(self.low, digits=told(self.low))
+        high = rounded_up(self.high, digits=told(self.high))
+        words = f"at least {low}" if self.high >= 1.0 else f"{low} to {high}"
+        return f"{words}, with confidence {rounded_down(self.confidence)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +69,10 @@ class Workload:
     >>> from pac_wrap import calibrate
     >>> print(calibrate(range(1000), range(900, 1900)).workload(0.01))
     per 1,000 points at a prevalence of 0.01, on average and with confidence 0.8:
-    alarms     9.239 to 59.5
-    right      9.239 to 10
-    missed     0 to 0.5
-    undecided  0 to 76.04
+    alarms     9.23 to 59.5
+    right      9.23 to 10
+    missed     at most 0.5
+    undecided  at most 76.1
     """
 
     per: int
@@ -91,7 +92,7 @@ class Workload:
         ]
         for name in ("alarms", "right", "missed", "undecided"):
             found = getattr(self, name)
-            lines.append(f"{name:<10} {rounded_down(found.low, digits=4)} to {rounded_up(found.high)}")
+            lines.append(f"{name:<10} {between(found.low, found.high)}")
         return "\n".join(lines)
 
 

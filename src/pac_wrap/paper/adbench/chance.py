@@ -2,10 +2,10 @@
 
 A division draws n calibration points of a class out of N without replacement and leaves m = N - n. Orient
 the class so that an error is a score above the threshold. Whatever the scores are, only the order of the two
-kinds of points counts; ties make a break less likely, never more.
+kinds of points counts; ties make a break less likely, never more. That all of it holds is Theorem 28.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from math import floor
 from typing import Final, NamedTuple
@@ -20,12 +20,13 @@ from pac_wrap.method.metrics import upper_bounds
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.raising import Raise, staircase
 from pac_wrap.method.tails.binomial import error_budget
-from pac_wrap.method.tails.hypergeometric import hypergeometric_cdf
 
 LEVEL: Final = 0.05
 ASKED: Final = Guarantee(LEVEL, LEVEL)
 _ROUNDING: Final = 1e-12
-_TERMS: Final = 256  # rungs that matter to one below them: their terms fall quickly
+Floats = NDArray[np.float64]
+Limits = Mapping[int, int]
+"""For a number of calibration errors, how many errors among all N points break no promise: eq. (93)."""
 
 
 def allowed(ceiling: float, m: int) -> int:
@@ -40,57 +41,71 @@ def allowed(ceiling: float, m: int) -> int:
     return count
 
 
-def rest_chance(n: int, m: int, errors: int | None, ceiling: float) -> float:
-    """Return the chance that more than the ceiling of the m other points are errors: eq. (20).
+def of_all(ceilings: Mapping[int, float], total: int) -> Limits:
+    """Return the limits that ceilings set where the rate is counted on all N points: eq. (93).
 
-    The threshold lets `errors` of the n calibration points be errors; with None it is never broken.
-
-    >>> rest_chance(2, 2, 0, 0.5)
-    0.16666666666666666
+    >>> of_all({0: 0.2, 1: 0.3}, 10)
+    {0: 2, 1: 3}
     """
-    if errors is None:
-        return 0.0
-    return hypergeometric_cdf(errors, n, min(n + m, allowed(ceiling, m) + errors + 1), n + m)
+    return {errors: allowed(ceiling, total) for errors, ceiling in ceilings.items()}
 
 
-def whole_chance(n: int, total: int, ceilings: Mapping[int, float]) -> float:
-    """Return the largest chance, over numbers of errors, that the rate of all N points exceeds its ceiling.
+def of_others(ceilings: Mapping[int, float], m: int) -> Limits:
+    """Return the limits that ceilings set where the rate is counted on the m other points: eq. (93).
 
-    Eq. (18) for a threshold that is fixed by one of these numbers, or by the other class alone.
+    >>> of_others({0: 0.2, 1: 0.3}, 10)
+    {0: 2, 1: 4}
+    """
+    return {errors: errors + allowed(ceiling, m) for errors, ceiling in ceilings.items()}
 
-    >>> whole_chance(2, 4, {0: 0.5})
+
+def fixed_chance(n: int, total: int, limits: Limits) -> float:
+    """Return the chance, at most, of a break where the threshold is no choice of its class: eq. (94).
+
+    A rank that is fixed beforehand has one limit, and the chance is eq. (18) or eq. (20).
+
+    >>> fixed_chance(2, 4, {0: 2})
     0.0
-    >>> whole_chance(2, 4, {0: 0.25, 1: 0.75})
+    >>> fixed_chance(2, 4, {0: 1, 1: 3})
     0.16666666666666666
     """
-    if not ceilings:
+    if not limits:
         return 0.0
-    errors = np.array(list(ceilings))
-    erring = np.array([allowed(ceiling, total) + 1 for ceiling in ceilings.values()])
+    errors, erring = np.array(list(limits)), np.array(list(limits.values())) + 1
     possible = erring <= total
     chances = hypergeom.cdf(errors[possible], total, erring[possible], n)
     return float(np.max(chances, initial=0.0))
 
 
-def crossing_chance(n: int, total: int, ceilings: Mapping[int, float]) -> float:
-    """Return the chance that the rate of all N points exceeds any of several ceilings.
+def given_chance(n: int, total: int, limits: Limits, beyond: Floats) -> Floats:
+    """Return the exact chance of a break where the other class sets the threshold: eq. (94).
 
-    `ceilings[k]` is that of the threshold at the (k + 1)-th largest calibration point. Let t_k be the number
-    of other points above it: all 0 <= t_0 <= ... <= t_(n-1) <= N - n are equally likely, C(N, n) of them, and
-    those are counted for which no t_k + k exceeds what its ceiling allows. One ceiling gives eq. (18).
+    So many of all N points lie beyond it; there is a limit for each number of errors below n.
 
-    >>> round(crossing_chance(2, 4, {0: 0.25}), 12) == round(whole_chance(2, 4, {0: 0.25}), 12)
+    >>> given_chance(2, 4, {0: 1, 1: 3}, np.array([1.0, 2.0, 3.0, 4.0])).round(6).tolist()
+    [0.0, 0.166667, 0.0, 0.0]
+    """
+    last = np.searchsorted(np.array([limits[errors] for errors in range(n)]), beyond) - 1
+    return np.asarray(hypergeom.cdf(last, total, beyond, n), dtype=np.float64)
+
+
+def crossing_chance(n: int, total: int, limits: Limits) -> float:
+    """Return the chance that some threshold breaks its limit: eq. (96), by counting paths.
+
+    A threshold that is chosen after looking breaks its own with that chance at most.
+
+    >>> round(crossing_chance(2, 4, {0: 1}), 12) == round(fixed_chance(2, 4, {0: 1}), 12)
     True
     """
-    if not ceilings:
+    if not limits:
         return 0.0
-    m, last = total - n, max(ceilings)
+    m, last = total - n, max(limits)
     paths, scale = np.ones(1), 0.0
     for k in range(last + 1):
-        # the ways in which t others lie above the (k + 1)-th largest, and no ceiling before it is broken
+        # the ways in which t others lie above the (k + 1)-th largest, and no limit before it is broken
         ways = np.cumsum(paths)
         ways = np.concatenate([ways, np.full(m + 1 - ways.size, ways[-1])])
-        paths = ways[: max(0, allowed(ceilings[k], total) - k + 1)] if k in ceilings else ways
+        paths = ways[: max(0, limits[k] - k + 1)] if k in limits else ways
         if not paths.size:
             return 1.0
         scale += float(np.log(paths[-1]))
@@ -102,23 +117,21 @@ def crossing_chance(n: int, total: int, ceilings: Mapping[int, float]) -> float:
     return float(np.clip(1.0 - np.exp(kept).sum(), 0.0, 1.0))
 
 
-def ladder_chance(n: int, total: int, ceilings: Mapping[int, float]) -> float:
-    """Return the chance, at most, that the rate of all N points exceeds the ceiling of the rung taken.
+def ladder_chance(n: int, total: int, limits: Limits) -> float:
+    """Return the chance, at most, of a break at the rung taken, a rung for each number of errors: eq. (95).
 
-    Which rung that is the other class says, at worst by lying between two points: eq. (28) for draws without
-    replacement. With A_j errors allowed at rung j and X(a) calibration points among the a largest of all, it
-    is the largest P(X(A_j + 1) <= j) + sum over i > j of C(A_j + 1, i) C(N - A_i - 1, n - i) / C(N, n).
+    Which rung that is the other class says, at worst by lying between two points.
 
-    >>> ladder_chance(2, 4, {0: 0.25}) == whole_chance(2, 4, {0: 0.25})
+    >>> ladder_chance(2, 4, {0: 1}) == fixed_chance(2, 4, {0: 1})
     True
     """
-    rungs = np.array(sorted(ceilings), dtype=np.int64)
-    erring = np.array([allowed(ceilings[rung], total) + 1 for rung in rungs], dtype=np.int64)
+    rungs = np.array(sorted(limits), dtype=np.int64)
+    erring = np.array([limits[rung] + 1 for rung in rungs.tolist()], dtype=np.int64)
     rungs, erring = rungs[erring <= total], erring[erring <= total]
     reached = hypergeom.cdf(rungs, total, erring, n)
     worst = 0.0
     for place, marked in enumerate(erring):
-        later, beyond = rungs[place + 1 : place + _TERMS], erring[place + 1 : place + _TERMS]
+        later, beyond = rungs[place + 1 :], erring[place + 1 :]
         possible = (later <= marked) & (n - later <= total - beyond)
         later, beyond = later[possible], beyond[possible]
         terms = _log_ways(marked - later, later) + _log_ways(total - beyond - n + later, n - later)
@@ -126,37 +139,41 @@ def ladder_chance(n: int, total: int, ceilings: Mapping[int, float]) -> float:
     return min(1.0, worst)
 
 
-def _log_ways(m: ArrayLike, n: ArrayLike) -> NDArray[np.float64]:
+def _log_ways(m: ArrayLike, n: ArrayLike) -> Floats:
     """Return the logarithm of the ways to order m points of one kind and n of another."""
     one, other = np.asarray(m, dtype=np.float64), np.asarray(n, dtype=np.float64)
     return np.asarray(gammaln(one + other + 1.0) - gammaln(one + 1.0) - gammaln(other + 1.0))
 
 
 class Chance(NamedTuple):
-    """What may happen to one rate: on the other points, None where that is not known, and on all, at most."""
+    """What may happen to one rate, at most: on the other points, None where that is not known, and on all."""
 
     rest: float | None
     whole: float
 
 
 @lru_cache(maxsize=256)
-def chances(n: tuple[int, int], m: tuple[int, int]) -> dict[str, tuple[Chance, Chance]]:
-    """Return for each of our methods what may happen to the FPR and to the FNR.
+def chances(
+    n: tuple[int, int], m: tuple[int, int], asked: Guarantee = ASKED
+) -> dict[str, tuple[Chance, Chance]]:
+    """Return for our methods what may happen to the FPR and to the FNR, at most, whatever the scores are.
 
-    n and m count the calibration points and the others, normal first.
+    n and m count the calibration points and the others, normal first. Of a side that is not held the other
+    class says more: `held_chance`.
     """
     fixed, free, curve, raised = [], [], [], []
-    for side, rungs in enumerate(_rungs(n)):
-        points, total = n[side], n[side] + m[side]
-        errors = error_budget(points, LEVEL, LEVEL)
-        whole = {} if errors is None else {errors: LEVEL}
-        fixed.append(Chance(rest_chance(points, m[side], errors, LEVEL), whole_chance(points, total, whole)))
-        bounds = upper_bounds(np.arange(points), points, LEVEL)
-        free.append(Chance(None, whole_chance(points, total, dict(enumerate(map(float, bounds))))))
-        curve.append(Chance(None, crossing_chance(points, total, _of_band(points))))
-        # only the class that pays has several rungs to be broken at: Theorem 7
-        pays = (side == 0) == (n[0] >= n[1])
-        raised.append(Chance(None, (ladder_chance if pays else whole_chance)(points, total, rungs)))
+    for side, (promise, rungs) in enumerate(zip(asked.promises, _rungs(n, asked), strict=True)):
+        points, others, delta = n[side], m[side], promise.delta
+        errors = error_budget(points, promise.at_calibration, delta)
+        rank = {} if errors is None else {errors: promise.at_calibration}
+        fixed.append(_chance(fixed_chance, points, others, rank))
+        free.append(_chance(fixed_chance, points, others, _held(points, delta)))
+        # of all thresholds some one is broken on the other points more often than not, which says nothing
+        curve.append(_chance(crossing_chance, points, others, _of_band(points, delta))._replace(rest=None))
+        if (side == 0) == (n[0] >= n[1]):  # the class that pays
+            raised.append(_chance(ladder_chance, points, others, rungs))
+        else:  # its delta is spent once, and on all points only
+            raised.append(_chance(fixed_chance, points, others, rungs)._replace(rest=None))
     return {
         "abstain": (fixed[0], fixed[1]),
         "raise": (raised[0], raised[1]),
@@ -167,18 +184,35 @@ def chances(n: tuple[int, int], m: tuple[int, int]) -> dict[str, tuple[Chance, C
     }
 
 
-def _of_band(n: int) -> dict[int, float]:
+def held_chance(n: int, m: int, delta: float, beyond: Floats, *, whole: bool) -> Floats:
+    """Return the exact chance of a break of the side that is not held, for points beyond the threshold."""
+    ceilings = _held(n, delta)
+    return given_chance(n, n + m, of_all(ceilings, n + m) if whole else of_others(ceilings, m), beyond)
+
+
+def _held(n: int, delta: float) -> dict[int, float]:
+    """Return the ceiling that is certified for every number of errors at a held threshold: eq. (16)."""
+    return dict(enumerate(upper_bounds(np.arange(n), n, delta).tolist()))
+
+
+def _chance(
+    how: Callable[[int, int, Limits], float], n: int, m: int, ceilings: Mapping[int, float]
+) -> Chance:
+    return Chance(how(n, n + m, of_others(ceilings, m)), how(n, n + m, of_all(ceilings, n + m)))
+
+
+def _of_band(n: int, delta: float) -> dict[int, float]:
     """Return the bound of the band for every number of errors that has one below 1."""
-    bounds = band_of(n, LEVEL).of(np.arange(n))
+    bounds = band_of(n, delta).of(np.arange(n))
     return {errors: float(bound) for errors, bound in enumerate(bounds) if bound < 1.0}
 
 
-def _rungs(n: tuple[int, int]) -> tuple[dict[int, float], dict[int, float]]:
+def _rungs(n: tuple[int, int], asked: Guarantee = ASKED) -> tuple[dict[int, float], dict[int, float]]:
     """Return the ceilings of all rungs of `raise` for each side; of several for a number, the lowest.
 
     Those of `Staircase.budgets`, but for the last digits, and a thousand times faster.
     """
-    stair = staircase(ASKED, n, Raise().highest)
+    stair = staircase(asked, n, Raise().highest)
     errors = np.arange(stair.rungs.start, stair.rungs.stop)
     paid = upper_bounds(errors, stair.ladder.n, stair.ladder.level)
     paid[errors == stair.ladder.kept] = stair.ladder.asked

@@ -54,7 +54,7 @@ def _exceeded(summary: Summary, method: str, rate: str, promise: str, labels: st
         "labels": labels,
         "set up for": f"{'share' if rate == 'alarms' else rate}: {promise}",
         "divisions above it": summary.above(method, rate),
-        "chance by (20)": _mean(summary.chance(method, rate)),
+        "chance at most": _mean(summary.chance(method, rate)),
         "divisions": divisions,
     }
 
@@ -68,11 +68,11 @@ def kept(summary: Summary) -> Iterator[Row]:
                 "threshold": method,
                 "rate": rate,
                 "broken on the other rows": _mean(summary.above(method, rate)),
-                "chance by (20)": _mean(summary.chance(method, rate)),
+                "chance at most": _mean(summary.chance(method, rate)),
                 "one per table": None if rest is None else f"{rest.count} of {rest.n}",
                 "p-value": None if rest is None else rest.p_value,
                 "broken on all rows": _mean(summary.above(method, rate, whole=True)),
-                "chance at most": _mean(summary.chance(method, rate, whole=True)),
+                "chance at most, all rows": _mean(summary.chance(method, rate, whole=True)),
                 "one per table, all rows": None if whole is None else f"{whole.count} of {whole.n}",
                 "its p-value": None if whole is None else whole.p_value,
             }

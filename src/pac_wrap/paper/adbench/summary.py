@@ -8,7 +8,15 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.paper.adbench.chance import LEVEL, Chance, chances, p_value, rest_chance
+from pac_wrap.paper.adbench.chance import (
+    LEVEL,
+    Floats,
+    chances,
+    fixed_chance,
+    held_chance,
+    of_others,
+    p_value,
+)
 from pac_wrap.paper.adbench.measure import Outcomes
 from pac_wrap.paper.adbench.methods import OURS
 from pac_wrap.paper.baselines import cpad_budget
@@ -66,9 +74,8 @@ class Summary:
         """Return how often that had to be expected, at most, where it is known and something was promised."""
 
         def expected(one: Outcomes) -> float:
-            found = chance_of(one, method, rate)
-            chance = None if found is None else found.whole if whole else found.rest
-            return nan if chance is None or np.isnan(one.above(method, rate)).all() else chance
+            found = chance_of(one, method, rate, whole=whole)
+            return nan if found is None or np.isnan(one.above(method, rate)).all() else mean(found)
 
         return self.over_tables(expected)
 
@@ -83,12 +90,11 @@ class Summary:
         for group in self.by_table.values():
             drawn = group[int(random.integers(len(group)))]
             for one in group if everyone else [drawn]:
-                found = chance_of(one, method, rate)
-                chance = None if found is None else found.whole if whole else found.rest
+                found = chance_of(one, method, rate, whole=whole)
                 above = one.above(method, rate, whole=whole)
-                if chance and above.size:  # 0 where too few labels can promise nothing
+                if found is not None and above.size and found[0]:  # 0 where nothing can be broken
                     broken += int(above[0] == 1.0)
-                    probabilities.append(chance)
+                    probabilities.append(float(found[0]))
         if not probabilities:
             return None
         return Judged(broken, sum(probabilities), len(probabilities), p_value(broken, probabilities))
@@ -104,14 +110,24 @@ def mean(values: Iterable[float] | NDArray[np.float64]) -> float:
     return sum(kept) / len(kept) if kept else nan
 
 
-def chance_of(one: Outcomes, method: str, rate: str) -> Chance | None:
-    """Return the chance that a rate exceeds what a method was set up for, if it is known: eq. (20)."""
+def chance_of(one: Outcomes, method: str, rate: str, *, whole: bool = False) -> Floats | None:
+    """Return the chance, at most, that a rate exceeds what a method was set up for, for every division.
+
+    None where it is not known. On a side that is not held it is exact, given the other class.
+    """
     if rate not in SIDES:
         return None
     side = SIDES.index(rate)
+    n, m = one.sizes[side], one.others[side]
+    if method == ("hold_fnr", "hold_fpr")[side]:
+        beyond = np.round(one.of(method, f"all {rate}") * (n + m))
+        return held_chance(n, m, LEVEL, beyond, whole=whole)
     if method in OURS:
-        return chances(one.sizes, one.others)[method][side]
-    if method == "conformal (crepes)":
-        n, m = one.sizes[side], one.others[side]
-        return Chance(rest_chance(n, m, cpad_budget(n, LEVEL), LEVEL), nan)
-    return None
+        found = chances(one.sizes, one.others)[method][side]
+        chance = found.whole if whole else found.rest
+    elif method == "conformal (crepes)" and not whole:
+        budget = cpad_budget(n, LEVEL)
+        chance = fixed_chance(n, n + m, {} if budget is None else of_others({budget: LEVEL}, m))
+    else:
+        return None
+    return None if chance is None else np.full(len(one.values[method]), chance)

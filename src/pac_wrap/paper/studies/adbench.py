@@ -103,15 +103,18 @@ def _setting(tables: int, detectors: int, trials: int, quick: bool) -> tuple[str
         f" {', '.join(f'{name} {number}' for name, number in fewer.items())}.",
         "A threshold *is above what it was set up for* if the rate on the other half exceeds it: 5 % where"
         " it was asked for, what it certifies, the share of alarms, or, for thresholds that are tuned, the"
-        " rate that they show on the rows they were tuned with. Its chance by (20) is exact for"
-        " thresholds by rank (docs/theory.md, section 6), an upper bound with ties. Where the"
-        " ceiling itself is found from the calibration rows, the chance is known for the rate of all"
-        " held-out rows, the population that a division draws from: (18), for raise as in (28), for the"
-        " curve by counting paths. The p-value is one-sided and judges one division per table, of a"
-        " detector that is drawn beforehand.",
+        " rate that they show on the rows they were tuned with. *Chance at most* is by Theorem 28"
+        " (docs/theory.md, section 17). It is exact for hold_fnr and hold_fpr: of the rate that is held, by"
+        " (20), without ties, and of the other rate with or without. Else it is an upper bound: over all"
+        " orders of the other class for raise, over all thresholds for the curve, and for abstain because it"
+        " may use one threshold between its two. *On all rows* counts the rate of all held-out rows, the"
+        " population that a division draws from; for the curve, and for raise and the class that does not"
+        " pay, only that is known. The p-value is one-sided and judges one division per table, of a detector"
+        " that is drawn beforehand; where the chance is an upper bound, so is the p-value.",
         "ECOD and COPOD of PyOD rank a row among the rows that come with it, so a score is no function of"
         " its row and nothing can be promised. Here a row is ranked among the training rows and itself, as"
-        " PyOD would if rows came one at a time. MAPIE takes probabilities: those of the classifiers, and"
+        " PyOD would if rows came one at a time. Contamination is PyOD's, and counted for the detectors that"
+        " train without labels. MAPIE takes probabilities: those of the classifiers, and"
         " for other scores the share of training scores up to them. The curve's threshold is chosen after"
         " looking, once where the larger of both bounds is least, and once where F1 is greatest."
         + (" This is a quick run on few tables, detectors and divisions." if quick else ""),
@@ -140,12 +143,12 @@ def _tables_chart(summary: Summary, ranked: Sequence[Board]) -> PanelChart:
         "promised: at most 5 %",
     )
     broken = Panel(
-        "divisions above the ceiling (%)",
+        "divisions above the ceiling (%), both rates averaged",
         (
             Marks("abstain", "ours", both("abstain")),
-            Marks("allowed, by (20)", "exact", both("abstain", chance=True)),
+            Marks("allowed to abstain, at most", "exact", both("abstain", chance=True)),
             Marks("conformal (crepes)", "other", both("conformal (crepes)")),
-            Marks("95th percentile", "another", both("95th percentile of normals")),
+            Marks("95th percentile, FPR only", "another", both("95th percentile of normals")),
         ),
     )
     spans = [[one.decided for one in board.standings] for board in ranked]

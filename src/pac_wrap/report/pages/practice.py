@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from pac_wrap.base.rounding import rounded_up
+from pac_wrap.base.rounding import between, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.worth.alarms import Workload
 from pac_wrap.report.subject import Report
-from pac_wrap.report.words.numbers import between, confidence, floored, percent
+from pac_wrap.report.words.numbers import confidence, floored, least, percent
 
 PER: Final = 1000
 _NAMES: Final = {
@@ -66,7 +66,7 @@ def practice_of(report: Report) -> Practice:
         f"Of {PER:,} future points, if {told} are anomalous{known}: on average, and all of it with confidence"
         f" {floored(work.confidence)}.",
         _rows(work),
-        f"At least {floored(precision.low, 3)} of the alarms are right, with confidence"
+        f"At least {least(precision.low)} of the alarms are right, with confidence"
         f" {floored(precision.confidence)}.",
     )
 

@@ -37,11 +37,9 @@ const PacWrap = (() => {
     return plain(digits.replace(/0+$/, "") || "0", power);
   };
 
-  const ceiling = (rate) => {
-    const told = rate >= 0.01 ? 3 : 2;
-    return `${rounded(rate, parts(rate).digits.length <= 4 ? 4 : told, true, 2)} %`;
-  };
-  const least = (share, digits = 3) => `${rounded(share, digits, false, 2)} %`;
+  const told = (share) => (share >= 0.01 ? 3 : 2);
+  const ceiling = (rate) => `${rounded(rate, parts(rate).digits.length <= 4 ? 4 : told(rate), true, 2)} %`;
+  const least = (share) => `${rounded(share, told(share), false, 2)} %`;
   // with three digits, what is 1,000 or more has no decimals
   const grouped = (text) => (text.includes(".") ? text : text.replace(/\B(?=(\d{3})+$)/g, ","));
   const between = (low, high) => {

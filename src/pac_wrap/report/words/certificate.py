@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
+from pac_wrap.base.rounding import between, confidence_left, rounded_down, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
@@ -21,7 +21,7 @@ from pac_wrap.method.thresholds import Evidence, Regime
 from pac_wrap.method.worth.alarms import Bounds, Workload
 from pac_wrap.method.worth.shares import Counted
 from pac_wrap.report.subject import ErrorRate, error_rates
-from pac_wrap.report.words.numbers import between, ceiling, confidence, exact, floored
+from pac_wrap.report.words.numbers import ceiling, confidence, exact, floored, least, range_of
 
 _NOTHING: Final = "not promised"
 # ceilings of the FPR that a curve is shown at
@@ -97,8 +97,8 @@ def _instead(rate: ErrorRate, budget: Budget) -> str:
     """Return which ceiling so many labels could keep, if any."""
     if not budget.n:
         return ""
-    least = achievable_rate(budget.n, budget.delta)
-    return f", or ask for {rounded_up(least if rate.promise is None else rate.promise.afterwards(least))}"
+    lowest = achievable_rate(budget.n, budget.delta)
+    return f", or ask for {rounded_up(lowest if rate.promise is None else rate.promise.afterwards(lowest))}"
 
 
 def _beyond(certificate: Certificate) -> Iterator[str]:
@@ -278,17 +278,16 @@ def lines_of_worth(
         yield "alarms", f"{_least(unlabelled)}, whatever the anomalies are"
         if unlabelled.low == 0.0:
             yield "", "they are hardly more frequent than false alarms may be, so they may all be false"
-        told = f"{rounded_down(prevalence.low, 100, 4)} % to {rounded_up(prevalence.high, 100)} %"
-        yield "anomalies", f"{told} of all points, {_sure(prevalence.confidence)}"
+        share = range_of(prevalence.low, prevalence.high)
+        yield "anomalies", f"{share} of all points, {_sure(prevalence.confidence)}"
 
 
 def _least(precision: Bounds) -> str:
-    share = rounded_down(precision.low, 100, 4)
-    return f"at least {share} % of them are right ({_sure(precision.confidence)})"
+    return f"at least {least(precision.low)} of them are right ({_sure(precision.confidence)})"
 
 
 def _sure(confidence: float) -> str:
-    return f"with confidence {rounded_down(confidence)}"
+    return f"with confidence {floored(confidence)}"
 
 
 def _plain(share: float) -> str:

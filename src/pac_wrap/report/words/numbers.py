@@ -6,11 +6,9 @@ from itertools import count, pairwise
 from math import inf, isinf
 from typing import Final
 
-from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
+from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up, told
 
 _DIGITS: Final = 4
-# what a reader takes in at a glance
-_TOLD: Final = 3
 
 
 def ceiling(rate: float) -> str:
@@ -20,7 +18,7 @@ def ceiling(rate: float) -> str:
     ('5 %', '1.125 %', '4.32 %', '0.44 %')
     """
     exact = len(Decimal(repr(float(rate))).normalize().as_tuple().digits) <= _DIGITS
-    return f"{rounded_up(rate, 100, _DIGITS if exact else _told(rate))} %"
+    return f"{rounded_up(rate, 100, _DIGITS if exact else told(rate))} %"
 
 
 def confidence(*deltas: float) -> str:
@@ -32,13 +30,22 @@ def confidence(*deltas: float) -> str:
     return floored(confidence_left(*deltas))
 
 
-def floored(value: Decimal | float, digits: int = _DIGITS) -> str:
+def floored(value: Decimal | float) -> str:
     """Return an exact confidence in percent, rounded down.
 
     >>> floored(0.95774)
     '95.77 %'
     """
-    return f"{rounded_down(value, 100, digits)} %"
+    return f"{rounded_down(value, 100, _DIGITS)} %"
+
+
+def least(share: float) -> str:
+    """Return a lower bound of a share in percent, rounded down.
+
+    >>> least(0.831871), least(0.0079981)
+    ('83.1 %', '0.79 %')
+    """
+    return f"{rounded_down(share, 100, told(share))} %"
 
 
 def share(count: int, n: int) -> str:
@@ -56,27 +63,20 @@ def percent(value: float) -> str:
     >>> percent(1 / 3), percent(0.009913), percent(2.5e-7), percent(0.9999)
     ('33.3 %', '0.99 %', '0.000025 %', '99.9 %')
     """
-    digits = _told(value)
+    digits = told(value)
     rounded = Context(prec=digits).multiply(Decimal(repr(float(value))), 100)
     if rounded == 100 and value < 1.0:
         return f"{rounded_down(value, 100, digits)} %"
     return f"{rounded.normalize():f} %"
 
 
-def _told(share: float) -> int:
-    return _TOLD if share >= 0.01 else _TOLD - 1
+def range_of(low: float, high: float) -> str:
+    """Return two bounds of a share in percent, the lower rounded down and the upper one up.
 
-
-def between(low: float, high: float) -> str:
-    """Return two bounds of a number, the lower rounded down and the upper one up.
-
-    >>> between(9.2391, 59.5), between(0.0, 2031.0), between(0.0, 0.0)
-    ('9.23 to 59.5', 'at most 2,040', 'none')
+    >>> range_of(0.007273, 0.38181), range_of(0.0, 1.0)
+    ('0.72 % to 38.2 %', '0 % to 100 %')
     """
-    most = f"{Decimal(rounded_up(high, digits=_TOLD)):,f}"
-    if low > 0.0:
-        return f"{Decimal(rounded_down(low, digits=_TOLD)):,f} to {most}"
-    return f"at most {most}" if high > 0.0 else "none"
+    return f"{least(low)} to {rounded_up(high, 100, told(high))} %"
 
 
 def told_apart(values: Sequence[float]) -> list[str]:

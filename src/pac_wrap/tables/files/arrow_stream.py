@@ -76,6 +76,8 @@ class Streamable(Protocol):
 
 # a column of DOUBLE and one of UTINYINT
 PAIR: Final = b"gC"
+# the same with one more column of DOUBLE
+TRIPLE: Final = PAIR + b"g"
 
 
 def batches(relation: Streamable, formats: bytes = PAIR) -> Generator[tuple[NDArray[Any], ...]]:

@@ -25,12 +25,23 @@ from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import missing_scores, not_a_number, number, require_in_all
 from pac_wrap.tables.files.cells import count_rows
 from pac_wrap.tables.files.connection import connected, file_text, first_line
-from pac_wrap.tables.files.text_format import CHUNK, LONGEST, MARK, ByteReader, CsvHeader, CsvRows
+from pac_wrap.tables.files.text_format import (
+    CHUNK,
+    LONGEST,
+    MARK,
+    PARQUET,
+    ByteReader,
+    CsvHeader,
+    CsvRows,
+    refuse_binary,
+)
 
 _BLOCK: Final = 1 << 20
 # an engine must be told of every column; beyond this many it is faster to split the lines here
 _WIDE: Final = 1000
-_ODD: Final = "is not UTF-8, or holds a NUL byte; convert the file first, for example with iconv -t utf-8"
+_ODD: Final = (
+    "is not UTF-8, or holds a NUL byte; convert the file first, for example with iconv -f cp1252 -t utf-8"
+)
 PACKED: Final = {".gz": "gzip", ".zst": "zstd"}
 
 
@@ -135,7 +146,15 @@ def refuse_scores(files: Sequence[CsvFile], score: str, on_missing: OnMissing = 
 def opened_rows(file: Path, wanted: Sequence[str], delimiter: str | None) -> Iterator[CsvRows]:
     """Yield the rows of a file, which may be packed."""
     with opened(file) as reader:
-        yield CsvRows(reader, reader.read1(CHUNK), wanted, delimiter, f"{file}: ")
+        start = reader.read1(CHUNK)
+        refuse_binary(start, str(file))
+        if start.startswith(PARQUET):
+            raise InputError(f"{file} is Parquet; give it a name that ends in .parquet")
+        rows = CsvRows(reader, start, wanted, delimiter, f"{file}: ")
+        # else a reader would be told of columns that cannot be read
+        if "\0" in "".join(rows.header.names) and not set(wanted) <= set(rows.header.names):
+            raise InputError(f"{file}: the header {_ODD}")
+        yield rows
 
 
 @contextmanager
@@ -148,6 +167,8 @@ def opened(file: Path) -> Iterator[ByteReader]:
                 yield _Lines(connection, file_text(file, own))
         else:
             with file.open("rb") as plain:
+                if packing and not plain.peek(2).startswith(b"\x1f"):
+                    raise InputError(f"{file} is not packed, though its name says so; rename it, without .gz")
                 yield GzipFile(fileobj=plain) if packing else plain
     except (OSError, EOFError, zlib.error, duckdb.Error) as error:
         raise InputError(

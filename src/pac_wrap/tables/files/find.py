@@ -177,7 +177,8 @@ def reader_of(files: list[Path]) -> str:
     readers = set()
     for file in files:
         if _ending(file) not in _READERS:
-            raise InputError(f"{file} has no known format; the endings are {', '.join(_READERS)} (and .gz)")
+            endings = f"{', '.join(_READERS)} (and {', '.join(_PACKED)})"
+            raise InputError(f"{file} has no known format; the endings are {endings}")
         readers.add(_READERS[_ending(file)])
     if len(readers) > 1:
         raise InputError("the tables have different formats; pass files of one format at a time")

@@ -27,6 +27,13 @@ CHUNK: Final = 1 << 18
 LONGEST: Final = 1 << 23
 MARK: Final = b"\xef\xbb\xbf"
 PARQUET: Final = b"PAR1"
+_BINARY: Final = {
+    b"\x1f\x8b": "packed by gzip; unpack it first, for example with gunzip",
+    b"\x28\xb5\x2f\xfd": "packed by zstd; unpack it first, for example with unzstd",
+    b"\xff\xfe": "UTF-16; convert it first, for example with iconv -f utf-16 -t utf-8",
+    b"\xfe\xff": "UTF-16; convert it first, for example with iconv -f utf-16 -t utf-8",
+    b"PK\x03\x04": "an archive or a spreadsheet; save the table in it as CSV first",
+}
 EMPTY_INPUT: Final = "standard input is empty; it needs a header and rows"
 
 
@@ -54,6 +61,13 @@ def is_json(start: bytes) -> bool:
     (True, False)
     """
     return re.match(rb'(\xef\xbb\xbf)?\s*(\{\s*("|\}|$)|\[\s*(\{|\[|\]|$))', start) is not None
+
+
+def refuse_binary(start: bytes, name: str) -> None:
+    """Refuse a table whose first bytes show that it is no text that can be read."""
+    for bytes_, what in _BINARY.items():
+        if start.startswith(bytes_):
+            raise InputError(f"{name} is {what}")
 
 
 def whole_lines(reader: ByteReader, start: bytes) -> Iterator[str]:

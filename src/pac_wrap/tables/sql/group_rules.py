@@ -1,10 +1,13 @@
 """The rules of groups as SQL: one CASE with a branch for each rule, or a table of rules and its join."""
 
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import groupby
 from math import inf
 from typing import Final
+
+import numpy as np
 
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
@@ -23,6 +26,8 @@ from pac_wrap.tables.sql.expressions import (
 
 # beyond so many groups an expression is longer than databases like
 MOST_BRANCHES: Final = 1_000
+# a time with a fraction of a second, as Python writes it
+_FRACTION: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}")
 # rows of one INSERT
 _TOGETHER: Final = 500
 _TEXT: Final[dict[Dialect, str]] = {
@@ -39,7 +44,9 @@ def group_verdict_sql(
     """Return the expression that gives 1 (anomaly), 0 (normal) or -1 (abstain), by the rule of a row's group.
 
     Groups with the same rule share a branch. A group is compared as a text, a number also as the text that
-    the database has for a double, since a column of whole numbers with missing ones often becomes doubles.
+    the database has for a double, since a column of whole numbers with missing ones often becomes doubles,
+    and for a float32. What a database writes otherwise is left undecided: times with a zone, and in some a
+    float32 from 2^24 on.
     """
     branches: dict[Rule, list[str | None]] = {}
     for texts, rule in _rules(certificate, dialect):
@@ -97,27 +104,36 @@ def _rules(certificate: GroupCertificate, dialect: Dialect) -> Iterator[tuple[li
 
 
 def spellings(group: Group, dialect: Dialect) -> tuple[str | None, ...]:
-    """Return the texts by which a database may know a group: a number has another one in a column of doubles.
+    """Return the texts by which a database may know a group: a number has others in columns of floats.
+
+    A database leaves out the last zeros of a fraction of a second.
 
     >>> spellings(7, "duckdb"), spellings(10**7, "spark"), spellings("7", "duckdb")
     (('7', '7.0'), ('10000000', '1.0E7'), ('7',))
+    >>> spellings(0.10000000149011612, "duckdb"), spellings("2026-01-31 10:00:00.500000", "duckdb")[1]
+    (('0.10000000149011612', '0.1'), '2026-01-31 10:00:00.5')
     """
     text = text_of(group)
+    if isinstance(group, str) and _FRACTION.fullmatch(group):
+        return tuple(dict.fromkeys([text, group.rstrip("0")]))
     if isinstance(group, bool) or not isinstance(group, int | float) or float(group) != group:
         return (text,)
-    return tuple(dict.fromkeys([text, _double(float(group), dialect)]))
+    found = [text, _written(repr(float(group)), dialect)]
+    if float(single := np.float32(group)) == group:
+        found.append(_written(str(single), dialect, single=True))
+    return tuple(dict.fromkeys(found))
 
 
-def _double(number: float, dialect: Dialect) -> str:
-    """Return the text that a database has for a double: all have the fewest digits, and other exponents."""
+def _written(number: str, dialect: Dialect, *, single: bool = False) -> str:
+    """Return the text that a database has for a float: all have the fewest digits, and other exponents."""
     if dialect not in ("postgres", "spark"):
-        return repr(number)
-    least, most, after = (-4, 15, "") if dialect == "postgres" else (-3, 7, ".0")
-    sign, digits, _ = Decimal(repr(number)).normalize().as_tuple()
-    power = Decimal(repr(number)).adjusted()
+        return repr(float(number))
+    least, most, after = (-4, 6 if single else 15, "") if dialect == "postgres" else (-3, 7, ".0")
+    sign, digits, _ = Decimal(number).normalize().as_tuple()
+    power = Decimal(number).adjusted()
     minus = "-" if sign else ""
     if least <= power < most:
-        plain = f"{Decimal(repr(abs(number))).normalize():f}"
+        plain = f"{abs(Decimal(number)).normalize():f}"
         return minus + (plain if "." in plain else plain + after)
     first, rest = str(digits[0]), "".join(map(str, digits[1:]))
     mantissa = f"{minus}{first}.{rest}" if rest else f"{minus}{first}{after}"
