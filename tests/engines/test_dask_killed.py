@@ -4,9 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ import pytest
 from pac_wrap.engines import dask as engine
 from pac_wrap.method.calibrate import calibrate_labelled
 from support.daskcluster import cluster, current, needs_dask
-from support.patience import LIMIT, until
+from support.patience import until
 
 dd = needs_dask()
 pd = pytest.importorskip("pandas")
@@ -24,15 +22,10 @@ pytestmark = pytest.mark.slow
 PARTITIONS, MIDDLE, OTHER = 16, 8, 11
 
 
-@pytest.fixture(scope="module")
-def workers() -> Iterator[Any]:
-    with cluster() as started:
-        yield started
-
-
 @pytest.fixture
-def client(workers: Any) -> Iterator[Any]:
-    with current(workers) as started:
+def client() -> Iterator[Any]:
+    """More workers than are killed: Dask does not always replace one, and need not."""
+    with cluster(4) as started, current(started):
         yield started
 
 
@@ -43,12 +36,12 @@ def scores_of(number: int) -> Any:
 
 
 def deadly(number: int, which: int, diary: str) -> Any:
-    """Return a partition; at every other call for one of them, wait to be killed instead."""
+    """Return a partition; one of them kills the process that makes it, at every other call."""
     if number == which:
         with open(diary, "a") as opened:
             opened.write(f"{os.getpid()}\n")
-        if len(Path(diary).read_text().split()) % 2:
-            until(lambda: False, "this process was killed")
+        if len(calls_in(Path(diary))) % 2:
+            os.kill(os.getpid(), signal.SIGKILL)
     return scores_of(number)
 
 
@@ -66,35 +59,6 @@ def calls_in(diary: Path) -> list[int]:
     return [int(line) for line in diary.read_text().split()] if diary.exists() else []
 
 
-def kill(client: Any, victim: int) -> None:
-    """Kill a worker, after those killed before it are back: Dask forgets one that dies while it starts."""
-    nannies = client.cluster.workers.values()
-    until(lambda: all(one.process.status.name == "running" for one in nannies), "all workers are back")
-    os.kill(victim, signal.SIGKILL)
-
-
-@contextmanager
-def killing(client: Any, diary: Path) -> Iterator[None]:
-    """Kill whoever writes a line of the diary that has an odd number, until the block ends."""
-    over = Event()
-
-    def work() -> None:
-        killed = 0
-        while not over.wait(0.02):
-            calls = calls_in(diary)
-            if len(calls) % 2 and len(calls) > killed:
-                killed = len(calls)
-                kill(client, calls[-1])
-
-    with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(work)
-        try:
-            yield
-        finally:
-            over.set()
-        done.result()
-
-
 def whole_frame() -> Any:
     return pd.concat([scores_of(number) for number in range(PARTITIONS)])
 
@@ -106,16 +70,13 @@ def test_a_worker_killed_at_every_look_changes_nothing(
     diary = tmp_path / "calls"
     df = dd.from_map(deadly, range(PARTITIONS), args=[which, str(diary)], meta=scores_of(0).iloc[:0])
     whole = whole_frame()
-    client.wait_for_workers(2, timeout=LIMIT)
     before = set(client.run(os.getpid).values())
-    with killing(client, diary):
-        certificate = engine.calibrate(df)
-        decided = engine.decide(df, certificate).verdict.sum().compute()
+    certificate = engine.calibrate(df)
+    decided = engine.decide(df, certificate).verdict.sum().compute()
     calls = calls_in(diary)
     # each look, and the decision, asked for the partition twice, and lost the worker that answered first
     assert len(calls) == 2 * looks + 2
     assert calls[0] in before
-    client.wait_for_workers(2, timeout=LIMIT)
     assert not set(calls[::2]) & set(client.run(os.getpid).values())
     assert certificate.to_json() == calibrate_labelled(whole.score, whole.label).to_json()
     assert decided == certificate.verdicts(whole.score).sum()
@@ -127,13 +88,12 @@ def test_a_worker_killed_from_outside_in_the_middle_of_a_pass_changes_nothing(
     diary = tmp_path / "calls"
     df = dd.from_map(slow, range(PARTITIONS), args=[str(diary)], meta=scores_of(0).iloc[:0])
     whole = whole_frame()
-    client.wait_for_workers(2, timeout=LIMIT)
     before = set(client.run(os.getpid).values())
 
     def kill_one() -> int:
         until(lambda: len(calls_in(diary)) > 5, "a pass is going on")
         victim = calls_in(diary)[-1]
-        kill(client, victim)
+        os.kill(victim, signal.SIGKILL)
         Path(f"{diary}-killed").touch()
         return victim
 
@@ -145,5 +105,4 @@ def test_a_worker_killed_from_outside_in_the_middle_of_a_pass_changes_nothing(
     # what the dead worker had answered, and not handed on, was asked for again
     assert len(calls_in(diary)) > 1 + PARTITIONS
     assert certificate.to_json() == calibrate_labelled(whole.score, whole.label).to_json()
-    client.wait_for_workers(2, timeout=LIMIT)
     assert killed not in client.run(os.getpid).values()
