@@ -204,7 +204,7 @@ def test_what_is_no_shift_is_refused(shift: object) -> None:
 
 
 def test_a_pair_is_for_normal_and_anomalous_and_a_side_without_a_promise_has_no_room() -> None:
-    asked = Guarantee(shift=[TotalVariation(0.01), KL(0.01)])  # type: ignore[arg-type]
+    asked = Guarantee(shift=[TotalVariation(0.01), KL(0.01)])  # type: ignore[arg-type]  # a list will do
     assert asked.shift == (TotalVariation(0.01), KL(0.01))
     assert [one.room for one in asked.promises] == [
         "total variation up to 0.01",

@@ -272,7 +272,7 @@ class TestHeatMap:
         ax = plot_heatmap(AMBIGUITY)
         shown: dict[Any, list[str]] = {}
         for text in ax.texts[:50]:
-            shown.setdefault(tuple(text.xy), []).append(text.get_text())  # type: ignore[attr-defined]
+            shown.setdefault(tuple(text.xy), []).append(text.get_text())  # type: ignore[attr-defined]  # an annotation
         assert len(shown) == 25
         for (column, row), words in shown.items():
             value, note = AMBIGUITY.values[row][column], AMBIGUITY.notes[row][column]
@@ -357,7 +357,7 @@ class TestCurves:
     def test_curves_are_told_apart_without_colour(self) -> None:
         lines = [one for one in plot_lines(CLOSE).get_lines() if one.get_marker() != "None"]
         assert len({one.get_marker() for one in lines}) == len(lines) == 4
-        assert len({(one.get_linestyle(), str(one._dash_pattern)) for one in lines}) == 4  # type: ignore[attr-defined]
+        assert len({(one.get_linestyle(), str(one._dash_pattern)) for one in lines}) == 4  # type: ignore[attr-defined]  # untold
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=6), st.floats(1, 30))
