@@ -47,6 +47,7 @@ def test_shares_of_a_ledger_add_up_to_twice_the_first_delta() -> None:
     # the formula of the theory, with the first as number 0
     for number, share in enumerate(shares):
         assert float(share) == pytest.approx(0.06 / ((number + 1) * (number + 2)), rel=1e-15)
+        assert share <= 2 * Fraction(0.03) / ((number + 1) * (number + 2))
 
 
 def test_what_follows_keeps_the_ceilings_and_names_what_it_follows() -> None:
