@@ -136,6 +136,14 @@ def test_what_is_allowed_of_undecided_points() -> None:
     assert watch.delta == pytest.approx(0.03 + 0.02)
 
 
+def test_labels_that_may_be_wrong_may_show_more_errors_than_there_are() -> None:
+    """Eq. (76): .05 of contaminated points, and .02 of the anomalies lost."""
+    noise = LabelNoise(0.05), LabelNoise(0.05, 0.02)
+    asked = Guarantee(max_fpr=0.05, max_fnr=0.1, label_noise=noise)
+    found = Monitor(calibrate(range(1000), range(2000, 3000), asked)).watches
+    assert [watch.ceiling for watch in found] == pytest.approx([0.0975, 0.05 + 0.95 * 0.1 / 0.98])
+
+
 def test_labels_that_may_show_any_share_of_errors_are_not_watched() -> None:
     """Eq. (76) is 1 there."""
     noise = LabelNoise(lost=0.45)
