@@ -18,6 +18,7 @@ from pac_wrap.engines.spark_files import spark_session
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.calibrate import Request, calibrate_labelled
 from support import sparksession
+from support.patience import LIMIT
 from support.strategies import refusal
 
 pytestmark = [sparksession.quiet, pytest.mark.slow]
@@ -211,7 +212,7 @@ def test_a_session_of_its_own_is_quiet_and_leaves_nothing_behind(tmp_path: Path)
         env=environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=LIMIT,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == WHOLE

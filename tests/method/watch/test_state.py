@@ -141,7 +141,7 @@ import sys, time
 from pac_wrap.base.locks import held
 with held(sys.argv[1]):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 

@@ -12,6 +12,7 @@ from pac_wrap.errors import DataError, MissingExtraError, PACWrapError
 from pac_wrap.paper.data.store import VARIABLE, cache_folder, data_folder, fetch, locate, sha256_of
 from pac_wrap.paper.data.tabular import load_thyroid
 from support.datafolder import CONTENT, URL, empty_cache, small_file
+from support.patience import LIMIT
 from support.shell import one_sentence
 
 WRONG = b"a,class\n1,1\n2,1\n"
@@ -151,7 +152,7 @@ def test_a_user_without_a_name_or_home_gets_one_sentence(words: list[str]) -> No
         [sys.executable, "-c", NAMELESS, *words],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT,
         env=environment,
         check=False,
     )
