@@ -23,7 +23,6 @@ settings.register_profile(
 )
 settings.load_profile("fixed")
 
-STATISTICAL = Path(__file__).parent / "statistical"
 LEFT_OUT = pytest.StashKey[int]()
 
 
@@ -71,10 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Mark what runs in a browser, and what counts no lines: statistics run the same ones a million times."""
+    """Mark what runs in a browser."""
     for item in items:
-        if STATISTICAL in item.path.parents:
-            item.add_marker("no_cover")
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
 
