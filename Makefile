@@ -17,6 +17,9 @@ TORTURE_ARGS ?= --write
 # a notebook runs in a folder of its own, where a relative path leads elsewhere
 ABSOLUTE = PAC_WRAP_DATA="$${PAC_WRAP_DATA:+$$(realpath "$$PAC_WRAP_DATA")}"
 
+# modules stay compiled, whatever the surroundings say: the tests start many hundred processes
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-slow test-all test-oldest check format lint types dist container deep engines system house docs picture planner guide examples reproduction bench torture clean
 
 demo: $(VENV)/.base
@@ -35,11 +38,11 @@ test-slow: $(VENV)/.dev
 test-all: $(VENV)/.dev
 	$(PYTEST) $(PYTEST_ARGS)
 
-# with the oldest packages that pyproject.toml allows; left out: their readers of CSV take a label 0 beside FALSE for
-# false, which means the same and is written otherwise
+# with the oldest packages that pyproject.toml allows; left out: what a browser makes of a page, and where the readers
+# of CSV take a label 0 beside FALSE for false, which means the same and is written otherwise
 DIFFERENT := tests/tables/files/test_csv_files_generated.py::test_dask_reads_what_csv_reads
 test-oldest: $(OLDEST)/.dev
-	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow" $(CORE) --deselect $(DIFFERENT) $(PYTEST_ARGS)
+	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow and not browser" $(CORE) --deselect $(DIFFERENT) $(PYTEST_ARGS)
 
 check: lint types
 	$(MAKE) test-all PYTEST_ARGS="--cov --cov-report=term-missing $(PYTEST_ARGS)"
@@ -144,7 +147,7 @@ $(VENV)/.dist: Makefile | $(VENV)/.dev
 
 $(OLDEST)/.dev: $(INSTALL) | $(VENV)/.dist
 	$(BIN)/uv venv --quiet --clear --python $(PYTHON) $(OLDEST)
-	$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable ".[dev]"
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(OLDEST)/bin/python --resolution lowest-direct --editable ".[dev]"
 	touch $@
 
 $(VENV)/.engines: $(INSTALL) | $(VENV)/.dev

@@ -1,4 +1,4 @@
-"""Packages that a user might pick instead, each made to do the same with anomaly scores and labels.
+"""Packages that a user might pick instead, beside those of `pac_wrap.paper.peers`.
 
 All of them get precomputed scores; none trains a model here. MAPIE asks for probabilities, so it gets scores
 between 0 and 1.
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.baselines import percentile
+from pac_wrap.paper.peers import Controller, Crepes, both_classes
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -37,64 +38,26 @@ def squashed(scores: Floats) -> Floats:
 
 
 class Mapie:
-    """Two controllers of MAPIE, one per error rate: learn then test, so with a confidence."""
+    """Two controllers of MAPIE, one per error rate."""
 
-    def __init__(self, ceiling: float = 0.05, delta: float = 0.05, **options: Any) -> None:
-        control: Any = import_module("mapie.risk_control")
-        self.fpr = control.BinaryClassificationController(
-            _given, "fpr", ceiling, confidence_level=1.0 - delta, **options
-        )
-        self.recall = control.BinaryClassificationController(
-            _given, "recall", 1.0 - ceiling, confidence_level=1.0 - delta, **options
-        )
+    def __init__(self, ceiling: float = 0.05, delta: float = 0.05) -> None:
+        self.fpr, self.recall = Controller("fpr", ceiling, delta), Controller("recall", ceiling, delta)
 
     def calibrate(self, rows: Floats, labels: NDArray[np.int64]) -> "Mapie":
-        """Find the thresholds of both rates; `rows` are the probabilities of both classes."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            self.fpr.calibrate(rows, labels)
-            self.recall.calibrate(rows, labels)
+        """Find the thresholds of both rates."""
+        self.fpr.calibrate(rows, labels)
+        self.recall.calibrate(rows, labels)
         return self
-
-    def pick_fpr(self, rows: Floats, labels: NDArray[np.int64]) -> float | None:
-        """Return the threshold for the false positive rate alone, or None if there is none."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            self.fpr.calibrate(rows, labels)
-        picked: float | None = self.fpr.best_predict_param
-        return picked
 
     def predict(self, rows: Floats) -> tuple[Any, Any]:
         """Return what both thresholds say."""
-        return self.fpr.predict(rows), self.recall.predict(rows)
+        return self.fpr.controller.predict(rows), self.recall.controller.predict(rows)
 
 
 def probabilities(normal: Floats, anomalous: Floats) -> tuple[Floats, NDArray[np.int64]]:
     """Return rows and labels as MAPIE takes them."""
-    chance = squashed(np.concatenate([normal, anomalous]))
     labels = np.repeat([0, 1], [normal.size, anomalous.size])
-    return np.column_stack([1.0 - chance, chance]), labels
-
-
-class Crepes:
-    """The conformal classifier of crepes, one category per class."""
-
-    def __init__(self) -> None:
-        crepes: Any = import_module("crepes")
-        self.classifier = crepes.ConformalClassifier()
-
-    def calibrate(self, normal: Floats, anomalous: Floats) -> "Crepes":
-        """Fit; crepes only stores the scores and does the work with each prediction."""
-        classes = np.repeat([0, 1], [normal.size, anomalous.size])
-        self.classifier.fit(np.concatenate([normal, -anomalous]), bins=classes)
-        return self
-
-    def possible(self, scores: Floats, label: int, ceiling: float = 0.05) -> Mask:
-        """Return where a label stays possible; p-values are not smoothed, so nothing is random."""
-        signed = scores if label == 0 else -scores
-        bins = np.full(scores.size, label)
-        sets = self.classifier.predict_set(signed, bins=bins, confidence=1.0 - ceiling, smoothing=False)
-        return np.asarray(sets, dtype=bool)
+    return both_classes(squashed(np.concatenate([normal, anomalous]))), labels
 
 
 class Nonconformist:
@@ -120,10 +83,6 @@ class _Signed:
 
     def score(self, rows: Floats, labels: NDArray[np.int64]) -> Floats:
         return np.where(labels == 0, rows[:, 0], -rows[:, 0])
-
-
-def _given(rows: Floats) -> Floats:
-    return rows
 
 
 def crepes_rule(normal: Floats, probes: Floats, ceiling: float, delta: float) -> Mask:
@@ -162,7 +121,7 @@ def _precomputed(low: float, high: float) -> Any:
     """Return a fitted classifier whose probability of an anomaly is the score, brought between 0 and 1."""
     base: Any = import_module("sklearn.base")
 
-    class Precomputed(base.ClassifierMixin, base.BaseEstimator):  # type: ignore[misc]  # it ships no types
+    class Precomputed(base.ClassifierMixin, base.BaseEstimator):
         classes_ = np.array([0, 1])
 
         def __sklearn_is_fitted__(self) -> bool:

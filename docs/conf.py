@@ -50,7 +50,9 @@ nb_execution_cache_path = str(gallery.cache_folder())
 nb_execution_excludepatterns = [f"{name}.ipynb" for name in gallery.LEFT]
 nb_execution_in_temp = True
 nb_execution_raise_on_error = True
-nb_execution_timeout = 300
+nb_execution_timeout = 900
+# how a stream was cut into pieces differs from run to run
+nb_merge_streams = True
 
 autosummary_generate = ["api.md"]
 # the names of a class and of a function that differ only in case are one file on some systems

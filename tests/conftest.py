@@ -11,14 +11,16 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from pac_wrap.ranks.kernels import kernels, library
 from pac_wrap.tables.files import cells
 from support import flushing as switches
 
-# the same examples on every run: a failure is a change in the code, never luck
-settings.register_profile("fixed", derandomize=True, deadline=None)
+# the same examples on every run, however long they take: a failure is a change in the code, never luck
+settings.register_profile(
+    "fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("fixed")
 
 LEFT_OUT = pytest.StashKey[int]()
@@ -65,6 +67,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Most tests wrap small samples on purpose; those about the warning ask for it."""
     config.addinivalue_line("filterwarnings", "ignore::pac_wrap.errors.VacuousWarning")
     config.stash[LEFT_OUT] = 0
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Mark what runs in a browser."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:

@@ -9,6 +9,7 @@ import sys
 from collections import namedtuple
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from benchmarks import bounds, memory, peers, tables, timing
@@ -202,7 +203,7 @@ def test_the_memory_of_several_processes_is_known_on_linux_only(
 
 
 @pytest.mark.parametrize("module", [timing, bounds], ids=["timing", "bounds"])
-def test_examples_of_the_benchmarks_run(module: object) -> None:
-    failed, tried = doctest.testmod(module)  # type: ignore[arg-type]
+def test_examples_of_the_benchmarks_run(module: ModuleType) -> None:
+    failed, tried = doctest.testmod(module)
     assert tried
     assert not failed

@@ -17,6 +17,7 @@ from pac_wrap.ranks.compiled import seal
 from pac_wrap.ranks.kernels import library
 from pac_wrap.tables.files import cells
 from support import debian
+from support.patience import LIMIT
 from support.shell import CERTIFICATE, GOLDEN
 
 FOLDER = Path(os.environ.get("PAC_WRAP_DIST", "no folder")).absolute()
@@ -56,7 +57,7 @@ def run(*command: object, cwd: Path = ROOT, **variables: str) -> str:
     words = [str(word) for word in command]
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PAC_WRAP", "PYTHON"))}
     done = subprocess.run(
-        words, cwd=cwd, env=clean | variables, capture_output=True, text=True, check=False, timeout=300
+        words, cwd=cwd, env=clean | variables, capture_output=True, text=True, check=False, timeout=LIMIT
     )
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
     return done.stdout

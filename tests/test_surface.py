@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import pac_wrap
+from support.patience import LIMIT
 
 SURFACE = [
     "__version__",
@@ -228,7 +229,7 @@ def loaded_after(statement: str) -> set[str]:
     """Return every module a fresh interpreter has loaded after a statement."""
     code = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT, check=True
     )
     return set(json.loads(done.stdout))
 

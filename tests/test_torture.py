@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from torture.attacks import ATTACKS
@@ -52,8 +53,8 @@ def test_a_monitor_that_is_killed_three_times_ends_as_one_that_never_was(tmp_pat
 
 
 def test_a_fault_that_is_not_handled_is_counted_and_can_be_made_again() -> None:
-    def fails_now_and_then(random: object, folder: object) -> str:
-        seen.append(random.integers(1000))  # type: ignore[attr-defined]  # a generator of NumPy's
+    def fails_now_and_then(random: np.random.Generator, folder: object) -> str:
+        seen.append(int(random.integers(1000)))
         assert len(seen) % 2, "every second one"
         return "handled"
 

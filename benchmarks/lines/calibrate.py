@@ -5,11 +5,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.peers import Crepes, Mapie, Nonconformist, left_out, missing, probabilities
+from benchmarks.peers import Mapie, Nonconformist, left_out, missing, probabilities
 from benchmarks.plain import IN_NUMPY, in_numpy
 from benchmarks.record import Aim, Comparison, Result, Role
 from benchmarks.timing import Action, Scale, affordable, compare, growths
 from pac_wrap import calibrate, error_budget
+from pac_wrap.paper.peers import Crepes
 
 CEILING, DELTA = 0.05, 0.05
 AIM, AIM_FROM = Aim("<=", 1.3), 10**6

@@ -163,7 +163,7 @@ def _precomputed(classes: int) -> Any:
     """Return a fitted classifier that gives back the probabilities it is asked about."""
     base: Any = import_module("sklearn.base")
 
-    class Precomputed(base.ClassifierMixin, base.BaseEstimator):  # type: ignore[misc]  # it ships no types
+    class Precomputed(base.ClassifierMixin, base.BaseEstimator):
         classes_ = np.arange(classes)
 
         def __sklearn_is_fitted__(self) -> bool:

@@ -10,7 +10,6 @@ from scipy.stats import binom
 from benchmarks.bounds import Budget, approximate, bentkus, bounded, exact_budget, exact_least, hoeffding
 from benchmarks.peers import (
     Floats,
-    Mapie,
     Mask,
     Rule,
     crepes_rule,
@@ -23,6 +22,7 @@ from benchmarks.peers import (
 from benchmarks.record import Aim, Measure, Result
 from benchmarks.timing import Scale
 from pac_wrap import Guarantee, calibrate, certify_curve
+from pac_wrap.paper.peers import Controller, both_classes
 
 DELTA = 0.05
 # for each ceiling, the labels at which the chance to exceed it is given; power is that at the last
@@ -117,11 +117,11 @@ def controlled(name: str, options: dict[str, Any], ceiling: float, draws: int) -
     thresholds = np.linspace(1.0 - 2.0 * ceiling, 1.0, GRID, endpoint=False)
 
     def rate(scores: Floats) -> float | None:
-        controller = Mapie(ceiling, DELTA, list_predict_params=thresholds, **options)
+        controller = Controller("fpr", ceiling, DELTA, list_predict_params=thresholds, **options)
         # one anomaly, far up, so that both labels occur; it does not count for the false positive rate
         chance = np.append(scores, 1.0)
         labels = np.append(np.zeros(scores.size, dtype=int), 1)
-        picked = controller.pick_fpr(np.column_stack([1.0 - chance, chance]), labels)
+        picked = controller.calibrate(both_classes(chance), labels)
         return None if picked is None else 1.0 - picked
 
     number = least(lambda n: rate(np.zeros(n)) is not None)

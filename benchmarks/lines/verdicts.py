@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from benchmarks.lines.calibrate import drawn
 from benchmarks.memory import MB, temporaries
-from benchmarks.peers import Crepes, Mapie, Nonconformist, left_out, missing, probabilities
+from benchmarks.peers import Mapie, Nonconformist, left_out, missing, probabilities
 from benchmarks.plain import IN_NUMPY, in_numpy
 from benchmarks.record import Aim, Comparison, Measure, Result, Role
 from benchmarks.timing import Action, Scale, affordable, compare, growths
 from pac_wrap import calibrate
+from pac_wrap.paper.peers import Crepes
 
 AIM, AIM_FROM = Aim("<=", 2.0), 10**5
 # what a few MB are

@@ -68,8 +68,11 @@ def film(report: Path, moving: Path, still: Path) -> None:
         photograph(page, report.with_name("frame.png"), (860, 756), 1.5)
         with Image.open(report.with_name("frame.png")) as frame:
             frames.append(frame.convert("RGB"))
-    frames[STEPS // 2].quantize(64, dither=Image.Dither.NONE).save(still, optimize=True)
-    shown = frames + frames[-2:0:-1]
+    middle = frames[STEPS // 2].quantize(64, dither=Image.Dither.NONE)
+    middle.save(still, optimize=True)
+    # few colours, the same in all, and an effort that is named, as the usual one differs between versions
+    few = [frame.quantize(palette=middle, dither=Image.Dither.NONE).convert("RGB") for frame in frames]
+    shown = few + few[-2:0:-1]
     times = [REST if place in (0, STEPS - 1) else STEP for place in range(len(shown))]
     shown[0].save(
         moving,
@@ -79,7 +82,7 @@ def film(report: Path, moving: Path, still: Path) -> None:
         loop=0,
         lossless=True,
         quality=80,
-        minimize_size=True,
+        method=4,
     )
 
 

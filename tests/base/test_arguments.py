@@ -307,7 +307,7 @@ INDICES: dict[str, tuple[Any, Any, str]] = {
 def test_indices_that_differ_are_refused(one: Any, other: Any, where: str) -> None:
     scores, labels = pd.Series([0.1, 0.2, 0.9], index=one), pd.Series([0, 0, 1], index=other)
     for values in (scores, scores.to_frame()):
-        message = refusal(lambda: check_aligned("scores", values, "labels", labels))  # noqa: B023  (called at once)
+        message = refusal(check_aligned, "scores", values, "labels", labels)
         assert where in message
         assert "labels.loc[scores.index]" in message
         assert "\n" not in message

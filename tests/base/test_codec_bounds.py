@@ -13,6 +13,7 @@ import pytest
 from pac_wrap import Algorithm1, Certificate, CertificateError, Guarantee, calibrate
 from pac_wrap.base.codec import MOST_BYTES
 from pac_wrap.method.certificates.consistency import MOST_SCORES
+from support.patience import LIMIT
 from support.resealed import said, sealed, tampered
 from support.shell import SCRIPT, refused, write
 
@@ -73,7 +74,7 @@ def test_a_pipe_that_never_ends_is_left_after_its_first_megabyte(tmp_path: Path)
     feeder.start()
     with pytest.raises(CertificateError, match="larger than 1,000,000 bytes"):
         Certificate.load(tmp_path / "pipe")
-    feeder.join(timeout=30)
+    feeder.join(timeout=LIMIT)
     assert not feeder.is_alive()
     assert sent < 3 * MOST_BYTES
 
@@ -84,7 +85,7 @@ def test_a_certificate_is_read_from_a_pipe(tmp_path: Path) -> None:
     feeder = threading.Thread(target=lambda: (tmp_path / "pipe").write_text(text))
     feeder.start()
     assert Certificate.load(tmp_path / "pipe") == SEPARATED
-    feeder.join(timeout=30)
+    feeder.join(timeout=LIMIT)
 
 
 def test_the_most_scores_are_read_in_milliseconds_and_one_more_is_refused() -> None:
@@ -98,7 +99,7 @@ def test_the_most_scores_are_read_in_milliseconds_and_one_more_is_refused() -> N
 def test_the_certificate_of_the_issue_ends_at_once(tmp_path: Path) -> None:
     changes = {"normal.n": 10**15, "normal.budget.n": 10**15, "normal.crossing": 0}
     path = write(tmp_path / "c.json", tampered(SEPARATED, changes))
-    done = subprocess.run([str(SCRIPT), "show", str(path)], capture_output=True, timeout=20, check=False)
+    done = subprocess.run([str(SCRIPT), "show", str(path)], capture_output=True, timeout=LIMIT, check=False)
     assert done.returncode == 2
     assert b"there cannot be 1,000,000,000,000,000 normal scores" in done.stderr
 

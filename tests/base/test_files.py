@@ -19,6 +19,7 @@ import pytest
 
 from pac_wrap import Certificate, OutputError, calibrate
 from pac_wrap.base.files import check_folder, write_whole
+from support.patience import LIMIT
 
 
 @contextmanager
@@ -36,7 +37,7 @@ def mode(path: Path) -> int:
 
 def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
 
 
 def test_writes_the_text_as_utf8_with_plain_newlines(tmp_path: Path) -> None:

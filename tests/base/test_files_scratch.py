@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from pac_wrap.base.files import scratch_folder, sweep
+from support.patience import LIMIT
 
 HOLDS = """
 import os, sys
@@ -111,7 +112,7 @@ def test_what_a_living_process_holds_stays(tmp_path: Path) -> None:
         assert (folder / "deep" / "er" / "file").read_text() == "text"
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(60) == 0
+        assert process.wait(LIMIT) == 0
     assert os.listdir(place) == []
 
 
@@ -125,7 +126,7 @@ def test_many_at_once_neither_harm_each_other_nor_leave_anything(tmp_path: Path)
     words = [sys.executable, "-c", RACES, str(tmp_path), "150"]
     running = [subprocess.Popen(words, stderr=subprocess.PIPE) for _ in range(4)]
     for process in running:
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=LIMIT)
         assert (process.returncode, err) == (0, b"")
     assert os.listdir(tmp_path) == []
 

@@ -15,6 +15,7 @@ import pytest
 
 from pac_wrap.base.files import whole_file, write_whole
 from pac_wrap.errors import OutputError
+from support.patience import LIMIT
 from support.shell import CERTIFICATE, GOLDEN, command, one_sentence, refused
 
 NEW = [GOLDEN / "new.csv", "--score", "score", "--quiet"]
@@ -148,7 +149,7 @@ def test_an_open_file_is_written_on_and_never_replaced(name: str, way: str, tmp_
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT,
         check=True,
     )
     assert done.stderr == ""

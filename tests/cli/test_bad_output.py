@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import LIMIT
 from support.shell import (
     CERTIFICATE,
     GOLDEN,
@@ -98,7 +99,7 @@ def test_a_verdict_column_that_is_already_there(name: str, suffix: str, tmp_path
 def test_standard_output_that_nobody_reads_on_is_no_error(tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet", "SELECT i + 0.5 AS score FROM range(200000) t(i)")
     pipe = f"'{SCRIPT}' decide '{CERTIFICATE}' '{path}' --score score --quiet | head -n 1"
-    done = subprocess.run(["sh", "-c", pipe], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(["sh", "-c", pipe], capture_output=True, text=True, timeout=LIMIT, check=True)
     assert done.stdout.count("\n") == 1
     assert done.stderr == ""
 
@@ -124,7 +125,7 @@ def test_a_write_the_system_cuts_short_leaves_the_old_file(suffix: str, tmp_path
         [sys.executable, "-c", LIMITED, *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT,
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
@@ -145,7 +146,12 @@ def in_own_mounts(script: str, folder: Path) -> subprocess.CompletedProcess[str]
     if probe.returncode != 0:
         pytest.skip(f"this user may not mount: {probe.stderr.strip()}")
     return subprocess.run(
-        [*words, "-c", script], capture_output=True, text=True, timeout=60, check=False, cwd=folder.parent
+        [*words, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+        cwd=folder.parent,
     )
 
 

@@ -30,6 +30,7 @@ from pac_wrap.method.comparison import compare_scores
 from pac_wrap.paper.data import load
 from pac_wrap.report.pages.formats import write_report
 from pac_wrap.report.subject import Origin, Report
+from support.patience import LIMIT
 from support.shell import CERTIFICATE, SCRIPT, Done, invoke, write
 from support.slow import slow_but
 
@@ -276,7 +277,7 @@ def test_on_a_terminal_only_our_own_styling_gets_out() -> None:
             pass
         finally:
             os.close(main)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=LIMIT) == 0
     styled = re.sub(r"\x1b\[[0-9;]*m|\x1b\[\?25[lh]|\x1b\[[0-9]*[AK]|\r", "", seen.decode())
     assert styled.replace("\n", "").isprintable()
     assert r"\x1b[2J" in styled

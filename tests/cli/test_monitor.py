@@ -24,6 +24,7 @@ from pac_wrap import (
 )
 from pac_wrap.streams.watch import Columns, rows_of_table
 from pac_wrap.tables.table import open_table
+from support.patience import until
 from support.shell import SCRIPT, Done, invoke, refused, write
 
 RNG = np.random.default_rng(0)
@@ -330,10 +331,7 @@ def test_what_was_counted_is_saved_though_nothing_more_comes(folder: Path) -> No
             process.stdin.write(b"0.5,0\n")
             process.stdin.flush()
             time.sleep(0.01)
-        until = time.monotonic() + 60.0
-        while not state.exists() or json.loads(state.read_text())["rows"] < 30:
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        until(lambda: state.exists() and json.loads(state.read_text())["rows"] == 30, "all rows are saved")
         process.stdin.close()
     assert process.returncode == 0
 

@@ -20,6 +20,7 @@ from pac_wrap.paper.data.store import VARIABLE
 from pac_wrap.paper.studies import QUESTIONS
 from pac_wrap.paper.studies.study import Study
 from support.datafolder import empty_cache, needs, small_file
+from support.patience import LIMIT
 from support.shell import command, invoke, one_sentence, refused, succeeded, write
 
 Q4_FILES = [
@@ -206,7 +207,7 @@ main()
 
 def without_matplotlib(*arguments: object) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-c", WITHOUT_MATPLOTLIB, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
 
 
 def test_without_matplotlib_files_are_refused_before_any_work(tmp_path: Path) -> None:

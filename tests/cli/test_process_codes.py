@@ -9,6 +9,7 @@ import pytest
 
 from pac_wrap import __version__
 from pac_wrap.method.certificates.certificate import Certificate
+from support.patience import LIMIT
 from support.shell import CERTIFICATE, GOLDEN, SCRIPT, invoke, one_sentence, refused, write
 from support.slow import slow_but
 
@@ -46,7 +47,7 @@ def shell(script: str, place: Path, **environment: str) -> tuple[int, str, str]:
         ["bash", "-c", script],
         cwd=place,
         capture_output=True,
-        timeout=60,
+        timeout=LIMIT,
         check=False,
         env=os.environ | {"PW": str(SCRIPT), "COLUMNS": "80"} | environment,
     )
@@ -108,7 +109,7 @@ main()
 @pytest.mark.parametrize("options", [[], ["--debug"]])
 def test_an_error_of_ours_has_its_own_code(options: list[str]) -> None:
     words = [sys.executable, "-c", BREAKS, *options, "show", str(CERTIFICATE)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert (done.returncode, done.stdout) == (70, "")
     if options:
         assert done.stderr.startswith("Traceback")

@@ -1,6 +1,5 @@
 import io
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from pac_wrap.cli import decide, progress
 from pac_wrap.tables.files import cells
 from pac_wrap.tables.files.connection import Done
+from support.patience import until
 from support.shell import CERTIFICATE, write
 
 
@@ -25,16 +25,15 @@ def test_a_bar_tells_the_pass_its_rows_and_the_time_left_in_80_characters(
     )
     monkeypatch.setattr(progress, "_PATIENCE", -1.0)
     with progress.progress_bar("calibrating", 4) as update:
-        for done in (Done(50.0, 1, 60_000_000), Done(25.0, 2, 60_000_000), Done(100.0, 5)):
-            update(done)
-            time.sleep(0.2)
-        update(10.0, "q1: training")
-        time.sleep(0.2)
+        for words, told in (
+            ([Done(50.0, 1, 60_000_000)], "calibrating, pass 1 of at most 4, 30.0 of 60.0 million rows"),
+            ([Done(25.0, 2, 60_000_000)], "calibrating, pass 2 of at most 4, 15.0 of 60.0 million rows"),
+            ([Done(100.0, 5)], "calibrating, pass 5 "),
+            ([10.0, "q1: training"], "q1: training"),
+        ):
+            update(*words)
+            until(lambda: told in screen.getvalue(), f"the bar says {told!r}")  # noqa: B023  (called at once)
     shown = screen.getvalue()
-    assert "calibrating, pass 1 of at most 4, 30.0 of 60.0 million rows" in shown
-    assert "calibrating, pass 2 of at most 4, 15.0 of 60.0 million rows" in shown
-    assert "calibrating, pass 5 " in shown
-    assert "q1: training" in shown
     assert "left" in shown
     assert "…" not in shown
 

@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 from support.killed import moments, scratch_in, signalled
+from support.patience import LIMIT, until
 from support.shell import CERTIFICATE, SCRIPT, command, one_sentence, parquet, write
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
@@ -114,9 +115,8 @@ def test_while_standard_input_waits_it_is_one_sentence(number: signal.Signals, t
 def test_while_nobody_reads_the_output_it_ends_at_once(
     number: signal.Signals, source: Path, tmp_path: Path
 ) -> None:
-    # the pipe is full long before all is written
     arguments = ["decide", CERTIFICATE, source / "many.parquet", "--score", "score"]
-    ended = signalled(arguments, number, 4.0, tmp_path)
+    ended = signalled(arguments, number, None, tmp_path)
     assert (ended.in_time, ended.code, ended.changed) == (True, SIGNALS[number][0], frozenset())
     assert one_sentence(ended.err) == SIGNALS[number][1]
 
@@ -158,7 +158,29 @@ main()
 def test_while_a_module_is_imported_it_is_one_sentence(name: str, number: signal.Signals) -> None:
     words = [sys.executable, "-c", IMPORTING, str(CERTIFICATE), "nothing.csv", "--score", "score"]
     environment = os.environ | {"NAME": name, "NUMBER": str(int(number))}
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, env=environment, check=False)
+    assert (done.returncode, done.stdout) == (SIGNALS[number][0], "")
+    assert one_sentence(done.stderr) == SIGNALS[number][1]
+
+
+LISTENING = """
+import os, signal, sys
+from pac_wrap.cli import main
+usual, number = signal.signal, int(sys.argv.pop())
+def heard(sign, *arguments):
+    usual(sign, *arguments)
+    if sign == number:
+        signal.signal = usual
+        os.kill(os.getpid(), number)
+signal.signal = heard
+main()
+"""
+
+
+@every
+def test_as_soon_as_it_is_listened_to_it_is_one_sentence(number: signal.Signals) -> None:
+    words = [sys.executable, "-c", LISTENING, "--version", str(int(number))]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert (done.returncode, done.stdout) == (SIGNALS[number][0], "")
     assert one_sentence(done.stderr) == SIGNALS[number][1]
 
@@ -177,7 +199,7 @@ def test_a_signal_that_was_to_be_ignored_is_ignored(number: signal.Signals, tmp_
         process.stdout.readline()
         process.send_signal(number)
         time.sleep(0.2)
-        out, _ = process.communicate(b"5\n", timeout=60)
+        out, _ = process.communicate(b"5\n", timeout=LIMIT)
     assert (process.returncode, out.count(b"\n")) == (0, 1)
 
 
@@ -189,8 +211,7 @@ def test_at_random_moments_the_code_and_the_folder_agree(source: Path, tmp_path:
     for place, moment in enumerate(moments(seed=12, longest=3.0, count=12)):
         write(output, "old")
         number = numbers[place % 3]
-        # Python itself needs a moment before it runs a line of ours
-        ended = signalled(decided(source, output), number, 0.3 + moment, tmp_path)
+        ended = signalled(decided(source, output), number, moment, tmp_path)
         assert scratch_in(tmp_path) == []
         if output.read_text() == "old":
             stopped += 1
@@ -233,7 +254,7 @@ def test_killed_it_leaves_nothing_visible_and_the_next_run_removes_the_rest(
         done = subprocess.run(
             [SCRIPT, "decide", CERTIFICATE, new, "--score", "score", "-o", tmp_path / "other.csv"],
             env=os.environ | {"TMPDIR": str(tmp_path)},
-            timeout=60,
+            timeout=LIMIT,
             check=False,
         )
         assert done.returncode == 0
@@ -247,11 +268,10 @@ def test_a_run_beside_a_living_one_leaves_its_scratch_alone(source: Path, tmp_pa
     output, small = tmp_path / "out.csv", write(tmp_path / "small.csv", "score\n5\n")
     words = [str(SCRIPT), *map(str, decided(source, output))]
     with subprocess.Popen(words, env=os.environ | {"TMPDIR": str(tmp_path)}) as living:
-        while not bytes_in_scratch(tmp_path):
-            time.sleep(0.01)
-            assert living.poll() is None
+        until(lambda: bytes_in_scratch(tmp_path) > 0, "the first one writes", step=0.01)
+        assert living.poll() is None
         assert command("decide", CERTIFICATE, small, "--score", "score", "-o", tmp_path / "b.csv").code == 0
-        assert living.wait(60) == 0
+        assert living.wait(LIMIT) == 0
     with output.open("rb") as whole:
         assert sum(1 for _ in whole) == ROWS + 1
     assert scratch_in(tmp_path) == []

@@ -14,6 +14,7 @@ import pytest
 
 from pac_wrap import Certificate, calibrate_labelled
 from support import postgres
+from support.patience import LIMIT
 from support.shell import CERTIFICATE, SCRIPT, invoke, one_sentence, refused, succeeded, write
 
 SCALE = Path(__file__).parents[2] / "docs/guide/database.md"
@@ -173,12 +174,16 @@ def test_the_loop_of_the_page_makes_the_certificate_with_psql_and_a_shell(tmp_pa
         connection.commit()
         environment = os.environ | {
             "PATH": f"{SCRIPT.parent}:{os.environ['PATH']}",
-            "PGHOST": "127.0.0.1",
-            "PGPORT": str(connection.info.port),
+            "PGHOST": connection.info.host,
             "PGUSER": "postgres",
         }
         done = subprocess.run(
-            ["sh", "-c", loop], cwd=tmp_path, env=environment, capture_output=True, timeout=120, check=True
+            ["sh", "-c", loop],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            timeout=LIMIT,
+            check=True,
         )
         assert done.stderr == b""
         made = Certificate.load(tmp_path / "certificate.json")
@@ -190,7 +195,12 @@ def test_the_loop_of_the_page_makes_the_certificate_with_psql_and_a_shell(tmp_pa
         for file in tmp_path.iterdir():
             file.unlink()
         failed = subprocess.run(
-            ["sh", "-c", loop], cwd=tmp_path, env=environment, capture_output=True, timeout=120, check=False
+            ["sh", "-c", loop],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            timeout=LIMIT,
+            check=False,
         )
     assert b'relation "scores" does not exist' in failed.stderr
     assert not (tmp_path / "certificate.json").exists()

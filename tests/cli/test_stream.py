@@ -10,10 +10,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from support.patience import LIMIT, until
 from support.shell import CERTIFICATE, SCRIPT, command, one_sentence
 
 WORDS = [str(SCRIPT), "decide", str(CERTIFICATE), "-", "--score", "score", "--format", "jsonl"]
@@ -25,8 +27,8 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory 
 def running(*options: str, scratch: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
     """Start a decision that waits for its input, and end it if the test has not."""
     environment = os.environ | ({} if scratch is None else {"TMPDIR": str(scratch)})
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen([*WORDS, *options], env=environment, **pipes) as process:  # type: ignore[call-overload]  # options in a dictionary
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*WORDS, *options], env=environment, **pipes) as process:
         try:
             yield process
         finally:
@@ -67,7 +69,7 @@ def test_verdicts_come_out_before_the_input_ends_and_no_file_is_made(tmp_path: P
         send(process, "4,5\n5,")
         assert json.loads(next_line(process))["id"] == "4"
         send(process, "0.1")
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=LIMIT)
     assert (json.loads(out)["id"], process.returncode) == ("5", 0)
     assert err == b"pac-wrap: 5 rows: 2 normal, 2 alarms, 1 undecided\n"
 
@@ -132,6 +134,7 @@ def test_nobody_reads_so_nothing_more_is_read_either() -> None:
         next_line(process)
         writer = threading.Thread(target=feed, args=(process, batch, sent, 10_000), daemon=True)
         writer.start()
+        until(lambda: sent[0] > 0, "the first batch is read")
         taken, quiet = -1, 0
         while quiet < 5:  # for a second
             time.sleep(0.2)
@@ -145,7 +148,7 @@ def test_nobody_reads_so_nothing_more_is_read_either() -> None:
             next_line(process)
         assert sent[0] > taken
         process.kill()
-        writer.join(60)
+        writer.join(LIMIT)
 
 
 @pytest.mark.slow
@@ -164,8 +167,8 @@ def test_memory_stays_flat_over_millions_of_rows(form: str) -> None:
             lines += chunk.count(b"\n")
             if lines > 100_000 * (1 + len(peaks)) and process.poll() is None:
                 peaks.append(memory(process, "VmHWM"))
-        writer.join(60)
-        assert process.wait(60) == 0
+        writer.join(LIMIT)
+        assert process.wait(LIMIT) == 0
     assert lines == 1_500_000 + (form == "csv")
     assert len(peaks) > 10
     # 50 MB of text; a copy of it, or of its rows, would show
@@ -183,9 +186,9 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly() -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
-        assert process.wait(60) == 0
+        assert process.wait(LIMIT) == 0
         assert process.stderr.read() == b""
-        writer.join(60)
+        writer.join(LIMIT)
 
 
 @posix
@@ -194,7 +197,7 @@ def test_ctrl_c_is_one_sentence_and_what_was_decided_stays() -> None:
         send(process, "score\n5\n")
         assert json.loads(next_line(process))["verdict"] == 1
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=LIMIT)
     assert (process.returncode, out) == (130, b"")
     assert err.decode() == (
         "pac-wrap: 1 row: 0 normal, 1 alarm, 0 undecided\n"
@@ -232,7 +235,10 @@ def test_no_input_is_one_sentence() -> None:
 def test_a_closed_standard_input_is_one_sentence() -> None:
     for output in ([], ["-o", "out.csv"]):
         done = subprocess.run(
-            ["sh", "-c", '"$@" <&-', "sh", *WORDS, *output], capture_output=True, timeout=60, check=False
+            ["sh", "-c", '"$@" <&-', "sh", *WORDS, *output],
+            capture_output=True,
+            timeout=LIMIT,
+            check=False,
         )
         assert done.returncode == 2
         sentence = "standard input is closed; pipe a table into it or name a file"
@@ -246,7 +252,7 @@ def test_a_closed_standard_output_is_one_sentence(tmp_path: Path) -> None:
     for source in ("-", str(table)):
         words = [word if word != "-" else source for word in WORDS]
         shell = ["sh", "-c", '"$@" >&- <"$0"', str(table), *words]
-        done = subprocess.run(shell, stderr=subprocess.PIPE, timeout=60, check=False)
+        done = subprocess.run(shell, stderr=subprocess.PIPE, timeout=LIMIT, check=False)
         assert done.returncode == 2
         assert one_sentence(done.stderr.decode()) == "standard output is closed; name a file with -o"
 
@@ -255,7 +261,7 @@ def test_a_closed_standard_output_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
 def test_a_full_disk_is_one_sentence() -> None:
     with open("/dev/full", "wb") as full:
-        words = {"stdout": full, "stderr": subprocess.PIPE, "timeout": 60, "check": False}
-        done = subprocess.run(WORDS, input=b"score\n5\n", **words)  # type: ignore[call-overload]  # options in a dictionary
+        words: dict[str, Any] = {"stdout": full, "stderr": subprocess.PIPE, "timeout": LIMIT, "check": False}
+        done = subprocess.run(WORDS, input=b"score\n5\n", **words)
     assert done.returncode == 2
     assert one_sentence(done.stderr.decode()) == "cannot write standard output: No space left on device"

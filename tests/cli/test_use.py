@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import Certificate, Guarantee, calibrate
+from support.patience import LIMIT
 from support.shell import CERTIFICATE, GOLDEN, SCRIPT, command, parquet, succeeded, write
 
 RULE = Certificate.load(CERTIFICATE)
@@ -231,5 +232,5 @@ def test_a_pipe_without_an_ending_gets_the_format_that_is_asked_for(tmp_path: Pa
     process = subprocess.Popen([SCRIPT, *map(str, words)])
     with pipe.open(encoding="utf-8") as opened:
         assert opened.read() == (GOLDEN / "verdicts.csv").read_text(encoding="utf-8")
-    assert process.wait(60) == 0
+    assert process.wait(LIMIT) == 0
     assert pipe.is_fifo()

@@ -54,7 +54,7 @@ AROUND = (
 )
 
 
-class Learning(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped base
+class Learning(TransformerMixin, BaseEstimator):
     """A step that says nothing about itself."""
 
     def fit(self, X: Any, y: Any = None) -> "Learning":
@@ -210,12 +210,12 @@ def test_outside_folds_one_class_still_promises_on_its_side() -> None:
 
 
 CLOSE = np.r_[RNG.normal(0, 1, (300, 4)), RNG.normal(1.5, 1, (100, 4))]
-ABSTAINING = {"max_fpr": 0.02, "max_fnr": 0.05, "overlap": "abstain_always"}
+ABSTAINING: dict[str, Any] = {"max_fpr": 0.02, "max_fnr": 0.05, "overlap": "abstain_always"}
 
 
 @pytest.mark.parametrize("metric", ["f1", "precision", "recall", "f1_macro"])
 def test_a_metric_that_knows_no_abstention_is_refused_where_there_is_one(metric: str) -> None:
-    wrap = PACWrap(distance, **ABSTAINING)  # type: ignore[arg-type]
+    wrap = PACWrap(distance, **ABSTAINING)
     with pytest.raises(
         InputError, match=r"_score has no place for abstentions, which \d+ of 100 verdicts are"
     ):
@@ -232,7 +232,7 @@ def test_metrics_work_where_every_row_is_decided(metric: str) -> None:
 
 
 def test_scores_and_accuracy_know_what_an_abstention_is() -> None:
-    wrap = PACWrap(distance, **ABSTAINING)  # type: ignore[arg-type]
+    wrap = PACWrap(distance, **ABSTAINING)
     folds = StratifiedKFold(4)
     ours = cross_val_score(wrap, CLOSE, Y, cv=folds)
     np.testing.assert_allclose(cross_val_score(wrap, CLOSE, Y, cv=folds, scoring="accuracy"), ours)
@@ -245,7 +245,7 @@ def test_scores_and_accuracy_know_what_an_abstention_is() -> None:
 
 @pytest.mark.skipif(OLD, reason="scikit-learn before 1.9 refuses it")
 def test_ranking_by_the_direction_of_the_detector_is_roc_auc() -> None:
-    wrap = PACWrap(distance, **ABSTAINING)  # type: ignore[arg-type]
+    wrap = PACWrap(distance, **ABSTAINING)
     folds = StratifiedKFold(4)
     ranked = cross_val_score(wrap, CLOSE, Y, cv=folds, scoring="roc_auc")
     np.testing.assert_allclose(ranked, cross_val_score(wrap, CLOSE, Y, cv=folds, scoring=ranking_scorer))
@@ -255,7 +255,7 @@ def test_a_metric_of_ones_own_sees_every_verdict() -> None:
     def alarms(y: Any, verdicts: Any) -> float:
         return float(f1_score(y, verdicts == 1))
 
-    wrap = PACWrap(distance, **ABSTAINING)  # type: ignore[arg-type]
+    wrap = PACWrap(distance, **ABSTAINING)
     assert (cross_val_score(wrap, CLOSE, Y, cv=StratifiedKFold(4), scoring=make_scorer(alarms)) > 0.1).all()
 
 

@@ -87,7 +87,7 @@ def test_rows_need_not_be_a_table() -> None:
     assert wrap.predict(["bee 7"])[0] == 1
 
 
-class Batch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # it ships no types
+class Batch(ClassifierMixin, BaseEstimator):
     """Scores that depend on the batch they are made in."""
 
     def fit(self, rows: np.ndarray, y: np.ndarray) -> "Batch":

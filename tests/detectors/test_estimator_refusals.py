@@ -26,7 +26,7 @@ def forest() -> IsolationForest:
     return IsolationForest(n_estimators=10, random_state=0)
 
 
-class Untouchable(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # untyped base
+class Untouchable(OutlierMixin, BaseEstimator):
     """Fails the test if it is trained or asked."""
 
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -16,7 +16,7 @@ X = np.r_[RNG.normal(0, 1, (400, 3)), RNG.normal(4, 1, (200, 3))]
 Y = np.r_[np.zeros(400, dtype=int), np.ones(200, dtype=int)]
 
 
-class Distance(torch.nn.Module):  # type: ignore[misc, name-defined]  # untyped base
+class Distance(torch.nn.Module):  # type: ignore[name-defined]  # untyped base
     """The distance from a centre, through layers that behave differently in training."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ def test_lists_arrays_and_tensors_are_rows(rows: Any) -> None:
 
 
 def test_modules_without_parameters_or_with_whole_numbers_only_are_asked_in_the_default_precision() -> None:
-    class Plain(torch.nn.Module):  # type: ignore[misc, name-defined]  # untyped base
+    class Plain(torch.nn.Module):  # type: ignore[name-defined]  # untyped base
         def forward(self, rows: Any) -> Any:
             assert rows.dtype == torch.get_default_dtype()
             return rows.sum(dim=1)

@@ -21,7 +21,7 @@ Y = np.r_[np.zeros(400, dtype=int), np.ones(100, dtype=int)]
 NEW = RNG.normal(0, 1, (50, 3))
 
 
-class Unlabelled(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # untyped base
+class Unlabelled(OutlierMixin, BaseEstimator):
     """Keeps what it was trained on, and would rather not see labels."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -39,7 +39,7 @@ class Labelled(Unlabelled):
         return super().fit(X, y)
 
 
-class Classifying(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped base
+class Classifying(ClassifierMixin, BaseEstimator):
     """A classifier that keeps what it was trained on."""
 
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -146,7 +146,7 @@ def test_polarity_overrides_what_is_known() -> None:
     np.testing.assert_array_equal(anomaly_scores(forest, X, "lower"), -forest.score_samples(X))
 
 
-class Silent(BaseEstimator):  # type: ignore[misc]  # untyped base
+class Silent(BaseEstimator):
     """An estimator that gives no scores."""
 
     def fit(self, X: Any) -> "Silent":

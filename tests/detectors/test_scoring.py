@@ -42,8 +42,8 @@ def test_every_name_is_a_scorer_that_scikit_learn_takes() -> None:
 
 
 def test_a_ceiling_that_was_raised_costs() -> None:
-    asked = {"max_fpr": 0.001, "max_fnr": 0.02}
-    raised = PACWrap(distance, overlap="raise", **asked).fit(X, Y)  # type: ignore[arg-type]
+    asked: dict[str, Any] = {"max_fpr": 0.001, "max_fnr": 0.02}
+    raised = PACWrap(distance, overlap="raise", **asked).fit(X, Y)
     certified = raised.certificate_.certified
     assert certified is not None
     assert certified_ceiling_scorer(raised) == -max(certified.max_fpr or 0, certified.max_fnr or 0) < -0.02

@@ -99,7 +99,7 @@ def test_honest_detectors_are_never_refused(name: str, kind: str) -> None:
 def test_networks_in_single_precision_are_never_refused() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed (make deep)")
 
-    class Rebuilding(torch.nn.Module):  # type: ignore[misc, name-defined]  # untyped base
+    class Rebuilding(torch.nn.Module):  # type: ignore[name-defined]  # untyped base
         """An autoencoder, whose scores of anomalies are thousands of times those of normal rows."""
 
         def __init__(self) -> None:

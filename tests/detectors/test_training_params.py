@@ -23,7 +23,7 @@ X = np.r_[RNG.normal(0, 1, (400, 3)), RNG.normal(4, 1, (200, 3))]
 Y = np.r_[np.zeros(400, dtype=int), np.ones(200, dtype=int)]
 
 
-class Weighing(OutlierMixin, BaseEstimator):  # type: ignore[misc]  # untyped base
+class Weighing(OutlierMixin, BaseEstimator):
     """Keeps what its fit was given."""
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, passes: int = 1) -> Self:

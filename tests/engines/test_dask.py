@@ -158,12 +158,12 @@ def test_missing_scores_and_labels_are_counted_and_the_partition_is_named(labell
     for kind, missing in (("float64", nan), ("Float64", pd.NA), ("double[pyarrow]", None), ("object", None)):
         frame = labelled.astype({"score": kind})
         frame.loc[[2001, 2500], "score"] = missing
-        message = refusal(lambda: engine.calibrate(cut(frame, 1000, 1000, 2000)))  # noqa: B023  (called at once)
+        message = refusal(engine.calibrate, cut(frame, 1000, 1000, 2000))
         assert message.startswith("scores must not be empty or NaN, got 2 of 1,000 in partition 3;")
     for kind, missing in (("float64", nan), ("Int64", pd.NA), ("int64[pyarrow]", None), ("object", None)):
         frame = labelled.astype({"label": kind})
         frame.loc[[1001, 2500], "label"] = missing
-        assert refusal(lambda: engine.calibrate(cut(frame, 1000, 2000))) == (  # noqa: B023  (called at once)
+        assert refusal(engine.calibrate, cut(frame, 1000, 2000)) == (
             "labels of partition 1 must not be missing, got 1 of 1,000; drop those rows"
         )
 

@@ -76,8 +76,8 @@ def test_labels_of_every_type_are_read_as_duckdb_reads_them(table: Any, suffix: 
     ):
         assert by_dask(files, label, anomaly) == by_duckdb(files, label, anomaly)
     for label, anomaly in (("state", None), ("id", None), ("state", "broken")):
-        sentence = refusal(lambda: by_duckdb(files, label, anomaly))  # noqa: B023  (called at once)
-        assert refusal(lambda: by_dask(files, label, anomaly)) == sentence  # noqa: B023  (called at once)
+        sentence = refusal(by_duckdb, files, label, anomaly)
+        assert refusal(by_dask, files, label, anomaly) == sentence
 
 
 @pytest.mark.parametrize("options", RULES.values(), ids=[*RULES])
@@ -227,5 +227,5 @@ def test_the_workers_of_a_scheduler_read_the_files(table: Any) -> None:
         assert by_dask(files, master=client.scheduler.address) == by_duckdb(files)
     for address in ("tcp://127.0.0.1:1", "nonsense://"):
         with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
-            said = refusal(lambda: by_dask(files, master=address))  # noqa: B023  (called at once)
+            said = refusal(by_dask, files, master=address)
         assert said.startswith(f"there is no Dask scheduler at {address}: ")

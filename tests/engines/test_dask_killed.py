@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from pac_wrap.engines import dask as engine
 from pac_wrap.method.calibrate import calibrate_labelled
 from support.daskcluster import cluster, current, needs_dask
+from support.patience import until
 
 dd = needs_dask()
 pd = pytest.importorskip("pandas")
@@ -22,15 +22,10 @@ pytestmark = pytest.mark.slow
 PARTITIONS, MIDDLE, OTHER = 16, 8, 11
 
 
-@pytest.fixture(scope="module")
-def workers() -> Iterator[Any]:
-    with cluster() as started:
-        yield started
-
-
 @pytest.fixture
-def client(workers: Any) -> Iterator[Any]:
-    with current(workers) as started:
+def client() -> Iterator[Any]:
+    """More workers than are killed: Dask does not always replace one, and need not."""
+    with cluster(4) as started, current(started):
         yield started
 
 
@@ -45,17 +40,23 @@ def deadly(number: int, which: int, diary: str) -> Any:
     if number == which:
         with open(diary, "a") as opened:
             opened.write(f"{os.getpid()}\n")
-        if len(Path(diary).read_text().splitlines()) % 2:
+        if len(calls_in(Path(diary))) % 2:
             os.kill(os.getpid(), signal.SIGKILL)
     return scores_of(number)
 
 
 def slow(number: int, diary: str) -> Any:
-    """Return a partition, after a while in which the process that makes it can be killed."""
+    """Return a partition; in the middle, wait until a process that makes one has been killed."""
     with open(diary, "a") as opened:
         opened.write(f"{os.getpid()}\n")
-    time.sleep(0.2)
+    if len(calls_in(Path(diary))) > 5:
+        until(Path(f"{diary}-killed").exists, "a worker was killed")
     return scores_of(number)
+
+
+def calls_in(diary: Path) -> list[int]:
+    """Return the processes that were asked, in order."""
+    return [int(line) for line in diary.read_text().split()] if diary.exists() else []
 
 
 def whole_frame() -> Any:
@@ -69,18 +70,15 @@ def test_a_worker_killed_at_every_look_changes_nothing(
     diary = tmp_path / "calls"
     df = dd.from_map(deadly, range(PARTITIONS), args=[which, str(diary)], meta=scores_of(0).iloc[:0])
     whole = whole_frame()
-    client.wait_for_workers(2, timeout=30)
     before = set(client.run(os.getpid).values())
     certificate = engine.calibrate(df)
-    calls = [int(line) for line in diary.read_text().splitlines()]
-    # each look asked for the partition twice, and lost the worker that answered first
-    assert len(calls) == 2 * looks
+    decided = engine.decide(df, certificate).verdict.sum().compute()
+    calls = calls_in(diary)
+    # each look, and the decision, asked for the partition twice, and lost the worker that answered first
+    assert len(calls) == 2 * looks + 2
     assert calls[0] in before
-    client.wait_for_workers(2, timeout=30)
     assert not set(calls[::2]) & set(client.run(os.getpid).values())
     assert certificate.to_json() == calibrate_labelled(whole.score, whole.label).to_json()
-    decided = engine.decide(df, certificate).verdict.sum().compute()
-    assert len(diary.read_text().splitlines()) == 2 * looks + 2
     assert decided == certificate.verdicts(whole.score).sum()
 
 
@@ -90,27 +88,21 @@ def test_a_worker_killed_from_outside_in_the_middle_of_a_pass_changes_nothing(
     diary = tmp_path / "calls"
     df = dd.from_map(slow, range(PARTITIONS), args=[str(diary)], meta=scores_of(0).iloc[:0])
     whole = whole_frame()
-    client.wait_for_workers(2, timeout=30)
     before = set(client.run(os.getpid).values())
-    killed: list[int] = []
 
-    def kill() -> None:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and not killed:
-            calls = diary.read_text().split() if diary.exists() else []
-            # one for the look before, and a few of the pass
-            if len(calls) > 5:
-                killed.append(int(calls[-1]))
-                os.kill(killed[0], signal.SIGKILL)
-            time.sleep(0.02)
+    def kill_one() -> int:
+        until(lambda: len(calls_in(diary)) > 5, "a pass is going on")
+        victim = calls_in(diary)[-1]
+        os.kill(victim, signal.SIGKILL)
+        Path(f"{diary}-killed").touch()
+        return victim
 
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(kill)
+        done = pool.submit(kill_one)
         certificate = engine.calibrate(df)
-        done.result()
-    assert killed[0] in before
+        killed = done.result()
+    assert killed in before
     # what the dead worker had answered, and not handed on, was asked for again
-    assert len(diary.read_text().split()) > 1 + PARTITIONS
+    assert len(calls_in(diary)) > 1 + PARTITIONS
     assert certificate.to_json() == calibrate_labelled(whole.score, whole.label).to_json()
-    client.wait_for_workers(2, timeout=30)
-    assert killed[0] not in client.run(os.getpid).values()
+    assert killed not in client.run(os.getpid).values()

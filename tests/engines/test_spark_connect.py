@@ -12,6 +12,7 @@ import pytest
 from pac_wrap import Guarantee, calibrate, certify_curve
 from pac_wrap.method.calibrate import calibrate_labelled
 from support import sparksession
+from support.patience import LIMIT
 
 pytestmark = pytest.mark.slow
 SIZE = 60_000
@@ -90,7 +91,7 @@ def test_certificates_curves_and_verdicts_through_connect(port: int, tmp_path: P
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=LIMIT,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)

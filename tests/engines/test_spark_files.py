@@ -18,6 +18,7 @@ from pac_wrap.engines.spark_files import spark_session
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.calibrate import Request, calibrate_labelled
 from support import sparksession
+from support.patience import LIMIT
 from support.strategies import refusal
 
 pytestmark = [sparksession.quiet, pytest.mark.slow]
@@ -67,7 +68,7 @@ def test_csv_files_of_any_name_and_dialect(session: Any, tmp_path: Path) -> None
     assert certificate(files) == WHOLE
     for name in ("_hidden.csv", ".hidden.csv", "12:30.csv"):
         hidden = [csv(tmp_path / name)]
-        said = refusal(lambda: certificate([*files, *hidden]))  # noqa: B023  (called at once)
+        said = refusal(certificate, [*files, *hidden])
         rule = "Spark reads no file whose name starts with _ or a dot or has a colon"
         assert said == f"{rule}, such as {hidden[0]}; rename it"
 
@@ -211,7 +212,7 @@ def test_a_session_of_its_own_is_quiet_and_leaves_nothing_behind(tmp_path: Path)
         env=environment,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=LIMIT,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == WHOLE

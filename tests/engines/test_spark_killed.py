@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from pac_wrap.engines import spark
 from pac_wrap.method.calibrate import calibrate_labelled
 from support import sparksession
+from support.patience import LIMIT, until
 
 pytestmark = [sparksession.quiet, pytest.mark.slow]
 PARTITIONS, SIZE = 12, 60_000
@@ -70,14 +70,6 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         yield found
 
 
-def until(ready: Any, what: str) -> None:
-    """Wait up to a minute for something to become true."""
-    deadline = time.monotonic() + 60
-    while not ready():
-        assert time.monotonic() < deadline, f"it never came to pass that {what}"
-        time.sleep(0.05)
-
-
 def test_a_worker_killed_in_mid_pass_changes_nothing(cluster: Cluster) -> None:
     df = cluster.session.range(0, SIZE, 1, PARTITIONS).selectExpr(
         "CAST(pmod(id * 7919, 10007) AS DOUBLE) / 4096 + IF(id % 9 = 0, 2, 0) AS score",
@@ -95,9 +87,9 @@ def test_a_worker_killed_in_mid_pass_changes_nothing(cluster: Cluster) -> None:
     victim = cluster.workers[1]
     for pid in [*children(victim.pid), victim.pid]:
         os.kill(pid, signal.SIGKILL)
-    pass_over.join(120)
+    pass_over.join(LIMIT)
     assert not pass_over.is_alive()
-    assert victim.wait(10) == -signal.SIGKILL
+    assert victim.wait(LIMIT) == -signal.SIGKILL
     until(lambda: len(cluster.lost) == 1, "Spark has given up one executor")
     ids = np.arange(SIZE)
     scores = ids * 7919 % 10007 / 4096 + np.where(ids % 9 == 0, 2, 0)

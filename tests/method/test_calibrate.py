@@ -218,7 +218,7 @@ def test_options_are_those_of_the_strategy() -> None:
         lambda: calibrate(normal, anomalous, overlap=Algorithm1(growth="triple"))  # type: ignore[arg-type]
     )
     for word in ("best", "relaxed", "hold", "Abstain", ""):
-        message = refusal(lambda: calibrate(normal, anomalous, overlap=word))  # noqa: B023  (called at once)
+        message = refusal(calibrate, normal, anomalous, overlap=word)
         assert OVERLAPS in message
         assert f"got {word!r}" in message
 

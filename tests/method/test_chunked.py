@@ -190,7 +190,7 @@ def test_two_names_for_normal_points_are_refused_though_no_chunk_has_both() -> N
 
 def test_one_shot_iterators_are_refused() -> None:
     parts: list[Chunk] = [([1.0], [0])]
-    message = refusal(lambda: calibrate_chunks(iter(parts)))  # type: ignore[arg-type]
+    message = refusal(calibrate_chunks, iter(parts))
     assert "chunks must be a function that starts a fresh iteration" in message
     assert "got list_iterator" in message
     once = iter(parts * 100)
@@ -230,7 +230,7 @@ def test_what_is_asked_is_checked_before_the_first_pass() -> None:
         raise AssertionError("the data was read")
 
     assert "growth must be" in refusal(lambda: calibrate_chunks(never, overlap=Algorithm1(growth="x")))  # type: ignore[arg-type]
-    assert "guarantee must be a Guarantee" in refusal(lambda: calibrate_chunks(never, 0.05))  # type: ignore[arg-type]
+    assert "guarantee must be a Guarantee" in refusal(calibrate_chunks, never, 0.05)
     assert "overlap must be one of" in refusal(lambda: calibrate_chunks(never, overlap="best"))
 
 

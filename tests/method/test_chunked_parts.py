@@ -128,7 +128,7 @@ def test_many_ranks_are_not_guessed() -> None:
 def test_a_sample_with_something_wrong_leaves_it_to_the_pass_to_say_so() -> None:
     run = Counted([[([0.1], [0])], [([np.nan], [1])], [([0.3], [2])], [([0.4], [1])]])
     for place in range(4):
-        message = refusal(lambda: calibrate_parts(run, Request(), run.sample(place)))  # noqa: B023  (called at once)
+        message = refusal(calibrate_parts, run, Request(), run.sample(place))
         assert message.startswith("labels of partition 2 must be 0 (normal) or 1 (anomalous), got 2")
 
 
@@ -167,7 +167,7 @@ def test_what_is_wrong_with_a_partition_names_it() -> None:
         (([np.nan, 0.1], [0]), "scores of partition 2 must not contain NaN"),
     ):
         parts: list[list[Batch]] = [[good], [good], [good, bad], [(["b"], [0])]]
-        assert refusal(lambda: calibrate_parts(runs(parts), Request())).startswith(sentence)  # noqa: B023  (called at once)
+        assert refusal(calibrate_parts, runs(parts), Request()).startswith(sentence)
 
 
 def test_two_names_for_normal_points_are_refused() -> None:

@@ -125,7 +125,7 @@ def test_a_nan_is_abstained_on_and_said_or_refused_wherever_it_stands(size: int,
         with pytest.warns(MissingScoreWarning, match=said) as warned:
             np.testing.assert_array_equal(rule.verdicts(scores), expected)
         assert [one.filename for one in warned] == [__file__]
-        message = refusal(lambda: rule.verdicts(scores, "stop"))  # noqa: B023  (called at once)
+        message = refusal(rule.verdicts, scores, "stop")
         assert f"got 1 of {size:,}, the first at position {place};" in message
 
 
@@ -146,7 +146,7 @@ def test_a_missing_score_is_among_those_abstained_on() -> None:
 
 def test_what_happens_to_missing_scores_must_be_known() -> None:
     message = "on_missing must be one of 'abstain', 'stop'; got 'drop'"
-    assert refusal(lambda: Rule(0.3, 0.7).verdicts([0.1], "drop")) == message  # type: ignore[arg-type]
+    assert refusal(Rule(0.3, 0.7).verdicts, [0.1], "drop") == message
 
 
 @pytest.mark.parametrize(

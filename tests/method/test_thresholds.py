@@ -309,14 +309,14 @@ def test_a_missing_score_leaves_both_labels_possible() -> None:
             sets = thresholds.prediction_sets([0.9, float("nan")])
         assert sets[1].tolist() == [True, True]
         assert sets[0].tolist() == thresholds.prediction_sets([0.9])[0].tolist()
-        assert "got 1 of 1" in refusal(lambda: thresholds.prediction_sets([float("nan")], "stop"))  # noqa: B023  (called at once)
+        assert "got 1 of 1" in refusal(thresholds.prediction_sets, [float("nan")], "stop")
 
 
 @pytest.mark.parametrize("values", [[[0.5]], ["0.5"]])
 def test_scores_to_judge_are_checked_like_any_other(values: Any) -> None:
     thresholds = Thresholds(0.7, 0.3)
     for judge in (thresholds.rule.verdicts, thresholds.prediction_sets, thresholds.y_fp, thresholds.y_fn):
-        assert "scores must" in refusal(lambda judge=judge: judge(values))  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        assert "scores must" in refusal(judge, values)
 
 
 def test_float32_scores_are_compared_as_float64() -> None:

@@ -227,8 +227,8 @@ def test_all_rules_are_measured_alike(normal: Floats, anomalous: Floats) -> None
 @pytest.mark.parametrize("values", [[0.5, nan], [[0.5]], ["0.5"]])
 def test_what_is_no_score_is_refused(values: Any) -> None:
     for rule in (cpad, f1_max):
-        assert refusal(lambda rule=rule: rule(values, [1.0])).startswith("normal must ")  # type: ignore[misc]  # mypy cannot infer a lambda with a default
-        assert refusal(lambda rule=rule: rule([1.0], values)).startswith("anomalous must ")  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        assert refusal(rule, values, [1.0]).startswith("normal must ")
+        assert refusal(rule, [1.0], values).startswith("anomalous must ")
     assert refusal(lambda: percentile(values)).startswith("normal must ")
 
 

@@ -282,5 +282,5 @@ def test_no_more_points_than_there_are_come_without_replacement() -> None:
     everything = exact_violation(population, population, (1000, 1000), replacement=False)
     assert everything == ExactViolation(0.0, 0.0)
     for sizes in ((1001, 100), (100, 1001)):
-        message = refusal(lambda s=sizes: exact_violation(population, population, s, replacement=False))  # type: ignore[misc]
+        message = refusal(exact_violation, population, population, sizes, replacement=False)
         assert message.startswith("1,001 points cannot be drawn from 1,000 without replacement")

@@ -38,12 +38,12 @@ def test_a_validation_that_cannot_be_is_refused(options: dict[str, Any], sentenc
 
 
 def test_a_seed_is_no_generator() -> None:
-    sentence = refusal(lambda: violation_rate(SCORES, SCORES, (20, 20), random=0))  # type: ignore[arg-type]
+    sentence = refusal(violation_rate, SCORES, SCORES, (20, 20), random=0)
     assert sentence == "random must be a NumPy generator, got 0; pass np.random.default_rng(0)"
 
 
 def test_cpad_wants_a_guarantee() -> None:
-    sentence = refusal(lambda: cpad(SCORES, SCORES, 0.05))  # type: ignore[arg-type]
+    sentence = refusal(cpad, SCORES, SCORES, 0.05)
     assert sentence.startswith("guarantee must be a Guarantee, got 0.05")
 
 

@@ -17,10 +17,10 @@ from pac_wrap.method.calibrate import Request, calibrate
 from pac_wrap.method.chunked import calibrate_counted
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.strategies.looks import Looks
-from pac_wrap.ranks import brackets
+from pac_wrap.ranks import brackets, grids
 from pac_wrap.ranks.auc import auc
 from pac_wrap.ranks.kernels import kernels
-from pac_wrap.ranks.spread import CHECK, Cells, Grid, Sample, Some, Spread, least_auc
+from pac_wrap.ranks.spread import Cells, Grid, Sample, Some, Spread, least_auc
 from support.strategies import Floats, calibrate_quietly, every_rule, guarantee, refusal, scores
 
 
@@ -52,12 +52,10 @@ class InMemory:
         """Return the cells between knots as an engine knows them that only adds up."""
         both = np.concatenate(self.pair)
         if not both.size:
-            return cells._replace(checks={})
-        place = numbers(grid, both)
-        checks = {cell: kernels().mix(both[place == cell]) % CHECK for cell in range(len(grid.knots) + 1)}
+            return cells._replace(ends=False)
         least = np.maximum([-inf, *grid.knots], both.min())
         greatest = np.minimum([*map(just_below, grid.knots), inf], both.max())
-        return Cells(*cells[:3], least[cells.numbers], greatest[cells.numbers], checks)
+        return Cells(*cells[:3], least[cells.numbers], greatest[cells.numbers], ends=False)
 
     def count(self, grid: Grid, within: Some) -> Cells:
         self.rounds += 1
@@ -89,7 +87,11 @@ class InMemory:
             place = numbers(grid, one)
             for cell in np.unique(place).tolist():
                 inside = one[place == cell]
-                rows.append((label, cell, inside.size, inside.min(), inside.max()))
+                alone = {piece.first for piece in grid.pieces if not piece.cells}
+                parts = (
+                    [inside[inside == value] for value in np.unique(inside)] if cell in alone else [inside]
+                )
+                rows += [(label, cell, part.size, part.min(), part.max()) for part in parts]
         return as_cells(rows)
 
 
@@ -131,11 +133,19 @@ def test_knots_at_the_ends_of_the_doubles() -> None:
     assert grid.cells == (1000, 1, 1000, 1)
 
 
+def tighten(patch: pytest.MonkeyPatch, *, few: int, cells: int, knots: int, listed: int, ranges: int) -> None:
+    for module, limits in {
+        brackets: {"_FEW": few, "_LISTED": listed, "_AT_ONCE": knots // 4},
+        grids: {"_CELLS": cells, "_KNOTS": knots, "_RANGES": ranges, "_NEAR": few},
+    }.items():
+        for name, value in limits.items():
+            patch.setattr(module, name, value)
+
+
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a few scores be many, so that every kind of round is needed."""
-    for name, value in {"_FEW": 5, "_CELLS": 12, "_KNOTS": 8, "_LISTED": 2, "_RANGES": 2}.items():
-        monkeypatch.setattr(brackets, name, value)
+    tighten(monkeypatch, few=5, cells=12, knots=8, listed=2, ranges=2)
 
 
 @every_rule
@@ -164,8 +174,7 @@ def test_any_scores(normal: Floats, anomalous: Floats, asked: Guarantee, step: i
         return
     with pytest.MonkeyPatch.context() as patch:
         if tight:
-            for name, value in {"_FEW": 2, "_CELLS": 8, "_KNOTS": 4, "_LISTED": 1, "_RANGES": 1}.items():
-                patch.setattr(brackets, name, value)
+            tighten(patch, few=2, cells=8, knots=4, listed=1, ranges=1)
         patch.setattr("pac_wrap.method.chunked.warn_if_upside_down", lambda *_: None)
         for overlap in ("abstain", "abstain_always", "raise", "hold_fnr", "algorithm1", Looks(5, 20)):
             expected = calibrate_quietly(normal, anomalous, asked, overlap=overlap).to_json()
@@ -188,6 +197,19 @@ def test_three_rounds_do_and_few_scores_are_listed() -> None:
     calibrate_counted(data, Request())
     assert (data.rounds, data.samples) == (2, 0)  # and the guess
     assert data.listed < 30_000
+
+
+@pytest.mark.parametrize(("most", "rounds"), [(1 << 17, 2), (20, 3)])
+def test_scores_near_a_rank_are_listed_while_the_rest_of_a_large_cell_is_counted(
+    monkeypatch: pytest.MonkeyPatch, most: int, rounds: int
+) -> None:
+    monkeypatch.setattr(brackets, "_FEW", 5000)
+    monkeypatch.setattr(grids, "_NEAR", most)
+    rng = np.random.default_rng(1)
+    data = InMemory(rng.normal(0, 1, 400_000), rng.normal(1, 1, 400_000), 100)
+    assert calibrate_counted(data, Request()).to_json() == calibrate(*data.pair).to_json()
+    # with hardly any listed, the small cell where the rank was found takes another round
+    assert data.rounds == rounds
 
 
 @pytest.mark.parametrize("share", [0.2, 0.95, 1.0])
@@ -218,31 +240,29 @@ def test_a_sample_that_misleads_costs_rounds_and_nothing_else(monkeypatch: pytes
         assert data.rounds <= 7
 
 
-def test_first_scores_of_one_class_are_no_guess() -> None:
+def test_first_scores_of_one_class_are_no_guess(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     data = InMemory(rng.normal(0, 1, 100_000), rng.normal(4, 1, 40_000), 30)
-    data.guess = lambda: Sample((data.pair[0][:5000], data.pair[1][:3]), 0.001)  # type: ignore[method-assign]
-    data.sample = lambda: Sample((data.pair[0][::30], data.pair[1][::30]), 1 / 30)  # type: ignore[method-assign]
+    first, some = ((data.pair[0][:5000], data.pair[1][:3]), (data.pair[0][::30], data.pair[1][::30]))
+    monkeypatch.setattr(data, "guess", lambda: Sample(first, 0.001))
+    monkeypatch.setattr(data, "sample", lambda: Sample(some, 1 / 30))
     assert calibrate_counted(data, Request()).to_json() == calibrate(*data.pair).to_json()
     assert data.rounds == 2
 
 
-@pytest.mark.parametrize("change", ["more", "other", "slightly", "fewer"])
+@pytest.mark.parametrize("change", ["more", "other", "fewer"])
 def test_scores_that_change_between_two_rounds_are_refused(
     change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(brackets, "_CELLS", 12)
+    monkeypatch.setattr(grids, "_CELLS", 12)
     rng = np.random.default_rng(1)
 
     class Changing(InMemory):
         def gather(self, within: Some) -> Cells:
             normal, anomalous = self.pair
-            if change in ("other", "slightly"):
-                normal = normal + (0.5 if change == "other" else 1e-12)
             self.pair = {
                 "more": (np.append(normal, normal), anomalous),
-                "other": (normal, anomalous),
-                "slightly": (normal, anomalous),
+                "other": (normal + 0.5, anomalous),
                 "fewer": (normal[::2], anomalous),
             }[change]
             return super().gather(within)
@@ -262,12 +282,14 @@ def test_upside_down_scores_are_told_by_the_sample(shift: float) -> None:
 
 
 @pytest.mark.parametrize("shift", [-0.5, 0.2])
-def test_the_first_scores_neither_cause_nor_hide_a_warning(shift: float) -> None:
+def test_the_first_scores_neither_cause_nor_hide_a_warning(
+    shift: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(5)
     data = InMemory(rng.normal(0, 1, 9000), rng.normal(shift, 1, 9000), 9)
     other = Sample((rng.normal(0, 1, 500), rng.normal(-4 * shift, 1, 500)), 0.001)
-    data.guess, sample = lambda: other, data.guess  # type: ignore[method-assign]
-    data.sample = sample  # type: ignore[method-assign]
+    monkeypatch.setattr(data, "sample", data.guess)
+    monkeypatch.setattr(data, "guess", lambda: other)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         calibrate_counted(data, Request())

@@ -20,6 +20,7 @@ from pac_wrap.ranks.compiled import load_sealed
 from pac_wrap.ranks.kernels import Native, kernels, library, together, usable_cores
 from pac_wrap.ranks.plain import BITS, Plain
 from pac_wrap.tables.files import cells
+from support.patience import LIMIT
 from support.strategies import refusal
 
 ROOT = Path(__file__).parents[2]
@@ -224,7 +225,7 @@ class TestTheBuild:
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")]
         environment = {"PATH": "/usr/bin:/bin", "CC": compiler, "CFLAGS": flags, "HOME": str(tmp_path)}
         done = subprocess.run(
-            command, cwd=source, env=environment, check=True, capture_output=True, text=True, timeout=120
+            command, cwd=source, env=environment, check=True, capture_output=True, text=True, timeout=LIMIT
         )
         (built,) = (tmp_path / "dist").iterdir()
         with ZipFile(built) as archive:

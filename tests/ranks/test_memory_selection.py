@@ -121,7 +121,7 @@ def test_nan_is_found_wherever_it_stands(kind: Any, position: int, shape: str) -
     values = SHAPES[shape].astype(kind)
     values[position] = np.nan
     for k in (1, N // 20, N):
-        message = refusal(lambda: RankedInMemory(values, "normal", k))  # noqa: B023  (called at once)
+        message = refusal(RankedInMemory, values, "normal", k)
         start = f"normal must not contain NaN, got 1 of 300,000, the first at position {position};"
         assert message.startswith(start)
 

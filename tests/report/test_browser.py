@@ -13,7 +13,7 @@ import pytest
 from pac_wrap import GroupMonitor, Monitor, calibrate, calibrate_groups, certify_curve
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.report.pages.watch import monitor_page
-from support.browser import CLASHES, CONTRAST, WIDE, complaints, downloaded, show
+from support.browser import CLASHES, CONTRAST, WIDE, complains, complaints, downloaded, show
 from support.reports import FOREIGN, HOSTILE, report
 
 refused = pytest.importorskip("selenium.common.exceptions", reason="selenium is not installed")
@@ -109,7 +109,7 @@ def test_the_policy_stops_scripts_even_if_one_gets_in(browser: Any, folder: Path
         "document.body.append(element);"
     )
     assert browser.execute_script("return window.ran") is None
-    assert any("Content Security Policy" in text for text in complaints(browser))
+    complains(browser, "Content Security Policy")
 
 
 def test_the_certificate_can_be_saved(browser: Any, folder: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import planner_page
 from pac_wrap import DensityRatio, Guarantee, TotalVariation, min_samples, plan, upper_bound
 from pac_wrap.method.tails.budget import Budget
 from pac_wrap.report.words.numbers import ceiling, floored
-from support.browser import CLASHES, CONTRAST, complaints, show
+from support.browser import CLASHES, CONTRAST, complaints, dragged, show
 
 COSTS = json.loads(planner_page.COSTS.read_text(encoding="utf-8"))
 CEILINGS = (1e-4, 0.001, 0.01, 0.0317, 0.05, 0.1, 0.25, 0.5)
@@ -224,17 +224,7 @@ def test_a_point_of_the_picture_is_dragged(browser: Any, kind: str) -> None:
         "const one = document.querySelector('#plan-handles .anomalous').getBoundingClientRect();"
         "return [one.left + one.width / 2, one.top + one.height / 2]"
     )
-    far = x + 60
-    for step, at in (("Start", x), ("Move", x + 30), ("Move", far), ("End", far)):
-        if kind == "touch":
-            points = [] if step == "End" else [{"x": at, "y": y}]
-            browser.execute_cdp_cmd(
-                "Input.dispatchTouchEvent", {"type": f"touch{step}", "touchPoints": points}
-            )
-        else:
-            name = {"Start": "mousePressed", "Move": "mouseMoved", "End": "mouseReleased"}[step]
-            event = {"type": name, "x": at, "y": y, "button": "left", "buttons": 1, "clickCount": 1}
-            browser.execute_cdp_cmd("Input.dispatchMouseEvent", event)
+    dragged(browser, kind, x, x + 60, y)
     labels = int(browser.find_element("id", "anomalous").get_attribute("value").replace(",", ""))
     assert labels > 140
     assert browser.find_element("id", "max-fnr").get_attribute("value") == "5 %"

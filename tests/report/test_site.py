@@ -7,8 +7,7 @@ import os
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 
 from support.browser import complaints, show
 from support.pages import ROOT
+from support.patience import until
 
 pytestmark = pytest.mark.slow
 DOCS = ROOT / "docs"
@@ -175,23 +175,31 @@ def test_a_page_can_be_read_at_both_widths_and_in_both_schemes(
 
 
 def test_mathematics_is_drawn_from_the_file_system(browser: Any, site: Path) -> None:
-    show(browser, site / "theory.html")
-    assert patient(lambda: len(found(browser, "mjx-container")) > 90)
+    show(browser, site / "theory.html", 390)
+    until(lambda: len(found(browser, "mjx-container")) > 1000, "the formulas are drawn")
     assert found(browser, "mjx-merror") == []
+    # a formula in a line is not broken, so it has to be shorter than one
+    wide = (
+        "return [...document.querySelectorAll('mjx-container:not([display])')]"
+        ".filter(one => one.getBoundingClientRect().right > 390).map(one => one.parentElement.textContent)"
+    )
+    assert browser.execute_script(wide) == []
 
 
 def test_search_works_without_a_server(browser: Any, site: Path) -> None:
     browser.get((site / "search.html").as_uri() + "?q=recalibrate")
-    assert patient(lambda: any("recalibrate" in text for text in found(browser, "#search-results li a")))
+    links = "#search-results li a"
+    until(lambda: any("recalibrate" in text for text in found(browser, links)), "a page is found")
 
 
 def test_a_click_copies_code_without_prompts_and_outputs(browser: Any, site: Path) -> None:
     show(browser, site / "api" / "pac_wrap.min_samples.html")
-    assert patient(lambda: found(browser, "button.copybtn") != [])
+    until(lambda: found(browser, "button.copybtn") != [], "there is a button")
     browser.execute_script(
         "document.addEventListener('copy', () => { window.copied = document.activeElement.value; });"
     )
     browser.find_element("css selector", "button.copybtn").click()
+    until(lambda: browser.execute_script("return window.copied") is not None, "it is copied")
     lines = browser.execute_script("return window.copied").splitlines()
     assert lines
     assert all(line.startswith("min_samples(") for line in lines)
@@ -202,13 +210,3 @@ def found(browser: Any, selector: str) -> list[str]:
     script = "return [...document.querySelectorAll(arguments[0])].map(one => one.textContent)"
     texts: list[str] = browser.execute_script(script, selector)
     return texts
-
-
-def patient(true: Callable[[], bool]) -> bool:
-    """Return whether something becomes true within a minute."""
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        if true():
-            return True
-        time.sleep(0.1)
-    return False

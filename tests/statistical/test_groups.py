@@ -1,5 +1,6 @@
 """The promises of groups, exactly: every sample of tiny populations, each weighed with its probability."""
 
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 from math import comb, factorial, inf, prod
@@ -235,9 +236,9 @@ def _lower(k: int, n: int, delta: float) -> float:
     return _root(lambda p: delta - 1 + sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k)))
 
 
-def _root(falling: object) -> float:
+def _root(falling: Callable[[float], float]) -> float:
     low, high = 0.0, 1.0
     for _ in range(80):
         middle = (low + high) / 2
-        low, high = (middle, high) if falling(middle) > 0 else (low, middle)  # type: ignore[operator]
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
     return low

@@ -4,8 +4,7 @@ Scores of rows that trained nothing are the population; calibration draws from i
 exact (`exact_violation`), and so is the size of what is injected.
 """
 
-from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -80,7 +79,7 @@ def test_without_room_the_promise_breaks_and_with_room_it_holds(name: str, kind:
     drawn, future, rooms = zip(
         *(injected(kind, scores, high=side == 0) for side, scores in enumerate(population(name))), strict=True
     )
-    room = {key: tuple(one[key] for one in rooms) for key in rooms[0]}
+    room: dict[str, Any] = {key: tuple(one[key] for one in rooms) for key in rooms[0]}
 
     def violated(asked: Guarantee) -> tuple[float, float]:
         found = exact_violation(drawn[0], drawn[1], SIZES, asked, future=(future[0], future[1]))
@@ -88,6 +87,6 @@ def test_without_room_the_promise_breaks_and_with_room_it_holds(name: str, kind:
         assert found.fnr is not None
         return found.fpr, found.fnr
 
-    asked: Callable[..., Guarantee] = lambda **room: Guarantee(CEILING, CEILING, DELTA, DELTA, **room)  # noqa: E731
+    asked = partial(Guarantee, CEILING, CEILING, DELTA, DELTA)
     assert min(violated(asked())) > 0.3
     assert max(violated(asked(**room))) <= DELTA

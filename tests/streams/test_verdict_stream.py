@@ -153,7 +153,7 @@ def test_a_stream_may_stop_at_missing_scores(bad: Any, what: str, place: int) ->
     assert sentence.startswith(what)
     assert sentence.endswith(f"(position {place} of the stream)")
     assert next(stream).tolist() == [0]
-    assert "on_missing must be one of" in refusal(lambda: VerdictStream(RULE, [], "drop"))  # type: ignore[arg-type]
+    assert "on_missing must be one of" in refusal(VerdictStream, RULE, [], "drop")
 
 
 def test_what_the_batches_raise_passes_through() -> None:
@@ -175,7 +175,7 @@ def test_only_a_certificate_or_a_rule_is_followed(rule: Any) -> None:
 
 
 def test_batches_have_to_be_an_iterable() -> None:
-    assert "batches must be an iterable" in refusal(lambda: VerdictStream(RULE, 0.5))  # type: ignore[arg-type]
+    assert "batches must be an iterable" in refusal(VerdictStream, RULE, 0.5)
     with pytest.raises(InputError, match="one-dimensional"):
         list(VerdictStream(RULE, np.array([0.1, 0.9])))
 

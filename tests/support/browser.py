@@ -1,8 +1,9 @@
 """What the tests of pages do with a browser."""
 
-import time
 from pathlib import Path
 from typing import Any
+
+from support.patience import until
 
 # texts of siblings that overlap by more than a pixel, and texts of a figure that leave it
 CLASHES = """
@@ -80,6 +81,11 @@ def complaints(browser: Any) -> list[str]:
     return [entry["message"] for entry in browser.get_log("browser")]
 
 
+def complains(browser: Any, words: str) -> None:
+    """Wait until the console, which hears of things a little later, has said something."""
+    until(lambda: any(words in text for text in complaints(browser)), f"the console said {words!r}")
+
+
 def downloaded(browser: Any, link: Any, folder: Path) -> Path:
     """Click a link, and return the JSON file that it saves.
 
@@ -87,9 +93,22 @@ def downloaded(browser: Any, link: Any, folder: Path) -> Path:
     """
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
     link.click()
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        if files := [path for path in folder.glob("*.json") if path.stat().st_size]:
-            return files[0]
-        time.sleep(0.05)
-    raise AssertionError("nothing was saved within a minute")
+    until(lambda: any(path.stat().st_size for path in folder.glob("*.json")), "a file was saved")
+    (file,) = folder.glob("*.json")
+    return file
+
+
+def dragged(browser: Any, kind: str, x: float, far: float, y: float) -> None:
+    """Drag with the mouse or a finger from one place of a line to another, and wait until that was drawn."""
+    for step, at in (("Start", x), ("Move", (x + far) / 2), ("Move", far), ("End", far)):
+        if kind == "touch":
+            points = [] if step == "End" else [{"x": at, "y": y}]
+            browser.execute_cdp_cmd(
+                "Input.dispatchTouchEvent", {"type": f"touch{step}", "touchPoints": points}
+            )
+        else:
+            name = {"Start": "mousePressed", "Move": "mouseMoved", "End": "mouseReleased"}[step]
+            event = {"type": name, "x": at, "y": y, "button": "left", "buttons": 1, "clickCount": 1}
+            browser.execute_cdp_cmd("Input.dispatchMouseEvent", event)
+    # moves are handed to the page with the next frame
+    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")

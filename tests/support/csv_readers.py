@@ -7,6 +7,7 @@ import csv
 import io
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,11 +135,11 @@ def by_decide(seeds: range, folder: Path, form: Any) -> int:
         out, again = io.BytesIO(), io.BytesIO()
         refusals = []
         for run in (
-            lambda: decide_lines(RULE, io.BytesIO(), content, out, asked),  # noqa: B023  (called at once)
-            lambda: decide_files(RULE, [file], ["a"], again, asked, None),  # noqa: B023  (called at once)
+            partial(decide_lines, RULE, io.BytesIO(), content, out, asked),
+            partial(decide_files, RULE, [file], ["a"], again, asked, None),
         ):
             try:
-                run()  # type: ignore[no-untyped-call]  # a lambda
+                run()
             except InputError as error:
                 refusals.append(str(error))
         bad = reading.bad_row or reading.bad_score

@@ -14,15 +14,15 @@ def needs_dask() -> Any:
 
 
 @contextmanager
-def cluster() -> Iterator[Any]:
-    """Start two worker processes with one thread each, and close them."""
+def cluster(workers: int = 2) -> Iterator[Any]:
+    """Start worker processes with one thread each, and close them."""
     needs_dask()
     distributed = pytest.importorskip(
         "distributed", reason='distributed is not installed: pip install "pac-wrap-ad[dask]"'
     )
     with (
         distributed.LocalCluster(
-            n_workers=2,
+            n_workers=workers,
             threads_per_worker=1,
             host="127.0.0.1",
             dashboard_address="127.0.0.1:0",  # without one the usual port is still taken

@@ -45,7 +45,7 @@ PLACE: Final = {name: place for place, names in enumerate(ORDER) for name in nam
 ADDRESS: Final = "__init__"
 # what the numbers of the house may not exceed; docs/decisions/0012-layout.md says why
 AIMS: Final = {
-    "Python files": 286,
+    "Python files": 287,
     "files at the root": 6,
     "files in the largest folder": 18,
     "lines of the longest file": 300,

@@ -1,17 +1,23 @@
 """Commands that are sent a signal at some moment, and everything they leave behind."""
 
+import fcntl
 import os
 import random
 import signal
 import subprocess
+import termios
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.patience import LIMIT, until
 from support.shell import SCRIPT, listing
 
 SCRATCH = ".pac-wrap-"
+# bytes of a pipe that holds 65,536 at most
+_MUCH = 32_768
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class Ended:
 def signalled(
     arguments: Sequence[object],
     number: signal.Signals,
-    moment: float | Callable[[], bool],
+    moment: float | Callable[[], bool] | None,
     folder: Path,
     *,
     stdin: int = subprocess.DEVNULL,
@@ -43,8 +49,8 @@ def signalled(
 ) -> Ended:
     """Run a command, with its scratch in the folder, and send it a signal.
 
-    The moment is a number of seconds after its start, or what becomes true when it has come. Nobody reads
-    its output before that.
+    The moment is a number of seconds after it began to listen to signals, or what becomes true when it has
+    come, or None: when its output, which nobody reads before, fills a pipe.
     """
     before = listing(folder)
     process = subprocess.Popen(
@@ -55,15 +61,22 @@ def signalled(
         env=os.environ | {"TMPDIR": str(folder), "COLUMNS": "80"},
     )
     try:
-        if callable(moment):
-            _wait_for(moment, process)
-        else:
+
+        def come() -> bool:
+            if process.poll() is not None:
+                return True
+            if moment is None:
+                return _unread(process) > _MUCH
+            return moment() if callable(moment) else _listens(process)
+
+        until(come, "the moment for a signal came", step=0.005)
+        if isinstance(moment, float):
             time.sleep(moment)
         in_time = process.poll() is None
         for _ in range(times):
             process.send_signal(number)
             time.sleep(0.05 * (times > 1))
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=LIMIT)
     finally:
         process.kill()
         process.wait()
@@ -83,8 +96,16 @@ def scratch_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob(f"{SCRATCH}*") if path.is_dir())
 
 
-def _wait_for(ready: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
-    while not ready() and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+def _listens(process: subprocess.Popen[bytes]) -> bool:
+    """Return whether a process has begun to listen to signals; before, they end it as they end any other."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return all(caught >> number - 1 & 1 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+
+
+def _unread(process: subprocess.Popen[bytes]) -> int:
+    """Return how many bytes a process has written that nobody has read."""
+    assert process.stdout is not None
+    number = array("i", [0])
+    fcntl.ioctl(process.stdout, termios.FIONREAD, number)
+    return number[0]

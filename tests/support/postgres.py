@@ -1,17 +1,17 @@
-"""A PostgreSQL server of the distribution's package, on loopback, for the time of a test."""
+"""A PostgreSQL server of the distribution's package, behind a file and no port, for the time of a test."""
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support.patience import LIMIT, until
 
 
 def binaries() -> Path | None:
@@ -36,11 +36,9 @@ def server() -> Iterator[Any]:
     with tempfile.TemporaryDirectory(prefix="pg-") as data:
         if account:
             shutil.chown(data, **account)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
         initdb = [str(folder / "initdb"), "-D", f"{data}/db", "-U", "postgres", "-A", "trust", "-E", "UTF8"]
         subprocess.run(initdb, check=True, capture_output=True, cwd=data, **account)
-        options = ["-D", f"{data}/db", "-k", data, "-h", "127.0.0.1", "-p", str(port), "-F"]
+        options = ["-D", f"{data}/db", "-k", data, "-h", "", "-F"]
         process = subprocess.Popen(
             [str(folder / "postgres"), *options],
             cwd=data,
@@ -49,17 +47,17 @@ def server() -> Iterator[Any]:
             **account,
         )
         try:
-            address = f"host=127.0.0.1 port={port} user=postgres dbname=postgres"
-            for _ in range(100):
-                try:
-                    connection = psycopg.connect(address)
-                    break
-                except psycopg.OperationalError:
-                    time.sleep(0.1)
-            else:
-                raise RuntimeError("the server did not start within ten seconds")
-            with connection:
+            connections: list[Any] = []
+
+            def answers() -> bool:
+                assert process.poll() is None, "the server ended"
+                with suppress(psycopg.OperationalError):
+                    connections.append(psycopg.connect(f"host={data} user=postgres dbname=postgres"))
+                return bool(connections)
+
+            until(answers, "the server answered", step=0.1)
+            with connections[0] as connection:
                 yield connection
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(LIMIT)

@@ -16,6 +16,7 @@ from rich.console import Console, RenderableType
 from typer.testing import CliRunner
 
 from pac_wrap.cli import app
+from support.patience import LIMIT
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CERTIFICATE = GOLDEN / "certificate.json"
@@ -46,7 +47,13 @@ def command(*arguments: object, stdin: bytes | None = None, cwd: Path | None = N
     """Run a command as a user would, in a process of its own."""
     words = [str(SCRIPT), *map(str, arguments)]
     done = subprocess.run(
-        words, input=stdin, capture_output=True, timeout=60, cwd=cwd, env=os.environ | _SCREEN, check=False
+        words,
+        input=stdin,
+        capture_output=True,
+        timeout=LIMIT,
+        cwd=cwd,
+        env=os.environ | _SCREEN,
+        check=False,
     )
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 

@@ -5,13 +5,14 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support.patience import LIMIT, until
 
 # PySpark says so on every use of Arrow under pandas 3
 quiet = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
@@ -82,19 +83,18 @@ def started(folder: Path, name: str, *arguments: str) -> Iterator[subprocess.Pop
         yield process
     finally:
         process.kill()
-        process.wait(60)
+        process.wait(LIMIT)
 
 
-def wait_for_port(port: int, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
+def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
     """Wait until a server on this machine can be reached; fail if its process ends before."""
-    deadline = time.monotonic() + seconds
-    while True:
-        with socket.socket() as client:
-            if client.connect_ex(("127.0.0.1", port)) == 0:
-                return
+
+    def answers() -> bool:
         assert process.poll() is None, "the server ended"
-        assert time.monotonic() < deadline, "the server does not answer"
-        time.sleep(0.1)
+        with socket.socket() as client:
+            return client.connect_ex(("127.0.0.1", port)) == 0
+
+    until(answers, "the server answered", step=0.1)
 
 
 def free_port() -> int:

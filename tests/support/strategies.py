@@ -71,10 +71,10 @@ def around(value: Any) -> tuple[float, float, float]:
     return nextafter(nearest, -inf), nearest, nextafter(nearest, inf)
 
 
-def refusal(action: Callable[[], object]) -> str:
-    """Return what the InputError says that action must raise."""
+def refusal(action: Callable[..., object], *given: object, **options: object) -> str:
+    """Return what the InputError says that action must raise of what it is given."""
     with pytest.raises(InputError) as caught:
-        action()
+        action(*given, **options)
     assert isinstance(caught.value, ValueError)
     return str(caught.value)
 

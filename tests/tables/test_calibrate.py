@@ -20,6 +20,7 @@ from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.tables import calibrate as module
 from pac_wrap.tables.calibrate import LabelledScores, calibrate, calibrate_table, certify_curve
 from pac_wrap.tables.table import Table, open_table
+from support.patience import LIMIT
 from support.shell import invoke, one_sentence, parquet, write
 from support.strategies import RULES, refusal, scores_of_any_type
 
@@ -294,7 +295,7 @@ def test_an_engine_that_is_not_installed_is_one_sentence(tmp_path: Path) -> None
     )
     for package, engine in (("pyspark", "spark"), ("dask", "dask")):
         words = [sys.executable, "-c", code.format(package, engine), str(file), str(tmp_path / "c.json")]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
         assert done.returncode == 2
         sentence = f'{package} is not installed; run pip install "pac-wrap-ad[{engine}]"'
         assert one_sentence(done.stderr) == sentence
@@ -346,7 +347,7 @@ def test_memory_does_not_grow_with_the_rows(form: str, tmp_path: Path) -> None:
             " print(re.search(r'VmHWM:\\s+(\\d+) kB', open('/proc/self/status').read())[1])"
         )
         words = [sys.executable, "-c", code, str(path)]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=True)
         sizes.append(int(done.stdout) * 1024)
     # six million rows of two columns are 54 MB in memory, and the table of a CSV is allowed 500 MB
     assert sizes[1] - sizes[0] < (500e6 if form == "csv" else 60e6), sizes
@@ -369,7 +370,7 @@ def test_of_several_tables_the_one_with_text_is_named(tmp_path: Path) -> None:
         lines[25_000] = "text,0" if number == 1 else lines[25_000]
         (tmp_path / f"x{number}.csv").write_text("s,y\n" + "\n".join(lines) + "\n")
     for files in ([str(tmp_path / f"x{number}.csv") for number in range(3)], [str(tmp_path / "x*.csv")]):
-        message = refusal(lambda: calibrate(files, score="s", label="y"))  # noqa: B023  (called at once)
+        message = refusal(calibrate, files, score="s", label="y")
         assert (
             message
             == f"{tmp_path / 'x1.csv'}: column 's' must hold numbers, got 'text' in row 25,001; fix that row"

@@ -196,7 +196,7 @@ def test_a_table_may_stand_in_a_schema(database: Database) -> None:
     found = calibrate(database, "apart.points", score="s", label="y", dialect=database.name)
     assert found.bare.to_json() == in_memory(scores, labels).to_json()
     for name in ("", ".t", "t.", 'a"b', '"a"b', "a..b"):
-        assert "is not the name of a table" in refusal(lambda: Source(name, "s", "y"))  # noqa: B023  (called at once)
+        assert "is not the name of a table" in refusal(Source, name, "s", "y")
 
 
 def test_scores_may_be_whole_numbers_and_decimals(database: Database) -> None:
@@ -240,11 +240,11 @@ def test_a_table_that_changes_between_two_statements_is_refused(database: Databa
             database.fill(*drawn(2000, 6.0))
             seen = 0
 
-            def changing(statement: str) -> list[Any]:
+            def changing(statement: str, moment: int = moment, change: str = change) -> list[Any]:
                 nonlocal seen
                 seen += 1
-                if seen == moment + 1:  # noqa: B023  (called at once)
-                    database.connection.execute(change)  # noqa: B023
+                if seen == moment + 1:
+                    database.connection.execute(change)
                 return database(statement)
 
             run = partial(calibrate, changing, "t", score="s", label="y", dialect=database.name)
@@ -324,7 +324,7 @@ def test_answers_to_other_questions_are_told_apart(answered: tuple[str, Source, 
     strict = Request(Guarantee(max_fpr=0.01))
     assert "answer 2 belongs to another statement" in refusal(lambda: from_answers(text, strict, source))
     for other in (Source("u", "s", "y"), Source("t", "r", "y"), Source("t", "s", "z")):
-        message = refusal(lambda: from_answers(text, Request(), other))  # noqa: B023  (called at once)
+        message = refusal(from_answers, text, Request(), other)
         assert message == (
             "answer 1 belongs to another statement; give the same options every time, or remove the file of"
             " answers and start again"

@@ -134,7 +134,7 @@ def test_rows_are_decided_in_order_by_their_own_rule(
     assert result["verdict"].astype(int).tolist() == expected.tolist()
     assert result["value"].astype(int).tolist() == frame["value"].tolist()
     assert list(result.columns) == [*frame.columns, "verdict", "prediction_set"]
-    sets = {row.verdict: set() for row in result.itertuples()}  # type: ignore[var-annotated]
+    sets: dict[int, set[str]] = {row.verdict: set() for row in result.itertuples()}
     for row in result.itertuples():
         sets[row.verdict].add(row.prediction_set)
     assert {int(verdict): one for verdict, one in sets.items()}[1] == {"{1}"}

@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from support.patience import LIMIT
 from support.shell import CERTIFICATE, GOLDEN, SCRIPT
 
-_SECONDS: Final = 60
 _OLD: Final = b"old"
 # without a traceback, and with the code that the command would have had
 _FORBIDDEN: Final = (b"Traceback", b"Exception ignored", b"core dumped", b"terminate called")
@@ -46,7 +46,7 @@ def early_reader(random: np.random.Generator, folder: Path) -> str:
         redirection = ">&-" if way.startswith("stdout") else "2>&-"
         quoted = " ".join(f"'{word}'" for word in line)
         done = subprocess.run(
-            ["sh", "-c", f"{quoted} {redirection}"], capture_output=True, timeout=_SECONDS, check=False
+            ["sh", "-c", f"{quoted} {redirection}"], capture_output=True, timeout=LIMIT, check=False
         )
         code, err = done.returncode, done.stderr
         # what cannot be written at all is an error of its own, unless there was nothing to write
@@ -60,7 +60,7 @@ def early_reader(random: np.random.Generator, folder: Path) -> str:
         process.stdout.close()
         err = process.stderr.read()
         process.stderr.close()
-        code = process.wait(_SECONDS)
+        code = process.wait(LIMIT)
         allowed = {expected}
     assert not any(word in err for word in _FORBIDDEN), f"{name}, {way}: {err!r}"
     assert code in allowed, f"{name}, {way}: code {code} instead of {expected}: {err!r}"
@@ -89,7 +89,7 @@ def signalled(random: np.random.Generator, folder: Path) -> str:
     )
     time.sleep(float(random.uniform(0.0, 1.2)))
     process.send_signal(number)
-    _, err = process.communicate(timeout=_SECONDS)
+    _, err = process.communicate(timeout=LIMIT)
     if number == signal.SIGINT and _STARTING in err and process.returncode in (-number, 130, 1):
         assert output.read_bytes() == _OLD
         return "Python itself was still starting, and shows its own traceback"
@@ -106,7 +106,7 @@ def signalled(random: np.random.Generator, folder: Path) -> str:
         assert _whole(content, output.suffix), f"{kind}, {number.name}: {output.name} is not whole"
         state = "the new file is whole"
     if number == signal.SIGKILL:  # what is left is swept by the next run
-        done = subprocess.run([str(SCRIPT), *words], capture_output=True, env=environment, timeout=_SECONDS)
+        done = subprocess.run([str(SCRIPT), *words], capture_output=True, env=environment, timeout=LIMIT)
         assert done.returncode in (0, 1), done.stderr
     hidden = sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
     left = sorted(path.name for path in scratch.iterdir() if "pac-wrap" in path.name)
@@ -129,7 +129,7 @@ def full_disk(random: np.random.Generator, folder: Path) -> str:
 
     words = ["decide", str(CERTIFICATE), str(source), "--score", "score", "-o", str(output)]
     done = subprocess.run(
-        [str(SCRIPT), *words], capture_output=True, preexec_fn=limited, timeout=_SECONDS, check=False
+        [str(SCRIPT), *words], capture_output=True, preexec_fn=limited, timeout=LIMIT, check=False
     )
     assert not any(word in done.stderr for word in _FORBIDDEN), done.stderr
     assert sorted(path.name for path in folder.iterdir()) == sorted(["in.csv", output.name])

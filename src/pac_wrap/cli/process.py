@@ -72,10 +72,11 @@ class Output(io.RawIOBase):
 
 def end_with(command: Callable[[], None]) -> NoReturn:
     """Run the command line in this process and end it with the code that the command settled on."""
-    outputs = _prepare()
+    outputs: list[Output] = []
     code = 0
     try:
         try:
+            outputs = _prepare()
             command()
         except SystemExit as error:
             code = error.code if isinstance(error.code, int) else int(error.code is not None)

@@ -13,7 +13,7 @@ from pac_wrap.base.arguments import Scores, ScoreType, as_anomaly_mask
 from pac_wrap.base.floats import just_below, order_key
 from pac_wrap.engines.frames import import_package
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.spread import CHECK, Cells, Grid, Piece, Sample, Some
+from pac_wrap.ranks.spread import Cells, Grid, Piece, Sample, Some
 from pac_wrap.tables.columns import LOOKED_AT
 from pac_wrap.tables.sql.expressions import between, quote_number
 
@@ -25,7 +25,7 @@ _MORE: Final = 1 << 10
 _NO_LABEL, _STRANGE_LABEL, _NO_SCORE = -3, -2, -1
 _MISSING: Final = "score IS NULL OR isnan(score)"
 # the parts of a hash, by the bits to their right: small enough for 2^41 of them to be added up
-_PARTS: Final = {0: CHECK - 1, 22: (1 << 21) - 1, 43: (1 << 21) - 1}
+_PARTS: Final = {0: (1 << 22) - 1, 22: (1 << 21) - 1, 43: (1 << 21) - 1}
 # pieces of a grid that are spelled out; more would be too long for Java's compiler
 _SPELLED: Final = 8
 # knots of a grid between which rows are added up, rather than grouped
@@ -80,39 +80,32 @@ class SparkCounts:
             "score", f"{self._class} AS class", "xxhash64(score) AS hash"
         ).selectExpr("score", "hash", "IF(class = 1, 1L, 0L) AS mark", f"class < 0 OR {_MISSING} AS wrong")
         ends = [f"score < {quote_number(knot)}" for knot in grid.knots] + ["true"]
-        sums = ["count_if(wrong) AS wrong", "min(score) AS least", "max(score) AS greatest"]
+        sums = ["sum(IF(wrong, 1L, 0L)) AS wrong", "min(score) AS least", "max(score) AS greatest"]
         for place, below in enumerate(ends):
-            sums += [
-                f"sum(IF({below}, 1L, 0L)) AS all_{place}",
-                f"sum(IF({below}, mark, 0L)) AS marked_{place}",
-                f"sum(IF({below}, hash & {CHECK - 1}, 0L)) AS check_{place}",
-            ]
+            sums.append(f"sum(IF({below}, 1L, 0L)) AS all_{place}")
+            sums.append(f"sum(IF({below}, mark, 0L)) AS marked_{place}")
         for shift, mask in _PARTS.items():
             part = f"shiftrightunsigned(hash, {shift}) & {mask}"
+            sums.append(f"sum({part}) AS hash_{shift}")
             sums.append(f"sum(IF(mark = 1, {part}, 0L)) AS marked_hash_{shift}")
-            # that of the last bits is the check of all
-            sums += [f"sum({part}) AS hash_{shift}"] if shift else []
         (found,) = fetched(rows.selectExpr(*sums)).to_pylist()
         if found["wrong"]:
             return None
-        up_to = {
-            name: np.array([found[f"{name}_{place}"] or 0 for place in range(len(ends))])
-            for name in ("all", "marked", "check")
-        }
-        every, marked, checks = (np.diff(column, prepend=0) for column in up_to.values())
+        every, marked = (
+            np.diff([found[f"{name}_{place}"] or 0 for place in range(len(ends))], prepend=0)
+            for name in ("all", "marked")
+        )
         counts = np.array([every - marked, marked])
         labels, numbers = np.nonzero(counts)
         # no score lies beyond the ends of its cell, nor beyond those of all scores
         lows, highs = [-inf, *grid.knots], [*map(just_below, grid.knots), inf]
         least = np.array([max(lows[cell], found["least"], key=order_key) for cell in numbers])
         greatest = np.array([min(highs[cell], found["greatest"], key=order_key) for cell in numbers])
-        found["hash_0"] = int(up_to["check"][-1])
         whole, anomalous = (
             sum((found[f"{name}_{shift}"] or 0) << shift for shift in _PARTS)
             for name in ("hash", "marked_hash")
         )
-        by_cell = dict(enumerate(checks.tolist()))
-        sure = Cells(labels, numbers, counts[labels, numbers], least, greatest, by_cell)
+        sure = Cells(labels, numbers, counts[labels, numbers], least, greatest, ends=False)
         return sure, (whole - anomalous, anomalous)
 
     def _grouped(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
@@ -122,7 +115,9 @@ class SparkCounts:
             for shift, mask in _PARTS.items()
         ]
         while True:
-            rows = self._counted(self._numbered(grid).selectExpr("*", "xxhash64(score) AS hash"), sums)
+            rows = self._counted(
+                self._numbered(grid).selectExpr("*", "xxhash64(score) AS hash"), sums, "number"
+            )
             numbers, counts = (rows.column(name).to_numpy() for name in ("number", "scores"))
             wrong = dict(zip(numbers[numbers < 0].tolist(), counts[numbers < 0].tolist(), strict=True))
             total = int(counts.sum())
@@ -142,7 +137,8 @@ class SparkCounts:
     def count(self, grid: Grid, within: Some) -> Cells:
         """Return the cells that have scores, of those that lie within some of another grid."""
         inside = self._inside(within).selectExpr("score", "class", f"{_piece(grid)} AS piece")
-        return _cells(self._counted(inside.selectExpr("score", f"{_number(grid)} AS number"), []))
+        numbered = inside.selectExpr("score", f"{_number(grid)} AS number", f"{_alone(grid)} AS alone")
+        return _cells(self._counted(numbered, [], "number", "alone"))
 
     def gather(self, within: Some) -> Cells:
         """Return all different scores within some cells, each as a cell of its own."""
@@ -158,10 +154,8 @@ class SparkCounts:
         labels = rows.column("label").combine_chunks().dictionary_encode()
         self._learn(label for label in labels.dictionary.to_pylist() if label is not None)
         marks = np.array([self._labels[label] for label in labels.dictionary.to_pylist()] or [False])
-        places = labels.indices.fill_null(0).to_numpy()
-        scores = rows.column("score").to_numpy()
+        mark, scores = marks[labels.indices.fill_null(0).to_numpy()], rows.column("score").to_numpy()
         known = ~np.isnan(scores) & labels.is_valid().to_numpy(zero_copy_only=False)
-        mark = marks[places]
         return scores[known & ~mark], scores[known & mark]
 
     def mark(self) -> str:
@@ -205,10 +199,10 @@ class SparkCounts:
         numbers = ", ".join(str(2 * cell + label) for label, cell in within.cells)
         return rows.where(f"{_number(within.grid)} IN ({numbers})").select("score", "class")
 
-    def _counted(self, numbered: Any, sums: Sequence[str]) -> Any:
+    def _counted(self, numbered: Any, sums: Sequence[str], *by: str) -> Any:
         functions = import_package("pyspark.sql.functions", "spark")
         wanted = ["count(*) AS scores", "min(score) AS least", "max(score) AS greatest", *sums]
-        return fetched(numbered.groupBy("number").agg(*map(functions.expr, wanted)))
+        return fetched(numbered.groupBy(*by).agg(*map(functions.expr, wanted)).drop("alone"))
 
 
 def _refuse_gaps(total: int, *, labels: int = 0, scores: int = 0) -> None:
@@ -240,11 +234,8 @@ def _pieces(grid: Grid) -> tuple[list[Piece], bool]:
 
 def _piece(grid: Grid) -> str:
     """Return the expression for the number of a score's piece, which `_number` may need."""
-    return "0" if _pieces(grid)[1] else _place(grid)
-
-
-def _place(grid: Grid) -> str:
-    return _halved(grid.knots, [str(place) for place in range(len(grid.knots) + 1)])
+    places = [str(place) for place in range(len(grid.knots) + 1)]
+    return "0" if _pieces(grid)[1] else _halved(grid.knots, places)
 
 
 def _number(grid: Grid) -> str:
@@ -259,10 +250,16 @@ def _number(grid: Grid) -> str:
 
 def _cell(low: str, scale: str, first: str, cells: str) -> str:
     """Return the expression for the number of a cell: that of `Piece`."""
-    if cells == "1":
+    if cells in ("0", "1"):
         return first
     step = f"CAST(least(floor((score - {low}) * {scale}), {cells} - 1) AS INT)"
-    return f"({first} + IF({cells} = 1, 0, {step}))"
+    return f"({first} + IF({cells} <= 1, 0, {step}))"
+
+
+def _alone(grid: Grid) -> str:
+    """Return the expression for what tells a score from others of its number, where each is its own cell."""
+    inside = between("score", tuple((low, just_below(high)) for low, high in grid.listed))
+    return f"IF({inside}, score, 0D)" if grid.listed else "0D"
 
 
 def _halved(knots: Sequence[float], leaves: Sequence[str]) -> str:
@@ -284,9 +281,8 @@ def _usual(anomaly_label: object, kind: str) -> Sequence[Any]:
         return [anomaly_label] if isinstance(anomaly_label, str) else []
     if type(anomaly_label) is not int or anomaly_label not in (1, -1):
         return []
-    return (
-        [False, True] if kind == "boolean" and anomaly_label == 1 else [int(anomaly_label < 0), anomaly_label]
-    )
+    flags = kind == "boolean" and anomaly_label == 1
+    return [False, True] if flags else [int(anomaly_label < 0), anomaly_label]
 
 
 def literal(label: Any, kind: str) -> str:

@@ -141,8 +141,9 @@ class Guarantee:
         if label == "anomalous":
             error, delta = Error.MISS, self.delta_fnr
         side = int(label == "anomalous")
-        room = (None if pair is None else pair[side] for pair in (self.shift, self.label_noise))
-        return Promise(Population(label, kind), error, ceiling, delta, *room)  # type: ignore[arg-type]
+        shift = None if self.shift is None else self.shift[side]
+        noise = None if self.label_noise is None else self.label_noise[side]
+        return Promise(Population(label, kind), error, ceiling, delta, shift, noise)
 
     @property
     def room(self) -> tuple[str, ...]:

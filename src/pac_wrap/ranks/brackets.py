@@ -8,21 +8,17 @@ rehearsal: whoever will ask is let loose on what is known so far, and what it as
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
-from itertools import pairwise
-from math import ceil, sqrt
 from typing import Final, Generic, TypeVar
 
 import numpy as np
 
-from pac_wrap.base.floats import from_order_key, just_below, order_key, order_keys
+from pac_wrap.base.floats import from_order_key, order_key
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.kernels import as_digest, kernels
+from pac_wrap.ranks.grids import grid_around, grid_within, merged, near
+from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.ranks.memory import Ranked
-from pac_wrap.ranks.search import BOTH, CHANGED, Bounds, Rank
+from pac_wrap.ranks.search import BOTH, CHANGED, Rank
 from pac_wrap.ranks.spread import (
-    CHECK,
-    GREATEST,
-    LEAST,
     Cells,
     Counter,
     Grid,
@@ -35,25 +31,13 @@ from pac_wrap.ranks.spread import (
 )
 
 T = TypeVar("T")
-# standard deviations of a sample's rank on both sides; a miss, once in 400 times, only costs another round
-_MARGIN: Final = 3.0
-# edges of cells that are placed one by one; an engine compares each score with six of them, by halving
-_KNOTS: Final = 48
-_GIVEN: Final = 4
-# so few edges suffice by themselves: an engine adds up what lies between them, without looking for cells
-_EDGES: Final = 12
-# a score that occurs more often than this among the first is shared by many
-_OFTEN: Final = 7
 # the first scores say nothing if a class has fewer of them
-_SHOWN: Final = 16
-# cells between the edges, in all
-_CELLS: Final = 1 << 12
-_MOST_CELLS: Final = 1 << 17
+_ENOUGH: Final = 16
 # up to this many scores are listed rather than counted once more, of so many cells: 4 MB
 _FEW: Final = 3 << 17
 _LISTED: Final = 1 << 12
-# ranges that an engine compares scores with before it looks for their cells
-_RANGES: Final = 8
+# cells whose scores are counted at once
+_AT_ONCE: Final = 12
 _Chosen = tuple[int, int, Range]
 
 
@@ -103,11 +87,11 @@ class Bracketed(Generic[T]):
     def __init__(self, counter: Counter, ask: Callable[[Ranked, Ranked], T]) -> None:
         self._counter = counter
         self._guess = guess = counter.guess()
-        shown = guess.part == 1.0 or min(scores.size for scores in guess.classes) >= _SHOWN
-        self._grids = [_grid_around(guess if shown else self.sample, ask)]
+        enough = guess.part == 1.0 or min(scores.size for scores in guess.classes) >= _ENOUGH
+        self._shown = guess if enough else self.sample
+        self._grids = [self._first(self._shown, ask)]
         cells, hash_sums = counter.count_all(self._grids[0])
         self.pair: Pair = (Spread.counted(cells, 0, 0), Spread.counted(cells, 1, 0))
-        self._checks = cells.checks or {}
         self.sizes = self.pair[0].size, self.pair[1].size
         self._digests = as_digest(hash_sums[0]), as_digest(hash_sums[1])
         self.answer = self._settled(ask)
@@ -116,6 +100,15 @@ class Bracketed(Generic[T]):
     def sample(self) -> Sample:
         """A random sample, drawn when it is first needed; all scores, if these are known."""
         return self._guess if self._guess.part == 1.0 else self._counter.sample()
+
+    def _first(self, sample: Sample, ask: Callable[[Ranked, Ranked], T]) -> Grid:
+        """Return the grid that suits what will be asked, as a sample suggests."""
+        normal, anomalous = (Spread.estimated(scores, sample.part) for scores in sample.classes)
+        asked, pair = _Asked(), (normal, anomalous)
+        # a guess may break a rule that the scores keep
+        with suppress(InputError):
+            ask(*_rehearsed(pair, asked, (as_digest(0), as_digest(0))))
+        return grid_around(pair, sample, asked.ranks, [key for _, key in asked.below])
 
     def _settled(self, ask: Callable[[Ranked, Ranked], T]) -> T:
         while True:
@@ -127,7 +120,7 @@ class Bracketed(Generic[T]):
                 refused = error
             wanted = self._open(asked)
             if wanted:
-                self._narrow(wanted)
+                self._narrow(wanted, near(self.pair, self._shown, asked.ranks))
             elif refused is not None:
                 raise refused
             else:
@@ -164,17 +157,17 @@ class Bracketed(Generic[T]):
     def _within(self, label: int, low: int, high: int) -> dict[tuple[int, int], None]:
         return {(label, origin): None for origin in self.pair[label].open_within(low, high)}
 
-    def _narrow(self, cells: list[_Chosen]) -> None:
+    def _narrow(self, cells: list[_Chosen], listed: list[tuple[int, int]]) -> None:
         """Look into some of the cells that are wanted: list their scores, or count those of smaller cells."""
         large = [one for one in cells if one[2].scores > _FEW]
         number = (large or cells)[0][1] >> 32
         same = [cell for cell in cells if cell[1] >> 32 == number]
         # rather than listing them in several rounds
-        many = len(same) <= _KNOTS // 4 and sum(cell[2].scores for cell in same) > _FEW
+        many = len(same) <= _AT_ONCE and sum(cell[2].scores for cell in same) > _FEW
         if large or many:
             # small ones too, which would take a round of their own to be listed
-            chosen = sorted(same, key=lambda one: -one[2].scores)[: _KNOTS // 4]
-            grid = _grid_within([cell[2] for cell in chosen])
+            chosen = sorted(same, key=lambda one: -one[2].scores)[:_AT_ONCE]
+            grid = grid_within([cell[2] for cell in chosen], listed)
             self._grids.append(grid)
             found = self._counter.count(grid, self._some(number, chosen))
             self._replace(chosen, found, len(self._grids) - 1)
@@ -185,11 +178,10 @@ class Bracketed(Generic[T]):
 
     def _some(self, number: int, chosen: list[_Chosen]) -> Some:
         cells = [(label, origin & 0xFFFFFFFF) for label, origin, _ in chosen]
-        return Some(self._grids[number], cells, _merged([cell[2][:2] for cell in chosen]))
+        return Some(self._grids[number], cells, merged([cell[2][:2] for cell in chosen]))
 
     def _replace(self, chosen: list[_Chosen], cells: Cells, number: int) -> None:
         """Put what was found in place of the cells that were looked into, if it can be the same scores."""
-        self._check(chosen, cells, number)
         pair = []
         for label, old in enumerate(self.pair):
             mine = sorted(cell[2] for cell in chosen if cell[0] == label)
@@ -207,91 +199,6 @@ class Bracketed(Generic[T]):
             pair.append(Spread.of(parts[0], parts[1], parts[2], parts[4]))
         self.pair = pair[0], pair[1]
 
-    def _check(self, chosen: list[_Chosen], cells: Cells, number: int) -> None:
-        """Refuse listed scores whose hashes do not add up to those of the cells that they came from."""
-        keys = order_keys(cells.least)
-        for origin, (low, high, _) in {cell[1]: cell[2] for cell in chosen}.items():
-            check = self._checks.pop(origin, None)
-            classes = {label for label, one in enumerate(self.pair) if origin in one.origin}
-            if check is None or number >= 0 or classes > {cell[0] for cell in chosen if cell[1] == origin}:
-                continue
-            mine = (np.uint64(low) <= keys) & (keys <= np.uint64(high))
-            if (kernels().mix(np.repeat(cells.least[mine], cells.counts[mine])) - check) % CHECK:
-                raise InputError(CHANGED)
-
 
 def _rehearsed(pair: Pair, asked: _Asked, digests: tuple[str, str]) -> tuple[Ranked, Ranked]:
     return _Rehearsed(pair, 0, digests[0], asked), _Rehearsed(pair, 1, digests[1], asked)
-
-
-def _grid_around(sample: Sample, ask: Callable[[Ranked, Ranked], object]) -> Grid:
-    """Return a grid that is fine where, as a sample suggests, the ranks lie that will be asked for."""
-    low, high = (Spread.estimated(scores, sample.part) for scores in sample.classes)
-    asked, pair = _Asked(), (low, high)
-    # a guess may break a rule that the scores keep
-    with suppress(InputError):
-        ask(*_rehearsed(pair, asked, (as_digest(0), as_digest(0))))
-    brackets = _united(_bracket(pair, rank, sample) for rank in asked.ranks)
-    ends = [end for low, high in brackets for end in (low, high + 1)]
-    # a threshold that was given is asked for as it is
-    given = [key for _, key in asked.below if not any(low <= key <= high + 1 for low, high in brackets)]
-    if len(ends) + len(given) <= _EDGES and (sample.part == 1.0 or not _shared(pair, brackets)):
-        return Grid.of([*ends, *given], lambda low, high: False, 1)
-    if len(ends) > _KNOTS:
-        ends = [ends[place] for place in np.linspace(0, len(ends) - 1, _KNOTS).astype(int)]
-    cells = min(max(_CELLS, 64 * len(asked.ranks)), _MOST_CELLS)
-
-    def fine(low: int, high: int) -> bool:
-        return any(low <= last and first < high for first, last in brackets)
-
-    return Grid.of([*ends, *given[:_GIVEN]], fine, cells)
-
-
-def _shared(pair: Pair, brackets: list[tuple[int, int]]) -> bool:
-    """Return whether many rows share a score within brackets, which cells tell from others unlisted."""
-    often = (one.high[_OFTEN:][one.high[_OFTEN:] == one.high[:-_OFTEN]] for one in pair)
-    return any(((low <= keys) & (keys <= high)).any() for keys in often for low, high in brackets)
-
-
-def _bracket(pair: Pair, rank: Rank, sample: Sample) -> tuple[int, int]:
-    """Return two keys that the score at a rank very likely lies between."""
-    sizes, points = [one.size for one in pair], [scores.size for scores in sample.classes]
-    size, taken, k = rank.of(sizes), rank.of(points), rank.k
-    margin = 0
-    if sample.part < 1.0:
-        margin = ceil(_MARGIN * sqrt(k * (size - k) / taken) + 2 * size / taken)
-    low = LEAST if k <= margin else bounds(pair, Rank(rank.label, k - margin))[0]
-    high = GREATEST if k + margin > size else bounds(pair, Rank(rank.label, k + margin))[1]
-    return low, high
-
-
-def _grid_within(ranges: list[Range]) -> Grid:
-    """Return a grid that divides some ranges evenly by their keys, whatever lies between them."""
-    knots, parts = [], _KNOTS // len(ranges)
-    for low, high, _ in ranges:
-        steps = min(parts - 1, high + 1 - low)
-        knots += [low + (high + 1 - low) * step // steps for step in range(steps + 1)]
-    return Grid.of(knots, lambda low, high: any(one.low <= low <= one.high for one in ranges), _CELLS)
-
-
-def _united(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the same keys as ranges that do not meet, in order."""
-    found: list[tuple[int, int]] = []
-    for low, high in sorted(ranges):
-        if found and low <= found[-1][1] + 1:
-            found[-1] = found[-1][0], max(found[-1][1], high)
-        else:
-            found.append((low, high))
-    return found
-
-
-def _merged(ranges: Iterable[tuple[int, int]]) -> Bounds:
-    """Return a few pairs of scores that all ranges lie between; the widest gaps are left out."""
-    united = _united(ranges)
-    gaps = sorted(range(1, len(united)), key=lambda place: united[place - 1][1] - united[place][0])
-    starts = [0, *sorted(gaps[: _RANGES - 1]), len(united)]
-    # one below, since some order -0.0 before 0.0
-    return tuple(
-        (just_below(from_order_key(united[first][0])), from_order_key(united[last - 1][1]))
-        for first, last in pairwise(starts)
-    )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from math import inf
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,6 @@ from pac_wrap.ranks.search import BOTH, CHANGED, Bounds, Rank
 
 Counts = NDArray[np.int64]
 LEAST, GREATEST = order_key(-inf), order_key(inf)
-# of hashes so many bits are kept that 2^41 of them can be added up
-CHECK: Final = 1 << 22
 
 
 class Sample(NamedTuple):
@@ -30,6 +28,7 @@ class Piece(NamedTuple):
     """The cells from one knot to the next: the number of the first, how many, and how many per unit.
 
     A score has the number first + min(floor((score - low) * scale), cells - 1); the scale of one cell is 0.
+    Where there are 0 cells, all have the number of the first, and each different score is a cell of its own.
     """
 
     low: float
@@ -57,17 +56,25 @@ class Grid(NamedTuple):
         first = 1
         for (low, high), cells in zip(pairwise(self.knots), self.cells, strict=True):
             yield Piece(low, cells / (high - low) if cells > 1 else 0.0, first, cells)
-            first += cells
+            first += max(1, cells)
         if self.knots:
             yield Piece(self.knots[-1], 0.0, first, 1)
 
     @classmethod
-    def of(cls, keys: Iterable[int], fine: Callable[[int, int], bool], cells: int) -> "Grid":
+    def of(
+        cls,
+        keys: Iterable[int],
+        fine: Callable[[int, int], bool],
+        cells: int,
+        listed: Iterable[tuple[int, int]] = (),
+    ) -> "Grid":
         """Return the grid with knots at some keys; the pieces that must be fine share so many cells.
 
-        The others have one each, as have those whose ends are too close, or too far apart.
+        The others have one each, as have those whose ends are too close, or too far apart. Within ranges of
+        keys that are to be listed each score has its own.
         """
-        ordered = sorted({key for key in keys if LEAST < key <= GREATEST})
+        ends = [end for low, high in listed for end in (low, high + 1)]
+        ordered = sorted({key for key in (*keys, *ends) if LEAST < key <= GREATEST})
         knots = tuple(map(from_order_key, ordered))
         chosen = [fine(*pair) for pair in pairwise(ordered)]
         each = max(1, cells // max(1, sum(chosen)))
@@ -76,15 +83,22 @@ class Grid(NamedTuple):
             # a width of zero: two numbers that the processor takes for zero
             fits = 0.0 < high - low < inf and each / (high - low) < inf
             found.append(each if one and fits else 1)
+        for place, key in enumerate(ordered[:-1]):
+            if any(low <= key <= high for low, high in listed):
+                found[place] = 0
         return cls(knots, tuple(found))
+
+    @property
+    def listed(self) -> list[tuple[float, float]]:
+        """The knots between which each different score is a cell of its own, the second not included."""
+        return [ends for ends, cells in zip(pairwise(self.knots), self.cells, strict=True) if not cells]
 
 
 class Cells(NamedTuple):
     """What an engine counted: class, number of the cell, scores in it, and the least and greatest of them.
 
-    Scores that are listed in full have a cell each, of any number. With `checks`, the least and greatest
-    are those that a cell might hold, and by its number the hashes of both classes add up to one, modulo
-    `CHECK`.
+    Scores that are listed in full have a cell each, of any number. Without `ends`, the least and greatest
+    are only those that a cell might hold.
     """
 
     labels: Counts
@@ -92,7 +106,7 @@ class Cells(NamedTuple):
     counts: Counts
     least: Scores
     greatest: Scores
-    checks: dict[int, int] | None = None
+    ends: bool = True
 
 
 class Some(NamedTuple):
@@ -173,7 +187,7 @@ class Spread(NamedTuple):
         counts, origin = cells.counts[mine], (grid << 32) + cells.numbers[mine]
         if (counts < 1).any() or (low > high).any():
             raise InputError(CHANGED)
-        if cells.checks is not None:
+        if not cells.ends:
             return cls.of(low, high, counts, origin)
         if ((counts == 1) & (low < high)).any():
             raise InputError(CHANGED)
@@ -202,17 +216,20 @@ class Spread(NamedTuple):
         """How many scores there are."""
         return int(self.up_to[-1]) if self.up_to.size else 0
 
-    def at(self, k: int) -> tuple[int, int]:
+    def at(self, k: int) -> Range:
         """Return the range of keys that holds the k-th smallest."""
         place = int(np.searchsorted(self.up_to, k))
-        return int(self.low[place]), int(self.high[place])
+        return Range(int(self.low[place]), int(self.high[place]), int(self.counts[place]))
 
     def guess(self, k: int) -> int:
         """Return a key near that of the k-th smallest, as if scores were spread evenly in their range."""
+        low, high, count = self.at(k)
+        return low + (high - low) * (2 * self.number(k) - 1) // (2 * count)
+
+    def number(self, k: int) -> int:
+        """Return the number of the k-th smallest among those of its range."""
         place = int(np.searchsorted(self.up_to, k))
-        low, high, count = int(self.low[place]), int(self.high[place]), int(self.counts[place])
-        number = k - int(self.up_to[place]) + count
-        return low + (high - low) * (2 * number - 1) // (2 * count)
+        return k - int(self.up_to[place] - self.counts[place])
 
     def count_below(self, key: int) -> int:
         """Return about how many keys are less."""
@@ -253,7 +270,7 @@ Pair = tuple[Spread, Spread]
 def bounds(pair: Pair, rank: Rank) -> tuple[int, int]:
     """Return two keys that the score at a rank lies between; where they are equal, it is known."""
     if rank.label != BOTH:
-        return pair[rank.label].at(rank.k)
+        return pair[rank.label].at(rank.k)[:2]
     counts = np.concatenate([one.counts for one in pair])
     ends = []
     for keys in (np.concatenate([one.low for one in pair]), np.concatenate([one.high for one in pair])):

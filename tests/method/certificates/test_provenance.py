@@ -188,7 +188,7 @@ def test_texts_are_capped_so_that_the_file_is_read_again(sign: str) -> None:
 
 
 def test_zero_has_no_sign_and_numbers_may_be_of_numpy() -> None:
-    found = Provenance(lowest=np.float32(-0.0), highest=np.int64(3), trained=[np.int64(1), 2])  # type: ignore[arg-type]
+    found = Provenance(lowest=np.float32(-0.0), highest=np.int64(3), trained=[np.int64(1), 2])  # type: ignore[arg-type]  # as NumPy has them
     assert str(found.lowest) == "0.0"
     assert (type(found.lowest), type(found.highest), found.trained) == (float, float, (1, 2))
 

@@ -222,10 +222,10 @@ def test_a_curve_for_each_group() -> None:
         ({"guarantee": Guarantee(0.1, {"a": 0.1})}, "kind"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(arguments: dict[str, object], words: str) -> None:
-    usual: dict[str, object] = {"scores": [0.1, 0.2], "labels": [0, 1], "groups": ["a", "b"]}
+def test_what_does_not_fit_together_is_refused(arguments: dict[str, Any], words: str) -> None:
+    usual: dict[str, Any] = {"scores": [0.1, 0.2], "labels": [0, 1], "groups": ["a", "b"]}
     with pytest.raises(InputError, match=words):
-        calibrate_groups(**(usual | arguments))  # type: ignore[arg-type]
+        calibrate_groups(**(usual | arguments))
 
 
 def test_a_request_says_all_that_is_asked_for() -> None:

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from itertools import product
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pytest
@@ -141,9 +141,9 @@ def test_a_larger_rate_succeeds_less_often(rate: float, share: float, local: flo
 
 
 def test_the_largest_plan_takes_seconds_at_most() -> None:
-    started = perf_counter()
+    started = process_time()
     local = local_delta(0.5, 0.05, 10, 20_000)
-    assert perf_counter() - started < 20.0
+    assert process_time() - started < 20.0
     assert 0.05 / MOST_LOOKS < local < 0.05
 
 

@@ -2,6 +2,7 @@
 
 import pickle
 from math import inf, nan
+from typing import Any
 
 import numpy as np
 import pytest
@@ -257,9 +258,9 @@ def test_scores_upside_down_are_warned_of_once_at_the_end() -> None:
         ({"guarantee": 0.05}, "guarantee must be a Guarantee, got 0.05"),
     ],
 )
-def test_what_is_refused_from_the_start(options: dict[str, object], message: str) -> None:
+def test_what_is_refused_from_the_start(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        LabelUntil(**options)  # type: ignore[arg-type]
+        LabelUntil(**options)
 
 
 def test_the_least_up_to_that_is_proposed_is_enough() -> None:

@@ -1,7 +1,9 @@
 """Room for wrong labels: the bounds are attained, and hold for every contaminated population."""
 
+from fractions import Fraction
 from itertools import product
 from math import nan
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -72,10 +74,10 @@ def test_what_leaves_nothing_is_refused() -> None:
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.0, nan, "x", None, True])
-def test_what_is_no_share_is_refused(share: object) -> None:
+def test_what_is_no_share_is_refused(share: Any) -> None:
     for field in ("contamination", "lost"):
         with pytest.raises(InputError, match=f"{field} must be a share"):
-            LabelNoise(**{field: share})  # type: ignore[arg-type]
+            LabelNoise(**{field: share})
     with pytest.raises(InputError, match="leave it out for none"):
         LabelNoise()
     with pytest.raises(InputError, match="label_noise must be one of LabelNoise"):
@@ -93,3 +95,12 @@ def test_measured_rates_are_compared_with_what_labels_as_wrong_may_show() -> Non
     assert watched == [pytest.approx(0.0975), 0.05]
     assert LabelNoise(0.05, 0.01).text == "0.05:0.01"
     assert LabelNoise(0.05).text == "0.05"
+
+
+@pytest.mark.parametrize(("h", "q"), [(0.05, 0.0), (0.1, 0.03), (1 / 3, 1 / 7)])
+def test_what_a_rate_may_be_is_rounded_up_and_what_it_must_be_down(h: float, q: float) -> None:
+    noise, wrong, lost = LabelNoise(h, q), Fraction(h), Fraction(q)
+    for rate in (0.01, 0.2, 1 / 3, 0.45):
+        assert Fraction(noise.after(rate)) >= (1 - lost) * Fraction(rate) / (1 - wrong) + lost
+        assert Fraction(noise.counted(rate)) >= wrong + (1 - wrong) * Fraction(rate) / (1 - lost)
+        assert Fraction(noise.before(rate)) <= (1 - wrong) * (Fraction(rate) - lost) / (1 - lost)

@@ -235,7 +235,7 @@ def test_what_promises_nothing_is_refused(options: dict[str, Any], words: str) -
 
 def test_kinds_take_no_weights() -> None:
     assert "scores by kind take no weights" in refusal(
-        lambda: calibrate(NORMAL, {"a": ANOMALOUS}, normal_weights=WEIGHTS, weight_bound=3)  # type: ignore[call-overload]
+        calibrate, NORMAL, {"a": ANOMALOUS}, normal_weights=WEIGHTS, weight_bound=3
     )
 
 
@@ -245,3 +245,16 @@ def test_weights_that_few_points_exceed_are_clipped_with_room_for_them() -> None
     assert made.normal.budget is not None
     assert made.normal.budget.rate == pytest.approx(0.04)
     assert len(made.assumptions) == 4
+
+
+def test_a_calibration_with_intervals_has_the_first_threshold_of_their_rule() -> None:
+    """Eq. (79) by trying every threshold, with the numbers of the draw."""
+    asked = Guarantee(max_fpr=0.1, max_fnr=None)
+    made = calibrate(NORMAL, ANOMALOUS, asked, normal_weights=(0.8 * WEIGHTS, WEIGHTS), weight_bound=3)
+    numbers = 3.0 * Draws(3.0, 0).numbers(0, NORMAL.size)
+    lower, upper = numbers < 0.8 * WEIGHTS, numbers < WEIGHTS
+    for threshold in sorted(nextafter(score, inf) for score in NORMAL.tolist()):
+        errors = int((upper & (threshold <= NORMAL)).sum())
+        if cdf_at_most(errors, errors + int((lower & (threshold > NORMAL)).sum()), 0.1, 0.05):
+            break
+    assert made.thresholds.alarm_from == threshold

@@ -136,7 +136,7 @@ def test_no_ceiling_goes_beyond_the_highest() -> None:
     asked = Guarantee(0.6, 0.6)
     assert calibrate(NORMAL, NEAR, asked, overlap=Raise(0.5)).certified == asked
     for wrong in (0.0, 1.0, -0.1, float("nan"), "much"):
-        message = refusal(lambda: Raise(wrong))  # type: ignore[arg-type]  # noqa: B023  (called at once)
+        message = refusal(Raise, wrong)
         assert message.startswith("highest must lie strictly between 0 and 1, got")
 
 

@@ -3,7 +3,7 @@ from decimal import Decimal
 from fractions import Fraction
 from math import nextafter
 from statistics import median
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import mpmath
@@ -307,9 +307,9 @@ def test_budget_never_falls_with_n_rate_or_delta(
 @pytest.mark.parametrize(("rate", "delta"), [(0.05, 0.05), (1e-6, 0.01), (0.5, 1e-12), (0.999, 0.9)])
 def test_budget_takes_microseconds(rate: float, delta: float) -> None:
     def seconds() -> float:
-        start = perf_counter()
+        start = process_time()
         error_budget(10**9, rate, delta)
-        return perf_counter() - start
+        return process_time() - start
 
     assert median(seconds() for _ in range(101)) < 1e-3
 

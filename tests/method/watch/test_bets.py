@@ -107,6 +107,29 @@ def test_the_first_label_that_reaches_the_bar_is_found(labels: list[int], alpha:
     assert (None if reached is None else reached.point) == first
 
 
+def test_a_bar_that_is_just_reached_is_reached() -> None:
+    labels = (np.random.default_rng(8).random(400) < 0.15).astype(np.int64)
+    _, heights, _ = taken(BETS, labels)
+    records = [n for n, height in enumerate(heights) if height > max(heights[:n], default=0.0)]
+    assert len(records) > 10
+    for n in records:
+        _, _, reached = taken(BETS, labels, heights[n])
+        assert reached is not None
+        assert reached.point == n
+
+
+def test_no_group_of_points_is_passed_over_where_one_long_bet_has_won_most() -> None:
+    """Eq. (85) bounds the wealth of points in whatever order: a rate little above the ceiling, for long."""
+    labels = (np.random.default_rng(2).random(150_000) < 0.0595).astype(np.int64)
+    placed, _, _ = BETS.took(BETS.unplaced(), labels, np.arange(1, labels.size + 1), NONE, None)
+    won = float(log_wealth(placed.cells[1], labels.size, 0.05))
+    assert won > float(BETS.log_wealth(placed)) > won - log(2.0) - 0.1
+    ones = np.ones(16, dtype=np.int64)
+    highest = float(BETS.log_wealth(placed, placed.cells + np.array([0, 16])))
+    for bar in np.linspace(float(BETS.log_wealth(placed)) + 0.01, highest, 9).tolist():
+        assert BETS._first(placed, ones, bar) is not None
+
+
 def test_a_late_change_is_found_and_dated() -> None:
     """After 20,000 labels at .04 a rate of .15 is found in some hundred, where one bet takes thousands."""
     rng = np.random.default_rng(5)

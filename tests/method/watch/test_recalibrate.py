@@ -47,6 +47,7 @@ def test_shares_of_a_ledger_add_up_to_twice_the_first_delta() -> None:
     # the formula of the theory, with the first as number 0
     for number, share in enumerate(shares):
         assert float(share) == pytest.approx(0.06 / ((number + 1) * (number + 2)), rel=1e-15)
+        assert share <= 2 * Fraction(0.03) / ((number + 1) * (number + 2))
 
 
 def test_what_follows_keeps_the_ceilings_and_names_what_it_follows() -> None:
@@ -58,7 +59,7 @@ def test_what_follows_keeps_the_ceilings_and_names_what_it_follows() -> None:
     assert third.lineage.ancestors == (FIRST.checksum, second.checksum)
     assert third.guarantee.delta_fnr == pytest.approx(0.05 / 6)
     assert "lineage    number 3 after" in str(third)
-    assert "one fails with a chance of 0.1 per side" in str(third)
+    assert "one fails with a chance of at most 0.1 per side" in str(third)
 
 
 def test_each_may_have_its_own_delta() -> None:

@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from pac_wrap import Curve, Guarantee, InputError, LabelNoise, Monitor, calibrate, certify_curve
+from pac_wrap import (
+    Curve,
+    Guarantee,
+    InputError,
+    LabelNoise,
+    Monitor,
+    TotalVariation,
+    calibrate,
+    certify_curve,
+)
 
 ROOT = 2**0.5
 
@@ -136,6 +145,14 @@ def test_what_is_allowed_of_undecided_points() -> None:
     assert watch.delta == pytest.approx(0.03 + 0.02)
 
 
+def test_labels_that_may_be_wrong_may_show_more_errors_than_there_are() -> None:
+    """Eq. (76): .05 of contaminated points, and .02 of the anomalies lost."""
+    noise = LabelNoise(0.05), LabelNoise(0.05, 0.02)
+    asked = Guarantee(max_fpr=0.05, max_fnr=0.1, label_noise=noise)
+    found = Monitor(calibrate(range(1000), range(2000, 3000), asked)).watches
+    assert [watch.ceiling for watch in found] == pytest.approx([0.0975, 0.05 + 0.95 * 0.1 / 0.98])
+
+
 def test_labels_that_may_show_any_share_of_errors_are_not_watched() -> None:
     """Eq. (76) is 1 there."""
     noise = LabelNoise(lost=0.45)
@@ -145,3 +162,19 @@ def test_labels_that_may_show_any_share_of_errors_are_not_watched() -> None:
     alone = Guarantee(max_fpr=0.6, max_fnr=None, label_noise=noise)
     with pytest.raises(InputError, match="so nothing can be watched; ask for lower ceilings"):
         Monitor(calibrate(range(1000), range(2000, 3000), alone))
+
+
+def test_what_is_allowed_of_undecided_points_has_the_room_that_there_is_for_shift() -> None:
+    """Eqs. (71) and (88): what either class shows, and the distance besides."""
+    rng = np.random.default_rng(5)
+    normal, anomalous = rng.normal(size=900), rng.normal(1.5, 1, size=700)
+    for shift in ((TotalVariation(0.02), None), (None, TotalVariation(0.02))):
+        # the class that may shift is the one of which more is undecided
+        ceilings = (0.15, 0.02) if shift[1] is None else (0.05, 0.08)
+        certificate = calibrate(normal, anomalous, Guarantee(*ceilings, shift=shift))
+        watch = next(one for one in Monitor(certificate).watches if one.name == "undecided")
+        crossed = int((normal >= certificate.rule.normal_below).sum())
+        short = int((anomalous < certificate.rule.anomaly_from).sum())
+        bounds = beta.isf(0.05, crossed + 1, 900 - crossed), beta.isf(0.05, short + 1, 700 - short)
+        room = [0.0 if one is None else 0.02 for one in shift]
+        assert watch.ceiling == pytest.approx(max(bounds[0] + room[0], bounds[1] + room[1]), abs=1e-9)

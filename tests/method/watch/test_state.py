@@ -81,9 +81,17 @@ def set_in(watch: int, name: str, value: Any) -> Callable[[dict[str, Any]], obje
     return lambda content: content["watches"][watch].update({name: value})
 
 
+def finer(content: dict[str, Any]) -> None:
+    """A past in half the steps, twice as long: more than is ever kept."""
+    content["step"] //= 2
+    for watch in content["watches"]:
+        watch["past"] = watch["past"] * 2
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
+        (finer, "its past does not fit its rows"),
         (lambda content: content.update(certificate="0" * 64), "belongs to another certificate"),
         (lambda content: content.pop("curve"), "belongs to another curve"),
         (
@@ -141,7 +149,7 @@ import sys, time
 from pac_wrap.base.locks import held
 with held(sys.argv[1]):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from pac_wrap.errors import DataError, MissingExtraError, PACWrapError
 from pac_wrap.paper.data.store import VARIABLE, cache_folder, data_folder, fetch, locate, sha256_of
 from pac_wrap.paper.data.tabular import load_thyroid
 from support.datafolder import CONTENT, URL, empty_cache, small_file
+from support.patience import LIMIT
 from support.shell import one_sentence
 
 WRONG = b"a,class\n1,1\n2,1\n"
@@ -31,9 +33,9 @@ def folder(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return own
 
 
-def refusal(**options: str | None) -> str:
+def refusal(**options: Any) -> str:
     with pytest.raises(DataError) as caught:
-        fetch(small_file(**options))  # type: ignore[arg-type]  # only published is passed
+        fetch(small_file(**options))
     assert isinstance(caught.value, (PACWrapError, OSError))
     # the command line shows strerror where there is one, and must show the whole sentence
     assert caught.value.strerror is None
@@ -150,7 +152,7 @@ def test_a_user_without_a_name_or_home_gets_one_sentence(words: list[str]) -> No
         [sys.executable, "-c", NAMELESS, *words],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT,
         env=environment,
         check=False,
     )

@@ -8,11 +8,12 @@ import pytest
 from pac_wrap import MissingExtraError, detectors
 from pac_wrap.paper.detectors import lstm_network
 from pac_wrap.paper.detectors.lstm import LSTMForecaster
+from support.patience import LIMIT
 
 
 def run(code: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT, check=True
     )
     return done.stdout.strip()
 

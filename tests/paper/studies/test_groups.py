@@ -9,7 +9,7 @@ from pac_wrap import Guarantee
 from pac_wrap.paper.studies import reproduce
 from pac_wrap.paper.studies.group_rates import SIGNIFICANT, Measured, measure
 from pac_wrap.paper.studies.group_scores import Residual, Scored
-from pac_wrap.paper.studies.study import GroupChart
+from pac_wrap.paper.studies.study import PanelChart
 from pac_wrap.series.points import joined, window_points
 from support.datafolder import needs
 
@@ -107,7 +107,7 @@ def test_the_study_in_small() -> None:
     totals, rates = study.tables
     assert [row["divided"] for row in totals.rows] == ["at random", "in blocks"] * 2 + ["at random"]
     assert len(rates.rows) == 2 * 4 + 2 * 6 + 12
-    assert all(isinstance(chart, GroupChart) for chart in study.charts)
+    assert all(isinstance(chart, PanelChart) for chart in study.charts)
     assert all(sentence.endswith(".") for sentence in (*study.setting, *study.findings))
     # at random, own rules keep what they promise
     assert [row["above, own rule"] for row in totals.rows if row["divided"] == "at random"] == [0, 0, 0]

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -53,6 +54,10 @@ class Watched:
         return [dict(row) for table in self.study.tables if table.name == name for row in table.rows]
 
 
+def _told(shares: list[float], share: float, text: str) -> None:
+    shares.append(share)
+
+
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Watched]]:
     needs("nasa", "smd")
@@ -79,7 +84,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Watc
 
             with patch.context() as spied:
                 spied.setattr(module, "wrap_series", watch)
-                study = reproduce(name, quick=True, progress=lambda share, _, to=shares: to.append(share))  # type: ignore[misc]
+                study = reproduce(name, quick=True, progress=partial(_told, shares))
             found[name] = Watched(study, divisions, shares)
         yield found
     get_reusable_executor().shutdown(wait=True)

@@ -57,7 +57,7 @@ def watched() -> Watched:
     needs("campaign", "celeba", "census")
     found = Watched()
 
-    class Boosting(HistGradientBoostingClassifier):  # type: ignore[misc]  # scikit-learn ships no types
+    class Boosting(HistGradientBoostingClassifier):
         def fit(self, X: NDArray[Any], y: NDArray[Any]) -> Any:
             found.fitted.append((X, y))
             return super().fit(X, y)

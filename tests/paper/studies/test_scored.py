@@ -23,7 +23,7 @@ from support.strategies import Floats
 WARM_UP, TRAIN, TEST = 3, 40, 25
 
 
-class Distance(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class Distance(BaseEstimator):
     """The distance from the mean of the training series, after a warm-up; it remembers what it was given."""
 
     def __init__(self, power: float = 2.0, random_state: int = 0) -> None:

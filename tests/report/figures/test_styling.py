@@ -20,8 +20,8 @@ from pac_wrap.report.figures.styling import PlainTicks, wrap
 from support.drawn import scores_figure
 
 
-def luminance(colour: object) -> float:
-    channels = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]  # type: ignore[arg-type]
+def luminance(colour: Any) -> float:
+    channels = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
     return float(np.dot(channels, [0.2126, 0.7152, 0.0722]))
 
 

@@ -12,7 +12,7 @@ from pac_wrap import Certificate, verify
 from pac_wrap.report.pages.explorer import explorer_of
 from pac_wrap.report.window import Window
 from pac_wrap.report.words.numbers import ceiling
-from support.browser import complaints, downloaded, show
+from support.browser import complaints, downloaded, dragged, show
 from support.explored import told
 from support.reports import report
 from support.shell import succeeded
@@ -82,23 +82,8 @@ def test_the_threshold_is_dragged(browser: Any, folder: Path, kind: str) -> None
         "const plot = document.getElementById('plot'); plot.scrollIntoView({block: 'center'});"
         "const box = plot.getBoundingClientRect(); return [box.left, box.top + 60, box.width]"
     )
-
-    def send(step: str, x: float) -> None:
-        if kind == "touch":
-            points = [] if step == "End" else [{"x": x, "y": top}]
-            browser.execute_cdp_cmd(
-                "Input.dispatchTouchEvent", {"type": f"touch{step}", "touchPoints": points}
-            )
-        else:
-            name = {"Start": "mousePressed", "Move": "mouseMoved", "End": "mouseReleased"}[step]
-            event = {"type": name, "x": x, "y": top, "button": "left", "buttons": 1, "clickCount": 1}
-            browser.execute_cdp_cmd("Input.dispatchMouseEvent", event)
-
     low, high = explorer_window("overlapping")
-    send("Start", left + 0.5 * width)
-    for share in (0.52, 0.56, 0.6):
-        send("Move", left + share * width)
-    send("End", left + 0.6 * width)
+    dragged(browser, kind, left + 0.5 * width, left + 0.6 * width, top)
     assert chosen(browser) == pytest.approx(low + 0.6 * (high - low), abs=0.05)
     assert readout(browser) == expected("overlapping", chosen(browser), 0.5, 0.5)
     assert complaints(browser) == []
@@ -114,9 +99,7 @@ def test_a_ceiling_is_dragged(browser: Any, folder: Path) -> None:
         "const circles = document.querySelectorAll('#handles circle');"
         "return [box.left, box.top + 60, box.width, parseFloat(circles[1].getAttribute('cx')) / 100]"
     )
-    for name, share in (("mousePressed", line), ("mouseMoved", line - 0.05), ("mouseReleased", line - 0.05)):
-        event = {"type": name, "x": left + share * width, "y": top, "button": "left", "buttons": 1}
-        browser.execute_cdp_cmd("Input.dispatchMouseEvent", event | {"clickCount": 1})
+    dragged(browser, "mouse", left + line * width, left + (line - 0.05) * width, top)
     after = readout(browser)
     assert after["fnr"] == before["fnr"]  # the other ceiling stays
     assert float(after["fpr"].split()[2]) > float(before["fpr"].split()[2])

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pytest
@@ -118,9 +118,9 @@ def test_ten_thousand_groups_are_a_short_page(tmp_path: Path) -> None:
     labels = np.tile([0, 1], 6 * count)
     groups = np.repeat(np.arange(count), 12)
     certificate = calibrate_groups(RNG.normal(4 * labels, 1), labels, groups)
-    started = perf_counter()
+    started = process_time()
     certificate.report(tmp_path / "page.html")
-    assert perf_counter() - started < 30.0  # far less on an idle machine
+    assert process_time() - started < 30.0  # of the processor, and far less
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert len(text) < 300_000
     assert f"{count - LISTED:,} more are counted above and not listed" in text

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import Guarantee, calibrate, calibrate_groups
-from support.browser import CLASHES, CONTRAST, WIDE, complaints, show
+from support.browser import CLASHES, CONTRAST, WIDE, complains, complaints, show
 from support.reports import HOSTILE
 
 refused = pytest.importorskip("selenium.common.exceptions", reason="selenium is not installed")
@@ -60,4 +60,4 @@ def test_the_policy_lets_no_script_run(browser: Any, pages: Path) -> None:
         "document.body.append(element);"
     )
     assert browser.execute_script("return window.ran") is None
-    assert any("Content Security Policy" in text for text in complaints(browser))
+    complains(browser, "Content Security Policy")

@@ -9,6 +9,7 @@ import pytest
 import pac_wrap
 from pac_wrap.tables.files.connection import connected, file_text
 from pac_wrap.tables.table import open_table
+from support.patience import LIMIT
 from support.shell import parquet, write
 
 
@@ -135,5 +136,5 @@ def test_a_notebook_reads_tables_without_the_widgets_of_jupyter(told: Path) -> N
         "    print(len(table.scores('score')))"
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
-    nbclient.NotebookClient(notebook, kernel_name="python3", timeout=60).execute()
+    nbclient.NotebookClient(notebook, kernel_name="python3", timeout=LIMIT).execute()
     assert [output.text for output in notebook.cells[0].outputs] == ["1\n"]

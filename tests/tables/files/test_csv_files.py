@@ -103,7 +103,7 @@ def test_a_delimiter_that_is_given_is_taken(tmp_path: Path) -> None:
     assert survey(path, ["s"], None).header.names == ("s:a", "s")
     assert survey(path, ["s"], ":").header.names == ("s", "a;s")
     for wrong in ("", "ab", '"', "\n", "a", "1", ".", "é"):
-        assert "the delimiter must be one character" in refusal(lambda: check_delimiter(wrong))  # noqa: B023  (called at once)
+        assert "the delimiter must be one character" in refusal(check_delimiter, wrong)
 
 
 def test_zstd_is_unpacked_by_duckdb(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_missing_file_without_a_near_name_is_refused(folder: Path, name: str) 
 
 def test_a_folder_is_refused_with_what_to_write(folder: Path) -> None:
     for path in (str(folder), f"{folder}/"):
-        sentence = refusal(lambda path=path: find_files(path, folder))  # type: ignore[misc]  # a default
+        sentence = refusal(find_files, path, folder)
         assert sentence == f"{path} is a folder; name the files in it, for example {folder}/*.csv"
 
 

@@ -29,7 +29,7 @@ def test_a_file_named_twice_is_refused(way: str, tmp_path: Path) -> None:
     (tmp_path / "linked").symlink_to(folder)
     (folder / "hard.csv").hardlink_to(file)
     for paths in ([str(file), second], [second, str(file)]):
-        sentence = refusal(lambda paths=paths: find_all(paths, tmp_path))  # type: ignore[misc]  # a default
+        sentence = refusal(find_all, paths, tmp_path)
         assert sentence.endswith(", and its rows would count twice; name it once")
         assert str(file) in sentence
     if way == "same":

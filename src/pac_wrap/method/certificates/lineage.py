@@ -98,5 +98,5 @@ class Lineage:
         total = max(self.delta_fpr, self.delta_fnr)
         return (
             f"number {self.number + 1} after {latest}; of all certificates, ever, one fails with a chance of"
-            f" {rounded_up(2.0 * total)} per side"
+            f" at most {rounded_up(2.0 * total)} per side"
         )

@@ -115,4 +115,5 @@ HTML file to get a PDF
     def __str__(self) -> str:
         from pac_wrap.report.words.certificate import lines_of
 
-        return "\n".join(f"{name:<10} {text}" for name, text in lines_of(self))  # type: ignore[arg-type]
+        lines = lines_of(self)  # type: ignore[arg-type]  # as above
+        return "\n".join(f"{name:<10} {text}" for name, text in lines)

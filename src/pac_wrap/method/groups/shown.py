@@ -68,4 +68,5 @@ class ShownGroups:
     def __str__(self) -> str:
         from pac_wrap.report.words.groups import lines_of_groups
 
-        return "\n".join(f"{name:<10} {text}" for name, text in lines_of_groups(self))  # type: ignore[arg-type]
+        lines = lines_of_groups(self)  # type: ignore[arg-type]  # as above
+        return "\n".join(f"{name:<10} {text}" for name, text in lines)

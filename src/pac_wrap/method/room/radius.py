@@ -44,9 +44,9 @@ up to 0.02065, or a chi-squared divergence up to 0.05263
     fnr: tuple[Shift, ...]
 
     def __str__(self) -> str:
-        sides = (("FPR", self.fpr), ("FNR", self.fnr))
+        sides, ceiling = (("FPR", self.fpr), ("FNR", self.fnr)), rounded_up(self.ceiling)
         return "\n".join(
-            f"{name} <= {rounded_up(self.ceiling)}: {', or '.join(map(str, found)) or 'no shift at all'}"
+            f"{name} <= {ceiling}: {', or '.join(map(str, found)) or 'not promised after any shift'}"
             for name, found in sides
         )
 

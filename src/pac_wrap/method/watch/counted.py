@@ -207,7 +207,7 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
     found = [Watch.of(one.name, alpha / len(promises), one.delta, one.counted) for one in promises]
     found += _undecided(certificate, alpha)
     if curve is not None:
-        refuse_room(certificate.guarantee, "a curve", "leave it out: undecided points are watched without it")
+        refuse_room(certificate.guarantee, "a curve", "leave it out: all else is watched without it")
     hull = None if curve is None else hull_of(curve)
     if curve is not None and hull is not None:
         found.append(Watch.of(SCORES, alpha, curve.normal.delta + curve.anomalous.delta, None, hull))

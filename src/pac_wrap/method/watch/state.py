@@ -58,7 +58,8 @@ def read_state(text: str | bytes, fresh: MonitorState) -> MonitorState:
             )
     if state.alpha != fresh.alpha:
         raise CertificateError(
-            f"the monitor was started with alpha = {state.alpha!r}, not {fresh.alpha!r}; alpha cannot change"
+            f"the monitor was started with alpha = {state.alpha!r}, not {fresh.alpha!r}; alpha cannot change:"
+            " give the same, or start a new one"
         )
     problem = next(_problems(state, fresh), None)
     if problem is not None:

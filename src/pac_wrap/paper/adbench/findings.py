@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from math import nan
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from pac_wrap.paper.adbench.leaderboard import Board, Standing
 from pac_wrap.paper.adbench.measure import Outcomes
 from pac_wrap.paper.adbench.methods import OURS
 from pac_wrap.paper.adbench.scoring import Scored
-from pac_wrap.paper.adbench.summary import SIDES, Summary, mean
+from pac_wrap.paper.adbench.summary import SIDES, Summary, mean, middle, undecided
 from pac_wrap.paper.studies.study import Spread
 
 
@@ -64,9 +63,7 @@ def _theirs(summary: Summary) -> Iterator[str]:
         f" that share in {share(true)}, and {share(alarms)} of the anomalies are missed then."
     )
     mapie = summary.above("MAPIE, FPR", "FPR"), summary.above("MAPIE, recall", "FNR")
-    nothing = [
-        summary.over_tables(partial(_undecided, method=f"MAPIE, {name}")) for name in ("FPR", "recall")
-    ]
+    nothing = [summary.over_tables(partial(undecided, method=f"MAPIE, {name}")) for name in ("FPR", "recall")]
     missed = [summary.over_tables(partial(_missed, method=method)) for method in ("MAPIE, FPR", "hold_fpr")]
     yield (
         "MAPIE's controller promises what hold_fpr and hold_fnr hold, and keeps it: it is above in"
@@ -75,11 +72,6 @@ def _theirs(summary: Summary) -> Iterator[str]:
         f" Where it finds one for the FPR it misses {share(missed[0])} of the anomalies, and hold_fpr"
         f" {share(missed[1])} on the same divisions; hold_fpr also certifies the FNR."
     )
-
-
-def _undecided(one: Outcomes, method: str) -> float:
-    """Return the share of divisions in which a method found no threshold."""
-    return mean((one.of(method, "decided") == 0.0).astype(float))
 
 
 def _missed(one: Outcomes, method: str) -> float:
@@ -119,10 +111,10 @@ def _ours(summary: Summary) -> Iterator[str]:
         f" {share(expected[1], 1)} had to be expected, exactly."
     )
     others = [(method, rate) for method in OURS for rate in SIDES]
-    worst = max(others, key=lambda one: _mean(summary.above(*one, whole=True)))
+    worst = max(others, key=lambda one: middle(summary.above(*one, whole=True)))
     yield (
         f"On all held-out rows none of the {len(others)} promises is broken in more than"
-        f" {share(_mean(summary.above(*worst, whole=True)), 1)} of the divisions ({worst[0]}, {worst[1]},"
+        f" {share(middle(summary.above(*worst, whole=True)), 1)} of the divisions ({worst[0]}, {worst[1]},"
         f" where at most {share(summary.chance(*worst, whole=True), 1)} is allowed): half of a table"
         " resembles the whole more than independent draws would."
     )
@@ -152,9 +144,9 @@ def _costs(summary: Summary, boards: Sequence[Board]) -> Iterator[str]:
     missing = mean([float(np.isnan(one.of("raise", "max FPR")).mean() > 0.5) for one in summary.outcomes])
     yield (
         "A choice after looking has its price, too: where raise certifies a ceiling of both rates, it is"
-        f" {_mean(ceilings[0]):.3f} on average, and {_mean(ceilings[1]):.3f} at the best threshold of the"
+        f" {middle(ceilings[0]):.3f} on average, and {middle(ceilings[1]):.3f} at the best threshold of the"
         " curve, which holds for every other one as well; at the threshold of greatest F1 it is"
-        f" {_mean(ceilings[2]):.3f}. For {share(missing)} of the pairs of table and detector raise finds no"
+        f" {middle(ceilings[2]):.3f}. For {share(missing)} of the pairs of table and detector raise finds no"
         " ceiling up to .5 in most divisions."
     )
 
@@ -164,10 +156,6 @@ def _ceiling(one: Outcomes, method: str) -> float:
     found = ~np.isnan(one.of("raise", "max FPR"))
     larger = np.fmax(one.of(method, "max FPR"), one.of(method, "max FNR"))
     return mean(np.where(np.isnan(larger), 1.0, larger)[found])
-
-
-def _mean(spread: Spread | None) -> float:
-    return nan if spread is None else spread.mean
 
 
 def _orders(boards: Sequence[Board]) -> Iterator[str]:

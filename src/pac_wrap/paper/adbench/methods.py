@@ -4,9 +4,8 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from math import inf, isnan, nan
-from typing import Any, Final
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from pac_wrap.method.curves.certify import certify_curve
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.paper.adbench.chance import ASKED, LEVEL
 from pac_wrap.paper.baselines import f1_max, percentile
+from pac_wrap.paper.peers import Controller, Crepes, both_classes
 
 Floats = NDArray[np.float64]
 DEFAULT: Final = 0.1  # PyOD's contamination
@@ -112,7 +112,7 @@ def _as_shown(division: Division, threshold: float) -> Setting:
     )
 
 
-class _Scores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class _Scores(ClassifierMixin, BaseEstimator):
     """A classifier that is trained already: its decision is the only column."""
 
     def fit(self, X: Floats, y: NDArray[np.int64]) -> "_Scores":
@@ -128,48 +128,29 @@ def conformal(division: Division) -> Setting:
 
     What it rules out is a range of scores at either end, so it is found at the scores of the other points.
     """
-    crepes: Any = import_module("crepes")
-    labels = np.repeat([0, 1], [division.normal.size, division.anomalous.size])
-    classifier = crepes.ConformalClassifier()
-    classifier.fit(np.concatenate([division.normal, -division.anomalous]), bins=labels)
+    crepes = Crepes().calibrate(division.normal, division.anomalous)
     probes = np.union1d(division.other_normal, division.other_anomalous)
-
-    def possible(label: int) -> NDArray[np.bool_]:
-        signed = probes if label == 0 else -probes
-        sets = classifier.predict_set(
-            signed, bins=np.full(probes.size, label), confidence=1.0 - LEVEL, smoothing=False
-        )
-        return np.asarray(sets, dtype=bool).ravel()
-
-    alarms, clear = probes[~possible(0)], probes[~possible(1)]
+    alarms, clear = (probes[~crepes.possible(probes, label, LEVEL)] for label in (0, 1))
     anomaly_from = float(alarms[0]) if alarms.size else inf
     normal_below = float(np.nextafter(clear[-1], inf)) if clear.size else -inf
     return Setting(normal_below, anomaly_from, max_fpr=LEVEL, max_fnr=LEVEL)
 
 
-def controlled(rate: str) -> Method:
+def controlled(rate: Literal["fpr", "recall"]) -> Method:
     """Return MAPIE's controller of one rate, set up for 5 % with a confidence of 95 %.
 
     It takes probabilities and tries 100 thresholds between 0 and 1.
     """
 
     def method(division: Division) -> Setting:
-        control: Any = import_module("mapie.risk_control")
-        target = LEVEL if rate == "fpr" else 1.0 - LEVEL
-        controller = control.BinaryClassificationController(
-            lambda rows: rows, rate, target, confidence_level=1.0 - LEVEL
-        )
         chance = division.probability(np.concatenate([division.normal, division.anomalous]))
         labels = np.repeat([0, 1], [division.normal.size, division.anomalous.size])
-        with warnings.catch_warnings():  # it warns where it finds no threshold, which is counted
-            warnings.simplefilter("ignore")
-            controller.calibrate(np.column_stack([1.0 - chance, chance]), labels)
-        found = controller.best_predict_param
+        found = Controller(rate, LEVEL, LEVEL).calibrate(both_classes(chance), labels)
         if found is None:
             return NOTHING
         scores = np.concatenate([division.other_normal, division.other_anomalous])
         # the least score that it would alarm at, among those that it is measured on
-        alarms = scores[division.probability(scores) >= float(found)]
+        alarms = scores[division.probability(scores) >= found]
         threshold = float(alarms.min()) if alarms.size else inf
         return _single(threshold, **{"max_fpr" if rate == "fpr" else "max_fnr": LEVEL})
 

@@ -14,7 +14,7 @@ from pac_wrap.paper.adbench.leaderboard import Board, Standing
 from pac_wrap.paper.adbench.measure import Outcomes
 from pac_wrap.paper.adbench.methods import FEWER, OURS, THEIRS
 from pac_wrap.paper.adbench.scoring import ENOUGH, Scored
-from pac_wrap.paper.adbench.summary import SIDES, Summary, mean
+from pac_wrap.paper.adbench.summary import SIDES, Summary, mean, undecided
 from pac_wrap.paper.data.adbench import TABLES
 from pac_wrap.paper.studies.study import Row, Spread
 
@@ -89,7 +89,7 @@ def price(summary: Summary) -> Iterator[Row]:
             "ceiling of the FNR": _mean(summary.mean_of(method, "max FNR")) if ours else None,
             "FPR": _mean(summary.over_tables(partial(_rate, method=method, rate="FPR"))),
             "FNR": _mean(summary.over_tables(partial(_rate, method=method, rate="FNR"))),
-            "no threshold": _mean(summary.over_tables(partial(_empty, method=method))),
+            "no threshold": _mean(summary.over_tables(partial(undecided, method=method))),
         }
 
 
@@ -97,11 +97,6 @@ def _rate(one: Outcomes, method: str, rate: str) -> float:
     """Return the mean of a rate over the divisions in which it has a ceiling, or for others a threshold."""
     counted = ~np.isnan(one.of(method, f"max {rate}")) if method in OURS else one.of(method, "decided") > 0.0
     return mean(one.of(method, rate)[counted])
-
-
-def _empty(one: Outcomes, method: str) -> float:
-    """Return the share of divisions in which a method found no threshold and decided nothing."""
-    return mean((one.of(method, "decided") == 0.0).astype(float))
 
 
 def by_table(summary: Summary, boards: Sequence[Board]) -> Iterator[Row]:

@@ -110,6 +110,16 @@ def mean(values: Iterable[float] | NDArray[np.float64]) -> float:
     return sum(kept) / len(kept) if kept else nan
 
 
+def middle(spread: Spread | None) -> float:
+    """Return the mean of a spread, NaN if there is none."""
+    return nan if spread is None else spread.mean
+
+
+def undecided(one: Outcomes, method: str) -> float:
+    """Return the share of divisions in which a method found no threshold and decided nothing."""
+    return mean((one.of(method, "decided") == 0.0).astype(float))
+
+
 def chance_of(one: Outcomes, method: str, rate: str, *, whole: bool = False) -> Floats | None:
     """Return the chance, at most, that a rate exceeds what a method was set up for, for every division.
 

@@ -10,14 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
-from pac_wrap.paper.rendering.group_charts import plot_groups
 from pac_wrap.paper.rendering.panels import plot_panels
 from pac_wrap.paper.rendering.rate_charts import intervals_height, plot_intervals, plot_lines
 from pac_wrap.paper.rendering.text import AXES_SHARE, percent_factor, text_size
 from pac_wrap.paper.studies.study import (
     BoxChart,
     Chart,
-    GroupChart,
     HeatMap,
     IntervalChart,
     LineChart,
@@ -51,7 +49,7 @@ _SMALLEST: Final = 7.0  # points; a note is smaller than a value, but no smaller
 def draw(chart: Chart, *, dark: bool = False, width: float | None = None) -> Figure:
     """Return a new figure of a chart, `width` inches wide and as high as it needs, under its title.
 
-    By default it is 6.5 inches wide, and 8.5 with panels side by side.
+    By default it is 6.5 inches wide, and 8.5 with more than two panels side by side.
 
     >>> from pac_wrap.paper.studies.study import ChartLine
     >>> line = ChartLine("FPR", "normal", (0.04, 0.06), (0.03, 0.05), (0.05, 0.07))
@@ -60,7 +58,7 @@ def draw(chart: Chart, *, dark: bool = False, width: float | None = None) -> Fig
     'A shift'
     """
     if width is None:
-        width = _WIDE if isinstance(chart, PanelChart) else _USUAL
+        width = _WIDE if isinstance(chart, PanelChart) and len(chart.panels) > 2 else _USUAL
     ax = _draw(chart, dark, width)
     figure = ax.get_figure(root=True)
     assert figure is not None
@@ -84,8 +82,6 @@ def _draw(chart: Chart, dark: bool, width: float) -> Axes:
             return plot_heatmap(chart, dark=dark, ax=new_axes(width, heatmap_height(chart, width)))
         case LineChart():
             return plot_lines(chart, dark=dark, ax=new_axes(width))
-        case GroupChart():
-            return plot_groups(chart, dark=dark, width=width)
         case BoxChart(certificate=certificate, relaxed=relaxed, normal=normal, anomalous=anomalous):
             return plot_boxes(certificate, relaxed, normal, anomalous, dark=dark, ax=new_axes(width))
         case PanelChart():

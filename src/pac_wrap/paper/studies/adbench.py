@@ -13,7 +13,7 @@ from pac_wrap.paper.adbench.leaderboard import Board, boards
 from pac_wrap.paper.adbench.measure import Measuring, measure_all
 from pac_wrap.paper.adbench.methods import FEWER
 from pac_wrap.paper.adbench.scoring import ENOUGH, KEPT, MOST, TRAIN, Scoring, large_enough, score_all
-from pac_wrap.paper.adbench.summary import SIDES, Summary, mean
+from pac_wrap.paper.adbench.summary import SIDES, Summary, mean, middle
 from pac_wrap.paper.data.adbench import TABLES
 from pac_wrap.paper.studies.study import Marks, Panel, PanelChart, Progress, Study, StudyTable
 
@@ -125,11 +125,11 @@ def _tables_chart(summary: Summary, ranked: Sequence[Board]) -> PanelChart:
     alone = [Summary(tuple(group), summary.seed) for group in summary.by_table.values()]
 
     def marks(method: str, rate: str) -> tuple[float, ...]:
-        return tuple(_number(one.reached(method, rate)) for one in alone)
+        return tuple(middle(one.reached(method, rate)) for one in alone)
 
     def both(method: str, *, chance: bool = False) -> tuple[float, ...]:
         return tuple(
-            mean([_number(one.chance(method, rate) if chance else one.above(method, rate)) for rate in SIDES])
+            mean([middle(one.chance(method, rate) if chance else one.above(method, rate)) for rate in SIDES])
             for one in alone
         )
 
@@ -143,12 +143,12 @@ def _tables_chart(summary: Summary, ranked: Sequence[Board]) -> PanelChart:
         "promised: at most 5 %",
     )
     broken = Panel(
-        "divisions above the ceiling (%)",
+        "divisions above the ceiling (%), both rates averaged",
         (
             Marks("abstain", "ours", both("abstain")),
-            Marks("allowed, by (20)", "exact", both("abstain", chance=True)),
+            Marks("allowed to abstain, at most", "exact", both("abstain", chance=True)),
             Marks("conformal (crepes)", "other", both("conformal (crepes)")),
-            Marks("95th percentile", "another", both("95th percentile of normals")),
+            Marks("95th percentile, FPR only", "another", both("95th percentile of normals")),
         ),
     )
     spans = [[one.decided for one in board.standings] for board in ranked]
@@ -162,10 +162,6 @@ def _tables_chart(summary: Summary, ranked: Sequence[Board]) -> PanelChart:
         tuple(summary.by_table),
         (reached, broken, decided),
     )
-
-
-def _number(spread: object) -> float:
-    return float(getattr(spread, "mean", "nan"))
 
 
 def _detectors_chart(ranked: Sequence[Board]) -> PanelChart:

@@ -38,7 +38,7 @@ _ENDS: Final = (30, 40, 50, 60, 70)
 BANDS: Final = ("below 30", "30 to 39", "40 to 49", "50 to 59", "60 to 69", "70 on")
 
 
-class Residual(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class Residual(BaseEstimator):
     """What principal components leave unexplained of a step and of the mean of the steps before it.
 
     They explain `share` of the variance of the training part; a value further than `clip` of its standard

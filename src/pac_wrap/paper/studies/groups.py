@@ -1,6 +1,7 @@
 """Groups: what one rule for all does to each of them, and what a rule of their own does."""
 
 from collections.abc import Iterator, Sequence
+from math import nan
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from pac_wrap.paper.studies.group_scores import (
     all_scored,
 )
 from pac_wrap.paper.studies.series_runs import LEVEL
-from pac_wrap.paper.studies.study import GroupChart, Pair, Progress, Row, Study, StudyTable
+from pac_wrap.paper.studies.study import Marks, Panel, PanelChart, Progress, Row, Study, StudyTable
 
 DIVISIONS: Final = 20
 NAMES: Final = {"smd": "server machines", "nasa": "NASA channels", "census": "people by sex and age"}
@@ -195,35 +196,48 @@ def _hidden(one: Measured) -> Iterator[tuple[Rate, str, Group, str]]:
                 yield rate, title, group, one.data
 
 
-def _chart(first: Measured) -> GroupChart:
+def _chart(first: Measured) -> PanelChart:
     """Return both rates of each group, those of series in the order of their FPR under one rule."""
-    above = dict(
-        zip([group.name for group in first.groups], zip(*map(first.above, RULES), strict=True), strict=True)
-    )
     groups = list(first.groups)
     if first.data != "census":
         groups.sort(key=lambda group: (-group.one.fpr.value, group.one.fnr.value))
+    lines = (first.whole, *groups)
 
-    def pair(group: Group, place: int) -> Pair:
-        title = _RATES[place]
-        one, own = (title in names for names in above[group.name])
-        rates = group.rates("one")[place], group.rates("own")[place]
-        if group.promised[place]:
-            return Pair(group.name, *rates, (one, own))
-        return Pair(group.name, rates[0], None, (one, False), "too few labels")
-
-    def panel(place: int) -> tuple[str, float, tuple[Pair, ...]]:
-        whole = first.whole
-        top = Pair(
-            whole.name,
-            whole.rates("one")[place],
-            whole.rates("own")[place],
-            (_RATES[place] in first.mixture_above, False),
+    def marks(label: str, rule: Rule, place: int) -> Marks:
+        above = {group.name: names for group, names in zip(first.groups, first.above(rule), strict=True)}
+        if rule == "one":
+            above[first.whole.name] = first.mixture_above
+        rates = [line.rates(rule)[place] for line in lines]
+        shown = [
+            rate.n > 0 and (rule == "one" or line is first.whole or line.promised[place])
+            for rate, line in zip(rates, lines, strict=True)
+        ]
+        value, low, high = (
+            tuple(getattr(rate, end) if show else nan for rate, show in zip(rates, shown, strict=True))
+            for end in ("value", "low", "high")
         )
-        title = ("false alarms: FPR (%)", "missed anomalies: FNR (%)")[place]
-        return title, first.ceilings[place], (top, *(pair(group, place) for group in groups))
+        filled = (
+            show and _RATES[place] in above.get(line.name, ())
+            for line, show in zip(lines, shown, strict=True)
+        )
+        return Marks(label, rule, value, low, high, tuple(filled))
+
+    def panel(place: int) -> Panel:
+        return Panel(
+            ("false alarms: FPR (%)", "missed anomalies: FNR (%)")[place],
+            (marks("one rule for all", "one", place), marks("a rule for each group", "own", place)),
+            first.ceilings[place],
+            "ceiling",
+            ("", *("" if group.promised[place] else "too few labels" for group in groups)),
+        )
 
     name = first.data if first.data == "census" else f"{first.data}-{first.split}"
     divided = "" if first.data == "census" else f", divided {_SPLITS[first.split]}"
     title = f"{NAMES[first.data]}{divided}: error rates on the other half, with 95 % intervals"
-    return GroupChart(name, title[0].upper() + title[1:], (panel(0), panel(1)))
+    return PanelChart(
+        name,
+        title[0].upper() + title[1:],
+        tuple(line.name for line in lines),
+        (panel(0), panel(1)),
+        "filled: significantly above",
+    )

@@ -134,66 +134,44 @@ class BoxChart:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """A line of a chart of groups: its rate under one rule for all, and under its own unless a note says why.
-
-    `above` says of each of the two whether it is significantly above the ceiling.
-    """
-
-    label: str
-    one: Rate
-    own: Rate | None
-    above: tuple[bool, bool]
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupChart:
-    """Rates of groups under two rules, one line each; every panel has its label, its ceiling and its lines.
-
-    The first line is that of all groups together.
-    """
-
-    name: str
-    title: str
-    panels: tuple[tuple[str, float, tuple[Pair, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Marks:
     """One mark in each row of a panel, NaN for none, with a range if `low` and `high` are given.
 
-    `look` says what it is: ours, or the other of our two rates, an exact value, or what others do.
+    `look` says what it is: ours, or the other of our two rates, an exact value, what others do, or of groups
+    one rule for all and a rule of their own. `filled` says of each row whether its mark is.
     """
 
     label: str
-    look: Literal["ours", "second", "exact", "other", "another"]
+    look: Literal["ours", "second", "exact", "other", "another", "one", "own"]
     values: tuple[float, ...]
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+    filled: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Marks against one axis, and a limit where there is one."""
+    """Marks against one axis, a limit where there is one, and notes at the end of rows."""
 
     axis: str
     marks: tuple[Marks, ...]
     limit: float | None = None
     limit_label: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PanelChart:
-    """Panels side by side that share their rows."""
+    """Panels side by side that share their rows; `filled_label` says what a filled mark means."""
 
     name: str
     title: str
     rows: tuple[str, ...]
     panels: tuple[Panel, ...]
+    filled_label: str = ""
 
 
-Chart = IntervalChart | HeatMap | LineChart | BoxChart | PanelChart | GroupChart
+Chart = IntervalChart | HeatMap | LineChart | BoxChart | PanelChart
 
 
 @dataclass(frozen=True, slots=True)
