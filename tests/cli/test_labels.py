@@ -136,7 +136,7 @@ def test_a_strange_label_is_found_however_late_it_comes(late: str, suffix: str, 
 @pytest.mark.parametrize("options", [[], ["--anomaly-label", "1"]])
 def test_missing_labels_are_counted(options: list[str], tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "score,label\n1,0\n2,\n3,1\n4,\n")
-    assert refused_labels(path, *options) == "column 'label' has 2 rows without a label"
+    assert refused_labels(path, *options) == "column 'label' has 2 rows without a label; label or drop them"
 
 
 def test_a_named_label_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:

@@ -31,6 +31,9 @@ runner = CliRunner()
         (["plan", "--labels", "5", "--delta", "1"], "--delta must lie strictly between 0 and 1"),
         (["demo", "--margin", "far"], "margin"),
         (["nonsense"], "nonsense"),
+        (["nonsense"], "; pac-wrap --help shows"),
+        (["decide", "--score"], "requires an argument; pac-wrap decide --help shows"),
+        (["data", "get", "--folder"], "; pac-wrap data"),
     ],
 )
 def test_bad_arguments_give_exit_code_2_and_no_traceback(arguments: list[str], words: str) -> None:

@@ -152,7 +152,7 @@ def test_json_may_be_a_list_or_lines(text: str) -> None:
             "s,y\nnan,1\n0.3,0\n",
             "column 's' must not be empty or NaN, got 1 of 2, the first in row 1; drop",
         ),
-        ("a.csv", "s,y\n0.5,1\n0.3,\n", "column 'y' has 1 rows without a label"),
+        ("a.csv", "s,y\n0.5,1\n0.3,\n", "column 'y' has 1 row without a label"),
         ("a.csv", "s,y\n", "the table a.csv has no rows; pass one with scores"),
         (
             "a.csv",

@@ -152,7 +152,7 @@ def test_what_is_wrong_is_one_sentence(session: Any, tmp_path: Path) -> None:
             assert found == f"column 'score' must hold numbers, got {cell!r} in row 41; fix that row"
     missing = "column 'score' must not be empty or NaN, got 3 of 43, the first in row 41; drop those rows"
     assert said(*good, ",1", " NaN,0", "+nan,1").startswith(missing)
-    assert said(*good, "0.5,") == "column 'label' has 1 rows without a label"
+    assert said(*good, "0.5,") == "column 'label' has 1 row without a label; label or drop them"
     tabbed = [line.replace(",", "\t") for line in good]
     found = said(*tabbed, "\t")  # which Spark takes for no row at all
     assert found.startswith("column 'score' must not be empty or NaN, got 1 of 41, the first in row 41;")

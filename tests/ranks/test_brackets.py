@@ -208,7 +208,7 @@ def test_scores_near_a_rank_are_listed_while_the_rest_of_a_large_cell_is_counted
     rng = np.random.default_rng(1)
     data = InMemory(rng.normal(0, 1, 400_000), rng.normal(1, 1, 400_000), 100)
     assert calibrate_counted(data, Request()).to_json() == calibrate(*data.pair).to_json()
-    # with hardly any listed, the small cell where the rank was found takes another round
+    # what is too much to be listed is counted in cells, and the small one that holds a rank listed after that
     assert data.rounds == rounds
 
 

@@ -141,9 +141,9 @@ def test_rows_without_a_label_are_refused(tmp_path: Path) -> None:
         ("b.parquet", "SELECT 1.0 AS s, 'no' AS y UNION ALL SELECT 2.0, NULL"),
     ):
         parquet(tmp_path / name, query)
-    assert "1 rows without a label" in refusal(lambda: certificate([tmp_path / "a.parquet"]))
+    assert "has 1 row without a label; label" in refusal(lambda: certificate([tmp_path / "a.parquet"]))
     message = refusal(lambda: certificate([tmp_path / "b.parquet"], anomaly_label="yes"))
-    assert "1 rows without a label" in message
+    assert "has 1 row without a label; label" in message
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])

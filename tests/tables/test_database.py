@@ -224,7 +224,7 @@ def test_what_is_wrong_with_a_table_is_one_sentence(database: Database, dialect:
     assert refused([0.1, None, nan], ["0", "1", "1"]) == (
         "column 's' must not be empty or NaN, got 2 of 3; drop those rows or make the detector score them"
     )
-    assert refused([0.1, 0.2], ["0", None]) == "column 'y' has 1 rows without a label"
+    assert refused([0.1, 0.2], ["0", None]) == "column 'y' has 1 row without a label; label or drop them"
     assert refused([0.1, 0.2], ["0", "2"]) == (
         "column 'y' must be 0/1 or true/false, got '2'; name the label of anomalies with --anomaly-label"
     )

@@ -52,7 +52,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            _say_usage(error)
+            _say_usage(error, f"pac-wrap {ctx.invoked_subcommand or ''}".strip())
             raise
 
     def get_params(self, ctx: Any) -> Any:
@@ -84,7 +84,7 @@ def _written(param: Any, ctx: Any) -> str | None:
     return f"<{_WORDS[kind]}>" if kind in _WORDS else words
 
 
-def _say_usage(error: Exception) -> None:
+def _say_usage(error: Exception, within: str = "pac-wrap") -> None:
     """End the process with the sentence of a usage error; others pass."""
     # usage errors alone have it; their class moves with the version of typer
     if not hasattr(error, "format_message"):
@@ -94,7 +94,7 @@ def _say_usage(error: Exception) -> None:
         raise typer.Exit(BAD_INPUT) from error
     what = what.replace("Input should be", "it should be")
     end = " " if what.endswith("?") else "; "
-    where = getattr(getattr(error, "ctx", None), "command_path", None) or "pac-wrap"
+    where = getattr(getattr(error, "ctx", None), "command_path", None) or within
     say(f"{what[:1].lower()}{what[1:]}{end}{where.replace('root', 'pac-wrap', 1)} --help shows what there is")
     raise typer.Exit(BAD_INPUT) from error
 

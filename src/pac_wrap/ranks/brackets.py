@@ -167,7 +167,8 @@ class Bracketed(Generic[T]):
         if large or many:
             # small ones too, which would take a round of their own to be listed
             chosen = sorted(same, key=lambda one: -one[2].scores)[:_AT_ONCE]
-            grid = grid_within([cell[2] for cell in chosen], listed)
+            # a miss shows that the sample misleads
+            grid = grid_within([cell[2] for cell in chosen], [] if number else listed)
             self._grids.append(grid)
             found = self._counter.count(grid, self._some(number, chosen))
             self._replace(chosen, found, len(self._grids) - 1)

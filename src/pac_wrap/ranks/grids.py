@@ -26,8 +26,8 @@ _CELLS: Final = 1 << 12
 _MOST_CELLS: Final = 1 << 17
 # around a rank that part of a cell's scores, and so many standard deviations, are listed on either side;
 # only for a few ranks, and no more scores than these: 4 MB
-_NEARER: Final = 64
-_SPREAD: Final = 2.0
+_NEARER: Final = 128
+_SPREAD: Final = 1.5
 _NEAR_RANKS: Final = 4
 _NEAR: Final = 1 << 17
 # ranges that an engine compares scores with before it looks for their cells
@@ -65,15 +65,12 @@ def near(pair: Pair, sample: Sample, ranks: Iterable[Rank]) -> list[tuple[int, i
             cells.append((cell, pair[label].number(k), sample.classes[label]))
     if len(cells) > _NEAR_RANKS:
         return []
-    part, found = 1.0, list[tuple[int, int]]()
-    for _ in range(2):
-        found = _united(_around(*cell, part) for cell in cells)
-        scores = sum(one.count_below(high + 1) - one.count_below(low) for low, high in found for one in pair)
-        part = min(1.0, _NEAR / max(1, scores))
-    return found
+    found = _united(_around(*cell) for cell in cells)
+    scores = sum(one.count_below(high + 1) - one.count_below(low) for low, high in found for one in pair)
+    return found if scores <= _NEAR else []
 
 
-def _around(cell: Range, number: int, scores: Scores, part: float) -> tuple[int, int]:
+def _around(cell: Range, number: int, scores: Scores) -> tuple[int, int]:
     """Return two keys around the score of some number in a cell, given a sample of its class.
 
     The density there is taken for exp(slope t), t from 0 to 1, as far as the scores on both sides tell it.
@@ -86,7 +83,7 @@ def _around(cell: Range, number: int, scores: Scores, part: float) -> tuple[int,
     )
     # the middles of both sides are three cells apart
     slope = log(after / before) / 3.0 or 1e-9
-    away = part * (1.0 / _NEARER + _SPREAD / sqrt(cell.scores))
+    away = 1.0 / _NEARER + _SPREAD / sqrt(cell.scores)
     ends = []
     for share in (number / cell.scores - away, number / cell.scores + away):
         place = log1p(min(max(share, 0.0), 1.0) * expm1(slope)) / slope
@@ -113,12 +110,15 @@ def _bracket(pair: Pair, rank: Rank, sample: Sample) -> tuple[int, int]:
 
 
 def grid_within(ranges: list[Range], listed: list[tuple[int, int]]) -> Grid:
-    """Return a grid that divides some ranges evenly by their keys, and lists some of their scores."""
+    """Return a grid that divides some ranges evenly by their keys, or lists some of their scores."""
+    if listed:
+        ends = [end for low, high, _ in ranges for end in (low, high + 1)]
+        return Grid.of(ends, lambda low, high: False, 1, listed)
     knots, parts = [], _KNOTS // len(ranges)
     for low, high, _ in ranges:
         steps = min(parts - 1, high + 1 - low)
         knots += [low + (high + 1 - low) * step // steps for step in range(steps + 1)]
-    return Grid.of(knots, lambda low, high: any(one.low <= low <= one.high for one in ranges), _CELLS, listed)
+    return Grid.of(knots, lambda low, high: any(one.low <= low <= one.high for one in ranges), _CELLS)
 
 
 def _united(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

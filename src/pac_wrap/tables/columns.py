@@ -233,7 +233,8 @@ def anomaly_marks(
     values = [value for value, _ in counted if value is not None]
     for value, count in counted:
         if value is None:
-            raise InputError(f"column {quoted(column)} has {count:,} rows without a label")
+            rows = f"{count:,} row{'s' * (count != 1)}"
+            raise InputError(f"column {quoted(column)} has {rows} without a label; label or drop them")
     if anomaly_label is None:
         strange = [value for value in values if value not in TRUE + FALSE]
         if strange:

@@ -1,5 +1,6 @@
 """Colours that can be read on their page, and axes of the size that is asked for."""
 
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,13 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.image import imread
 
+from pac_wrap import calibrate
 from pac_wrap.report.figures import (
     new_axes,
     plot_plan,
+    plot_scores,
     style,
 )
 from pac_wrap.report.figures.plan import _COLOURS, _DIM
@@ -53,6 +57,18 @@ def test_page_shows_through_and_text_takes_its_colour() -> None:
         (ax,) = figure.axes
         shown = [*ax.texts, ax.xaxis.label, ax.yaxis.label, *ax.get_xticklabels()]
         assert {text.get_color() for text in shown} == {style(dark).text}
+
+
+@pytest.mark.parametrize(("dark", "page"), [(False, 1.0), (True, 0.1)])
+def test_a_notebook_shows_what_was_drawn(dark: bool, page: float) -> None:
+    formatter = pytest.importorskip("IPython.core.formatters").PNGFormatter()
+    normal, anomalous = range(1000), range(900, 1900)
+    ax = plot_scores(calibrate(normal, anomalous), normal, anomalous, dark=dark)
+    pixels = imread(BytesIO(formatter(ax)))
+    width, height = ax.figure.get_figure(root=True).get_size_inches()
+    assert pixels.shape[:2] == (round(144 * height), round(144 * width))
+    assert pixels[0, 0, :3] == pytest.approx(page, abs=0.01)
+    assert pixels[..., :3].std() > 0.05
 
 
 def test_new_axes_have_the_size_that_is_asked_for() -> None:

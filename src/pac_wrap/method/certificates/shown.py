@@ -89,7 +89,7 @@ HTML file to get a PDF
         normal, anomalous : array-like of float
             Scores of labelled points of each class.
         ax : Axes, optional
-            Where to draw; a new figure by default. A notebook shows what is drawn on `plt.gca()`.
+            Where to draw; by default a new figure, which a notebook shows.
 
         Returns
         -------

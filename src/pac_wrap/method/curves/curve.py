@@ -226,7 +226,7 @@ class Curve(Traced, Filed):
         Parameters
         ----------
         ax : Axes, optional
-            Where to draw; a new figure by default. A notebook shows what is drawn on `plt.gca()`.
+            Where to draw; by default a new figure, which a notebook shows.
 
         Returns
         -------

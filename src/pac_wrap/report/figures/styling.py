@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
-from io import StringIO
+from io import BytesIO, StringIO
 from math import floor, log10
 from typing import Any, Final
 
@@ -85,8 +85,20 @@ def style(dark: bool = False) -> Style:
     return _DARK if dark else _LIGHT
 
 
+class _OwnAxes(Axes):
+    """Axes that a notebook shows as the picture they are on, for pyplot does not show it."""
+
+    def _repr_png_(self) -> bytes:
+        picture = BytesIO()
+        dark = self.xaxis.label.get_color() == _DARK.text
+        # a page behind it may be dark or light, whatever the figure was drawn for
+        page = "#1A1A1A" if dark else "white"
+        self.figure.get_figure(root=True).savefig(picture, format="png", dpi=144, facecolor=page)
+        return picture.getvalue()
+
+
 def new_axes(width: float = 6.5, height: float | None = None) -> Axes:
-    """Return the axes of a new, transparent figure that pyplot knows nothing of.
+    """Return the axes of a new, transparent figure that pyplot knows nothing of, and that a notebook shows.
 
     Parameters
     ----------
@@ -106,7 +118,7 @@ def new_axes(width: float = 6.5, height: float | None = None) -> Axes:
     if height is None:
         height = width * (0.85 if width < _NARROW else 0.62)
     figure = Figure(figsize=(width, height), dpi=100, layout="constrained", facecolor="none")
-    return figure.add_subplot(facecolor="none")
+    return figure.add_subplot(facecolor="none", axes_class=_OwnAxes)
 
 
 def prepare(ax: Axes | None, dark: bool) -> tuple[Axes, Style]:
