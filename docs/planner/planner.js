@@ -65,7 +65,7 @@ ${row("the threshold is chosen after looking (a curve)", "curve")}${row("one thr
   };
   const whole = (words) => (words.trim() === "0" ? 0 : (PacWrap.points(words) || MOST + 1) <= MOST ? PacWrap.points(words) : null);
   const size = (words) => (Number(words) > 0 && Number(words) < 1e6 ? Number(words) : null);
-  const sure = (delta) => PacWrap.least(Number((1 - delta).toFixed(12)), 6);
+  const sure = (delta) => `${PacWrap.rounded(Number((1 - delta).toFixed(12)), 6, false, 2)} %`;
   const nearest = (list, x) => list.reduce((best, one, at) => (Math.abs(Math.log(one / x)) < Math.abs(Math.log(list[best] / x)) ? at : best), 0);
 
   // the picture: labels across and ceilings upwards, both on a log scale

@@ -126,7 +126,7 @@ Object.assign(PacWrap, (() => {
     const [m, e] = cdf(errors, n, rate);
     const scale = 10n ** 20n;
     const digits = String(((scale << BigInt(-e)) - m * scale) >> BigInt(-e)).padStart(20, "0");
-    return PacWrap.least(Number(`0.${digits}`), 4);
+    return `${PacWrap.rounded(Number(`0.${digits}`), 4, false, 2)} %`;
   };
 
   // the largest double that something exact allows, next to a guess

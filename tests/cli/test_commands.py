@@ -101,6 +101,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             for label in [0, 1] * 300
         ]
         (tmp_path / name).write_text("\n".join(["score,forest,lof,label", *rows]) + "\n")
+    (tmp_path / "late.csv").write_text("\n".join(["s,forest,lof,y", *rows]) + "\n")
     numbered = [line.split(",") for line in rows]
     forest = [f"{place},{line[1]},{line[3]}" for place, line in enumerate(numbered)]
     (tmp_path / "forest.csv").write_text("\n".join(["id,forest,label", *forest]) + "\n")

@@ -71,7 +71,10 @@ ROWS = {
     "underscore": ("1,0\n1_000,0\n", "column 'score' must hold numbers, got '1_000' in row 2; fix that row"),
     "truth": ("true,0\n", "column 'score' must hold numbers, got 'true' in row 1; fix that row"),
     "hexadecimal": ("0x10,0\n", "column 'score' must hold numbers, got '0x10' in row 1; fix that row"),
-    "comma": ('"1,5",0\n', "column 'score' must hold numbers, got '1,5' in row 1; fix that row"),
+    "comma": (
+        '"1,5",0\n',
+        "column 'score' must hold numbers, got '1,5' in row 1; write decimals with a point",
+    ),
     "carriage return": ("1,a\rb\n", "row 1 is not CSV: a carriage return stands in a cell without quotes"),
     "after a quote": ('"1"2,0\n', "row 1 is not CSV: ',' expected after '\"'"),
     "open quote": ('1,"0\n', "row 1 is not CSV: a quote is opened and never closed"),

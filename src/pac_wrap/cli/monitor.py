@@ -263,7 +263,7 @@ def recalibrate(
 
     Use points that came after an alarm, not those that raised it. Exit code 1 if nothing is certified.
 
-    Example: [bold]pac-wrap recalibrate certificate.json test.csv --score s --label y -o next.json[/bold]
+    Example: [bold]pac-wrap recalibrate certificate.json late.csv --score s --label y -o next.json[/bold]
     """
     from dataclasses import replace
 

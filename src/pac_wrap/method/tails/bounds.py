@@ -266,7 +266,7 @@ def beta_quantile(a: ArrayLike, b: ArrayLike, level: ArrayLike, *, above: bool) 
     >>> beta_quantile([1.0, 3.0], [100.0, 98.0], 0.05, above=True).round(6).tolist()
     [0.029513, 0.061619]
     >>> beta_quantile([2.0], [99.0], 0.05, above=False).round(6).tolist()
-    [0.003557]
+    [0.003565]
     """
     one, two, chance = (np.asarray(value, dtype=np.float64) for value in np.broadcast_arrays(a, b, level))
     inverse, tail = (betainccinv, betaincc) if above else (betaincinv, betainc)

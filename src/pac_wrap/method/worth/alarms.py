@@ -138,7 +138,7 @@ class Worth:
         --------
         >>> from pac_wrap import calibrate
         >>> print(calibrate(range(1000), range(900, 1900)).precision(0.1))
-        at least 0.6724, with confidence 0.85
+        at least 0.672, with confidence 0.85
         """
         low, _ = as_interval(prevalence)
         shares = shares_of(self, delta)
@@ -174,7 +174,7 @@ class Worth:
         >>> from pac_wrap import Guarantee, calibrate
         >>> certificate = calibrate(range(1000), [], Guarantee(max_fpr=0.01, max_fnr=None))
         >>> print(certificate.precision_from_unlabelled([*range(900), *range(2000, 2100)]))
-        at least 0.8909, with confidence 0.9
+        at least 0.89, with confidence 0.9
         """
         return self.precision_from_counts(count_verdicts(self.rule, scores), delta)
 
@@ -209,7 +209,7 @@ class Worth:
         --------
         >>> from pac_wrap import calibrate
         >>> print(calibrate(range(1000), range(1100, 2100)).prevalence_of([*range(900), *range(2000, 2100)]))
-        0.03661 to 0.1232, with confidence 0.8
+        0.0366 to 0.124, with confidence 0.8
         """
         return self.prevalence_from_counts(count_verdicts(self.rule, scores), delta)
 
