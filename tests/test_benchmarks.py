@@ -180,6 +180,28 @@ def test_memory_is_that_of_the_process_and_of_the_call() -> None:
     assert 3_000_000 <= memory.temporaries(lambda: bytes(1_000_000) + bytes(2_000_000), 1_000_000) < 6_000_000
 
 
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="Linux only")
+def test_memory_of_several_processes_is_added_up_while_they_run() -> None:
+    hold = "import time; held = b'x' * 50_000_000; time.sleep(1.5)"
+    both = f"import subprocess, sys; child = subprocess.Popen([sys.executable, '-S', '-c', {hold!r}]); {hold}"
+    ran = memory.run_together([sys.executable, "-S", "-c", f"{both}; child.wait()"])
+    assert 100e6 < ran.peak < 200e6
+    assert ran.seconds > 1.5
+    with pytest.raises(RuntimeError, match=r"ended with code 3: wrong"):
+        memory.run_together(
+            [sys.executable, "-S", "-c", "import sys; print('wrong', file=sys.stderr); sys.exit(3)"]
+        )
+    assert memory.run_together([sys.executable, "-S", "-c", "raise SystemExit(1)"], (0, 1)).peak < 50e6
+
+
+def test_the_memory_of_several_processes_is_known_on_linux_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(memory, "_PROCESSES", tmp_path)
+    with pytest.raises(SkipError, match="on Linux only"):
+        memory.run_together([sys.executable, "-c", ""])
+
+
 @pytest.mark.parametrize("module", [timing, bounds], ids=["timing", "bounds"])
 def test_examples_of_the_benchmarks_run(module: ModuleType) -> None:
     failed, tried = doctest.testmod(module)
