@@ -147,7 +147,7 @@ $(VENV)/.dist: Makefile | $(VENV)/.dev
 
 $(OLDEST)/.dev: $(INSTALL) | $(VENV)/.dist
 	$(BIN)/uv venv --quiet --clear --python $(PYTHON) $(OLDEST)
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(OLDEST)/bin/python --resolution lowest-direct --editable ".[dev]"
+	$(BIN)/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable ".[dev]"
 	touch $@
 
 $(VENV)/.engines: $(INSTALL) | $(VENV)/.dev
