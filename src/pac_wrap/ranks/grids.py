@@ -27,7 +27,7 @@ _MOST_CELLS: Final = 1 << 17
 # around a rank that part of a cell's scores, and so many standard deviations, are listed on either side;
 # only for a few ranks, and no more scores than these: 4 MB
 _NEARER: Final = 128
-_SPREAD: Final = 1.5
+_SPREAD: Final = 3.0
 _NEAR_RANKS: Final = 4
 _NEAR: Final = 1 << 17
 # ranges that an engine compares scores with before it looks for their cells
@@ -83,7 +83,8 @@ def _around(cell: Range, number: int, scores: Scores) -> tuple[int, int]:
     )
     # the middles of both sides are three cells apart
     slope = log(after / before) / 3.0 or 1e-9
-    away = 1.0 / _NEARER + _SPREAD / sqrt(cell.scores)
+    # a share has a standard deviation of at most 1 / (2 sqrt(n))
+    away = 1.0 / _NEARER + _SPREAD / (2.0 * sqrt(cell.scores))
     ends = []
     for share in (number / cell.scores - away, number / cell.scores + away):
         place = log1p(min(max(share, 0.0), 1.0) * expm1(slope)) / slope
