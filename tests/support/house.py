@@ -48,7 +48,7 @@ AIMS: Final = {
     "Python files": 287,
     "files at the root": 6,
     "files in the largest folder": 18,
-    "lines of the longest file": 300,
+    "lines of the longest file": 1000,
     "files under 50 lines with one importer": 0,
     "steps of the import order": 14,
     "modules in the longest chain of imports": 28,
