@@ -153,9 +153,9 @@ def monitor(
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.watch.by_group import GroupMonitor
     from pac_wrap.method.watch.monitor import Monitor
-    from pac_wrap.streams.decide import is_streamed, read_start
+    from pac_wrap.streams.decide import is_streamed
     from pac_wrap.streams.watch import Columns
-    from pac_wrap.tables.files.text_format import check_delimiter, standard_input
+    from pac_wrap.tables.files.text_format import check_delimiter, read_start, standard_input
 
     loaded = deciding(certificate, group)
     watched: Monitor | GroupMonitor

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.streams.decide import is_json_line
 from pac_wrap.tables.columns import (
     FALSE,
     TRUE,
@@ -24,7 +23,7 @@ from pac_wrap.tables.columns import (
     without_case,
 )
 from pac_wrap.tables.files.arrow_stream import PAIR, TRIPLE, gathered
-from pac_wrap.tables.files.text_format import ByteReader, CsvRows, whole_lines
+from pac_wrap.tables.files.text_format import ByteReader, CsvRows, is_json_line, whole_lines
 from pac_wrap.tables.groups import Numbered, group_sql
 from pac_wrap.tables.sql.expressions import label_sql, one_of, quote_text
 from pac_wrap.tables.table import Table
