@@ -10,7 +10,7 @@ import numpy as np
 from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.metrics import Metrics, Rate, is_exceeded
+from pac_wrap.method.metrics import Metrics, Rate, exceeded
 from pac_wrap.method.promise import Promise
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Evidence
@@ -98,6 +98,7 @@ class ErrorRate:
     threshold: float | None
     measured: Rate | None = None
     promise: Promise | None = None  # what was asked for, with its room for shift and wrong labels
+    exceeded: bool = False  # whether the measured rate is significantly above the ceiling
 
     @property
     def lacks_labels(self) -> bool:
@@ -125,14 +126,6 @@ class ErrorRate:
         return self.certified is not None and self.delta > self.asked_delta
 
     @property
-    def exceeded(self) -> bool:
-        """Whether the rate measured on held-out points lies significantly above the ceiling."""
-        if self.measured is None or self.certified is None:
-            return False
-        noise = None if self.promise is None else self.promise.label_noise
-        return is_exceeded(self.certified if noise is None else noise.counted(self.certified), self.measured)
-
-    @property
     def sentence(self) -> str:
         """The promise of this rate, as part of a sentence."""
         return f"at most {ceiling(self.certified or 1.0)} of {self.mistake}"
@@ -148,6 +141,9 @@ def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tup
     asked = certificate.guarantee
     kept = certificate.certified
     promised = asked if kept is None else kept
+    evidence = {"FPR": certificate.normal, "FNR": certificate.anomalous}
+    lacking = [name for name, one in evidence.items() if one.budget is not None and one.budget.errors is None]
+    over = () if metrics is None else exceeded(metrics, kept, lacking)
     return (
         ErrorRate(
             "FPR",
@@ -162,6 +158,7 @@ def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tup
             certificate.thresholds.alarm_from,
             None if metrics is None else metrics.fpr,
             asked.fpr,
+            "FPR" in over,
         ),
         ErrorRate(
             "FNR",
@@ -176,6 +173,7 @@ def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tup
             certificate.thresholds.clear_below,
             None if metrics is None else metrics.fnr,
             asked.fnr,
+            "FNR" in over,
         ),
     )
 
