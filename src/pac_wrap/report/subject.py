@@ -128,7 +128,7 @@ class ErrorRate:
     @property
     def sentence(self) -> str:
         """The promise of this rate, as part of a sentence."""
-        return f"at most {ceiling(self.certified or 1.0)} of {self.mistake}"
+        return f"the rate of {self.mistake} is at most {ceiling(self.certified or 1.0)}"
 
 
 def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tuple[ErrorRate, ErrorRate]:
@@ -149,7 +149,7 @@ def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tup
             "FPR",
             "normal",
             "false alarms",
-            "future normal points will be called anomalies",
+            "future normal points that are called anomalies",
             asked.max_fpr,
             None if kept is None else kept.max_fpr,
             promised.delta_fpr,
@@ -164,7 +164,7 @@ def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tup
             "FNR",
             "anomalous",
             "missed anomalies",
-            "future anomalies will be called normal",
+            "future anomalies that are called normal",
             asked.max_fnr,
             None if kept is None else kept.max_fnr,
             promised.delta_fnr,
@@ -288,7 +288,7 @@ def meaning(said: str, rate: float | None, others: str) -> str:
     """Return what a verdict means, given that at most that share of others get it."""
     if rate is None:
         return f"{said} How many {others} get this verdict is not promised."
-    return f"{said} At most {ceiling(rate)} of future {others} get this verdict."
+    return f"{said} The rate of future {others} that get this verdict is at most {ceiling(rate)}."
 
 
 def _counts(rule: Rule, scores: Scores | None) -> dict[Verdict, int]:
