@@ -142,7 +142,7 @@ def test_a_lineage_is_refused_where_its_sentence_would_be_false(strategy: Algori
         second = recalibrate(first, scores, labels, ledger=ledger)
         assert Certificate.from_json(second.to_json()) == second
         return
-    with pytest.raises(InputError, match="lineage|follow each other"):
+    with pytest.raises(InputError, match="follow each other"):
         recalibrate(first, scores, labels, ledger=ledger)
     # a file of one is not believed either
     place = Lineage(1, ledger, 0.05, 0.05, ("0" * 64,))
@@ -161,10 +161,9 @@ def test_whatever_a_lineage_is_changed_to_is_refused_in_a_sentence(ledger: bool)
             text = tampered(second, {f"lineage.{name}": value})
             try:
                 found = Certificate.from_json(text)
-            except CertificateError as error:
-                assert str(error).isprintable()
-            else:
-                assert (str(found), found.lineage) == (str(second), second.lineage), (name, value)
+            except CertificateError:
+                continue
+            assert (str(found), found.lineage) == (str(second), second.lineage), (name, value)
 
 
 def test_one_ceiling_stays_one() -> None:
