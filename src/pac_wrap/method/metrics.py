@@ -240,6 +240,8 @@ def is_exceeded(ceiling: float | None, measured: Rate) -> bool:
 def exceeded(metrics: Metrics, promised: Guarantee | None) -> tuple[str, ...]:
     """Return the rates, FPR or FNR, that are significantly above their ceilings: `is_exceeded`.
 
+    With room for wrong labels, new ones are assumed to be wrong in no larger shares: `LabelNoise.counted`.
+
     >>> exceeded(evaluate([1] * 10, [0] * 10), Guarantee(max_fpr=0.05))
     ('FPR',)
     """
