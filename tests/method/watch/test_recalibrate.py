@@ -15,7 +15,10 @@ from pac_wrap import (
     InputError,
     Lineage,
     Rule,
+    UpsideDownWarning,
+    VacuousWarning,
     calibrate,
+    certify_curve,
     recalibrate,
     verify,
 )
@@ -171,3 +174,28 @@ def test_one_ceiling_stays_one() -> None:
     second = recalibrate(single, SCORES, LABELS)
     assert [promise.name for promise in second.guarantee.promises] == ["FPR"]
     assert Certificate.from_json(second.to_json()) == second
+
+
+def test_a_threshold_of_a_curve_stays_with_what_the_new_points_bound_there() -> None:
+    rng = np.random.default_rng(8)
+    normal, anomalous = rng.normal(size=900), rng.normal(3, 1, size=600)
+    first = certify_curve(normal, anomalous).at(1.7)
+    scores, labels = np.append(normal + 0.1, anomalous), np.repeat([0, 1], [900, 600])
+    second = recalibrate(first, scores, labels)
+    assert Certificate.from_json(second.to_json()) == second
+    assert verify(second, normal + 0.1, anomalous)
+    assert (second.overlap, second.rule) == (first.overlap, first.rule)
+    third_delta = second.guarantee.delta_fpr
+    expected = certify_curve(normal + 0.1, anomalous, third_delta, third_delta).at(1.7)
+    assert second.guarantee == second.certified == expected.guarantee
+    third = recalibrate(second, scores, labels)
+    assert Certificate.from_json(third.to_json()) == third
+    assert third.lineage is not None
+    assert third.lineage.number == 2
+    # where it bounds nothing any more, that can be saved too
+    upside_down = pytest.warns(UpsideDownWarning)
+    with pytest.warns(VacuousWarning, match="nothing is promised"), upside_down:
+        nothing = recalibrate(first, np.append(normal + 9.0, anomalous - 9.0), labels)
+    assert nothing.certified is None
+    assert nothing.empty
+    assert Certificate.from_json(nothing.to_json()) == nothing

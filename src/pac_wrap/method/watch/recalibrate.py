@@ -29,7 +29,8 @@ def recalibrate(
 ) -> Certificate:
     """Return a certificate for the same ceilings from new points, which names the one that it follows.
 
-    It is for after an alarm, or for a routine. Take points that came after the alarm: those that raised it
+    A threshold that was read off a curve stays, and its ceilings are what the new points bound there. It is
+    for after an alarm, or for a routine. Take points that came after the alarm: those that raised it
     were chosen by their errors. A window, or all points, is right if it was chosen without looking at scores.
 
     Parameters
