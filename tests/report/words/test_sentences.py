@@ -6,9 +6,10 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from pac_wrap import calibrate
+from pac_wrap import Guarantee, calibrate
 from pac_wrap.report.pages.content import content_of
 from pac_wrap.report.subject import Report
+from pac_wrap.report.words.sentences import notes, promise
 from support.reports import report
 from support.shell import succeeded
 
@@ -17,13 +18,12 @@ BOTH = (
     " called normal: both together with confidence {}"
 )
 PROMISES = {
-    "separated": BOTH.format("5 %", "5 %", "90 %."),
-    "overlapping": BOTH.format("5 %", "5 %", "90 %."),
+    "separated": BOTH.format("5 %", "5 %", "93.3 %."),
+    "overlapping": BOTH.format("5 %", "5 %", "93.3 %."),
     "relaxed": BOTH.format("25 %", "25 %", "90 %."),
     "uncorrected": BOTH.format("25 %", "25 %", "90 %; this confidence is not guaranteed."),
     "less_confident": BOTH.format("5 %", "5 %", "81 %."),
-    "careless": BOTH.format("5 %", "5 %", "").removesuffix("both together with confidence ")
-    + "false alarms with confidence 40 %, missed anomalies with confidence 40 %.",
+    "careless": BOTH.format("5 %", "5 %", "18.65 %."),
     "fpr": "At most 10 % of future normal points will be called anomalies, with confidence 95 %;"
     " nothing is promised about missed anomalies.",
     "fnr": "At most 10 % of future anomalies will be called normal, with confidence 95 %;"
@@ -47,6 +47,26 @@ PROMISES = {
 @pytest.mark.parametrize("name", PROMISES)
 def test_the_promise_is_one_sentence_that_says_no_more_than_what_holds(name: str) -> None:
     assert content_of(report(name)).promise == PROMISES[name]
+
+
+def test_deltas_that_leave_nothing_together_are_stated_one_by_one() -> None:
+    asked = Guarantee(0.05, 0.05, 0.6, 0.6)
+    found = promise(calibrate(np.arange(300.0), np.arange(1000.0, 1300.0), asked, overlap="raise"))
+    assert found.endswith(": false alarms with confidence 40 %, missed anomalies with confidence 40 %.")
+
+
+def test_each_part_on_its_own_is_surer_than_both_together() -> None:
+    # no error is allowed to either class, so that both tails are far below delta
+    told = report("separated")
+    few = calibrate(np.arange(90.0), np.arange(1000.0, 1090.0))
+    assert few.confidence > 0.95
+    for found in (told, Report(few)):
+        both, alone = list(notes(found))[:2]
+        numbers = [float(one) for one in re.findall(r"([\d.]+) %", alone)]
+        joint = float(re.findall(r"at least ([\d.]+) %", both)[0])
+        assert len(numbers) == 2
+        assert min(numbers) > joint
+        assert joint <= 100 * found.certificate.confidence
 
 
 def test_a_held_side_states_the_upper_bound_rounded_up() -> None:

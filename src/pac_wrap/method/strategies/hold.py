@@ -29,7 +29,7 @@ class Hold(Strategy):
     """One threshold that keeps one ceiling; the other rate is certified from the errors counted there.
 
     The held class alone sets the threshold, so nothing is chosen on the other, and its bound holds with the
-    whole delta: eq. (16).
+    whole delta: eq. (16). Both hold together with the product of their confidences: eq. (98).
 
     Parameters
     ----------
@@ -45,6 +45,7 @@ class Hold(Strategy):
     """
 
     tag: ClassVar[str] = "hold"
+    multiplies: ClassVar[bool] = True
     rate: Literal["fnr", "fpr"]
 
     def __post_init__(self) -> None:
