@@ -171,9 +171,8 @@ def test_holding_only_if_needed_both_keeps_and_gives_up() -> None:
     answer = answers(4, 3, Guarantee(*JUST_MISSED), overlap="hold_fnr_if_needed")
     both = answer.read(lambda certificate: certificate.certified == certificate.guarantee)
     assert 0.05 < both.mean() < 0.95
-    # the price of trying `raise` or abstention after looking is what this choice does not pay
+    # and where it gives one up, the bound is that of `hold_fnr`
     held = answers(4, 3, Guarantee(*JUST_MISSED), overlap="hold_fnr")
-    assert (
-        answer.read(lambda one: one.certified.max_fpr or 1.0)
-        >= held.read(lambda one: one.certified.max_fpr or 1.0)
-    ).all()
+    ceilings = [one.read(lambda certificate: certificate.certified.max_fpr or 1.0) for one in (answer, held)]  # type: ignore[union-attr]  # always certified
+    assert (ceilings[0] == ceilings[1])[~both].all()
+    assert (ceilings[0] >= ceilings[1]).all()

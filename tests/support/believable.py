@@ -75,7 +75,8 @@ def belongs_together(certificate: Certificate) -> list[str]:
     if isinstance(overlap, Abstain) or spared:
         if kept != asked:
             wrong.append("what is promised is not what was asked for")
-        alone = expected is Regime.SEPARATED and len(asked.promises) == 2 and (spared or not overlap.always)
+        always = isinstance(overlap, Abstain) and overlap.always
+        alone = expected is Regime.SEPARATED and len(asked.promises) == 2 and not always
         if alone and (not rule.single or rule.verdicts([low[0], high[-1]]).tolist() != [0, 1]):
             wrong.append("the single threshold does not lie between the two")
         if not alone and any(

@@ -127,9 +127,9 @@ class Hold(Strategy):
             yield from budget_problems("FNR", found.fnr, _spent(claim, 1, asked.fnr), DIGITS)
         yield from end_problems(claim, self._certified(asked, found.fpr, found.fnr), Rule(tau, tau))
         spared, errors = (fpr, claim.crossing[0]) if self._holds_fnr else (fnr, claim.crossing[1])
+        allowed = None if spared is None else spared.errors
         # no count where all are errors, which no budget allows
-        within = errors is not None and spared is not None and spared.errors is not None
-        if not self.always and within and errors <= spared.errors:
+        if not self.always and errors is not None and allowed is not None and errors <= allowed:
             yield "one threshold keeps both ceilings here, so neither may be given up"
 
     def summary(self, claim: Claim) -> str:
