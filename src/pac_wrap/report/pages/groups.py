@@ -171,15 +171,16 @@ def _promise(certificate: GroupCertificate) -> str:
     clauses, deltas = [], []
     for label, (errors, mistake) in enumerate(
         (
-            ("false alarms", "future normal points will be called anomalies"),
-            ("missed anomalies", "future anomalies will be called normal"),
+            ("false alarms", "future normal points that are called anomalies"),
+            ("missed anomalies", "future anomalies that are called normal"),
         )
     ):
         ceilings = columns.ceilings[label, good]
         if np.isnan(ceilings).all():
             clauses.append(f"nothing is promised about {errors}")
             continue
-        clauses.append(f"at most {ceiling(float(np.nan_to_num(ceilings, nan=1.0).max()))} of {mistake}")
+        highest = ceiling(float(np.nan_to_num(ceilings, nan=1.0).max()))
+        clauses.append(f"the rate of {mistake} is at most {highest}")
         deltas.append(float(columns.deltas[label, good].max()))
     asked = [one.delta for one in certificate.request.guarantee.promises]
     whom = f"In each certified group by itself, with confidence {confidence(*deltas)}"
@@ -293,6 +294,9 @@ def _next(certificate: GroupCertificate) -> Iterator[str]:
                 " and about none of them by itself."
             )
     if np.any(columns.empty & ~columns.vacuous):
-        yield "Where no single threshold can be certified, let points be left undecided: --overlap abstain."
+        yield (
+            "Where no single threshold can be certified, let points be left undecided: calibrate fresh labels"
+            " with --overlap abstain."
+        )
     yield "As a check, measure the rates of each group on labelled points that were not used here."
     yield AGAIN

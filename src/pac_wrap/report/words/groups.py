@@ -19,6 +19,7 @@ from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.groups.values import shown
 from pac_wrap.method.metrics import Rate
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.room.noise import NEW_LABELS
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.report.words.numbers import confidence, exact
 
@@ -79,6 +80,7 @@ def show_groups(certificate: GroupCertificate, measured: GroupMeasured) -> Rende
     notes = [f"and {more:,} more groups"] * (more > 0)
     notes += [f"{measured.unseen:,} rows are in groups never seen, and undecided"] * (measured.unseen > 0)
     notes.append("exceeded: significantly, by one exact test of all groups at 5 %")
+    notes += [NEW_LABELS] * (certificate.asked.label_noise is not None)
     return Group(table, *notes)
 
 
