@@ -34,7 +34,6 @@ from pac_wrap.method.groups.rules import decided, exclusions_of, sets_of, with_p
 from pac_wrap.method.groups.shown import ShownGroups
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
 from pac_wrap.method.promise import refuse_room
-from pac_wrap.method.strategies.abstain import Abstain
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +219,8 @@ class GroupCertificate(ShownGroups, Head, Filed):
     def gaps(self, delta: float = 0.05) -> "Gaps":
         """Return how far the error rates of any two groups can be apart, each with its own rule: eq. (58).
 
+        Groups that follow the rule of a pool have too few labels to be compared.
+
         Parameters
         ----------
         delta : float
@@ -230,9 +231,8 @@ class GroupCertificate(ShownGroups, Head, Filed):
         -------
         Gaps
         """
-        fixed = isinstance(self.overlap, Abstain)
         refuse_room(self.asked, "a gap between groups", "calibrate without it to compare them")
-        return gaps_of(self.columns, self.groups, delta, fixed=fixed)
+        return gaps_of(self.columns, self.groups, self.request, self.pooled, delta)
 
     def to_json(self) -> str:
         """Return the certificate as JSON text: what all groups share once, and columns of numbers."""

@@ -188,7 +188,7 @@ groups, each under its own rule, are farther apart; 'a' and 'b' may be that far.
     first, second = (line(shown(group)) for group in gap.farthest)
     left = ""
     if gap.left_out:
-        left = f" Not compared, for lack of labels: {gap.left_out:,}."
+        left = f" Not compared, for lack of labels of their own: {gap.left_out:,}."
     return (
         f"{gap.rate}: certified fair within {rounded_up(gap.bound or 1.0, 100, 3)} percentage points"
         f" (confidence {confidence(gap.delta)}, on top of the promises). No two of {len(gap.groups):,}"
