@@ -38,8 +38,9 @@ from pac_wrap.method.sampling import OF_SUBJECTS, assumed
 class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
     """Verdicts whose error rates are certified, around any anomaly detector.
 
-    `predict` gives 1 (anomaly), 0 (normal) or -1 (abstains). With the chosen confidence, at most `max_fpr` of
-    future normal points are called anomalies and at most `max_fnr` of future anomalies are called normal.
+    `predict` gives 1 (anomaly), 0 (normal) or -1 (abstains). With the chosen confidence, the
+    rate of future normal points that are called anomalies is at most `max_fpr`, and that of future anomalies
+    that are called normal at most `max_fnr`.
 
     Parameters
     ----------

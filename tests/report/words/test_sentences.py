@@ -13,8 +13,8 @@ from support.reports import report
 from support.shell import succeeded
 
 BOTH = (
-    "At most {} of future normal points will be called anomalies, and at most {} of future anomalies will be"
-    " called normal: both together with confidence {}"
+    "The rate of future normal points that are called anomalies is at most {}, and the rate of future"
+    " anomalies that are called normal is at most {}: both together with confidence {}"
 )
 PROMISES = {
     "separated": BOTH.format("5 %", "5 %", "90 %."),
@@ -24,17 +24,17 @@ PROMISES = {
     "less_confident": BOTH.format("5 %", "5 %", "81 %."),
     "careless": BOTH.format("5 %", "5 %", "").removesuffix("both together with confidence ")
     + "false alarms with confidence 40 %, missed anomalies with confidence 40 %.",
-    "fpr": "At most 10 % of future normal points will be called anomalies, with confidence 95 %;"
+    "fpr": "The rate of future normal points that are called anomalies is at most 10 %, with confidence 95 %;"
     " nothing is promised about missed anomalies.",
-    "fnr": "At most 10 % of future anomalies will be called normal, with confidence 95 %;"
+    "fnr": "The rate of future anomalies that are called normal is at most 10 %, with confidence 95 %;"
     " nothing is promised about false alarms.",
     "vacuous": "Every point is left undecided, because too few points are labelled: 10 normal (at least 59"
     " are needed) and 10 anomalous (at least 59 are needed).",
     "vacuous_fpr": "No anomaly is ever declared, because too few points are labelled: 10 normal (at least 59"
-    " are needed); at most 5 % of future anomalies will be called normal, with confidence 95 %.",
+    " are needed); the rate of future anomalies that are called normal is at most 5 %, with confidence 95 %.",
     "vacuous_fnr": "No point is ever called normal, because too few points are labelled: 10 anomalous (at"
-    " least 59 are needed); at most 5 % of future normal points will be called anomalies, with confidence 95"
-    " %.",
+    " least 59 are needed); the rate of future normal points that are called anomalies is at most 5 %, with"
+    " confidence 95 %.",
     "vacuous_one_sided": "Every point is called normal, because too few points are labelled: 10 normal (at"
     " least 29 are needed); nothing is promised about missed anomalies.",
     "vacuous_hold_fnr": "Every point is called an anomaly, because too few points are labelled: 10 anomalous"
@@ -53,7 +53,7 @@ def test_a_held_side_states_the_upper_bound_rounded_up() -> None:
     certificate = report("hold_fnr").certificate
     assert certificate.certified is not None
     assert certificate.certified.max_fpr is not None
-    stated = Decimal(re.findall(r"At most ([\d.]+) %", content_of(report("hold_fnr")).promise)[0]) / 100
+    stated = Decimal(re.findall(r"at most ([\d.]+) %", content_of(report("hold_fnr")).promise)[0]) / 100
     assert 0 <= stated - Decimal(certificate.certified.max_fpr) < Decimal("0.001")
 
 
@@ -135,3 +135,10 @@ def test_a_confidence_that_is_not_proved_is_not_explained_as_if_it_were() -> Non
     assert "would be true" in said("relaxed")
     assert "would be true" not in said("uncorrected")
     assert content_of(report("separated")).warnings == ()
+
+
+def test_a_share_is_said_to_hold_in_the_long_run_and_choosing_to_cost_what_relying_does() -> None:
+    content = content_of(report("separated"))
+    assert "fresh labelled points, in the long run at least 90 % of the certificates" in content.notes[0]
+    assert content.explorer is not None
+    assert "or choose between them, all of them add up, which leaves 80 %" in content.explorer.sure[1]

@@ -106,8 +106,9 @@ class GroupCertificate(ShownGroups, Head, Filed):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing useful is promised to any group, by itself or as a part of the pool."""
-        return bool((self.columns.empty & ~self.pooled).all())
+        """Whether a rate that was asked for is promised to no group, by itself or as a part of the pool."""
+        asked = [self.asked.fpr is not None, self.asked.fnr is not None]
+        return not bool((self.columns.kept | self.pooled).any(axis=1)[asked].all())
 
     @property
     def lookup(self) -> Lookup:

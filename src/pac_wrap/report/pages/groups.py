@@ -186,15 +186,16 @@ def _promise(certificate: GroupCertificate) -> str:
     clauses, deltas = [], []
     for label, (errors, mistake) in enumerate(
         (
-            ("false alarms", "future normal points will be called anomalies"),
-            ("missed anomalies", "future anomalies will be called normal"),
+            ("false alarms", "future normal points that are called anomalies"),
+            ("missed anomalies", "future anomalies that are called normal"),
         )
     ):
         ceilings = columns.ceilings[label, good]
         if np.isnan(ceilings).all():
             clauses.append(f"nothing is promised about {errors}")
             continue
-        clauses.append(f"at most {ceiling(float(np.nan_to_num(ceilings, nan=1.0).max()))} of {mistake}")
+        highest = ceiling(float(np.nan_to_num(ceilings, nan=1.0).max()))
+        clauses.append(f"the rate of {mistake} is at most {highest}")
         deltas.append(float(columns.deltas[label, good].max()))
     asked = [one.delta for one in certificate.request.guarantee.promises]
     whom = f"In each certified group by itself, with confidence {confidence(*deltas)}"

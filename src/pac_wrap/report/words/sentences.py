@@ -67,8 +67,8 @@ def promise(certificate: Certificate) -> str:
 
     >>> from pac_wrap import Guarantee, calibrate
     >>> promise(calibrate(range(100), range(200, 300), Guarantee(max_fpr=0.1, max_fnr=None)))
-    'At most 10 % of future normal points will be called anomalies, with confidence 95 %; nothing is \
-promised about missed anomalies.'
+    'The rate of future normal points that are called anomalies is at most 10 %, with confidence 95 %; \
+nothing is promised about missed anomalies.'
     """
     if certificate.certified is None:
         return f"Nothing is promised, since {certificate.overlap.unreached}: every point is left undecided."
@@ -112,7 +112,7 @@ def notes(report: Report) -> Iterator[str]:
     if kept and sum(rate.delta for rate in kept) < 1 and certificate.overlap.proved:
         yield (
             f"Confidence {_joint(kept)} means: if the calibration were repeated with fresh labelled points,"
-            f" at least {_joint(kept)} of the certificates made in this way would be true."
+            f" in the long run at least {_joint(kept)} of the certificates made in this way would be true."
         )
         if len(kept) == 2:
             alone = [f"{rate.errors} {confidence(rate.delta)}" for rate in kept]
