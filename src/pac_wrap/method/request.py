@@ -97,10 +97,12 @@ class Request:
         if normal.size == anomalous.size == 0:
             raise InputError("normal and anomalous are both empty; pass at least one labelled score")
         found = self.overlap.decide(self.guarantee, normal, anomalous)
-        # a threshold that was given is read off a curve, which knows some ranks and not the counts
+        # a threshold that was given is read off a curve, which knows some ranks and not the counts; what can
+        # be asked of it is what the curve bounds there
         high, low = (None, None) if self.overlap.given else crossings(normal, anomalous, found.thresholds)
+        asked = found.certified if self.overlap.given else self.guarantee
         return Certificate(
-            guarantee=self.guarantee,
+            guarantee=asked or self.guarantee,
             overlap=self.overlap,
             certified=found.certified,
             rule=found.rule.before_rounding(score_type),

@@ -19,6 +19,7 @@ from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.labels.plan import TOLERATED, plan
 from pac_wrap.method.metrics import Metrics
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.room.noise import NEW_LABELS
 from pac_wrap.method.tails.bounds import achievable_rate
 from pac_wrap.report.subject import error_rates
 
@@ -89,7 +90,10 @@ def show_evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool
         ("  anomalous", metrics.abstained_anomalous),
     ):
         table.add_row(name, "", str(rate), f"{rate.count:,} of {rate.n:,}", "")
-    return Group(table, _PROVES_NOTHING) if calibrated else table
+    notes = [_PROVES_NOTHING] * calibrated
+    if certificate.guarantee.label_noise is not None:
+        notes.append(f"exceeded: {NEW_LABELS}")
+    return Group(table, *notes) if notes else table
 
 
 def show_comparison(contenders: list[Contender], guarantee: Guarantee) -> RenderableType:

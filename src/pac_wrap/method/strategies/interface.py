@@ -100,6 +100,11 @@ class Strategy(ABC):
         return True
 
     @property
+    def keeps_delta(self) -> bool:
+        """Whether a certificate never fails with more than the delta that was asked for."""
+        return self.proved
+
+    @property
     def keeps(self) -> tuple[str, ...]:
         """The rates, FPR or FNR, whose ceilings are certified as they were asked for."""
         return ()

@@ -238,7 +238,9 @@ def _measured(certificate: GroupCertificate, measured: GroupMeasured) -> Listing
     listed = tuple((line(name), *cells) for name, *cells in islice(rows, LISTED))
     more = sum(1 for _ in rows)
     notes = [f"{more:,} more groups are not listed"] * (more > 0)
-    caption = "; ".join([f"{int(measured.counts.sum()):,} points", *notes, *measured_notes(measured)])
+    caption = "; ".join(
+        [f"{int(measured.counts.sum()):,} points", *notes, *measured_notes(certificate, measured)]
+    )
     heads = tuple(head[0].upper() + head[1:] for head in MEASURED)
     return Listing(f"{caption}.", heads, listed, "Measured on points that did not calibrate")
 

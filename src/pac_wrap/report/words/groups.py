@@ -19,6 +19,7 @@ from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.groups.values import shown
 from pac_wrap.method.metrics import Rate
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.room.noise import NEW_LABELS
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.report.words.numbers import confidence, exact
 
@@ -66,13 +67,14 @@ def show_groups(certificate: GroupCertificate, measured: GroupMeasured) -> Rende
         table.add_row(Text(line(name)), *cells)
     more = sum(1 for _ in rows)
     notes = [f"and {more:,} more groups"] * (more > 0)
-    return Group(table, *notes, *measured_notes(measured))
+    return Group(table, *notes, *measured_notes(certificate, measured))
 
 
-def measured_notes(measured: GroupMeasured) -> tuple[str, ...]:
+def measured_notes(certificate: GroupCertificate, measured: GroupMeasured) -> tuple[str, ...]:
     """Return what is to be said below the measured rates of groups."""
+    noise = (NEW_LABELS,) * (certificate.asked.label_noise is not None)
     unseen = (f"{measured.unseen:,} rows are in groups never seen, and undecided",) * (measured.unseen > 0)
-    return (*unseen, "exceeded: significantly, by one exact test of all groups at 5 %")
+    return (*unseen, "exceeded: significantly, by one exact test of all groups at 5 %", *noise)
 
 
 def measured_rows(certificate: GroupCertificate, measured: GroupMeasured) -> Iterator[tuple[str, ...]]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.room.noise import NEW_LABELS
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.ranks.auc import is_upside_down, rough_auc
@@ -141,6 +142,8 @@ def warnings_of(report: Report) -> Iterator[str]:
                 f" its ceiling of {ceiling(rate.certified or 1.0)}. Do not rely on the promise before the"
                 " reason is known."
             )
+            if rate.promise is not None and rate.promise.label_noise is not None:
+                yield f"{NEW_LABELS[0].upper()}{NEW_LABELS[1:]}."
     normal, anomalous = report.normal, report.anomalous
     if normal is None or anomalous is None or not (normal.size and anomalous.size):
         return
