@@ -89,9 +89,18 @@ class Strategy(ABC):
         """The word that stands for the strategy with its usual options."""
         return self.tag
 
-    @property
-    def at_score(self) -> bool:
-        """Whether a single threshold is itself a calibration score."""
+    def at_score(self, claim: Claim) -> bool:
+        """Return whether a single threshold is itself a calibration score.
+
+        Parameters
+        ----------
+        claim : Claim
+            What the certificate says was asked, found and counted.
+
+        Returns
+        -------
+        bool
+        """
         return False
 
     @property

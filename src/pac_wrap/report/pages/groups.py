@@ -322,6 +322,9 @@ def _next(certificate: GroupCertificate) -> Iterator[str]:
                 " and about none of them by itself."
             )
     if np.any(columns.empty & ~columns.vacuous):
-        yield "Where no single threshold can be certified, let points be left undecided: --overlap abstain."
+        yield (
+            "Where no single threshold can be certified, let points be left undecided: calibrate fresh labels"
+            " with --overlap abstain."
+        )
     yield "As a check, measure the rates of each group on labelled points that were not used here."
     yield AGAIN

@@ -123,7 +123,7 @@ def notes(report: Report) -> Iterator[str]:
     if changes := list(_raises(certificate)):
         why = "One threshold could not keep what was asked for"
         if certificate.separable:
-            why = "Ceilings were raised where overlap abstain would keep them with one threshold"
+            why = "The ladder of raise begins above the ceilings that one threshold keeps here"
         yield f"{why}: {'; '.join(changes)}."
 
 
