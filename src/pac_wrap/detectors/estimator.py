@@ -295,5 +295,5 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             detector=lineage(detector), trained=rows, lowest=scores.min(), highest=scores.max()
         )
         self.detector_, self.certificate_, self._witness = detector, certificate, witness
-        self._calibration_scores = scores[~anomalous], scores[anomalous]  # for `report`
+        self._calibrated_with = scores, anomalous, groups  # for `report`
         return self
