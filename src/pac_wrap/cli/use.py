@@ -103,7 +103,7 @@ def evaluate(
         if isinstance(loaded, GroupCertificate):
             found = evaluate_groups_table(table, loaded, (score, label, wanted[1]), anomaly_label)
             if form == "json":
-                typer.echo(as_json(by_group(found)), nl=False)
+                typer.echo(as_json(by_group(loaded, found)), nl=False)
             else:
                 Console().print(show_groups(loaded, found))
             if found.exceeded:

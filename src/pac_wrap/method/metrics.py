@@ -273,6 +273,8 @@ def exceeded(metrics: Metrics, promised: Guarantee | None, lacking: Collection[s
 
     `lacking` names those that have too few labels for their ceiling, which then nothing can exceed.
 
+    With room for wrong labels, new ones are assumed to be wrong in no larger shares: `LabelNoise.counted`.
+
     >>> exceeded(evaluate([1] * 10, [0] * 10), Guarantee(max_fpr=0.05))
     ('FPR',)
     """
