@@ -54,6 +54,7 @@ class Given(Strategy):
     tag: ClassVar[str] = "curve"
     given: ClassVar[bool] = True
     one_sided: ClassVar[bool] = True
+    multiplies: ClassVar[bool] = True
     threshold: float
 
     def __post_init__(self) -> None:
