@@ -173,7 +173,7 @@ def test_the_command_puts_the_best_on_top_and_marks_it(table: Path) -> None:
     ]
     assert found["lof"].count("*") == 4
     assert found["forest"].count("*") == found["[red]x[/red]"].count("*") == 0
-    assert "hold at once with 0.9" in " ".join(out.split())
+    assert "hold at once with 0.9025" in " ".join(out.split())
 
 
 def test_equally_good_detectors_are_all_marked(table: Path) -> None:

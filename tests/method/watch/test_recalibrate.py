@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import (
+    Algorithm1,
     Certificate,
     CertificateError,
     Guarantee,
@@ -21,6 +22,7 @@ from pac_wrap import (
     recalibrate,
     verify,
 )
+from support.resealed import NUMBERS, OTHERS, TEXTS, tampered
 from support.shell import succeeded
 
 RNG = np.random.default_rng(0)
@@ -127,6 +129,44 @@ def test_what_is_no_lineage_is_refused() -> None:
         recalibrate(FIRST, SCORES, LABELS[:-1])
     with pytest.raises(InputError, match="last must be a whole number, 1 or more"):
         recalibrate(FIRST, SCORES, LABELS, last=0)
+
+
+UNSURE = [Algorithm1(relax_delta=True), Algorithm1(correction=None), Algorithm1(growth="double")]
+
+
+@pytest.mark.parametrize("ledger", [True, False])
+@pytest.mark.parametrize("strategy", UNSURE, ids=str)
+def test_a_lineage_is_refused_where_its_sentence_would_be_false(strategy: Algorithm1, ledger: bool) -> None:
+    """The deltas that raising them certifies add up to more than the .1 that all are said to share."""
+    one, other = np.r_[RNG.normal(size=300)], np.r_[RNG.normal(2, 1, size=300)]
+    first = calibrate(one, other, overlap=strategy)
+    scores, labels = np.r_[one, other], np.repeat([0, 1], 300)
+    if strategy.proved and (strategy.keeps_delta or not ledger):
+        second = recalibrate(first, scores, labels, ledger=ledger)
+        assert Certificate.from_json(second.to_json()) == second
+        return
+    with pytest.raises(InputError, match="follow each other"):
+        recalibrate(first, scores, labels, ledger=ledger)
+    # a file of one is not believed either
+    place = Lineage(1, ledger, 0.05, 0.05, ("0" * 64,))
+    asked = replace(Guarantee(), delta_fpr=place.delta(0.05), delta_fnr=place.delta(0.05))
+    forged = replace(calibrate(one, other, asked, overlap=strategy), lineage=place)
+    with pytest.raises(CertificateError, match="is not its share in the lineage"):
+        Certificate.from_json(forged.to_json())
+
+
+@pytest.mark.parametrize("ledger", [True, False])
+def test_whatever_a_lineage_is_changed_to_is_refused_in_a_sentence(ledger: bool) -> None:
+    """Every field and every value; what is still believed says the same."""
+    second = recalibrate(FIRST, SCORES, LABELS, ledger=ledger)
+    for name in ("number", "ledger", "delta_fpr", "delta_fnr", "ancestors"):
+        for value in [*NUMBERS, *TEXTS, *OTHERS]:
+            text = tampered(second, {f"lineage.{name}": value})
+            try:
+                found = Certificate.from_json(text)
+            except CertificateError:
+                continue
+            assert (str(found), found.lineage) == (str(second), second.lineage), (name, value)
 
 
 def test_one_ceiling_stays_one() -> None:

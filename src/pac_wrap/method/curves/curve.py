@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.base.arguments import ScoreType, as_float, check_rate
 from pac_wrap.base.filed import Filed
 from pac_wrap.base.foreign import quoted
-from pac_wrap.base.rounding import rounded_up
+from pac_wrap.base.rounding import confidence_left, float_below, kept_together, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance, Traced
@@ -67,6 +67,12 @@ class Curve(Traced, Filed):
     _header: ClassVar[dict[str, Any]] = {"format": FORMAT, "schema": 1}
     _noun: ClassVar[str] = "curve"
     _remedy: ClassVar[str] = "certify it again"
+
+    @property
+    def confidence(self) -> float:
+        """How surely all bounds of both rates hold at once: the classes are independent, eq. (97)."""
+        sides = self.normal, self.anomalous
+        return float_below(kept_together(*(confidence_left(side.delta) for side in sides)))
 
     @property
     def empty(self) -> bool:

@@ -56,6 +56,7 @@ class Given(Strategy):
     tag: ClassVar[str] = "curve"
     given: ClassVar[bool] = True
     one_sided: ClassVar[bool] = True
+    multiplies: ClassVar[bool] = True
     threshold: float
     top_fpr: float | None = field(default=None, metadata={"optional": True})
     top_fnr: float | None = field(default=None, metadata={"optional": True})
