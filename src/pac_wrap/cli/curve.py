@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pac_wrap.method.curves.certify import CurveRequest
     from pac_wrap.method.curves.curve import Curve
 
+_TOP: Final = "The largest bound of the {} that matters; those below are lower for it. Fix it before looking."
+
 
 def curve(
     tables: Tables,
@@ -35,6 +37,8 @@ def curve(
     label: Label,
     delta_fpr: DeltaFpr = None,
     delta_fnr: DeltaFnr = None,
+    top_fpr: Annotated[float | None, typer.Option(help=_TOP.format("FPR"))] = None,
+    top_fnr: Annotated[float | None, typer.Option(help=_TOP.format("FNR"))] = None,
     anomaly_label: AnomalyLabel = None,
     leave_out: LeaveOut = None,
     delimiter: Delimiter = None,
@@ -80,6 +84,8 @@ def curve(
         0.05 if delta_fpr is None else delta_fpr,
         0.05 if delta_fnr is None else delta_fnr,
         1 if anomaly_label is None else anomaly_label,
+        top_fpr,
+        top_fnr,
     )
     found = _read(tables, request, score, label, delimiter, leave_out or [], engine, master)
     found = found.with_provenance(tables=tuple(tables), date=now())

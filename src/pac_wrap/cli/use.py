@@ -226,8 +226,7 @@ def _verified(
             made = calibrate_groups_table(table, asked, columns, anomaly_label, loaded.score_type)
             return verify_groups_against(loaded, made)
         if isinstance(loaded, Curve):
-            deltas = loaded.normal.delta, loaded.anomalous.delta
-            return verify_curve_against(loaded, read(CurveRequest(*deltas, mark)))
+            return verify_curve_against(loaded, read(CurveRequest.of_curve(loaded, mark)))
         plain, drawn = Request(loaded.guarantee, loaded.overlap, mark), loaded.weighting
         request = plain if drawn is None else WeightedRequest(plain, drawn.draws)
         labelled = labelled_of(table, request, (score, label), weight, loaded.score_type)

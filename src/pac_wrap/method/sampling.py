@@ -27,6 +27,7 @@ class Assumption(Enum):
     ROOM = 8
     LABELS = 9
     WEIGHTS = 10
+    POOLED = 11
 
     def __str__(self) -> str:
         return _SENTENCES[self]
@@ -67,9 +68,14 @@ _SENTENCES: Final = {
         " calibration, and nowhere, not only in the sample, do they exceed their bound; a class"
         " without weights does not shift"
     ),
+    Assumption.POOLED: (
+        "calibration points are independent draws, each from the distribution of its class in its group; the"
+        " promise is about these groups as often as they stand among the calibration points"
+    ),
 }
 OF_DRAWS: Final = (Assumption.INDEPENDENT, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SUBJECTS: Final = (Assumption.SUBJECTS, Assumption.HELD_OUT, Assumption.NO_SHIFT)
+OF_POOL: Final = (Assumption.POOLED, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SERIES: Final = (Assumption.MIXING, Assumption.STATIONARY, Assumption.HELD_OUT)
 # what is said of the calibration points alone where future points have another distribution, and where only
 # the labels differ, which mix the distributions of both classes

@@ -213,7 +213,13 @@ def _crossing(crossing: int | None) -> str:
 def lines_of_curve(curve: Curve) -> list[tuple[str, str]]:
     """Return what a curve says, as pairs of a heading and a text: what a few ceilings cost the other rate."""
     lines = [
-        (name, f"{side.n:,} scores, every bound of the {rate} holds with {confidence(side.delta)}")
+        (
+            name,
+            f"{side.n:,} scores, every bound of the {rate} holds with {confidence(side.delta)}"
+            + (
+                "" if side.top is None else f"; where it would exceed {rounded_up(side.top)}, nothing is said"
+            ),
+        )
         for name, rate, side in (("normal", "FPR", curve.normal), ("anomalous", "FNR", curve.anomalous))
     ]
     found = [(f"FPR <= {rounded_up(rate)}", _chosen(curve, rate)) for rate in _CEILINGS]
