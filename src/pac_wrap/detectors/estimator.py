@@ -50,8 +50,8 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
     max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise : optional
         The promised ceilings and how surely they hold, as in `Guarantee`; a ceiling of None promises nothing.
     overlap : str or Strategy
-        What is done where the classes overlap: "abstain", "raise", "hold_fnr", "hold_fpr", "algorithm1",
-        or a strategy with options such as `Raise(highest=0.2)`.
+        What is done where the classes overlap: "abstain", "raise", "hold_fnr", "hold_fnr_if_needed",
+        another word of `calibrate`, or a strategy with options such as `Raise(highest=0.2)`.
     train_on : {"auto", "normal", "unlabelled", "labelled"}
         What `fit` trains the detector on: normal rows only, all rows without labels, or all rows with labels.
         "auto" is "labelled" for classifiers and detectors whose `fit` demands y, else "normal". Under
@@ -295,5 +295,5 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             detector=lineage(detector), trained=rows, lowest=scores.min(), highest=scores.max()
         )
         self.detector_, self.certificate_, self._witness = detector, certificate, witness
-        self._calibration_scores = scores[~anomalous], scores[anomalous]  # for `report`
+        self._calibrated_with = scores, anomalous, groups  # for `report`
         return self

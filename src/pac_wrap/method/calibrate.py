@@ -85,8 +85,8 @@ def calibrate(
         ceiling of every kind, and each kind has its own delta.
     overlap : str or Strategy, optional
         What is done where the classes overlap: "abstain" (the default), "abstain_always", "raise",
-        "hold_fnr", "hold_fpr", "algorithm1", or a strategy with options. Kinds take the abstaining and
-        holding ones.
+        "hold_fnr", "hold_fpr", "hold_fnr_if_needed", "hold_fpr_if_needed", "algorithm1", or a strategy with
+        options. Kinds take the abstaining ones, "hold_fnr" and "hold_fpr".
     normal_weights, anomalous_weights : array-like of float, or pair of such, optional
         How much more likely each point is in the future than at calibration, up to a factor: the promise is
         then about the future. A point survives with probability weight / bound, and those that do calibrate:

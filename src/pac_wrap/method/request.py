@@ -28,7 +28,16 @@ from pac_wrap.ranks.search import Rank
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {
     strategy.word: strategy
-    for strategy in (Abstain(), Abstain(always=True), Raise(), Hold("fnr"), Hold("fpr"), Algorithm1())
+    for strategy in (
+        Abstain(),
+        Abstain(always=True),
+        Raise(),
+        Hold("fnr"),
+        Hold("fpr"),
+        Hold("fnr", always=False),
+        Hold("fpr", always=False),
+        Algorithm1(),
+    )
 }
 
 
@@ -49,7 +58,7 @@ class Request:
     --------
     >>> request = Request.of(Guarantee(max_fpr=0.01), overlap="hold_fnr")
     >>> request.overlap
-    Hold(rate='fnr')
+    Hold(rate='fnr', always=True)
     """
 
     guarantee: Guarantee = field(default_factory=Guarantee)
