@@ -1,6 +1,5 @@
 """Rows for a monitor, batch by batch in their order: from a pipe as they arrive, or from an open table."""
 
-import json
 import select
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -23,7 +22,7 @@ from pac_wrap.tables.columns import (
     without_case,
 )
 from pac_wrap.tables.files.arrow_stream import PAIR, TRIPLE, gathered
-from pac_wrap.tables.files.text_format import ByteReader, CsvRows, is_json_line, whole_lines
+from pac_wrap.tables.files.text_format import ByteReader, CsvRows, JsonRows, is_json_line
 from pac_wrap.tables.groups import Numbered, group_sql
 from pac_wrap.tables.sql.expressions import label_sql, one_of, quote_text
 from pac_wrap.tables.table import Table
@@ -216,25 +215,19 @@ def _csv_cells(
 
 
 def _json_cells(reader: ByteReader, start: bytes, wanted: list[str]) -> Iterator[list[list[Any]]]:
-    """Yield the values of the columns that are wanted; a row may lack a label, but no row all of them."""
-    read = 0
-    for piece in whole_lines(reader, start):
-        found: list[dict[str, Any]] = []
-        problem = None
-        for line in piece.split("\n"):
-            if not line.strip():
-                continue
+    """Yield the values of the columns that are wanted; the first row has them all, later ones may lack some.
+
+    Without that, a column whose name was misspelt would be one that is always missing.
+    """
+    score, *others = wanted
+    rows = JsonRows(reader, start)
+    for batch in rows:
+        if rows.read == len(batch.rows):
             try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                row = None
-            if not isinstance(row, dict):
-                problem = f"row {read + len(found) + 1:,} is not a JSON object on one line; fix that row"
-                break
-            found.append(row)
-        if found and not read:
-            require_column(wanted[0], list(found[0]))
-        read += len(found)
-        yield [[row.get(name) for row in found] for name in wanted]
-        if problem is not None:
-            raise InputError(problem)
+                for name in wanted:
+                    require_column(name, list(batch.rows[0]))
+            except InputError as error:
+                raise InputError(
+                    f"{error}; the first row names every column, null where it has none"
+                ) from error
+        yield [[row.get(score) for row in batch.rows], *(rows.column(name, batch) for name in others)]

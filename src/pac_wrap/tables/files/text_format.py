@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedReader, StringIO
 from itertools import chain
-from json.decoder import scanstring
 from math import isfinite, isnan, nan
 from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
@@ -523,7 +522,7 @@ def _as_written(text: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     place = _after_space(text, 1)
     while text[place] != "}":
-        name, place = scanstring(text, place + 1, True)
+        name, place = _DECODER.raw_decode(text, place)
         start = _after_space(text, _after_space(text, place) + 1)
         value, end = _DECODER.raw_decode(text, start)
         found[name] = Nested(text[start:end]) if isinstance(value, (dict, list)) else value
