@@ -24,7 +24,7 @@ from pac_wrap import (
     certify_curve_groups,
 )
 from pac_wrap.base.rounding import shared_together
-from pac_wrap.method.groups.head import shared
+from pac_wrap.method.groups.file import shared
 
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")

@@ -7,7 +7,7 @@ from pac_wrap.base.arguments import as_array
 from pac_wrap.method.curves.certify import certify_curve
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.calibrate import checked
-from pac_wrap.method.groups.head import shared
+from pac_wrap.method.groups.file import shared
 from pac_wrap.method.groups.values import Group, GroupColumn
 from pac_wrap.method.promise import Guarantee
 
