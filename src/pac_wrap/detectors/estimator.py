@@ -14,7 +14,13 @@ from pac_wrap.base.arguments import as_class_mask, check_choice
 from pac_wrap.detectors.callers import check_callers
 from pac_wrap.detectors.groups import certified, taken
 from pac_wrap.detectors.predictor import CertifiedPredictor, all_or_nothing
-from pac_wrap.detectors.rows import Indices, TrainingRows, take_rows, warn_of_training_rows
+from pac_wrap.detectors.rows import (
+    Indices,
+    TrainingRows,
+    repeated_rows,
+    take_rows,
+    warn_of_training_rows,
+)
 from pac_wrap.detectors.scores import Polarity, is_estimator, lineage, trainable
 from pac_wrap.detectors.steadiness import check_batches, check_tolerance
 from pac_wrap.detectors.training import (
@@ -67,7 +73,8 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         beyond what rounding does. Up to 1,000 calibration rows are scored again in other batches, and
         `predict` compares copies of eight of them: a detector whose scores depend on their batch, or have
         changed since, is refused. Raise it for one that is merely not deterministic; with None nothing is
-        compared and no row is kept.
+        compared and no row is kept. Scores that depend on the size of their batch only, as where neighbours
+        tie, are noted in the certificate.
     random_state : int, RandomState or None
         Fixes the split. The detector has its own.
     together, pool : bool
@@ -173,7 +180,9 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         Warns
         -----
         OverlapWarning
-            If rows that calibrate have been trained on: here, by a pipeline or a search around it, or before.
+            If rows that calibrate have been trained on before, or by a pipeline or a search around it. Rows
+            that repeat within X, so that one trains and its equal calibrates, are counted in the notes of the
+            certificate's provenance.
         DependenceWarning
             If several calibration rows are of one subject.
         """
@@ -206,7 +215,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             rows = division.calibrate
             members = None if members is None else members[rows]
             return self._calibrate(
-                detector, take_rows(X, rows), anomalous[rows], members, taken(members_of, rows)
+                detector, take_rows(X, rows), anomalous[rows], members, taken(members_of, rows), divided=True
             )
 
     def calibrate(
@@ -278,12 +287,23 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         return Request.of(Guarantee(*rates, confidence=self.confidence, **room), self.overlap)
 
     def _calibrate(
-        self, detector: Any, X: Any, anomalous: NDArray[np.bool_], subjects: Indices | None, groups: Any
+        self,
+        detector: Any,
+        X: Any,
+        anomalous: NDArray[np.bool_],
+        subjects: Indices | None,
+        groups: Any,
+        *,
+        divided: bool = False,
     ) -> Self:
+        """Certify a detector; `divided` says that the rows were just set apart from its training rows."""
         score = partial(self._scores, detector)
         scores = score(X)
-        witness = check_batches(detector, score, X, scores, self.score_tolerance)
-        warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
+        witness, notes = check_batches(detector, score, X, scores, self.score_tolerance)
+        if divided:
+            notes += repeated_rows(self._training_rows, X)
+        else:
+            warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
         certificate = certified(scores, anomalous, groups, self._by_group())
         if subjects is not None and (text := several_rows(anomalous, subjects)):
             rooms = self._request().guarantee.rooms
@@ -291,7 +311,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             warnings.warn(text, DependenceWarning, stacklevel=3)
         rows = self._trained_on if hasattr(self, "_training_rows") else None
         certificate = certificate.with_provenance(
-            detector=lineage(detector), trained=rows, lowest=scores.min(), highest=scores.max()
+            detector=lineage(detector), trained=rows, lowest=scores.min(), highest=scores.max(), notes=notes
         )
         self.detector_, self.certificate_, self._witness = detector, certificate, witness
         self._calibration_scores = scores[~anomalous], scores[anomalous]  # for `report`

@@ -58,6 +58,24 @@ class TrainingRows:
         return int(np.count_nonzero(np.isin(exact, self.exact) | copies))
 
 
+def repeated_rows(training: TrainingRows, X: Any) -> tuple[str, ...]:
+    """Return the note on rows of X that equal training rows though the data were divided at random.
+
+    Records that happen to be equal are draws like any others, so nothing is wrong with them; whether one
+    record was entered twice, only its owner knows.
+
+    >>> repeated_rows(TrainingRows.of(np.array([[1.0], [2.0]])), np.array([[2.0], [3.0]]))[0][:48]
+    '1 of 2 calibration rows equal a training row: no'
+    """
+    count, of = training.count_in(X), _shape(X)[0]
+    if not count:
+        return ()
+    return (
+        f"{count:,} of {of:,} calibration rows equal a training row: no harm if future rows repeat as often,"
+        " but if records were entered twice, the rates are worse than promised",
+    )
+
+
 def warn_of_training_rows(training: TrainingRows | None, detector: Any, X: Any, scores: Scores) -> None:
     """Warn of calibration rows that the detector was trained on, here or elsewhere if it still holds them."""
     if training is not None:
