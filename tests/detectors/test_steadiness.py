@@ -118,7 +118,7 @@ def test_a_little_of_the_other_rows_is_told_from_the_size(name: str) -> None:
     def mixed(X: Any) -> Any:
         return distance(X) + 1e-2 * DEPENDENT[name](X)
 
-    with pytest.raises(InputError, match="^the scores of mixed depend on the other rows of their batch"):
+    with pytest.raises(InputError, match=r"^the scores of mixed depend on the other rows of their batch"):
         PACWrap(mixed).fit(X, Y)
 
 
@@ -128,7 +128,7 @@ def test_what_cannot_be_scored_beside_copies_is_refused() -> None:
             raise ValueError("rows repeat")
         return distance(X) + (len(X) < 100)
 
-    with pytest.raises(InputError, match="beside other rows they cannot be scored .*rows repeat"):
+    with pytest.raises(InputError, match=r"beside other rows they cannot be scored .*rows repeat"):
         PACWrap(fussy).fit(X, Y)
 
 
@@ -270,7 +270,7 @@ def test_infinite_scores_equal_themselves_only() -> None:
     rows = np.r_[np.zeros((300, 1)), np.full((300, 1), np.inf), np.linspace(1, 2, 100)[:, None]]
     labels = np.arange(700) % 2
     assert PACWrap(infinite).fit(rows, labels).predict(rows).size == 700
-    with pytest.raises(InputError, match="on the size of their batch.* one by inf where"):
+    with pytest.raises(InputError, match=r"on the size of their batch.* one by inf where"):
         PACWrap(lambda X: np.where(np.isinf(X[:, 0]) & (len(X) < 100), 1e300, infinite(X))).fit(rows, labels)
 
 

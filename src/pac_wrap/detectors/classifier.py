@@ -15,7 +15,7 @@ from pac_wrap.base.arguments import Scores, as_array, check_aligned, check_rate
 from pac_wrap.detectors.rows import TrainingRows, repeated_rows, take_rows, warn_of_training_rows
 from pac_wrap.detectors.scores import UnfittedError, class_scores, is_estimator, untrained
 from pac_wrap.detectors.steadiness import Witness, check_batches, check_tolerance
-from pac_wrap.detectors.training import divide_classes
+from pac_wrap.detectors.training import check_chosen, divide_classes
 from pac_wrap.errors import InputError
 from pac_wrap.method.kinds.calibrate_classes import calibrate_classes
 
@@ -125,6 +125,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
             classifier.fit(rows, y[parts.train])
         except ValueError as error:
             raise InputError(f"the classifier cannot be trained on these rows: {error}") from error
+        check_chosen(classifier)
         left = parts.calibrate
         return self._calibrate(classifier, take_rows(X, left), y[left], TrainingRows.of(rows), divided=True)
 

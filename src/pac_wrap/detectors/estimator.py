@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +40,11 @@ from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.sampling import OF_SUBJECTS, assumed
 
+_UNLABELLED: Final = (
+    "there were no labels, so all rows count as normal, and the FPR is the share of alarms among rows like"
+    " them",
+)
+
 
 class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
     """Verdicts whose error rates are certified, around any anomaly detector.
@@ -60,7 +65,9 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
     train_on : {"auto", "normal", "unlabelled", "labelled"}
         What `fit` trains the detector on: normal rows only, all rows without labels, or all rows with labels.
         "auto" is "labelled" for classifiers and detectors whose `fit` demands y, else "normal". Under
-        "normal" the detector needs no anomalies, so all of them calibrate.
+        "normal" the detector needs no anomalies, so all of them calibrate; a search over detectors, such as
+        `GridSearchCV`, takes some to choose by, ranks candidates with them unless it has a `scoring` of its
+        own, and trains each on normal rows.
     calibration_size : "auto" or float
         The share of each class that `fit` sets aside to calibrate. "auto" is half; of a class whose half is
         too few to certify its ceiling it is the least number that certifies, up to nine tenths of the class.
@@ -142,7 +149,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         *,
         subjects: ArrayLike | None = None,
         groups: GroupColumn | str | None = None,
@@ -157,7 +164,8 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         X : array-like
             The rows, as the detector takes them.
         y : array-like
-            Their labels: 0 (normal) and 1 (anomalous), or what `anomaly_label` says.
+            Their labels: 0 (normal) and 1 (anomalous), or what `anomaly_label` says. With `max_fnr=None` they
+            may be left out: all rows then count as normal.
         subjects : array-like, optional
             Whose row it is, such as a patient or a machine: all rows of a subject train, or all calibrate.
         groups : array-like or str, optional
@@ -188,16 +196,16 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         """
         with all_or_nothing(self):
             self._check_parameters()
-            X, y = self._indexable(X, y)
+            notes = _UNLABELLED if y is None else ()
+            X, anomalous = self._labelled(X, y)
             X, members_of = self._with_groups(X, groups, reset=True)
-            anomalous = as_class_mask(y, self.anomaly_label)
             members = None if subjects is None else as_subjects(subjects, X, anomalous.size)
             check_callers(self._request().guarantee, *np.bincount(anomalous, minlength=2))
-            self._check_features(X)
+            self._check_features(X, None if trainable(self.detector) else self.detector, reset=True)
             self.__dict__.pop("_training_rows", None)
             routed = passed_on(self, self.detector, fit_params)
             if not trainable(self.detector):
-                return self._calibrate(self.detector, X, anomalous, members, members_of)
+                return self._calibrate(self.detector, X, anomalous, members, members_of, notes)
             detector, division = train(
                 self.detector,
                 X,
@@ -207,6 +215,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
                 share=self.calibration_size,
                 random_state=self.random_state,
                 subjects=members,
+                polarity=self.polarity,
                 fit_params=routed,
             )
             self._training_rows = TrainingRows.of(take_rows(X, division.train))
@@ -215,13 +224,19 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             rows = division.calibrate
             members = None if members is None else members[rows]
             return self._calibrate(
-                detector, take_rows(X, rows), anomalous[rows], members, taken(members_of, rows), divided=True
+                detector,
+                take_rows(X, rows),
+                anomalous[rows],
+                members,
+                taken(members_of, rows),
+                notes,
+                divided=True,
             )
 
     def calibrate(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         *,
         subjects: ArrayLike | None = None,
         groups: GroupColumn | str | None = None,
@@ -233,7 +248,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         X : array-like
             The rows, as the detector takes them.
         y : array-like
-            Their labels.
+            Their labels; as for `fit`.
         subjects : array-like, optional
             Whose row it is: several rows of one subject are not independent, and the certificate says so.
         groups : array-like or str, optional
@@ -250,21 +265,21 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             As for `fit`.
         """
         self._check_parameters()
-        X, y = self._indexable(X, y)
+        notes = _UNLABELLED if y is None else ()
+        X, anomalous = self._labelled(X, y)
         trained = hasattr(self, "_training_rows") and self._trained_from is self.detector
         with all_or_nothing(self):
             X, members_of = self._with_groups(X, groups, reset=True)
             if not trained:
                 self.__dict__.pop("_training_rows", None)
-            self._check_features(X, self.detector_ if trained else None)
-            anomalous = as_class_mask(y, self.anomaly_label)
+            self._check_features(X, self.detector_ if trained else self.detector, reset=not trained)
             members = None if subjects is None else as_subjects(subjects, X, anomalous.size)
             detector = self.detector_ if trained else self.detector
-            return self._calibrate(detector, X, anomalous, members, members_of)
+            return self._calibrate(detector, X, anomalous, members, members_of, notes)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
+        tags.target_tags.required = self.max_fnr is not None
         tags.classifier_tags = ClassifierTags(multi_class=False)  # labels have two values
         if is_estimator(self.detector):
             tags.input_tags = get_tags(self.detector).input_tags
@@ -277,6 +292,14 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         check_choice("polarity", self.polarity, ("auto", "higher", "lower"))
         check_share(self.calibration_size)
         check_tolerance(self.score_tolerance)
+
+    def _labelled(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[np.bool_]]:
+        """Return the rows, and which are anomalous: none if there are no labels and only the FPR matters."""
+        if X is not None and y is None and self.max_fnr is None:
+            y = np.zeros(X.shape[0] if hasattr(X, "shape") else len(X), dtype=int)
+            return self._indexable(X, y)[0], y == 1
+        X, y = self._indexable(X, y)
+        return X, as_class_mask(y, self.anomaly_label)
 
     def _by_group(self) -> GroupRequest:
         return GroupRequest(self._request(), self.together, self.pool)
@@ -293,13 +316,15 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         anomalous: NDArray[np.bool_],
         subjects: Indices | None,
         groups: Any,
+        notes: tuple[str, ...],
         *,
         divided: bool = False,
     ) -> Self:
         """Certify a detector; `divided` says that the rows were just set apart from its training rows."""
         score = partial(self._scores, detector)
         scores = score(X)
-        witness, notes = check_batches(detector, score, X, scores, self.score_tolerance)
+        witness, sizes = check_batches(detector, score, X, scores, self.score_tolerance)
+        notes += sizes
         if divided:
             notes += repeated_rows(self._training_rows, X)
         else:

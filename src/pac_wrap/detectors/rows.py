@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import bits_of
+from pac_wrap.base.foreign import listed
 from pac_wrap.detectors.scores import handed_on
-from pac_wrap.errors import OverlapWarning
+from pac_wrap.errors import InputError, OverlapWarning
 
 Indices = NDArray[np.intp]
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -28,6 +29,35 @@ def take_rows(X: Any, rows: Indices) -> Any:
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
+
+
+def names_of(X: Any) -> list[str] | None:
+    """Return the names of the columns of a data frame; None if there are none, or some are no texts."""
+    names = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def check_names(seen: list[str], X: Any) -> None:
+    """Refuse a data frame whose columns are not those that were seen, in the same order.
+
+    >>> import pandas as pd
+    >>> check_names(["a", "b"], pd.DataFrame({"b": [1], "a": [2]}))
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: the feature names should match those that were passed during fit, but X has \
+them in another order; pass its columns in the order a, b
+    """
+    names = names_of(X)
+    if names is None or names == seen:
+        return
+    lost, new = (
+        [one for one in ones if one not in others] for ones, others in ((seen, names), (names, seen))
+    )
+    wrong = [f"{verb} {listed(ones)}" for verb, ones in (("lacks", lost), ("adds", new)) if ones]
+    raise InputError(
+        "the feature names should match those that were passed during fit, but X"
+        f" {' and '.join(wrong) or 'has them in another order'}; pass its columns in the order {listed(seen)}"
+    )
 
 
 @dataclass(frozen=True)
