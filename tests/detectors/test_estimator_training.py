@@ -299,4 +299,4 @@ def test_labels_are_needed_where_the_fnr_is_promised() -> None:
     with pytest.raises(InputError, match="X must be a table of rows, got None"):
         PACWrap(Unlabelled(), max_fnr=None).fit(None)
     with pytest.raises(InputError, match=r"requires y to be passed"):
-        PACWrap(Unlabelled(), max_fnr=None, random_state=0).fit(X[:400]).score(X, None)
+        PACWrap(Unlabelled(), max_fnr=None, random_state=0).fit(X[:400]).score(X, None)  # type: ignore[arg-type]  # on purpose

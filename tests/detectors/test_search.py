@@ -27,7 +27,7 @@ X = np.r_[RNG.normal(0, 1, (600, 2)), RNG.normal(3, 0.7, (200, 2))]
 Y = np.repeat([0, 1], [600, 200])
 
 
-class Backwards(BaseEstimator):  # type: ignore[misc]  # untyped base
+class Backwards(BaseEstimator):
     """A detector of nobody's making, whose scores are low for anomalies."""
 
     def __init__(self, sign: int = 1) -> None:
