@@ -32,6 +32,20 @@ def test_deltas_and_labels_are_passed_on(tmp_path: Path) -> None:
     assert Curve.load(saved) == certify_curve(NORMAL, ANOMALOUS, 0.01, 0.1)
 
 
+def test_tops_are_passed_on_and_verified(tmp_path: Path) -> None:
+    saved, chosen = tmp_path / "curve.json", tmp_path / "certificate.json"
+    asked = ["--top-fpr", "0.3", "--top-fnr", "0.6", "--at", "0.5"]
+    succeeded("curve", *LABELLED, *asked, "-o", saved, "--certificate", chosen)
+    expected = certify_curve(NORMAL, ANOMALOUS, top_fpr=0.3, top_fnr=0.6)
+    assert Curve.load(saved) == expected != CURVE
+    assert Certificate.load(chosen) == expected.at(0.5)
+    for path in (saved, chosen):
+        assert "verified" in succeeded("verify", path, *LABELLED)
+    assert "--top-fpr must lie strictly between 0 and 1" in refused(
+        tmp_path, "curve", *LABELLED, "--top-fpr", "1"
+    )
+
+
 def test_a_chosen_threshold_has_its_certificate(tmp_path: Path) -> None:
     saved = tmp_path / "certificate.json"
     shown = succeeded("curve", *LABELLED, "--max-fpr", "0.2", "--certificate", saved)
@@ -52,6 +66,15 @@ def test_a_ceiling_that_no_threshold_keeps_is_not_certified(tmp_path: Path) -> N
     assert done.code == 1
     assert "no threshold keeps --max-fpr = 0.0001" in done.out
     assert Curve.load(saved) == CURVE
+
+
+def test_a_rate_that_is_bounded_nowhere_is_not_certified(tmp_path: Path) -> None:
+    table, saved = tmp_path / "normal.csv", tmp_path / "curve.json"
+    table.write_text("s,y\n" + "0.5,0\n" * 100, encoding="utf-8")
+    assert invoke("curve", table, "--score", "s", "--label", "y", "-o", saved).code == 1
+    assert Curve.load(saved).empty
+    table.write_text("s,y\n" + "0.5,0\n0.7,1\n" * 100, encoding="utf-8")
+    assert invoke("curve", table, "--score", "s", "--label", "y", "-o", saved).code == 0
 
 
 def test_a_curve_is_shown_and_verified(tmp_path: Path) -> None:

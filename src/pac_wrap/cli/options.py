@@ -30,6 +30,14 @@ AnomalyLabel = Annotated[
     str | None,
     typer.Option("--anomaly-label", help="The label that marks an anomaly, if it is not 1 or true."),
 ]
+LeaveOut = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--leave-out",
+        help="A third label, such as unknown, whose rows are left out and counted; '' is that of rows without"
+        " a label. Repeat it for several.",
+    ),
+]
 Delimiter = Annotated[
     str | None,
     typer.Option(
@@ -106,11 +114,20 @@ Form = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what was done.")]
 
 OverlapWord = Annotated[
-    Literal["abstain", "abstain-always", "raise", "hold-fnr", "hold-fpr", "algorithm1"],
+    Literal[
+        "abstain",
+        "abstain-always",
+        "raise",
+        "hold-fnr",
+        "hold-fpr",
+        "hold-fnr-if-needed",
+        "hold-fpr-if-needed",
+        "algorithm1",
+    ],
     typer.Option(
         help="What is done where the classes overlap: leave points undecided, only if needed or always;"
-        " raise both ceilings as little as can be proved; hold one and certify the other rate; or the"
-        " paper's Algorithm 1."
+        " raise both ceilings as little as can be proved; hold one, always or only if needed, and certify"
+        " the other rate; or the paper's Algorithm 1."
     ),
 ]
 

@@ -27,6 +27,7 @@ class Assumption(Enum):
     ROOM = 8
     LABELS = 9
     WEIGHTS = 10
+    POOLED = 11
 
     def __str__(self) -> str:
         return _SENTENCES[self]
@@ -34,7 +35,8 @@ class Assumption(Enum):
 
 _SENTENCES: Final = {
     Assumption.INDEPENDENT: (
-        "within each class, calibration points and future points are independent draws from one distribution"
+        "calibration points and future points are independent of each other, and within each class draws"
+        " from one distribution"
     ),
     Assumption.HELD_OUT: "the detector was trained without the calibration points and stays the same",
     Assumption.NO_SHIFT: "the distribution of each class does not shift",
@@ -50,23 +52,36 @@ _SENTENCES: Final = {
         " on points of one subject being as good as independent draws from the distribution of their class"
     ),
     Assumption.ONE_SOURCE: (
-        "within each class, calibration points are independent draws from one distribution"
+        "calibration points are independent of each other, and within each class draws from one distribution"
     ),
     Assumption.ROOM: (
         "future points of each class come from the distribution of its calibration points, or from one within"
         " the room for shift that the class was given"
     ),
-    Assumption.LABELS: "labels are wrong no more often than there is room for",
+    Assumption.LABELS: (
+        "under each label no larger share of the calibration points is mislabelled, and of each class no"
+        " larger share is lost, than there is room for; new labels with which it is measured are assumed to"
+        " be no worse, though the share that is mislabelled changes with the prevalence"
+    ),
     Assumption.WEIGHTS: (
         "the weights are right: up to a factor they say how much more likely a point is in the future than at"
         " calibration, and nowhere, not only in the sample, do they exceed their bound; a class"
         " without weights does not shift"
     ),
+    Assumption.POOLED: (
+        "calibration points are independent draws, each from the distribution of its class in its group; the"
+        " promise is about these groups as often as they stand among the calibration points"
+    ),
 }
 OF_DRAWS: Final = (Assumption.INDEPENDENT, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SUBJECTS: Final = (Assumption.SUBJECTS, Assumption.HELD_OUT, Assumption.NO_SHIFT)
+OF_POOL: Final = (Assumption.POOLED, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SERIES: Final = (Assumption.MIXING, Assumption.STATIONARY, Assumption.HELD_OUT)
+# what is said of the calibration points alone where future points have another distribution, and where only
+# the labels differ, which mix the distributions of both classes
+_APART: Final = {Assumption.INDEPENDENT: Assumption.ONE_SOURCE}
 _WITHOUT_ROOM: Final = (Assumption.NO_SHIFT, Assumption.STATIONARY)
+_MISLABELLED: Final = _APART | {Assumption.STATIONARY: Assumption.NO_SHIFT}
 
 
 def assumed(
@@ -76,13 +91,27 @@ def assumed(
 
     >>> [one.value for one in assumed(OF_DRAWS, shift=True, noise=True)]
     [7, 2, 8, 9]
+    >>> [one.value for one in assumed(OF_DRAWS, noise=True)]
+    [7, 2, 3, 9]
     """
     found = usual
     if shift or weights:
-        kept = (one for one in usual if one not in _WITHOUT_ROOM)
-        found = tuple(Assumption.ONE_SOURCE if one is Assumption.INDEPENDENT else one for one in kept)
+        found = tuple(_APART.get(one, one) for one in usual if one not in _WITHOUT_ROOM)
+    elif noise:
+        found = tuple(_MISLABELLED.get(one, one) for one in usual)
     more = ((Assumption.WEIGHTS, weights), (Assumption.ROOM, shift), (Assumption.LABELS, noise))
     return found + tuple(one for one, there in more if there)
+
+
+def are_independent(assumptions: tuple[Assumption, ...]) -> bool:
+    """Return whether the points of one class are independent of those of the other.
+
+    Windows of one series, and points of one subject, are not.
+
+    >>> are_independent(OF_DRAWS), are_independent(OF_SUBJECTS), are_independent(OF_SERIES)
+    (True, False, False)
+    """
+    return not {Assumption.MIXING, Assumption.SUBJECTS} & set(assumptions)
 
 
 Reduce = Literal["max", "mean", "last"]

@@ -10,15 +10,17 @@ from functools import partial
 from math import isinf, isnan
 from typing import Any
 
-from pac_wrap.base.rounding import confidence_left
+from pac_wrap.base.rounding import float_below
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.verify import Verification
-from pac_wrap.method.comparison import Contender
+from pac_wrap.method.comparison import Contender, confidence_of
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.kinds.part import Measured
 from pac_wrap.method.labels.plan import TOLERATED, Pilot, needed, stopping
 from pac_wrap.method.metrics import Metrics, Rate
 from pac_wrap.method.promise import Budget, Guarantee, Promise
+from pac_wrap.method.room.noise import NEW_LABELS
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.tails.binomial import cdf
 from pac_wrap.method.tails.bounds import achievable_rate, min_samples
@@ -44,7 +46,13 @@ def evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool) -> 
     for side in sides:
         rates[side.name.lower()]["ceiling"] = side.certified if side.kept else None
     over = [side.name for side in sides if side.exceeded]
-    return {"rates": rates, "exceeded": over, "calibration_scores": calibrated}
+    found = {"rates": rates, "exceeded": over, "calibration_scores": calibrated}
+    return found | _assumed(certificate.guarantee)
+
+
+def _assumed(asked: Guarantee) -> Record:
+    """Return what the comparison with ceilings assumes of the new labels, where they may be wrong."""
+    return {} if asked.label_noise is None else {"assumes": NEW_LABELS}
 
 
 def _rates(metrics: Metrics) -> Record:
@@ -60,11 +68,12 @@ def by_kind(measured: Sequence[Measured]) -> Record:
     return {"kinds": kinds, "exceeded": [one.name for one in measured if one.exceeded]}
 
 
-def by_group(measured: GroupMeasured) -> Record:
+def by_group(certificate: GroupCertificate, measured: GroupMeasured) -> Record:
     """Return the measured rates over all groups and in each, and what significantly exceeds its ceiling."""
     groups = [{"group": one} | _rates(measured.of_place(place)) for place, one in enumerate(measured.groups)]
     over = [{"group": group, "rate": rate} for group, rate in measured.exceeded]
-    return {"rates": _rates(measured.together), "groups": groups, "unseen": measured.unseen, "exceeded": over}
+    found = {"rates": _rates(measured.together), "groups": groups, "unseen": measured.unseen}
+    return found | {"exceeded": over} | _assumed(certificate.asked)
 
 
 def verification(found: Verification) -> Record:
@@ -74,7 +83,6 @@ def verification(found: Verification) -> Record:
 
 def comparison(contenders: Sequence[Contender], guarantee: Guarantee) -> Record:
     """Return what each detector certifies at every threshold, the best first."""
-    deltas = [side.delta for one in contenders for side in (one.curve.normal, one.curve.anomalous)]
     found = []
     for one in contenders:
         record = {"score": one.name, "auc": one.auc}
@@ -87,7 +95,7 @@ def comparison(contenders: Sequence[Contender], guarantee: Guarantee) -> Record:
         found.append(record)
     names = ("max_fpr", "max_fnr", "delta_fpr", "delta_fnr")
     asked = {name: getattr(guarantee, name) for name in names}
-    return {"asked": asked, "confidence": float(confidence_left(*deltas)), "contenders": found}
+    return {"asked": asked, "confidence": float_below(confidence_of(contenders)), "contenders": found}
 
 
 def labels_needed(guarantee: Guarantee) -> list[Record]:

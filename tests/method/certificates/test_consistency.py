@@ -52,7 +52,7 @@ def test_the_oracle_would_see_each_kind_of_falsehood() -> None:
         {"rule.anomaly_from": 10.0},
         {"rule.normal_below": "-inf"},
         {"rule": {"normal_below": 1.0, "anomaly_from": 1.0}},
-        {"overlap": {"name": "hold", "rate": "fnr"}},
+        {"overlap": {"name": "hold", "rate": "fnr", "always": True}},
         {"thresholds.alarm_from": None},
         {"certified.max_fpr": 0.01},
         {"anomalous.digest": "F" * 16},
@@ -146,7 +146,8 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
         ("relaxed", {"overlap": {"name": "abstain"}}, "overlap.always must be there, got 'nothing'"),
         ("relaxed", {"overlap": {"name": "abstain", "always": False, "position": 0.5}},
          "the FPR budget is for the ceiling 0.05 at delta = 0.05"),
-        ("relaxed", {"overlap": {"name": "hold", "rate": "fnr"}}, "the FPR budget is for the ceiling"),
+        ("relaxed", {"overlap": {"name": "hold", "rate": "fnr", "always": True}},
+         "the FPR budget is for the ceiling"),
         ("relaxed", {"overlap.position": 0.25}, "does not follow from alarm_from and clear_below"),
         ("relaxed", {"overlap.position": 1.5}, "position must lie between 0 .* got 1.5"),
         ("relaxed", {"overlap.correction": None}, "the budgets are those of none of 10 levels"),
@@ -156,7 +157,7 @@ SWAPPED = {"normal_below": 2.0, "anomaly_from": nextafter(2.0, 1.0)}
         ("not reached", {"normal.budget": BUDGET_OF_THE_FIRST, "anomalous.budget": BUDGET_OF_THE_FIRST},
          "where no level is reached, the budgets are those of the last"),
         ("one-sided", {"overlap": ALGORITHM_1}, "algorithm1 needs two ceilings, and one is asked for"),
-        ("one-sided", {"overlap": {"name": "hold", "rate": "fpr"}},
+        ("one-sided", {"overlap": {"name": "hold", "rate": "fpr", "always": True}},
          "hold_fpr needs two ceilings, and one is"),
         # one threshold where the classes are separated
         ("single", {"overlap.always": True}, "which give Rule"),
@@ -344,7 +345,7 @@ def test_show_of_what_was_tampered_with_prints_no_control_character(form: str, t
 
 def test_the_numbers_of_assumptions_are_given_out_for_ever() -> None:
     numbers = {"INDEPENDENT": 1, "HELD_OUT": 2, "NO_SHIFT": 3, "MIXING": 4, "STATIONARY": 5, "SUBJECTS": 6}
-    numbers |= {"ONE_SOURCE": 7, "ROOM": 8, "LABELS": 9, "WEIGHTS": 10}
+    numbers |= {"ONE_SOURCE": 7, "ROOM": 8, "LABELS": 9, "WEIGHTS": 10, "POOLED": 11}
     assert {one.name: one.value for one in Assumption} == numbers
     assert [f"{one}" for one in FROM["few"].assumptions][2] == "the distribution of each class does not shift"
     assert len({str(one) for one in Assumption}) == len(Assumption)

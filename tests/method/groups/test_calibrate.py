@@ -15,6 +15,7 @@ from pac_wrap import (
     Abstain,
     Guarantee,
     InputError,
+    MissingScoreWarning,
     Request,
     UpsideDownWarning,
     calibrate,
@@ -23,7 +24,7 @@ from pac_wrap import (
     certify_curve_groups,
 )
 from pac_wrap.base.rounding import shared_together
-from pac_wrap.method.groups.head import shared
+from pac_wrap.method.groups.file import shared
 
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
@@ -81,6 +82,29 @@ def test_one_ceiling_decides_alone(asked: Guarantee, rows: list[tuple[float, boo
         own = groups == group
         alone = calibrate(scores[own & ~labels], scores[own & labels], asked)
         assert found.certificates[group].to_json() == alone.to_json()
+
+
+def test_prediction_sets_check_what_verdicts_check() -> None:
+    scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
+    found = calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200)
+    for judge in (found.verdicts, found.prediction_sets):
+        with pytest.raises(InputError, match="same length"):
+            judge([5.0], ["a", "b", "a", "b"])
+        with pytest.raises(InputError, match="column of numbers"):
+            judge(["5", "250"], ["a", "b"])
+        with pytest.raises(InputError, match="column of numbers"):
+            judge([[5.0, 250.0]], ["a"])
+        with pytest.raises(InputError, match="index"):
+            judge(pd.Series([5.0, 250.0], index=[0, 1]), pd.Series(["a", "b"], index=[1, 0]))
+        with pytest.raises(InputError, match="on_missing"):
+            judge([5.0], ["a"], on_missing="skip")
+        with pytest.raises(InputError, match="got 1 of 2"):
+            judge([5.0, np.nan], ["a", "b"], on_missing="stop")
+        with pytest.warns(MissingScoreWarning):
+            judge([5.0, np.nan], ["a", "b"])
+    with pytest.warns(MissingScoreWarning):
+        sets = found.prediction_sets([5.0, 250.0, np.nan, 5.0], ["a", "b", "a", "never seen"])
+    assert sets.tolist() == [[True, False], [False, True], [True, True], [True, True]]
 
 
 def test_all_groups_together_have_the_delta_asked_for() -> None:
@@ -204,6 +228,9 @@ def test_a_curve_for_each_group() -> None:
     first = scores[:300]
     assert found["a"] == certify_curve(first[labels[:300] == 0], first[labels[:300] == 1], delta, delta)
     assert certify_curve_groups(scores, labels, groups)["a"].normal.delta == 0.05
+    topped = certify_curve_groups(scores, labels, groups, top_fpr=0.3, top_fnr=0.4)["a"]
+    low, high = first[labels[:300] == 0], first[labels[:300] == 1]
+    assert topped == certify_curve(low, high, top_fpr=0.3, top_fnr=0.4)
 
 
 @pytest.mark.parametrize(

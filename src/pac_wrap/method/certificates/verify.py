@@ -31,7 +31,7 @@ _NO_DIGEST: Final = """\
 _ORDER: Final = "weights draw points in their order, which must be that of calibration"
 
 # what the scores do not tell
-_OTHERWISE_KNOWN: Final = ("assumptions", "sampling", "version", "provenance", "lineage")
+_OTHERWISE_KNOWN: Final = ("assumptions", "sampling", "version", "provenance", "lineage", "weighting.chosen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,8 @@ def verify_kinds_against(certificate: KindCertificate, again: KindCertificate) -
             for name in theirs | ours:
                 if name not in ours or name not in theirs:
                     where = "in the certificate" if name in theirs else "among the scores"
-                    yield f"the {label} kind {quoted(name)} is only {where}"
+                    what = f"kind {quoted(name)} is" if name is not None else "points without kinds are"
+                    yield f"the {label} {what} only {where}"
                 else:
                     yield from differences_of(theirs[name], ours[name], f"{label} {quoted(name)} ")
         yield from differences_of(certificate.binding, again.binding)
@@ -188,7 +189,7 @@ def differences_of(found: Certificate | Part, expected: Certificate | Part, wher
         value, other = theirs.get(name, "absent"), ours.get(name, "absent")
         if value is None and name.endswith(".digest"):
             continue
-        if value == other or name.split(".")[0] in _OTHERWISE_KNOWN:
+        if value == other or name in _OTHERWISE_KNOWN or name.split(".")[0] in _OTHERWISE_KNOWN:
             continue
         # rates and confidences come from SciPy and may differ in the last digit; thresholds may not
         rounded = isinstance(value, float) and isinstance(other, float) and isclose(value, other)

@@ -3,15 +3,16 @@
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import inf, isclose
+from decimal import Decimal
+from math import inf, isclose, nan
 
 from pac_wrap.base.floats import order_key
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.missing import frames_inside
-from pac_wrap.base.rounding import rounded_down, rounded_up
+from pac_wrap.base.rounding import confidence_left, kept_together, rounded_down, rounded_up
 from pac_wrap.errors import VacuousWarning
 from pac_wrap.method.certificates.consistency import MOST_SCORES, digest_problems
-from pac_wrap.method.metrics import Rate, is_exceeded
+from pac_wrap.method.metrics import Rate, all_exceeded
 from pac_wrap.method.strategies.interface import DIGITS
 from pac_wrap.method.tails.bounds import interval
 from pac_wrap.method.tails.budget import Budget
@@ -66,6 +67,13 @@ class Part:
     def vacuous(self) -> bool:
         """Whether a ceiling was asked for that so few labels cannot keep."""
         return self.ceiling is not None and self.errors is None
+
+    @property
+    def confidence(self) -> Decimal:
+        """How surely the ceiling holds by itself: by its exact tail, which is never less than 1 - delta."""
+        budget = self.budget
+        exact = Decimal(0) if budget is None else Decimal(repr(budget.confidence))
+        return max(exact, confidence_left(self.delta))
 
     def problems(self, never: float, *, counted: bool = False) -> Iterator[str]:
         """Yield what contradicts itself; `never` is the threshold without a budget.
@@ -124,47 +132,54 @@ class Measured:
     abstained : Rate
         The points among them that were left undecided.
 
+    exceeded : bool
+        Whether the rate is significantly above the ceiling; all that are measured together are one family.
+
     Examples
     --------
-    >>> print(Measured.of("worn", 0.05, (10, 3, 100)))
-    worn: 0.1000 [0.0490, 0.1762], ceiling 0.05, exceeded
+    >>> for one in Measured.together([("worn", 0.05, (10, 3, 100)), ("torn", 0.05, (4, 0, 100))]):
+    ...     print(one)
+    worn: 0.1000 [0.0490, 0.1762], ceiling 0.05, above, not significantly
+    torn: 0.0400 [0.0110, 0.0993], ceiling 0.05, within
     """
 
     name: str
     ceiling: float | None
     rate: Rate
     abstained: Rate
+    exceeded: bool
 
     @classmethod
-    def of(
-        cls, name: str, ceiling: float | None, counts: Sequence[int], confidence: float = 0.95
-    ) -> "Measured":
-        """Return what the counts of errors, of abstentions and of points amount to.
+    def together(
+        cls, counted: Iterable[tuple[str, float | None, Sequence[int]]], confidence: float = 0.95
+    ) -> "tuple[Measured, ...]":
+        """Return what counts of several kinds or classes amount to, with one test of all ceilings at 5 %.
 
         Parameters
         ----------
-        name : str
-            Whose points they are.
-        ceiling : float or None
-            What was promised for their error rate; None if nothing was.
-        counts : sequence of int
-            Errors, abstentions and points.
+        counted : iterable of tuples
+            The name of each, the ceiling of its error rate, None if nothing was promised, and its errors,
+            abstentions and points.
         confidence : float
             Of the exact intervals.
 
         Returns
         -------
-        Measured
-            Both rates with their intervals.
+        tuple of Measured
+            Both rates of each with their intervals, and whether the ceiling is exceeded: eq. (24).
         """
-        errors, abstained, n = counts
-        wrong, left = (Rate(count, n, *interval(count, n, confidence)) for count in (errors, abstained))
-        return cls(name, ceiling, wrong, left)
+        rows = list(counted)
+        tops = [nan if ceiling is None else ceiling for _, ceiling, _ in rows]
+        errors, sizes = ([counts[place] for *_, counts in rows] for place in (0, 2))
+        over = all_exceeded(errors, sizes, tops)
 
-    @property
-    def exceeded(self) -> bool:
-        """Whether the rate is significantly above the ceiling: eq. (24), for this one part."""
-        return is_exceeded(self.ceiling, self.rate)
+        def rate(count: int, n: int) -> Rate:
+            return Rate(count, n, *interval(count, n, confidence))
+
+        return tuple(
+            cls(name, ceiling, rate(counts[0], counts[2]), rate(counts[1], counts[2]), place in over)
+            for place, (name, ceiling, counts) in enumerate(rows)
+        )
 
     @property
     def finding(self) -> str:
@@ -178,6 +193,27 @@ class Measured:
     def __str__(self) -> str:
         ceiling = "none" if self.ceiling is None else rounded_up(self.ceiling)
         return f"{self.name}: {self.rate}, ceiling {ceiling}, {self.finding}"
+
+
+def kept(parts: Iterable[Part]) -> list[Part]:
+    """Return the parts of which something is promised."""
+    return [part for part in parts if part.ceiling is not None and not part.vacuous]
+
+
+def confidence_of_kinds(parts: Sequence[Part], *, counted: bool) -> Decimal:
+    """Return how surely all ceilings of a class hold together.
+
+    All kinds have one threshold, the least or the greatest of theirs. Some ceiling fails only if that of the
+    kind does which allows least, and which kind that is the population decides: the least confidence of all
+    is kept, eq. (99). Counted ceilings lie wherever their counts do, and multiply: eq. (100).
+    """
+    found = kept(parts)
+    if not counted:
+        return min((part.confidence for part in found), default=Decimal(1))
+    # all points of a class as they come are those of its kinds: no sample of their own
+    whole = [Decimal(repr(part.delta)) for part in found if part.name is None and len(parts) > 1]
+    named = (confidence_left(part.delta) for part in found if part.name is not None or len(parts) == 1)
+    return max(Decimal(0), kept_together(*named) - sum(whole))
 
 
 def points_of(parts: Sequence[Part]) -> int:

@@ -63,6 +63,7 @@ class Looks(Strategy):
 
     tag: ClassVar[str] = "looks"
     single: ClassVar[bool] = False
+    multiplies: ClassVar[bool] = True
     one_sided: ClassVar[bool] = True
     fixed_sizes: ClassVar[bool] = False
     choices: ClassVar[str] = "look"
@@ -83,8 +84,7 @@ class Looks(Strategy):
                 )
             object.__setattr__(self, "threshold", unsigned_zero(tau))
 
-    @property
-    def at_score(self) -> bool:
+    def at_score(self, claim: Claim) -> bool:
         """Whether a single threshold is itself a calibration score: unless it was given."""
         return self.threshold is None
 

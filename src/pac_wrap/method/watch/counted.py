@@ -74,6 +74,7 @@ class Watch:
     past: tuple[float, ...] = ()
     bets: Bets = field(default=_NO_BETS, init=False, repr=False, compare=False)
     hull: Hull | None = field(default=None, init=False, repr=False, compare=False)
+    noisy: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_rate("alpha", self.alpha)
@@ -84,17 +85,25 @@ class Watch:
 
     @classmethod
     def of(
-        cls, name: str, alpha: float, delta: float, ceiling: float | None, hull: Hull | None = None
+        cls,
+        name: str,
+        alpha: float,
+        delta: float,
+        ceiling: float | None,
+        hull: Hull | None = None,
+        *,
+        noisy: bool = False,
     ) -> "Watch":
         """Return a watch before any point, of a share or of scores."""
         bets = hull.bets if hull is not None else _bets(ceiling or 0.5)
-        empty = cls(name, alpha, delta, ceiling, (), 0, 0, (), (), ()).on(bets, hull)
+        empty = cls(name, alpha, delta, ceiling, (), 0, 0, (), (), ()).on(bets, hull, noisy)
         return empty._with(bets.unplaced(), ())
 
-    def on(self, bets: Bets, hull: Hull | None) -> "Watch":
-        """Return the same with its bets, which follow from the certificate and stand in no file."""
+    def on(self, bets: Bets, hull: Hull | None, noisy: bool) -> "Watch":
+        """Return the same with its bets, and whether labels may be wrong, as the certificate has them."""
         object.__setattr__(self, "bets", bets)
         object.__setattr__(self, "hull", hull)
+        object.__setattr__(self, "noisy", noisy)
         return self
 
     @property
@@ -174,6 +183,7 @@ class Watch:
             self.alpha / ((number + 1.0) * (number + 2.0)),
             batch,
             between,
+            self.noisy or None,
         )
 
     def _with(self, placed: Placed, past: tuple[float, ...]) -> "Watch":
@@ -188,7 +198,7 @@ class Watch:
             began=tuple(placed.began.ravel().tolist()),
             past=past,
         )
-        return changed.on(self.bets, self.hull)
+        return changed.on(self.bets, self.hull, self.noisy)
 
     def __str__(self) -> str:
         wealth = f"wealth {wealth_text(self.log_wealth)} of {1.0 / self.alpha:.6g}"
@@ -204,7 +214,10 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
     """Return what can be watched of a certificate, and of a curve, before any point."""
     # labels so wrong that they may show any share of errors while a ceiling holds contradict nothing
     promises = [one for one in kept_by(certificate).promises if one.counted < 1.0]
-    found = [Watch.of(one.name, alpha / len(promises), one.delta, one.counted) for one in promises]
+    found = [
+        Watch.of(one.name, alpha / len(promises), one.delta, one.counted, noisy=one.label_noise is not None)
+        for one in promises
+    ]
     found += _undecided(certificate, alpha)
     if curve is not None:
         refuse_room(certificate.guarantee, "a curve", "leave it out: all else is watched without it")

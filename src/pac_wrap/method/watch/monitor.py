@@ -34,8 +34,9 @@ class Monitor(Kept):
     scores; each of these has an alpha of its own. The chance that the certificate or the curve was wrong from
     the start comes on top: `Watch.delta`.
 
-    Which rows get a label must not depend on their scores or verdicts. How rows are cut into batches changes
-    nothing.
+    Which rows get a label must not depend on their scores or verdicts. With room for wrong labels, new ones
+    are assumed to be wrong in no larger shares, which change with the prevalence. How rows are cut into
+    batches changes nothing.
 
     Parameters
     ----------

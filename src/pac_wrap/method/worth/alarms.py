@@ -14,6 +14,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.room.weights import Weighting
 from pac_wrap.method.rule import Rule
+from pac_wrap.method.sampling import Assumption
 from pac_wrap.method.tails.bounds import lower_bound
 from pac_wrap.method.thresholds import Evidence, Regime
 from pac_wrap.method.worth.shares import Counted, count_verdicts, false_alarms_of, kept_by, shares_of
@@ -108,6 +109,7 @@ class Worth:
         normal: Evidence
         anomalous: Evidence
         weighting: Weighting | None
+        assumptions: tuple[Assumption, ...]
 
         @property
         def overlap(self) -> Any:

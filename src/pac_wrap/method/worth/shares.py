@@ -12,6 +12,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.room.weights import Weighting
 from pac_wrap.method.rule import Rule, Verdict
+from pac_wrap.method.sampling import Assumption
 from pac_wrap.method.tails.bounds import lower_bound, upper_bound
 from pac_wrap.method.thresholds import Evidence, Regime
 
@@ -46,6 +47,10 @@ class Certified(Protocol):
     @property
     def weighting(self) -> Weighting | None:
         """How the points were drawn by weights."""
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the promises assume."""
 
 
 class Shares(NamedTuple):
@@ -166,6 +171,11 @@ def shares_of(one: Certified, delta: float | None) -> Shares:
         raise InputError(
             "the labels were looked at as they came, and the classes overlap, so what is counted among"
             " them has no bound; count new points without labels"
+        )
+    if Assumption.POOLED in one.assumptions:
+        raise InputError(
+            "the points of a pool come from several groups, and the classes overlap, so what is counted among"
+            " them is not binomial and has no bound; count new points without labels"
         )
     n, crossing = one.anomalous.n, one.anomalous.crossing or 0
     normal, anomalous = kept.fpr, kept.fnr

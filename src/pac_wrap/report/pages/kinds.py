@@ -23,7 +23,7 @@ from pac_wrap.report.pages.pictures import Multiple, multiple
 from pac_wrap.report.subject import meaning, rows_of_rule
 from pac_wrap.report.window import Window
 from pac_wrap.report.words.kinds import binding_words, lines_of_kinds, mixture_words, named
-from pac_wrap.report.words.numbers import ceiling, confidence, share, told_apart
+from pac_wrap.report.words.numbers import ceiling, confidence, floored, share, told_apart
 from pac_wrap.report.words.sentences import Status
 
 Parts = dict[str | None, Scores]
@@ -43,8 +43,9 @@ def page_of_kinds(
     >>> asked = Guarantee(max_fpr=0.05, max_fnr={"stolen": 0.02, "takeover": 0.1})
     >>> kinds = calibrate(range(1000), {"stolen": range(950, 1950), "takeover": range(900, 1900)}, asked)
     >>> print(page_of_kinds(kinds).promise)
-    At most 5 % of future normal points will be called anomalies; at most 2 % of future anomalies of kind \
-'stolen' and 10 % of kind 'takeover' will be called normal: all of it together with confidence 85 %.
+    The rate of future normal points that are called anomalies is at most 5 %; the rate of future anomalies \
+that are called normal is at most 2 % for kind 'stolen' and 10 % for kind 'takeover': all of it together \
+with confidence 91.02 %.
     """
     if (normal is None) != (anomalous is None):
         raise InputError("pass the calibration scores of both classes, or of neither")
@@ -151,35 +152,33 @@ def _promise(certificate: KindCertificate) -> str:
     ):
         mine = {one.of.kind: one.ceiling for one in kept if one.of.label == label}
         if mine:
-            of = _of_kinds(mine, len(parts), many)
-            clauses.append(f"at most {of} will be called {called}")
+            most = _of_kinds(mine, len(parts))
+            clauses.append(f"the rate of future {many} that are called {called} is at most {most}")
         else:
             clauses.append(f"nothing is promised about {many}")
-    deltas = [one.delta for one in kept]
     text = "; ".join(clauses)
-    sure = confidence(*deltas)
-    surely = f"with confidence {sure}" if len(kept) == 1 else f"all of it together with confidence {sure}"
-    if sum(deltas) >= 1:
+    surely = f"with confidence {confidence(kept[0].delta)}"
+    if len(kept) > 1:
+        surely = f"all of it together with confidence {floored(certificate.confidence)}"
+    if not certificate.confidence:
         surely = "each with the confidence that was asked for"
     return f"{text[0].upper()}{text[1:]}: {surely}."
 
 
-def _of_kinds(ceilings: Mapping[str | None, float], parts: int, many: str) -> str:
-    """Return ceilings and what they are of, in words."""
+def _of_kinds(ceilings: Mapping[str | None, float], parts: int) -> str:
+    """Return ceilings and the kinds that they are for, in words."""
     if parts == 1 and None in ceilings:
-        return f"{ceiling(ceilings[None])} of future {many}"
+        return ceiling(ceilings[None])
     rates = set(ceilings.values())
     if None not in ceilings and len(rates) == 1 and len(ceilings) == parts:
-        kinds = "" if parts == 1 else f" of each of {parts:,} kinds"
-        return f"{ceiling(rates.pop())} of future {many}{kinds}"
+        kinds = "" if parts == 1 else f" for each of {parts:,} kinds"
+        return f"{ceiling(rates.pop())}{kinds}"
     if len(ceilings) > _LISTED:
-        return f"{ceiling(min(rates))} to {ceiling(max(rates))} of future {many}, by their kind (see below),"
+        return f"{ceiling(min(rates))} to {ceiling(max(rates))}, by their kind (see below)"
     texts: list[str] = []
     for kind, rate in ceilings.items():
         what = "all of them as they come" if kind is None else f"kind {quoted(kind, LONGEST_NAME)}"
-        if not texts:
-            what = f"future {many}" + ("" if kind is None else f" of {what}")
-        texts.append(f"{ceiling(rate)} of {what}")
+        texts.append(f"{ceiling(rate)} for {what}")
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 

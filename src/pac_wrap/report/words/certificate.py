@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from pac_wrap.base.rounding import between, confidence_left, rounded_down, rounded_up
+from pac_wrap.base.rounding import between, rounded_down, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance
@@ -162,7 +162,7 @@ def _promised(certificate: Certificate) -> str:
     rates = [rate for rate in error_rates(certificate) if rate.asked is not None]
     texts = [promises[rate.name] if rate.kept else f"{rate.name}: nothing {_why(rate)}" for rate in rates]
     both = len(rates) == 2 and all(rate.kept for rate in rates)
-    joint = f"; jointly {rounded_down(confidence_left(certified.delta_fpr, certified.delta_fnr))}"
+    joint = f"; jointly {rounded_down(certificate.confidence)}"
     return f"{', '.join(texts)}{joint if both else ''}"
 
 
@@ -214,7 +214,13 @@ def _crossing(crossing: int | None) -> str:
 def lines_of_curve(curve: Curve) -> list[tuple[str, str]]:
     """Return what a curve says, as pairs of a heading and a text: what a few ceilings cost the other rate."""
     lines = [
-        (name, f"{side.n:,} scores, every bound of the {rate} holds with {confidence(side.delta)}")
+        (
+            name,
+            f"{side.n:,} scores, every bound of the {rate} holds with {confidence(side.delta)}"
+            + (
+                "" if side.top is None else f"; where it would exceed {rounded_up(side.top)}, nothing is said"
+            ),
+        )
         for name, rate, side in (("normal", "FPR", curve.normal), ("anomalous", "FNR", curve.anomalous))
     ]
     found = [(f"FPR <= {rounded_up(rate)}", _chosen(curve, rate)) for rate in _CEILINGS]
@@ -223,7 +229,7 @@ def lines_of_curve(curve: Curve) -> list[tuple[str, str]]:
     if (np.maximum(fpr, fnr) < 1.0).any():
         balanced = curve.balanced()
         lines += [("balanced", f"{_bounds_of(balanced)}, anomaly from {balanced.rule.anomaly_from!r} on")]
-    joint = rounded_down(confidence_left(curve.normal.delta, curve.anomalous.delta))
+    joint = rounded_down(curve.confidence)
     lines += [("holds", f"at every threshold at once, however it is chosen; both rates jointly {joint}")]
     lines += [("", TOGETHER)]
     texts = map(str, OF_DRAWS)
