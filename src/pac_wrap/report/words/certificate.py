@@ -11,6 +11,7 @@ import numpy as np
 from pac_wrap.base.rounding import between, rounded_down, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.promise import Budget
 from pac_wrap.method.rule import Rule
@@ -242,6 +243,13 @@ def made_lines(certified: Certificate | Curve) -> Iterator[tuple[str, str]]:
     if known is not None:
         when = "" if known.date is None else f"{known.date}, "
         yield "made", f"{when}pac-wrap {certified.version}{': ' * bool(str(known))}{known}"
+    yield from note_lines(known)
+
+
+def note_lines(known: Provenance | None) -> Iterator[tuple[str, str]]:
+    """Yield what else was noticed when the scores were made."""
+    for place, text in enumerate((known and known.notes) or ()):
+        yield "" if place else "notes", text
 
 
 def _chosen(curve: Curve, rate: float) -> str:
