@@ -183,7 +183,7 @@ def test_named_labels_of_three_kinds_are_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b'{"s": 1, "y": 0}\n[1]\n', b'{"s": 1, "y": 0}\n{"s": \n', b'{"s": 1}\n\n{"t": 1}']
+    "text", [b'{"s": 1, "y": 0}\n[1]\n', b'{"s": 1, "y": 0}\n{"s": \n', b'{"s": 1, "y": null}\n\n{"t": 1}']
 )
 def test_json_lines(folder: Path, text: bytes) -> None:
     done = watch(folder, "-", stdin=text)
