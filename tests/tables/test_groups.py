@@ -441,7 +441,7 @@ def test_durations_name_no_groups_in_memory_and_in_parquet(unit: str, tmp_path: 
     frame.to_parquet(tmp_path / "t.parquet")
     for column in (taken, list(taken), taken.to_numpy(), pl.Series(taken), list(taken.to_numpy())):
         with pytest.raises(InputError, match="groups must be texts, whole numbers or dates"):
-            calibrate_groups([0.0, 1.0], [0, 1], column, ASKED)  # type: ignore[arg-type]  # refused
+            calibrate_groups([0.0, 1.0], [0, 1], column, ASKED)
     with pytest.raises(InputError, match="'took' holds durations, and groups must be texts, whole numbers"):
         from_table(str(tmp_path / "t.parquet"), "took")
 
