@@ -135,7 +135,9 @@ def test_without_labels_and_late(folder: Path) -> None:
     assert invoke(*words).code == 0
     assert invoke(*words, "--label", "y", "--late").code == 0
     monitor = Monitor(CERTIFICATE).load(folder / "w.json")
-    assert [watch.n for watch in monitor.watches] == [(frame["y"] == 0).sum(), (frame["y"] == 1).sum(), 1500]
+    # one row has no score, and counts nowhere
+    assert [watch.n for watch in monitor.watches] == [(frame["y"] == 0).sum(), (frame["y"] == 1).sum(), 1499]
+    assert monitor.unscored == 2  # it was fed twice
 
 
 def test_named_labels(folder: Path) -> None:

@@ -36,8 +36,8 @@ def test_it_watches_promises_undecided_points_and_scores() -> None:
     monitor = Monitor(CERTIFICATE, CURVE, alpha=0.02)
     watches = {watch.name: watch for watch in monitor.watches}
     assert list(watches) == ["FPR", "FNR", "undecided", "scores"]
-    # shared among the promises; each of the others has its own
-    assert [watch.alpha for watch in monitor.watches] == [0.01, 0.01, 0.02, 0.02]
+    # all of them share it
+    assert [watch.alpha for watch in monitor.watches] == [0.005] * 4
     assert [round(watch.delta, 12) for watch in monitor.watches] == [0.05, 0.05, 0.1, 0.1]
     assert monitor.alarm is None
     monitor.update(**rows(2000))

@@ -13,7 +13,7 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate, no_certificate
 from pac_wrap.method.certificates.lineage import MOST_ANCESTORS, Lineage
 from pac_wrap.method.promise import Guarantee
 
@@ -69,10 +69,8 @@ def recalibrate(
     (3.0, 1)
     """
     if not isinstance(certificate, Certificate):
-        raise InputError(
-            f"certificate must be a Certificate, got {type(certificate).__name__};"
-            " load a file with Certificate.load"
-        )
+        again = "calibrate the new points as the old ones were"
+        raise no_certificate(certificate, KindCertificate=again, GroupCertificate=again)
     check_aligned("scores", scores, "labels", labels)
     values, mask = as_array(scores, "scores"), as_anomaly_mask(labels, anomaly_label)
     check_same_length("scores", values.size, "labels", mask.size)
