@@ -54,6 +54,15 @@ def test_a_ceiling_that_no_threshold_keeps_is_not_certified(tmp_path: Path) -> N
     assert Curve.load(saved) == CURVE
 
 
+def test_a_rate_that_is_bounded_nowhere_is_not_certified(tmp_path: Path) -> None:
+    table, saved = tmp_path / "normal.csv", tmp_path / "curve.json"
+    table.write_text("s,y\n" + "0.5,0\n" * 100, encoding="utf-8")
+    assert invoke("curve", table, "--score", "s", "--label", "y", "-o", saved).code == 1
+    assert Curve.load(saved).empty
+    table.write_text("s,y\n" + "0.5,0\n0.7,1\n" * 100, encoding="utf-8")
+    assert invoke("curve", table, "--score", "s", "--label", "y", "-o", saved).code == 0
+
+
 def test_a_curve_is_shown_and_verified(tmp_path: Path) -> None:
     saved = tmp_path / "curve.json"
     CURVE.save(saved)

@@ -208,3 +208,31 @@ def test_a_pipe_may_hold_a_certificate(place: Path) -> None:
 
 def test_the_version_is_all_that_is_printed(place: Path) -> None:
     assert shell('"$PW" --version', place) == (0, f"pac-wrap {__version__}\n", "")
+
+
+@pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
+@pytest.mark.parametrize(
+    ("normal", "anomalous", "options", "code"),
+    [
+        (300, 300, [], 0),
+        (300, 40, [], 1),  # the FPR alone is promised
+        (300, 40, ["--max-fnr", "none"], 0),
+        (40, 300, ["--max-fpr", "none"], 0),
+        (300, 5, ["--overlap", "hold-fpr"], 1),  # the five miss by the held FPR, and bound no FNR
+        (300, 300, ["--overlap", "hold-fpr"], 0),
+    ],
+)
+def test_calibrate_ends_with_1_if_a_rate_that_was_asked_for_is_certified_nowhere(
+    normal: int, anomalous: int, options: list[str], code: int, tmp_path: Path
+) -> None:
+    rows = [(f"{number / normal}", 0) for number in range(normal)]
+    rows += [(f"{0.5 + (anomalous > 5) + number / 1000}", 1) for number in range(anomalous)]
+    lines = [f"{score},{label},g,worn" for score, label in rows]
+    table = write(tmp_path / "scores.csv", "score,label,group,kind\n" + "\n".join(lines) + "\n")
+    words = ["calibrate", table, *LABELLED.split(), *options]
+    assert invoke(*words).code == code
+    modes = [["--group", "group"], ["--kind", "kind"]]
+    if "--overlap" not in options:  # a pool goes with abstention alone
+        modes.append(["--group", "group", "--pool"])
+    for mode in modes:
+        assert invoke(*words, *mode).code == code, mode

@@ -42,6 +42,21 @@ def test_each_class_by_itself(table: Path) -> None:
     assert made(table, "--shift", "KL:0.001").guarantee.shift == (KL(0.001),) * 2
 
 
+@pytest.mark.parametrize("group", [False, True])
+def test_evaluate_says_what_it_assumes_of_new_labels(table: Path, tmp_path: Path, group: bool) -> None:
+    words, path = ["--score", "s", "--label", "y"], tmp_path / "certificate.json"
+    if group:
+        text = table.read_text().splitlines()
+        table.write_text("\n".join([f"{text[0]},g", *(f"{line},{i % 2}" for i, line in enumerate(text[1:]))]))
+        words += ["--group", "g"]
+    for noise, there in ((["--label-noise", "0.02,none"], True), ([], False)):
+        assert invoke("calibrate", table, *words, "-o", path, *noise).code == 0
+        done = invoke("evaluate", path, table, *words)
+        assert ("changes with the prevalence" in " ".join(done.out.split())) is there
+        record = json.loads(invoke("evaluate", path, table, *words, "--format", "json").out)
+        assert ("changes with the prevalence" in record.get("assumes", "")) is there
+
+
 def test_by_group(table: Path, tmp_path: Path) -> None:
     text = table.read_text().splitlines()
     table.write_text("\n".join([f"{text[0]},g", *(f"{line},{i % 2}" for i, line in enumerate(text[1:]))]))

@@ -1,5 +1,7 @@
 """PACWrap with groups: one detector, and a promise for each group."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,6 +74,36 @@ def test_groups_beside_the_rows_are_those_of_the_rows_that_calibrate(rows: tuple
     assert not isinstance(again.calibrate(plain, y).certificate_, GroupCertificate)
 
 
+def test_a_report_draws_the_groups_and_measures_new_rows(
+    rows: tuple[pd.DataFrame, Any], tmp_path: Path
+) -> None:
+    X, y = rows
+    held = X[:2000].drop(columns="tenant"), y[:2000], X["tenant"][:2000]
+    wrap = wrapped().fit(X[2000:], y[2000:], groups="tenant")
+    path = tmp_path / "report.json"
+    wrap.report(path)
+    told = json.loads(path.read_text(encoding="utf-8"))
+    assert told["title"] == "Error rates of LogisticRegression, by group"
+    assert told["measured"] is None
+    wrap.report(path, *held[:2], groups=held[2])
+    told = json.loads(path.read_text(encoding="utf-8"))
+    counted = {row["Group"]: row["Points"] for row in told["measured"]["rows"]}
+    assert counted == {repr(name): f"{(held[2] == name).sum():,}" for name in ("a", "b")}
+    # the column of groups may stand in the rows as well
+    again = tmp_path / "again.json"
+    wrap.report(again, X[:2000], y[:2000])
+    assert json.loads(again.read_text(encoding="utf-8"))["measured"] == told["measured"]
+    page = tmp_path / "report.html"
+    wrap.report(page, X[:2000], y[:2000])
+    text = page.read_text(encoding="utf-8")
+    assert "Measured on points that did not calibrate" in text
+    assert text.count("<figure") > 1  # the groups are drawn, so the scores that calibrated were kept
+    trained = wrapped().fit(X[:2000], y[:2000], groups="tenant").detector_
+    calibrated = PACWrap(trained, max_fpr=0.1, max_fnr=0.1).calibrate(X[2000:], y[2000:], groups="tenant")
+    with pytest.raises(InputError, match="these rows calibrated it"):
+        calibrated.report(page, X[2000:], y[2000:])
+
+
 def test_groups_are_routed(rows: tuple[pd.DataFrame, Any]) -> None:
     X, y = rows
     plain, tenant = X[["one", "two"]], X["tenant"].to_numpy()
@@ -104,8 +136,10 @@ def test_what_does_not_fit_is_refused(rows: tuple[pd.DataFrame, Any]) -> None:
     wrap = wrapped().fit(plain, y, groups=X["tenant"])
     with pytest.raises(InputError, match="pass the group of each row"):
         wrap.predict(plain)
-    with pytest.raises(InputError, match="no report of groups"):
-        wrap.report("report.html")
+    with pytest.raises(InputError, match="takes no prevalence"):
+        wrap.report("report.html", prevalence=0.1)
+    with pytest.raises(InputError, match="pass the group of each row"):
+        wrap.report("report.html", plain, y)
     with pytest.raises(InputError, match="calibrated without groups"):
         wrapped().fit(plain, y).predict(plain, groups=X["tenant"])
     with pytest.raises(InputError, match="pool goes with"):

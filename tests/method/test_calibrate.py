@@ -35,7 +35,10 @@ from support.strategies import (
     scores_of_any_type,
 )
 
-OVERLAPS = "overlap must be one of 'abstain', 'abstain_always', 'raise', 'hold_fnr', 'hold_fpr', 'algorithm1'"
+OVERLAPS = (
+    "overlap must be one of 'abstain', 'abstain_always', 'raise', 'hold_fnr', 'hold_fpr',"
+    " 'hold_fnr_if_needed', 'hold_fpr_if_needed', 'algorithm1'"
+)
 ENDS = [-inf, -LARGEST, 0.0, LARGEST, inf]
 
 
@@ -274,6 +277,8 @@ def test_each_word_stands_for_a_strategy_with_its_usual_options() -> None:
         "raise": Raise(),
         "hold_fnr": Hold("fnr"),
         "hold_fpr": Hold("fpr"),
+        "hold_fnr_if_needed": Hold("fnr", always=False),
+        "hold_fpr_if_needed": Hold("fpr", always=False),
         "algorithm1": Algorithm1(),
     }
     assert expected == WORDS

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pac_wrap import Guarantee, InputError, UpsideDownWarning, certify_curve
+from pac_wrap import Guarantee, InputError, TotalVariation, UpsideDownWarning, certify_curve
 from pac_wrap.method.comparison import compare_scores
 from support.shell import GOLDEN, command, invoke, refused, succeeded, write
 
@@ -221,3 +221,9 @@ def test_a_missing_column_among_several_is_refused(table: Path) -> None:
         table.parent, "compare", table, "--score", "lof", "--score", "forst", "--label", "label"
     )
     assert "there is no column 'forst'; did you mean 'forest'?" in sentence
+
+
+def test_room_is_refused_and_the_advice_keeps_its_promise() -> None:
+    # the labels that chose a detector cannot certify it once more
+    with pytest.raises(InputError, match="calibrate the detector of your choice with it on other labels$"):
+        compare_scores(columns(one=1, two=2), Guarantee(shift=TotalVariation(0.01)))

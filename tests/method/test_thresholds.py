@@ -294,7 +294,7 @@ def test_a_side_without_budget_or_promise(
 
 def test_every_regime_explains_itself() -> None:
     assert "one threshold can keep what is promised" in Regime.SEPARATED.explanation
-    assert "too much for one threshold" in Regime.OVERLAPPING.explanation
+    assert "one threshold to keep the promise with these labels" in Regime.OVERLAPPING.explanation
     assert "too few labels" in Regime.VACUOUS.explanation
 
 

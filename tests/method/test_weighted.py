@@ -1,6 +1,7 @@
 """Weights of labelled points, in one array and in chunks: the certificate of the two classes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -61,17 +62,26 @@ def test_no_division_into_chunks_changes_anything(cuts: list[int], seed: int) ->
     assert calibrate_chunks(lambda: chunks, seed=seed, **BOUND) == of_classes(SCORES, seed=seed)
 
 
+def test_without_a_seed_all_passes_over_the_chunks_draw_the_same() -> None:
+    found = calibrate_chunks(lambda: [(SCORES, LABELS, WEIGHTS)], **BOUND)
+    assert found.weighting is not None
+    assert not found.weighting.chosen
+    again = of_classes(SCORES, seed=found.weighting.seed)
+    assert replace(again, weighting=found.weighting) == found
+
+
 def test_intervals_go_with_labelled_points_too() -> None:
     pair = 0.9 * WEIGHTS, WEIGHTS
     mask = LABELS == 1
     expected = calibrate(
         SCORES[~mask],
         SCORES[mask],
+        seed=0,
         normal_weights=(pair[0][~mask], pair[1][~mask]),
         anomalous_weights=(pair[0][mask], pair[1][mask]),
         **BOUND,
     )
-    assert calibrate_labelled(SCORES, LABELS, weights=pair, **BOUND) == expected
+    assert calibrate_labelled(SCORES, LABELS, weights=pair, seed=0, **BOUND) == expected
 
 
 def test_a_class_whose_weight_is_the_bound_is_kept_whole() -> None:
@@ -107,6 +117,8 @@ def labelled(weights: Any = WEIGHTS, **options: Any) -> Callable[[], Certificate
         (labelled(2 * WEIGHTS), "between 0 and weight_bound = 4, got 8.0"),
         (labelled(weight_bound=None), "weights need a bound"),
         (labelled(None), "weight_bound is for weights; give weights too"),
+        (labelled(None, weight_bound=None, seed=1), "seed is for weights; give weights too"),
+        (chunked(weight_bound=None, seed=1), "seed is for weights; give weight_bound and weights too"),
         (labelled(guarantee=Guarantee(label_noise=LabelNoise(0.01))), "change the share of wrong labels"),
     ],
 )

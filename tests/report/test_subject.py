@@ -63,5 +63,5 @@ def test_verdict_meanings_follow_the_promise() -> None:
     meanings = {row.verdict: row.meaning for row in content_of(report("fpr")).verdicts}
     assert meanings == {
         Verdict.NORMAL: "No alarm. How many anomalies get this verdict is not promised.",
-        Verdict.ANOMALY: "Alarm. At most 10 % of future normal points get this verdict.",
+        Verdict.ANOMALY: "Alarm. The rate of future normal points that get this verdict is at most 10 %.",
     }

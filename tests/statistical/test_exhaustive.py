@@ -152,3 +152,27 @@ def test_hold_fpr_is_wrong_exactly_as_often_as_predicted(promise: Promise, n: in
     keeps = np.array(SUPPORT) >= np.array(SUPPORT)[formulas.highest(formulas.too_low(max_fpr))][:, None]
     assert (answer.count_either(alarms, misses) == (just_below_tau * keeps) @ bound.T + held).all()
     assert_kept(answer, promise, alarms, misses)
+
+
+@promises
+@sizes
+@pytest.mark.parametrize("rate", ["fnr", "fpr"])
+def test_holding_only_if_needed_keeps_both_deltas(promise: Promise, n: int, m: int, rate: str) -> None:
+    answer = answers(n, m, Guarantee(*promise), overlap=f"hold_{rate}_if_needed")
+    alarms, misses = answer.too_many_alarms(), answer.too_many_misses()
+    delta_fpr, delta_fnr = map(Fraction, promise[2:])
+    assert_kept(answer, promise, alarms, misses)
+    # given the class that is held, the other side keeps its delta: jointly by independence
+    either = answer.worst(answer.count_either(alarms, misses))
+    assert either <= 1 - (1 - delta_fpr) * (1 - delta_fnr)
+
+
+def test_holding_only_if_needed_both_keeps_and_gives_up() -> None:
+    answer = answers(4, 3, Guarantee(*JUST_MISSED), overlap="hold_fnr_if_needed")
+    both = answer.read(lambda certificate: certificate.certified == certificate.guarantee)
+    assert 0.05 < both.mean() < 0.95
+    # and where it gives one up, the bound is that of `hold_fnr`
+    held = answers(4, 3, Guarantee(*JUST_MISSED), overlap="hold_fnr")
+    ceilings = [one.read(lambda certificate: certificate.certified.max_fpr or 1.0) for one in (answer, held)]  # type: ignore[union-attr]  # always certified
+    assert (ceilings[0] == ceilings[1])[~both].all()
+    assert (ceilings[0] >= ceilings[1]).all()

@@ -1,5 +1,6 @@
 """The promises of groups, exactly: every sample of tiny populations, each weighed with its probability."""
 
+import warnings
 from collections.abc import Callable
 from functools import cache
 from itertools import product
@@ -10,11 +11,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from pac_wrap import Guarantee, calibrate_groups, error_budget
 from pac_wrap.base.rounding import shared_together
-from pac_wrap.method.groups.gaps import bounds
+from pac_wrap.method.groups.gaps import bounds, counted_bounds
 from pac_wrap.method.tails.binomial import cdf
+from pac_wrap.report.words.groups import gap_words
 from statistical.claims import assert_at_most, assert_power
 from statistical.enumeration import compositions
 
@@ -154,7 +157,7 @@ def test_bounds_of_a_group_hold_at_its_own_threshold(n: int, ceiling: float, del
     for sample in samples(n):
         columns = calibrate_groups(np.repeat(SUPPORT, sample), np.zeros(n), np.zeros(n, int), asked).columns
         low, high = bounds(columns.n[0], columns.errors[0], columns.budget[0], 0.1)
-        plain_low, plain_high = bounds(columns.n[0], columns.errors[0], None, 0.1)
+        plain_low, plain_high = counted_bounds(columns.n[0], columns.errors[0], 0.1 / (2 * n))
         found.append((sample, columns.rule[1, 0], (low[0], high[0]), (plain_low[0], plain_high[0])))
     for population in POPULATIONS:
         missed = [0.0, 0.0]
@@ -194,6 +197,118 @@ def test_gaps_hold_for_all_pairs_at_once() -> None:
         bound = max(bound, gap.bound)
     assert_at_most(broken, trials, delta)
     assert bound < 0.35
+
+
+def test_counted_errors_bound_a_rate_at_half_of_delta_each_given_the_held_class() -> None:
+    # given the anomalies, the threshold of hold_fnr is a fixed number: eq. (114)
+    n, held, delta = 7, 6, 0.2
+    asked = Guarantee(max_fpr=0.5, max_fnr=0.4, delta_fpr=0.3, delta_fnr=0.3)
+    labels = np.repeat([0, 1], [n, held])
+    answers = []
+    for normal, anomalous in product(samples(n), samples(held)):
+        scores = np.concatenate([np.repeat(SUPPORT, normal), np.repeat(SUPPORT, anomalous)])
+        columns = calibrate_groups(scores, labels, np.zeros(n + held), asked, overlap="hold_fnr").columns
+        low, high = counted_bounds(columns.n[0], columns.errors[0], delta / 2)
+        answers.append((columns.rule[1, 0], low[0], high[0]))
+    thresholds, lows, highs = np.array(answers).T.reshape(3, len(samples(n)), len(samples(held)))
+    weights = [
+        np.array([[weight(one, pop) for one in samples(size)] for pop in POPULATIONS]) for size in (n, held)
+    ]
+    worst = 0.0
+    for place, normal_population in enumerate(POPULATIONS):
+        rate = np.vectorize(lambda end, own=normal_population: rates(own, end))(thresholds)
+        outside = (rate < lows) | (rate > highs)
+        missed = weights[0][place] @ outside @ weights[1].T
+        worst = max(worst, float(missed.max()))
+    assert 0.4 * delta < worst <= delta + 1e-12
+
+
+def test_held_groups_are_compared_at_about_half_the_width() -> None:
+    share = shared_together(0.05, 2)
+    n, errors = np.array([1000]), np.array([70])
+    narrow, wide = (
+        np.subtract(*counted_bounds(n, errors, level)[::-1])[0] for level in (share / 2, share / 2000)
+    )
+    assert wide == pytest.approx(0.0691, abs=5e-5)
+    assert narrow == pytest.approx(0.0371, abs=5e-5)
+    rng = np.random.default_rng(0)
+    labels, groups = np.tile(np.repeat([0, 1], 1000), 2), np.repeat(["a", "b"], 2000)
+    found = calibrate_groups(rng.normal(3 * labels, 1), labels, groups, overlap="hold_fnr")
+    gap = found.gaps().fpr
+    assert gap is not None
+    place = found.lookup.place(gap.groups[0])
+    low, high = counted_bounds(n, found.columns.errors[0, [place]], share / 2)
+    assert (gap.low[0], gap.high[0]) == (low[0], high[0])
+    held = found.gaps().fnr
+    assert held is not None
+    place = found.lookup.place(held.groups[0])
+    fixed = bounds(n, found.columns.errors[1, [place]], found.columns.budget[1, [place]], share)
+    assert (held.low[0], held.high[0]) == (fixed[0][0], fixed[1][0])
+
+
+def test_gaps_with_a_pool_leave_out_whoever_follows_it() -> None:
+    # ten groups lack anomalies and follow one rule, under which their rates lie far apart
+    rng = np.random.default_rng(5)
+    shift = np.linspace(0.0, 2.0, 10)
+    blocks = [
+        (rng.normal(place, 1, 1000), rng.normal(4 + place, 1, 20), name)
+        for name, place in enumerate(shift.tolist())
+    ]
+    blocks += [(rng.normal(0, 1, 1000), rng.normal(5, 1, 200), name) for name in (10, 11)]
+    scores = np.concatenate([one for low, high, _ in blocks for one in (low, high)])
+    labels = np.concatenate([np.repeat([0, 1], [low.size, high.size]) for low, high, _ in blocks])
+    groups = np.concatenate([np.repeat(name, low.size + high.size) for low, high, name in blocks])
+    found = calibrate_groups(scores, labels, groups, pool=True)
+    assert found.pooled.sum() == 10
+    deployed = dict(zip(range(10), norm.sf(found.rules[1, :10] - shift), strict=True))
+    gap = found.gaps().fpr
+    assert gap is not None
+    assert gap.bound is not None
+    assert gap.groups in ((10, 11), (11, 10))
+    assert gap.left_out == 10
+    assert max(deployed.values()) - min(deployed.values()) > 0.14 > gap.bound
+    assert "of their own: 10" in gap_words(gap)
+    # without the pool each has a rule of its own, and is compared
+    alone = calibrate_groups(scores, labels, groups).gaps().fpr
+    assert alone is not None
+    assert len(alone.groups) == 12
+
+
+@pytest.mark.parametrize("overlap", ["abstain", "raise", "hold_fnr", "hold_fpr", "algorithm1"])
+def test_which_groups_are_compared_is_decided_by_counts_alone(overlap: str) -> None:
+    rng = np.random.default_rng(1)
+    sizes = np.array([[1, 1], [30, 200], [200, 30], [200, 200], [150, 90], [0, 5]])
+    groups = np.repeat(np.arange(6), sizes.sum(axis=1))
+    labels = np.concatenate([np.repeat([0, 1], pair) for pair in sizes])
+    compared = set()
+    for lift in (-9.0, 0.0, 1.0, 9.0):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = calibrate_groups(rng.normal(lift * labels, 1), labels, groups, overlap=overlap).gaps()
+        assert found.fpr is not None
+        assert found.fnr is not None
+        compared.add((frozenset(found.fpr.groups), frozenset(found.fnr.groups)))
+    enough = {3, 4}
+    two = ({2, *enough}, {1, *enough}) if overlap == "abstain" else (enough, enough)
+    assert compared == {(frozenset(two[0]), frozenset(two[1]))}
+
+
+def test_many_small_groups_are_not_chosen_by_their_errors() -> None:
+    # 3,000 groups whose one normal point is nearly always an alarm, and a few that never raise one
+    rng = np.random.default_rng(2)
+    asked = Guarantee(0.9, 0.9, 0.5, 0.5)
+    labels = np.tile([0, 1], 3010)
+    alarms = np.append(rng.random(3000) < 0.999, np.zeros(10, dtype=bool))
+    assert (~alarms[:3000]).any()
+    scores = np.ravel(np.stack([np.where(alarms, 2.0, 0.0), np.ones(3010)], axis=1))
+    gap = (
+        calibrate_groups(scores, labels, np.repeat(np.arange(3010), 2), asked, overlap="hold_fnr").gaps().fpr
+    )
+    assert gap is not None
+    assert gap.bound is not None
+    # rates of 0.999 and 0 are farther apart than a bound from few chosen groups would say
+    assert gap.bound > 0.999
+    assert gap.left_out == 0
 
 
 def test_a_gap_is_between_two_groups_and_says_so() -> None:

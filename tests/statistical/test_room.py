@@ -112,6 +112,34 @@ def test_weights_keep_the_ceiling_after_the_shift(weights: Any) -> None:
     assert_power(trials, 0.2, 0.3, at_most=True)
 
 
+def break_of_two_weights(trials: int, n: int, weight: float, seed: int | None) -> int:
+    """Return how often the FPR under Q, 0.052, is certified as at most 0.05.
+
+    The likely points are errors with a small weight, so what is certified rests on few coins.
+    """
+    random, share = np.random.default_rng(0), 0.052
+    likely = share / (share + weight * (1.0 - share))
+    asked, broken = Guarantee(0.05, None), 0
+    for _ in range(trials):
+        scores = (random.random(n) < likely).astype(float)
+        weights = np.where(scores == 1.0, weight, 1.0)
+        made = calibrate(scores, [], asked, normal_weights=weights, weight_bound=1.0, seed=seed)
+        threshold = made.thresholds.alarm_from
+        assert threshold is not None
+        broken += threshold <= 1.0
+    return broken
+
+
+@pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
+@pytest.mark.parametrize(("n", "weight"), [(2635, 0.00316), (2500, 0.004)])
+def test_no_seed_that_everybody_knows_decides_which_points_are_kept(n: int, weight: float) -> None:
+    trials = 300
+    assert_at_most(break_of_two_weights(trials, n, weight, None), trials, 0.05)
+    # a true rate of 0.2 would be seen; the seed 0, for which these two were found, breaks it nearly always
+    assert_power(trials, 0.05, 0.2, at_most=True)
+    assert break_of_two_weights(trials, n, weight, 0) > 0.9 * trials
+
+
 def test_without_weights_the_shift_breaks_the_ceiling() -> None:
     trials = 300
     assert survivors_break(lambda x: np.ones_like(x), trials, 40, 1) > 0.5 * trials

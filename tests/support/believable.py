@@ -69,10 +69,14 @@ def belongs_together(certificate: Certificate) -> list[str]:
     low, high = (_beside(edge, certificate.score_type) for edge in (alarm, clear))
     if len(asked.promises) == 1 and not isinstance(overlap, Abstain):
         wrong.append("nothing overlaps where one side is promised")
-    if isinstance(overlap, Abstain):
+    spared = isinstance(overlap, Hold) and not overlap.always and kept == asked
+    if spared and expected is not Regime.SEPARATED:
+        wrong.append("both ceilings are kept without a threshold that separates")
+    if isinstance(overlap, Abstain) or spared:
         if kept != asked:
             wrong.append("what is promised is not what was asked for")
-        alone = expected is Regime.SEPARATED and len(asked.promises) == 2 and not overlap.always
+        always = isinstance(overlap, Abstain) and overlap.always
+        alone = expected is Regime.SEPARATED and len(asked.promises) == 2 and not always
         if alone and (not rule.single or rule.verdicts([low[0], high[-1]]).tolist() != [0, 1]):
             wrong.append("the single threshold does not lie between the two")
         if not alone and any(
@@ -111,6 +115,9 @@ def belongs_together(certificate: Certificate) -> list[str]:
                 other.budget.rate, beta.isf(other.budget.delta, errors + 1, n - errors), rel_tol=1e-6
             ):
                 wrong.append("the bound of the other side")
+            ceiling = asked.max_fpr if overlap.rate == "fnr" else asked.max_fnr
+            if not overlap.always and other.budget.rate <= (ceiling or 0.0) * (1 - 1e-9):
+                wrong.append("a ceiling is given up that could have been kept")
     if (certificate.separable is None) is isinstance(overlap, Raise):
         wrong.append("whether one threshold would have done belongs to raising")
     # the score behind alarm_from is the double before it;

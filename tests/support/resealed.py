@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import Algorithm1, Certificate, CertificateError, PACWrapWarning, calibrate
+from pac_wrap import Algorithm1, Certificate, CertificateError, PACWrapWarning, calibrate, recalibrate
 from pac_wrap.method.sampling import OF_SERIES, Sampling
 from support.strategies import RULES
 
@@ -118,7 +118,9 @@ def certificates() -> tuple[Certificate, ...]:
         for options in [*RULES.values(), {"overlap": Algorithm1(step=0.0001)}]:
             made += [calibrate(*pair, **options) for pair in pairs]
     series = Sampling(15, 60, "max", "blocks", 60, 600, effective_normal=80.5, effective_anomalous=None)
-    return *made, replace(made[0], sampling=series, assumptions=OF_SERIES)
+    points = np.r_[normal, far], np.repeat([0, 1], [normal.size, far.size])
+    following = [recalibrate(made[0], *points, ledger=ledger) for ledger in (True, False)]
+    return *made, replace(made[0], sampling=series, assumptions=OF_SERIES), *following
 
 
 def sealed(content: Content) -> str:

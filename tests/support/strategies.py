@@ -149,5 +149,10 @@ RULES: dict[str, dict[str, Any]] = {
     "relax delta": {"overlap": Algorithm1(relax_delta=True), "guarantee": Guarantee(0.3, 0.3)},
     "hold the FNR": {"overlap": Hold("fnr")},
     "hold the FPR": {"overlap": "hold_fpr"},
+    "hold the FNR if needed": {"overlap": "hold_fnr_if_needed"},
+    "hold the FPR if needed, which it is not": {
+        "overlap": Hold("fpr", always=False),
+        "guarantee": Guarantee(0.3, 0.3),
+    },
 }
 every_rule = pytest.mark.parametrize("options", RULES.values(), ids=RULES.keys())

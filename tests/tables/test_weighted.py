@@ -85,6 +85,17 @@ def test_weights_of_one_class_from_memory_are_verified_by_a_table(folder: Path, 
     assert invoke("verify", path, folder / "all.parquet", *NAMES).code == 0
 
 
+def test_without_a_seed_the_system_draws_one_and_verify_repeats_it(folder: Path, tmp_path: Path) -> None:
+    paths = tmp_path / "one.json", tmp_path / "other.json"
+    found = [made(path, folder / "all.parquet").weighting for path in paths]
+    assert found[0] is not None
+    assert found[1] is not None
+    assert found[0].seed != found[1].seed
+    assert not found[0].chosen
+    for path in paths:
+        assert invoke("verify", path, folder / "all.parquet", *NAMES).code == 0
+
+
 @pytest.mark.parametrize("both", [True, False])
 def test_measuring_the_points_that_were_drawn_from_proves_nothing(
     folder: Path, tmp_path: Path, both: bool

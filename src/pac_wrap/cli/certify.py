@@ -136,7 +136,8 @@ def calibrate(
 ) -> None:
     """Certify thresholds from a table of scores and labels, which may be larger than memory.
 
-    Exit code 0 if something is certified, 1 if there are too few labels or no threshold is possible.
+    Exit code 0 if each rate that was asked for is certified, with --group in some group and with --kind for
+    every kind; 1 if one is not.
 
     Example: [bold]pac-wrap calibrate scores.csv --score score --label label -o certificate.json[/bold]
 

@@ -54,7 +54,8 @@ def curve(
 
     Without a choice the curve is shown in a few lines, else the certificate of the threshold that is chosen.
 
-    Exit code 1 if no threshold keeps the ceiling; the curve itself is saved all the same.
+    Exit code 1 if no threshold keeps the ceiling, or a rate is bounded nowhere; the curve itself is saved all
+    the same.
 
     Example: [bold]pac-wrap curve scores.csv --score score --label label -o curve.json[/bold]
     """
@@ -111,7 +112,7 @@ def curve(
         typer.echo(as_json({"kept": False, "reason": reason}) if reason else shown.to_json(), nl=False)
     else:
         typer.echo(reason or str(shown.bare))
-    if reason:
+    if reason or found.empty:
         raise typer.Exit(NOT_CERTIFIED)
 
 

@@ -38,7 +38,13 @@ HoldOut = Annotated[
     ),
 ]
 Seed = Annotated[
-    int | None, typer.Option("--seed", min=0, help="With --hold-out or --weight: fixes what is drawn.")
+    int | None,
+    typer.Option(
+        "--seed",
+        min=0,
+        help="With --hold-out: fixes which series are drawn. With --weight: fixes which points are, instead"
+        " of a seed from the system; it must not have been tried before.",
+    ),
 ]
 
 

@@ -106,11 +106,20 @@ Form = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not say what was done.")]
 
 OverlapWord = Annotated[
-    Literal["abstain", "abstain-always", "raise", "hold-fnr", "hold-fpr", "algorithm1"],
+    Literal[
+        "abstain",
+        "abstain-always",
+        "raise",
+        "hold-fnr",
+        "hold-fpr",
+        "hold-fnr-if-needed",
+        "hold-fpr-if-needed",
+        "algorithm1",
+    ],
     typer.Option(
         help="What is done where the classes overlap: leave points undecided, only if needed or always;"
-        " raise both ceilings as little as can be proved; hold one and certify the other rate; or the"
-        " paper's Algorithm 1."
+        " raise both ceilings as little as can be proved; hold one, always or only if needed, and certify"
+        " the other rate; or the paper's Algorithm 1."
     ),
 ]
 

@@ -38,8 +38,9 @@ from pac_wrap.method.sampling import OF_SUBJECTS, assumed
 class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
     """Verdicts whose error rates are certified, around any anomaly detector.
 
-    `predict` gives 1 (anomaly), 0 (normal) or -1 (abstains). With the chosen confidence, at most `max_fpr` of
-    future normal points are called anomalies and at most `max_fnr` of future anomalies are called normal.
+    `predict` gives 1 (anomaly), 0 (normal) or -1 (abstains). With the chosen confidence, the
+    rate of future normal points that are called anomalies is at most `max_fpr`, and that of future anomalies
+    that are called normal at most `max_fnr`.
 
     Parameters
     ----------
@@ -49,8 +50,8 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
     max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise : optional
         The promised ceilings and how surely they hold, as in `Guarantee`; a ceiling of None promises nothing.
     overlap : str or Strategy
-        What is done where the classes overlap: "abstain", "raise", "hold_fnr", "hold_fpr", "algorithm1",
-        or a strategy with options such as `Raise(highest=0.2)`.
+        What is done where the classes overlap: "abstain", "raise", "hold_fnr", "hold_fnr_if_needed",
+        another word of `calibrate`, or a strategy with options such as `Raise(highest=0.2)`.
     train_on : {"auto", "normal", "unlabelled", "labelled"}
         What `fit` trains the detector on: normal rows only, all rows without labels, or all rows with labels.
         "auto" is "labelled" for classifiers and detectors whose `fit` demands y, else "normal". Under
@@ -294,5 +295,5 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             detector=lineage(detector), trained=rows, lowest=scores.min(), highest=scores.max()
         )
         self.detector_, self.certificate_, self._witness = detector, certificate, witness
-        self._calibration_scores = scores[~anomalous], scores[anomalous]  # for `report`
+        self._calibrated_with = scores, anomalous, groups  # for `report`
         return self

@@ -37,7 +37,8 @@ class CertifiedPredictor(BaseEstimator):
     certificate_: Any
     _group_column: str | None = None
     _witness: Witness | None = None
-    _calibration_scores: tuple[Scores, Scores]
+    # scores, marks of anomalies and groups
+    _calibrated_with: tuple[Scores, NDArray[np.bool_], Any]
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return what `fit` takes for itself, and what it passes on to the detector's.
@@ -170,6 +171,7 @@ class CertifiedPredictor(BaseEstimator):
         y: ArrayLike | None = None,
         *,
         prevalence: Prevalence | None = None,
+        groups: GroupColumn | None = None,
     ) -> None:
         """Write a report of the certificate, with the rates measured on labelled rows if there are any.
 
@@ -180,7 +182,10 @@ class CertifiedPredictor(BaseEstimator):
         X, y : array-like, optional
             Rows that were neither trained nor calibrated on, and their labels.
         prevalence : float or pair of floats, optional
-            The share of anomalies among future points; by default that of the calibration rows.
+            The share of anomalies among future points; by default that of the calibration rows. A report by
+            group takes none.
+        groups : array-like, optional
+            As for `predict`: the groups of these rows.
 
         Raises
         ------
@@ -189,26 +194,38 @@ class CertifiedPredictor(BaseEstimator):
         """
         if not hasattr(self, "certificate_"):
             raise UnfittedError("this PACWrap is not calibrated yet; call fit(X, y) before report")
-        if isinstance(self.certificate_, GroupCertificate):
-            raise InputError("there is no report of groups; print certificate_, or save it for pac-wrap show")
-        metrics = None
+        by_group = isinstance(self.certificate_, GroupCertificate)
+        if by_group and prevalence is not None:
+            raise InputError("a report by group takes no prevalence; leave it out")
+        measured = None
         if X is not None or y is not None:
             if y is None:
                 raise InputError("the labels y of these rows are None; pass them, or no rows at all")
             X, y = self._indexable(X, y)
+            rows, found = self._with_groups(X, groups)
             anomalous, scores = as_class_mask(y, self.anomaly_label), self.decision_function(X)
-            fresh = scores[~anomalous], scores[anomalous]
-            pairs = zip(fresh, self._calibration_scores, strict=True)
-            if all(np.array_equal(np.sort(one), np.sort(other)) for one, other in pairs):
-                raise InputError(
-                    "these rows calibrated it, so what they show proves nothing; pass other rows, or none"
-                )
-            warn_of_training_rows(getattr(self, "_training_rows", None), self.detector_, X, scores)
-            metrics = evaluate(self.certificate_.verdicts(scores), anomalous)
+            self._refuse_calibrating(scores, anomalous)
+            warn_of_training_rows(getattr(self, "_training_rows", None), self.detector_, rows, scores)
+            if by_group:
+                measured = self.certificate_.evaluate(scores, anomalous, found)
+            else:
+                measured = evaluate(self.certificate_.verdicts(scores), anomalous)
+        scores, anomalous, own = self._calibrated_with
         name = type(self.detector_).__name__
-        self.certificate_.report(
-            path, *self._calibration_scores, prevalence=prevalence, metrics=metrics, detector=name
-        )
+        if by_group:
+            self.certificate_.report(path, scores, anomalous, own, detector=name, measured=measured)
+        else:
+            classes = scores[~anomalous], scores[anomalous]
+            self.certificate_.report(path, *classes, prevalence=prevalence, metrics=measured, detector=name)
+
+    def _refuse_calibrating(self, scores: Scores, anomalous: NDArray[np.bool_]) -> None:
+        """Refuse rows that have the scores, class by class, that the certificate was made from."""
+        made, marks, _ = self._calibrated_with
+        pairs = ((scores[anomalous == mark], made[marks == mark]) for mark in (False, True))
+        if all(np.array_equal(np.sort(one), np.sort(other)) for one, other in pairs):
+            raise InputError(
+                "these rows calibrated it, so what they show proves nothing; pass other rows, or none"
+            )
 
     def _with_groups(
         self, X: Any, groups: GroupColumn | str | None, *, reset: bool = False

@@ -42,7 +42,7 @@ def calibrate(
     normal_weights: Weights | None = None,
     anomalous_weights: Weights | None = None,
     weight_bound: float | None = None,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Certificate: ...
 @overload
 def calibrate(
@@ -69,7 +69,7 @@ def calibrate(
     normal_weights: Weights | None = None,
     anomalous_weights: Weights | None = None,
     weight_bound: float | None = None,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Certificate | KindCertificate:
     """Return the certificate for the scores of labelled normal and labelled anomalous points.
 
@@ -85,8 +85,8 @@ def calibrate(
         ceiling of every kind, and each kind has its own delta.
     overlap : str or Strategy, optional
         What is done where the classes overlap: "abstain" (the default), "abstain_always", "raise",
-        "hold_fnr", "hold_fpr", "algorithm1", or a strategy with options. Kinds take the abstaining and
-        holding ones.
+        "hold_fnr", "hold_fpr", "hold_fnr_if_needed", "hold_fpr_if_needed", "algorithm1", or a strategy with
+        options. Kinds take the abstaining ones, "hold_fnr" and "hold_fpr".
     normal_weights, anomalous_weights : array-like of float, or pair of such, optional
         How much more likely each point is in the future than at calibration, up to a factor: the promise is
         then about the future. A point survives with probability weight / bound, and those that do calibrate:
@@ -94,8 +94,9 @@ def calibrate(
         "abstain" only, is for weights that are known so far: eq. (79).
     weight_bound : float, optional
         What no weight exceeds, not only in the sample; needed with weights.
-    seed : int
-        The seed of the draw. Choose it once: whoever tries several and keeps the best has no promise.
+    seed : int, optional
+        The seed of the draw; by default the system draws one, and the certificate records it. Whoever gives
+        one must not have tried it, or others, before: the promise is an average over seeds.
 
     Returns
     -------
@@ -127,8 +128,9 @@ def calibrate(
     """
     weights = normal_weights, anomalous_weights
     weighted = any(one is not None for one in weights)
-    if not weighted and weight_bound is not None:
-        raise InputError("weight_bound is for weights; give normal_weights, anomalous_weights or both")
+    if not weighted and (weight_bound is not None or seed is not None):
+        name = "seed" if weight_bound is None else "weight_bound"
+        raise InputError(f"{name} is for weights; give normal_weights, anomalous_weights or both")
     if isinstance(normal, Mapping) or isinstance(anomalous, Mapping):
         if weighted:
             raise InputError("scores by kind take no weights; calibrate the kinds one by one")
@@ -150,7 +152,7 @@ def calibrate_labelled(
     anomaly_label: object = 1,
     weights: Weights | None = None,
     weight_bound: float | None = None,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Certificate:
     """Return the certificate for one array of scores and one of labels, 0 (normal) and 1 (anomalous).
 
@@ -171,8 +173,8 @@ def calibrate_labelled(
         does not shift has the bound as its weight.
     weight_bound : float, optional
         What no weight exceeds, not only in the sample; needed with weights.
-    seed : int
-        The seed of the draw by weights.
+    seed : int, optional
+        The seed of the draw by weights; by default the system draws one.
 
     Returns
     -------
@@ -201,8 +203,9 @@ def calibrate_labelled(
         check_aligned("scores", scores, "weights", weights)
         classes = given[~mask], given[mask]
         return warned(certify_weighted(request, classes, of_classes(weights, mask), weight_bound, seed))
-    if weight_bound is not None:
-        raise InputError("weight_bound is for weights; give weights too, or leave it out")
+    if weight_bound is not None or seed is not None:
+        name = "seed" if weight_bound is None else "weight_bound"
+        raise InputError(f"{name} is for weights; give weights too, or leave it out")
     return warned(certify_divided(request, *kernels().divide(values, mask), type_of(given)))
 
 

@@ -80,7 +80,7 @@ def calibrate_chunks(
     overlap: str | Overlap | None = None,
     anomaly_label: object = 1,
     weight_bound: float | None = None,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Certificate:
     """Return the certificate that `calibrate_labelled` gives for all chunks put together, byte for byte.
 
@@ -100,8 +100,8 @@ def calibrate_chunks(
         The label that marks an anomaly.
     weight_bound : float, optional
         What no weight exceeds, not only in the chunks; see `calibrate_labelled`.
-    seed : int
-        The seed of the draw by weights.
+    seed : int, optional
+        The seed of the draw by weights; by default the system draws one.
 
     Returns
     -------

@@ -65,7 +65,9 @@ def compare_scores(
     ('one', 0.025)
     """
     refuse_room(
-        guarantee, "a comparison", "compare without it, and calibrate the detector of your choice with it"
+        guarantee,
+        "a comparison",
+        "compare without it, and calibrate the detector of your choice with it on other labels",
     )
     count = len(columns)
     deltas = (

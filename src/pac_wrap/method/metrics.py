@@ -1,13 +1,16 @@
 """Error rates of verdicts against labels, each with its exact interval; abstentions are counted apart."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from math import nan
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc
 
 from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, check_rate
+from pac_wrap.base.rounding import equal_share
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Verdict
@@ -227,9 +230,9 @@ def metrics_of(counts: Tally, confidence: float = 0.95) -> Metrics:
 
 
 def is_exceeded(ceiling: float | None, measured: Rate) -> bool:
-    """Return whether a measured rate is significantly above its ceiling: an exact one-sided test at 5 %.
+    """Return whether one measured rate, looked at alone, is significantly above its ceiling: eq. (24).
 
-    P(at least so many errors) = 1 - F(count - 1; n, ceiling) <= 0.05: eq. (24). One look, not one a night.
+    P(at least so many errors) = 1 - F(count - 1; n, ceiling) <= 0.05. Several are one family: `all_exceeded`.
 
     >>> [is_exceeded(0.05, Rate(errors, 100, 0.0, 1.0)) for errors in (9, 10)]
     [False, True]
@@ -237,8 +240,40 @@ def is_exceeded(ceiling: float | None, measured: Rate) -> bool:
     return ceiling is not None and sf_at_most(measured.count, measured.n, ceiling, _SIGNIFICANT)
 
 
-def exceeded(metrics: Metrics, promised: Guarantee | None) -> tuple[str, ...]:
-    """Return the rates, FPR or FNR, that are significantly above their ceilings: `is_exceeded`.
+def all_exceeded(errors: ArrayLike, n: ArrayLike, ceilings: ArrayLike) -> list[int]:
+    """Return the places of the rates significantly above their ceilings, the most significant first.
+
+    All are one family: if every ceiling holds, one is called exceeded with a chance of at most 5 % in one
+    look, however many there are. Holm's steps, eq. (24); a ceiling of NaN and a rate without points are not
+    tested.
+
+    >>> all_exceeded([9, 11, 10], [100, 100, 100], [0.05, 0.05, nan])
+    [1]
+    >>> all_exceeded([10, 11], [100, 100], [0.05, 0.05])
+    [1, 0]
+    """
+    counts, sizes, rates = np.asarray(errors), np.asarray(n), np.asarray(ceilings, dtype=np.float64)
+    tested = (sizes > 0) & ~np.isnan(rates)
+    left = int(np.count_nonzero(tested))
+    above = np.flatnonzero(tested & (counts > rates * sizes))
+    counts, sizes, rates = counts[above], sizes[above], rates[above]
+    chances = betainc(counts, sizes - counts + 1, rates)
+    found: list[int] = []
+    # chances too small for a double are ordered by how far the rate is above its ceiling
+    for one in np.lexsort((-counts / (sizes * rates), chances)).tolist():
+        level = equal_share(1.0 - _SIGNIFICANT, left - len(found))
+        if not sf_at_most(int(counts[one]), int(sizes[one]), float(rates[one]), level):
+            break
+        found.append(int(above[one]))
+    return found
+
+
+def exceeded(metrics: Metrics, promised: Guarantee | None, lacking: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the rates, FPR or FNR, that are significantly above their ceilings: `all_exceeded`.
+
+    `lacking` names those that have too few labels for their ceiling, which then nothing can exceed.
+
+    With room for wrong labels, new ones are assumed to be wrong in no larger shares: `LabelNoise.counted`.
 
     >>> exceeded(evaluate([1] * 10, [0] * 10), Guarantee(max_fpr=0.05))
     ('FPR',)
@@ -247,7 +282,13 @@ def exceeded(metrics: Metrics, promised: Guarantee | None) -> tuple[str, ...]:
         return ()
     sides = (metrics.fpr, promised.fpr), (metrics.fnr, promised.fnr)
     # labels that may be wrong at calibration may be as wrong here
-    return tuple(one.name for rate, one in sides if one is not None and is_exceeded(one.counted, rate))
+    family = [(one.name, rate, one.counted) for rate, one in sides if one and one.name not in lacking]
+    places = (
+        all_exceeded(*zip(*((rate.count, rate.n, top) for _, rate, top in family), strict=True))
+        if family
+        else ()
+    )
+    return tuple(name for place, (name, _, _) in enumerate(family) if place in places)
 
 
 def upper_bounds(errors: ArrayLike, n: int, delta: float) -> NDArray[np.float64]:

@@ -28,7 +28,16 @@ from pac_wrap.ranks.search import Rank
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {
     strategy.word: strategy
-    for strategy in (Abstain(), Abstain(always=True), Raise(), Hold("fnr"), Hold("fpr"), Algorithm1())
+    for strategy in (
+        Abstain(),
+        Abstain(always=True),
+        Raise(),
+        Hold("fnr"),
+        Hold("fpr"),
+        Hold("fnr", always=False),
+        Hold("fpr", always=False),
+        Algorithm1(),
+    )
 }
 
 
@@ -49,7 +58,7 @@ class Request:
     --------
     >>> request = Request.of(Guarantee(max_fpr=0.01), overlap="hold_fnr")
     >>> request.overlap
-    Hold(rate='fnr')
+    Hold(rate='fnr', always=True)
     """
 
     guarantee: Guarantee = field(default_factory=Guarantee)
@@ -97,10 +106,12 @@ class Request:
         if normal.size == anomalous.size == 0:
             raise InputError("normal and anomalous are both empty; pass at least one labelled score")
         found = self.overlap.decide(self.guarantee, normal, anomalous)
-        # a threshold that was given is read off a curve, which knows some ranks and not the counts
+        # a threshold that was given is read off a curve, which knows some ranks and not the counts; what can
+        # be asked of it is what the curve bounds there
         high, low = (None, None) if self.overlap.given else crossings(normal, anomalous, found.thresholds)
+        asked = found.certified if self.overlap.given else self.guarantee
         return Certificate(
-            guarantee=self.guarantee,
+            guarantee=asked or self.guarantee,
             overlap=self.overlap,
             certified=found.certified,
             rule=found.rule.before_rounding(score_type),

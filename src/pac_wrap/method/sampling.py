@@ -56,7 +56,11 @@ _SENTENCES: Final = {
         "future points of each class come from the distribution of its calibration points, or from one within"
         " the room for shift that the class was given"
     ),
-    Assumption.LABELS: "labels are wrong no more often than there is room for",
+    Assumption.LABELS: (
+        "under each label no larger share of the calibration points is mislabelled, and of each class no"
+        " larger share is lost, than there is room for; new labels with which it is measured are assumed to"
+        " be no worse, though the share that is mislabelled changes with the prevalence"
+    ),
     Assumption.WEIGHTS: (
         "the weights are right: up to a factor they say how much more likely a point is in the future than at"
         " calibration, and nowhere, not only in the sample, do they exceed their bound; a class"
@@ -66,7 +70,11 @@ _SENTENCES: Final = {
 OF_DRAWS: Final = (Assumption.INDEPENDENT, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SUBJECTS: Final = (Assumption.SUBJECTS, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SERIES: Final = (Assumption.MIXING, Assumption.STATIONARY, Assumption.HELD_OUT)
+# what is said of the calibration points alone where future points have another distribution, and where only
+# the labels differ, which mix the distributions of both classes
+_APART: Final = {Assumption.INDEPENDENT: Assumption.ONE_SOURCE}
 _WITHOUT_ROOM: Final = (Assumption.NO_SHIFT, Assumption.STATIONARY)
+_MISLABELLED: Final = _APART | {Assumption.STATIONARY: Assumption.NO_SHIFT}
 
 
 def assumed(
@@ -76,11 +84,14 @@ def assumed(
 
     >>> [one.value for one in assumed(OF_DRAWS, shift=True, noise=True)]
     [7, 2, 8, 9]
+    >>> [one.value for one in assumed(OF_DRAWS, noise=True)]
+    [7, 2, 3, 9]
     """
     found = usual
     if shift or weights:
-        kept = (one for one in usual if one not in _WITHOUT_ROOM)
-        found = tuple(Assumption.ONE_SOURCE if one is Assumption.INDEPENDENT else one for one in kept)
+        found = tuple(_APART.get(one, one) for one in usual if one not in _WITHOUT_ROOM)
+    elif noise:
+        found = tuple(_MISLABELLED.get(one, one) for one in usual)
     more = ((Assumption.WEIGHTS, weights), (Assumption.ROOM, shift), (Assumption.LABELS, noise))
     return found + tuple(one for one, there in more if there)
 

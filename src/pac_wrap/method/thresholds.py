@@ -42,7 +42,8 @@ class Regime(StrEnum):
         """The regime in one sentence."""
         return {
             Regime.SEPARATED: "one threshold can keep what is promised",
-            Regime.OVERLAPPING: "the classes overlap too much for one threshold to keep the promise",
+            Regime.OVERLAPPING: "the classes overlap too much for one threshold to keep the promise with"
+            " these labels",
             Regime.VACUOUS: "there are too few labels for what was asked, and nothing is promised there",
         }[self]
 

@@ -54,7 +54,9 @@ class WeightedRequest:
 
 def weighted_by(request: Request, bound: float | None, seed: int | None) -> Request | WeightedRequest:
     """Return what is asked of points that are drawn if there is a bound of their weights."""
-    return request if bound is None else WeightedRequest(request, Draws(bound, seed or 0))
+    if bound is None and seed is not None:
+        raise InputError("seed is for weights; give weight_bound and weights too, or leave it out")
+    return request if bound is None else WeightedRequest(request, Draws(bound, seed))
 
 
 class WeightedChunks(ChunkReader):
@@ -88,7 +90,7 @@ def certify_weighted(
     scores: tuple[ArrayLike, ArrayLike],
     weights: tuple[Weights | None, Weights | None],
     bound: float | None,
-    seed: int,
+    seed: int | None,
 ) -> Certificate:
     """Return the certificate of the points of each class that survive a draw by their weights, if any."""
     weighted = weights[0] is not None, weights[1] is not None

@@ -14,11 +14,13 @@ from pac_wrap.base.rounding import confidence_left
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.verify import Verification
 from pac_wrap.method.comparison import Contender
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.kinds.part import Measured
 from pac_wrap.method.labels.plan import TOLERATED, Pilot, needed, stopping
 from pac_wrap.method.metrics import Metrics, Rate
 from pac_wrap.method.promise import Budget, Guarantee, Promise
+from pac_wrap.method.room.noise import NEW_LABELS
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.tails.binomial import cdf
 from pac_wrap.method.tails.bounds import achievable_rate, min_samples
@@ -44,7 +46,13 @@ def evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool) -> 
     for side in sides:
         rates[side.name.lower()]["ceiling"] = side.certified if side.kept else None
     over = [side.name for side in sides if side.exceeded]
-    return {"rates": rates, "exceeded": over, "calibration_scores": calibrated}
+    found = {"rates": rates, "exceeded": over, "calibration_scores": calibrated}
+    return found | _assumed(certificate.guarantee)
+
+
+def _assumed(asked: Guarantee) -> Record:
+    """Return what the comparison with ceilings assumes of the new labels, where they may be wrong."""
+    return {} if asked.label_noise is None else {"assumes": NEW_LABELS}
 
 
 def _rates(metrics: Metrics) -> Record:
@@ -60,11 +68,12 @@ def by_kind(measured: Sequence[Measured]) -> Record:
     return {"kinds": kinds, "exceeded": [one.name for one in measured if one.exceeded]}
 
 
-def by_group(measured: GroupMeasured) -> Record:
+def by_group(certificate: GroupCertificate, measured: GroupMeasured) -> Record:
     """Return the measured rates over all groups and in each, and what significantly exceeds its ceiling."""
     groups = [{"group": one} | _rates(measured.of_place(place)) for place, one in enumerate(measured.groups)]
     over = [{"group": group, "rate": rate} for group, rate in measured.exceeded]
-    return {"rates": _rates(measured.together), "groups": groups, "unseen": measured.unseen, "exceeded": over}
+    found = {"rates": _rates(measured.together), "groups": groups, "unseen": measured.unseen}
+    return found | {"exceeded": over} | _assumed(certificate.asked)
 
 
 def verification(found: Verification) -> Record:

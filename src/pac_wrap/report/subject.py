@@ -10,7 +10,7 @@ import numpy as np
 from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.metrics import Metrics, Rate, is_exceeded
+from pac_wrap.method.metrics import Metrics, Rate, exceeded
 from pac_wrap.method.promise import Promise
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Evidence
@@ -98,6 +98,7 @@ class ErrorRate:
     threshold: float | None
     measured: Rate | None = None
     promise: Promise | None = None  # what was asked for, with its room for shift and wrong labels
+    exceeded: bool = False  # whether the measured rate is significantly above the ceiling
 
     @property
     def lacks_labels(self) -> bool:
@@ -125,17 +126,9 @@ class ErrorRate:
         return self.certified is not None and self.delta > self.asked_delta
 
     @property
-    def exceeded(self) -> bool:
-        """Whether the rate measured on held-out points lies significantly above the ceiling."""
-        if self.measured is None or self.certified is None:
-            return False
-        noise = None if self.promise is None else self.promise.label_noise
-        return is_exceeded(self.certified if noise is None else noise.counted(self.certified), self.measured)
-
-    @property
     def sentence(self) -> str:
         """The promise of this rate, as part of a sentence."""
-        return f"at most {ceiling(self.certified or 1.0)} of {self.mistake}"
+        return f"the rate of {self.mistake} is at most {ceiling(self.certified or 1.0)}"
 
 
 def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tuple[ErrorRate, ErrorRate]:
@@ -148,12 +141,15 @@ def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tup
     asked = certificate.guarantee
     kept = certificate.certified
     promised = asked if kept is None else kept
+    evidence = {"FPR": certificate.normal, "FNR": certificate.anomalous}
+    lacking = [name for name, one in evidence.items() if one.budget is not None and one.budget.errors is None]
+    over = () if metrics is None else exceeded(metrics, kept, lacking)
     return (
         ErrorRate(
             "FPR",
             "normal",
             "false alarms",
-            "future normal points will be called anomalies",
+            "future normal points that are called anomalies",
             asked.max_fpr,
             None if kept is None else kept.max_fpr,
             promised.delta_fpr,
@@ -162,12 +158,13 @@ def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tup
             certificate.thresholds.alarm_from,
             None if metrics is None else metrics.fpr,
             asked.fpr,
+            "FPR" in over,
         ),
         ErrorRate(
             "FNR",
             "anomalous",
             "missed anomalies",
-            "future anomalies will be called normal",
+            "future anomalies that are called normal",
             asked.max_fnr,
             None if kept is None else kept.max_fnr,
             promised.delta_fnr,
@@ -176,6 +173,7 @@ def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tup
             certificate.thresholds.clear_below,
             None if metrics is None else metrics.fnr,
             asked.fnr,
+            "FNR" in over,
         ),
     )
 
@@ -290,7 +288,7 @@ def meaning(said: str, rate: float | None, others: str) -> str:
     """Return what a verdict means, given that at most that share of others get it."""
     if rate is None:
         return f"{said} How many {others} get this verdict is not promised."
-    return f"{said} At most {ceiling(rate)} of future {others} get this verdict."
+    return f"{said} The rate of future {others} that get this verdict is at most {ceiling(rate)}."
 
 
 def _counts(rule: Rule, scores: Scores | None) -> dict[Verdict, int]:

@@ -17,8 +17,9 @@ from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.comparison import Contender
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.labels.plan import TOLERATED, plan
-from pac_wrap.method.metrics import Metrics, exceeded
+from pac_wrap.method.metrics import Metrics
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.room.noise import NEW_LABELS
 from pac_wrap.method.tails.bounds import achievable_rate
 from pac_wrap.report.subject import error_rates
 
@@ -73,7 +74,6 @@ def show_evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool
         table.add_column(
             name, justify="left" if name in ("", "verdict") else "right", no_wrap=name != "verdict"
         )
-    over = exceeded(metrics, certificate.certified)
     for side in error_rates(certificate, metrics):
         name, rate, promised = side.name, side.measured, side.certified if side.kept else None
         assert rate is not None
@@ -81,7 +81,7 @@ def show_evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool
         if promised is not None:
             within = "within" if rate.n and rate.value <= promised else "above, not significantly"
             within = within if rate.n else "no points"
-            kept = "exceeded" if name in over else within
+            kept = "exceeded" if side.exceeded else within
         table.add_row(name, ceiling_text(promised), str(rate), f"{rate.count:,} of {rate.n:,}", kept)
     for name, rate in (
         ("ERR", metrics.err),
@@ -90,7 +90,10 @@ def show_evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool
         ("  anomalous", metrics.abstained_anomalous),
     ):
         table.add_row(name, "", str(rate), f"{rate.count:,} of {rate.n:,}", "")
-    return Group(table, _PROVES_NOTHING) if calibrated else table
+    notes = [_PROVES_NOTHING] * calibrated
+    if certificate.guarantee.label_noise is not None:
+        notes.append(f"exceeded: {NEW_LABELS}")
+    return Group(table, *notes) if notes else table
 
 
 def show_comparison(contenders: list[Contender], guarantee: Guarantee) -> RenderableType:

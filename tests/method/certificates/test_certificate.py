@@ -299,8 +299,8 @@ def test_text_gives_back_the_same_certificate(
         (Abstain(), {"name": "abstain", "always": False, "position": 0.5}),
         (Abstain(always=True, position=0.0), {"name": "abstain", "always": True, "position": 0.0}),
         (Raise(), {"name": "raise", "highest": 0.5}),
-        (Hold("fnr"), {"name": "hold", "rate": "fnr"}),
-        (Hold("fpr"), {"name": "hold", "rate": "fpr"}),
+        (Hold("fnr"), {"name": "hold", "rate": "fnr", "always": True}),
+        (Hold("fpr"), {"name": "hold", "rate": "fpr", "always": True}),
         (
             Algorithm1(step=0.03, raised="fpr", correction=None, position=0.25),
             {

@@ -15,6 +15,7 @@ from pac_wrap import (
     Abstain,
     Guarantee,
     InputError,
+    MissingScoreWarning,
     Request,
     UpsideDownWarning,
     calibrate,
@@ -81,6 +82,29 @@ def test_one_ceiling_decides_alone(asked: Guarantee, rows: list[tuple[float, boo
         own = groups == group
         alone = calibrate(scores[own & ~labels], scores[own & labels], asked)
         assert found.certificates[group].to_json() == alone.to_json()
+
+
+def test_prediction_sets_check_what_verdicts_check() -> None:
+    scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
+    found = calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200)
+    for judge in (found.verdicts, found.prediction_sets):
+        with pytest.raises(InputError, match="same length"):
+            judge([5.0], ["a", "b", "a", "b"])
+        with pytest.raises(InputError, match="column of numbers"):
+            judge(["5", "250"], ["a", "b"])
+        with pytest.raises(InputError, match="column of numbers"):
+            judge([[5.0, 250.0]], ["a"])
+        with pytest.raises(InputError, match="index"):
+            judge(pd.Series([5.0, 250.0], index=[0, 1]), pd.Series(["a", "b"], index=[1, 0]))
+        with pytest.raises(InputError, match="on_missing"):
+            judge([5.0], ["a"], on_missing="skip")
+        with pytest.raises(InputError, match="got 1 of 2"):
+            judge([5.0, np.nan], ["a", "b"], on_missing="stop")
+        with pytest.warns(MissingScoreWarning):
+            judge([5.0, np.nan], ["a", "b"])
+    with pytest.warns(MissingScoreWarning):
+        sets = found.prediction_sets([5.0, 250.0, np.nan, 5.0], ["a", "b", "a", "never seen"])
+    assert sets.tolist() == [[True, False], [False, True], [True, True], [True, True]]
 
 
 def test_all_groups_together_have_the_delta_asked_for() -> None:

@@ -51,6 +51,6 @@ def test_a_part_of_which_nothing_is_promised_says_so() -> None:
 def test_a_finding_is_a_word_or_two(
     ceiling: float | None, counts: tuple[int, int, int], finding: str
 ) -> None:
-    measured = Measured.of("a", ceiling, counts)
+    (measured,) = Measured.together([("a", ceiling, counts)])
     assert measured.finding == finding
     assert str(measured).endswith(finding)

@@ -33,14 +33,17 @@ from pac_wrap import (
     calibrate,
     calibrate_groups,
     certify_curve,
+    evaluate,
     plan,
     recalibrate,
     verify,
 )
 from pac_wrap.method.comparison import compare_scores
+from pac_wrap.method.metrics import exceeded
 from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Assumption, Sampling, assumed
 from pac_wrap.report.pages.content import content_of, to_json
 from pac_wrap.report.pages.robust import panels, robust_rows
+from pac_wrap.report.pages.watch import monitor_json, monitor_page
 from pac_wrap.report.subject import Report
 from pac_wrap.series.resampling import independent_violation
 from support.resealed import mutants, tampered
@@ -182,6 +185,53 @@ def test_windows_of_a_series_have_room_too() -> None:
     made = replace(calibrate(NORMAL, ANOMALOUS, ASKED), sampling=windows, assumptions=assumptions)
     assert Certificate.from_json(made.to_json()) == made
     assert Assumption.STATIONARY not in assumptions
+
+
+@pytest.mark.parametrize("usual", [OF_DRAWS, OF_SERIES])
+def test_with_wrong_labels_calibration_and_future_points_are_not_said_to_be_alike(usual: Any) -> None:
+    found = assumed(usual, noise=True)
+    assert Assumption.INDEPENDENT not in found
+    assert Assumption.STATIONARY not in found
+    assert found[-1] is Assumption.LABELS
+    assert not any("future points are independent draws" in str(one) for one in found)
+    # but the classes themselves do not shift
+    assert Assumption.NO_SHIFT in found
+    if usual is OF_DRAWS:
+        made = calibrate(NORMAL, ANOMALOUS, Guarantee(label_noise=LabelNoise(0.01)))
+        assert made.assumptions == found
+        assert Certificate.from_json(made.to_json()) == made
+
+
+def more_anomalies(points: int, prevalence: float) -> tuple[Any, Any]:
+    """Return scores, and labels of which one in ten of the anomalies' is wrong, and none of the others'."""
+    rng = np.random.default_rng(11)
+    anomalous = rng.random(points) < prevalence
+    scores = rng.normal(np.where(anomalous, 6.0, 0.0))
+    return scores, (anomalous & (rng.random(points) >= 0.1)).astype(int)
+
+
+def test_an_accusation_says_what_it_assumes_of_new_labels() -> None:
+    """The labeller is the same, and errs as often; there are more anomalies, and the promises hold."""
+    scores, labels = more_anomalies(4000, 0.1)
+    asked = Guarantee(0.05, 0.15, label_noise=(LabelNoise(0.02), None))
+    made = calibrate(scores[labels == 0], scores[labels == 1], asked)
+    told = "that share changes with the prevalence, even if the labeller errs as before"
+    fresh, given = more_anomalies(4000, 0.5)
+    monitor = Monitor(made)
+    assert monitor.update(made.verdicts(fresh), given) is not None
+    assert told in str(monitor)
+    assert told in monitor_json(monitor)
+    assert told in monitor_page(monitor)
+    again = Monitor(made).resumed(monitor.to_json())
+    assert str(again) == str(monitor)
+    metrics = evaluate(made.verdicts(fresh), given)
+    assert exceeded(metrics, made.certified) == ("FPR",)
+    assert told in content_of(Report(made, metrics=metrics)).warnings[-1]
+    # where no label may be wrong, nothing of it is said
+    plain = calibrate(scores[labels == 0], scores[labels == 1], Guarantee(0.05, 0.15))
+    watched = Monitor(plain)
+    assert watched.update(plain.verdicts(fresh), given) is not None
+    assert "prevalence" not in str(watched)
 
 
 def test_hold_promises_nothing_where_the_room_takes_it_to_one() -> None:

@@ -1,5 +1,6 @@
 """Weights: who survives, that no division matters, intervals against their rule, and refusals."""
 
+from dataclasses import replace
 from itertools import pairwise
 from math import inf, nextafter
 from typing import Any
@@ -91,15 +92,31 @@ def test_the_seed_is_recorded_and_decides() -> None:
     assert first == calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3, seed=7)
     assert first.normal.n < 400
     assert first.weighting == Weighting(3.0, 7, 400, None, digests=(digest(NORMAL), digest(ANOMALOUS)))
-    assert "normal points drawn from 400 by weights up to 3, seed 7" in str(first)
+    told = "normal points drawn from 400 by weights up to 3, seed 7 chosen by the user"
+    assert f"{told}: it must not have been tried before" in str(first)
     other = calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3, seed=8)
     assert other.normal.digest != first.normal.digest
+
+
+def test_without_a_seed_the_system_draws_one_that_is_recorded_and_verified() -> None:
+    made = [calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3) for _ in range(5)]
+    seeds = [one.weighting.seed for one in made if one.weighting is not None]
+    # two of them agree with a chance of 10 in 2^53
+    assert len(set(seeds)) == 5
+    read = Certificate.from_json(made[0].to_json())
+    assert read.weighting is not None
+    assert not read.weighting.chosen
+    assert f"seed {seeds[0]} drawn by the system" in str(read)
+    assert "tried before" not in str(read)
+    assert verify(read, NORMAL, ANOMALOUS, normal_weights=WEIGHTS)
+    same = calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3, seed=seeds[0])
+    assert replace(same, weighting=read.weighting) == read
 
 
 def test_the_anomalous_draw_does_not_depend_on_the_normal_points() -> None:
     weights = np.linspace(0.1, 1, ANOMALOUS.size)
     found = [
-        calibrate(normal, ANOMALOUS, anomalous_weights=weights, weight_bound=1).anomalous.digest
+        calibrate(normal, ANOMALOUS, anomalous_weights=weights, weight_bound=1, seed=0).anomalous.digest
         for normal in (NORMAL, NORMAL[:10])
     ]
     assert found[0] == found[1]
@@ -209,6 +226,7 @@ def test_intervals_give_the_first_threshold_that_their_rule_accepts(
     [
         ({"normal_weights": WEIGHTS}, "weights need a bound that none exceeds anywhere"),
         ({"weight_bound": 2.0}, "weight_bound is for weights"),
+        ({"seed": 2}, "seed is for weights"),
         ({"normal_weights": WEIGHTS, "weight_bound": 2.0}, r"clip the weights there and give room"),
         ({"normal_weights": -WEIGHTS, "weight_bound": 3.0}, "must lie between 0 and weight_bound"),
         ({"normal_weights": WEIGHTS[:-1], "weight_bound": 3.0}, "one weight for each of 400 scores, got 399"),
@@ -250,7 +268,9 @@ def test_weights_that_few_points_exceed_are_clipped_with_room_for_them() -> None
 def test_a_calibration_with_intervals_has_the_first_threshold_of_their_rule() -> None:
     """Eq. (79) by trying every threshold, with the numbers of the draw."""
     asked = Guarantee(max_fpr=0.1, max_fnr=None)
-    made = calibrate(NORMAL, ANOMALOUS, asked, normal_weights=(0.8 * WEIGHTS, WEIGHTS), weight_bound=3)
+    made = calibrate(
+        NORMAL, ANOMALOUS, asked, normal_weights=(0.8 * WEIGHTS, WEIGHTS), weight_bound=3, seed=0
+    )
     numbers = 3.0 * Draws(3.0, 0).numbers(0, NORMAL.size)
     lower, upper = numbers < 0.8 * WEIGHTS, numbers < WEIGHTS
     for threshold in sorted(nextafter(score, inf) for score in NORMAL.tolist()):

@@ -107,7 +107,18 @@ def test_a_claim_of_two_thresholds_that_one_ceiling_cannot_have_is_a_contradicti
 def test_what_another_strategy_decided_is_a_contradiction(strategy: Overlap) -> None:
     normal, anomalous = np.arange(300.0), np.arange(250.0, 550.0)
     for word, other in WORDS.items():
-        # where the classes overlap, abstaining always and if needed is the same
-        if other != strategy and {other.tag, strategy.tag} != {"abstain"}:
+        # where the classes overlap, always and if needed are the same
+        same = other.word.removesuffix("_if_needed") == strategy.word.removesuffix("_if_needed")
+        if not same and {other.tag, strategy.tag} != {"abstain"}:
             claim: Claim = calibrate_quietly(normal, anomalous, overlap=other).claim
             assert list(strategy.problems(claim)) != [], word
+
+
+def test_holding_if_needed_and_always_differ_where_one_threshold_keeps_both() -> None:
+    normal, anomalous = np.arange(300.0), np.arange(290.0, 590.0)
+    for rate in ("fnr", "fpr"):
+        always, needed = WORDS[f"hold_{rate}"], WORDS[f"hold_{rate}_if_needed"]
+        for strategy, other in ((always, needed), (needed, always)):
+            claim = calibrate_quietly(normal, anomalous, overlap=other).claim
+            assert list(other.problems(claim)) == []
+            assert list(strategy.problems(claim)) != []

@@ -8,16 +8,21 @@ import numpy as np
 import pytest
 
 from pac_wrap import (
+    Algorithm1,
     Certificate,
     CertificateError,
     Guarantee,
     InputError,
     Lineage,
     Rule,
+    UpsideDownWarning,
+    VacuousWarning,
     calibrate,
+    certify_curve,
     recalibrate,
     verify,
 )
+from support.resealed import NUMBERS, OTHERS, TEXTS, tampered
 from support.shell import succeeded
 
 RNG = np.random.default_rng(0)
@@ -118,6 +123,11 @@ def test_what_is_no_lineage_is_refused() -> None:
         Lineage(3, True, 0.05, 0.05, ("0" * 64,))
     with pytest.raises(InputError, match="a digest of 64 hexadecimal digits"):
         Lineage(1, True, 0.05, 0.05, ("x",))
+    kinds = calibrate(range(1000), {"a": range(2000, 3000)})
+    with pytest.raises(
+        InputError, match="got KindCertificate; calibrate the new points as the old ones were"
+    ):
+        recalibrate(kinds, [0.0], [0])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="certificate must be a Certificate, got Rule"):
         recalibrate(Rule(0, 1), SCORES, LABELS)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="scores and labels must have the same length"):
@@ -126,8 +136,71 @@ def test_what_is_no_lineage_is_refused() -> None:
         recalibrate(FIRST, SCORES, LABELS, last=0)
 
 
+UNSURE = [Algorithm1(relax_delta=True), Algorithm1(correction=None), Algorithm1(growth="double")]
+
+
+@pytest.mark.parametrize("ledger", [True, False])
+@pytest.mark.parametrize("strategy", UNSURE, ids=str)
+def test_a_lineage_is_refused_where_its_sentence_would_be_false(strategy: Algorithm1, ledger: bool) -> None:
+    """The deltas that raising them certifies add up to more than the .1 that all are said to share."""
+    one, other = np.r_[RNG.normal(size=300)], np.r_[RNG.normal(2, 1, size=300)]
+    first = calibrate(one, other, overlap=strategy)
+    scores, labels = np.r_[one, other], np.repeat([0, 1], 300)
+    if strategy.proved and (strategy.keeps_delta or not ledger):
+        second = recalibrate(first, scores, labels, ledger=ledger)
+        assert Certificate.from_json(second.to_json()) == second
+        return
+    with pytest.raises(InputError, match="follow each other"):
+        recalibrate(first, scores, labels, ledger=ledger)
+    # a file of one is not believed either
+    place = Lineage(1, ledger, 0.05, 0.05, ("0" * 64,))
+    asked = replace(Guarantee(), delta_fpr=place.delta(0.05), delta_fnr=place.delta(0.05))
+    forged = replace(calibrate(one, other, asked, overlap=strategy), lineage=place)
+    with pytest.raises(CertificateError, match="is not its share in the lineage"):
+        Certificate.from_json(forged.to_json())
+
+
+@pytest.mark.parametrize("ledger", [True, False])
+def test_whatever_a_lineage_is_changed_to_is_refused_in_a_sentence(ledger: bool) -> None:
+    """Every field and every value; what is still believed says the same."""
+    second = recalibrate(FIRST, SCORES, LABELS, ledger=ledger)
+    for name in ("number", "ledger", "delta_fpr", "delta_fnr", "ancestors"):
+        for value in [*NUMBERS, *TEXTS, *OTHERS]:
+            text = tampered(second, {f"lineage.{name}": value})
+            try:
+                found = Certificate.from_json(text)
+            except CertificateError:
+                continue
+            assert (str(found), found.lineage) == (str(second), second.lineage), (name, value)
+
+
 def test_one_ceiling_stays_one() -> None:
     single = calibrate(SCORES[LABELS == 0], [], Guarantee(max_fpr=0.05, max_fnr=None))
     second = recalibrate(single, SCORES, LABELS)
     assert [promise.name for promise in second.guarantee.promises] == ["FPR"]
     assert Certificate.from_json(second.to_json()) == second
+
+
+def test_a_threshold_of_a_curve_stays_with_what_the_new_points_bound_there() -> None:
+    rng = np.random.default_rng(8)
+    normal, anomalous = rng.normal(size=900), rng.normal(3, 1, size=600)
+    first = certify_curve(normal, anomalous).at(1.7)
+    scores, labels = np.append(normal + 0.1, anomalous), np.repeat([0, 1], [900, 600])
+    second = recalibrate(first, scores, labels)
+    assert Certificate.from_json(second.to_json()) == second
+    assert verify(second, normal + 0.1, anomalous)
+    assert (second.overlap, second.rule) == (first.overlap, first.rule)
+    third_delta = second.guarantee.delta_fpr
+    expected = certify_curve(normal + 0.1, anomalous, third_delta, third_delta).at(1.7)
+    assert second.guarantee == second.certified == expected.guarantee
+    third = recalibrate(second, scores, labels)
+    assert Certificate.from_json(third.to_json()) == third
+    assert third.lineage is not None
+    assert third.lineage.number == 2
+    # where it bounds nothing any more, that can be saved too
+    upside_down = pytest.warns(UpsideDownWarning)
+    with pytest.warns(VacuousWarning, match="nothing is promised"), upside_down:
+        nothing = recalibrate(first, np.append(normal + 9.0, anomalous - 9.0), labels)
+    assert nothing.certified is None
+    assert nothing.empty
+    assert Certificate.from_json(nothing.to_json()) == nothing

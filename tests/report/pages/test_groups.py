@@ -27,7 +27,7 @@ def test_groups_are_counted_and_the_worst_stand_first() -> None:
         "partly",
         "2 of 4 groups certified; 2 have too few labels",
     )
-    assert content.promise.startswith("In each certified group by itself, with confidence 90 %: at most 5 %")
+    assert content.promise.startswith("In each certified group by itself, with confidence 90 %: the rate of ")
     assert content.listing is not None
     names = [row[0] for row in content.listing.rows]
     assert set(names[:2]) == {"'tiny'", "'small'"}

@@ -33,8 +33,8 @@ def test_every_kind_has_a_row_and_the_one_that_binds_says_so() -> None:
     missed = int(np.count_nonzero(CERTIFICATE.verdicts(KINDS["stolen"]) == 0))
     assert own[6].endswith(f"({missed} of 400)")
     assert content.status.words == "certified for every kind"
-    listed = f"10 % of future anomalies of kind {HOSTILE!r} and 2 % of kind 'stolen'"
-    assert f"at most {listed} will be called normal" in content.promise
+    listed = f"10 % for kind {HOSTILE!r} and 2 % for kind 'stolen'"
+    assert f"the rate of future anomalies that are called normal is at most {listed}:" in content.promise
     assert content.promise.endswith("all of it together with confidence 85 %.")
     assert [one.name for one in content.multiples] == ["'stolen'", repr(HOSTILE[:24]) + "..."]
     assert content.pictures is not None
@@ -46,17 +46,19 @@ def test_every_kind_has_a_row_and_the_one_that_binds_says_so() -> None:
 
 def test_one_ceiling_for_all_kinds_and_many_ceilings_are_said_in_short() -> None:
     same = page_of_kinds(calibrate(NORMAL, KINDS, Guarantee(0.05, 0.1)))
-    assert "at most 10 % of future anomalies of each of 2 kinds will be called normal" in same.promise
+    assert "future anomalies that are called normal is at most 10 % for each of 2 kinds" in same.promise
     many = {f"k{i}": RNG.normal(5, 1, 200) for i in range(6)}
     asked = Guarantee(None, {name: 0.05 + 0.01 * i for i, name in enumerate(many)})
     listed = page_of_kinds(calibrate(NORMAL, many, asked))
-    assert "at most 5 % to 10 % of future anomalies, by their kind (see below)" in listed.promise
+    assert "is at most 5 % to 10 %, by their kind (see below)" in listed.promise
     assert "Nothing is promised about normal points" in listed.promise
     whole = page_of_kinds(calibrate(NORMAL, KINDS, Guarantee(0.05, CEILINGS | {None: 0.06})))
-    assert "6 % of all of them as they come" in whole.promise
+    assert "6 % for all of them as they come" in whole.promise
     assert any(row[0].startswith("all kinds") for row in whole.tables[0].rows)
     of_normal = page_of_kinds(calibrate({"day": NORMAL}, KINDS["stolen"], Guarantee(0.05, 0.05)))
-    assert of_normal.promise.startswith("At most 5 % of future normal points will be called anomalies")
+    assert of_normal.promise.startswith(
+        "The rate of future normal points that are called anomalies is at most 5 %;"
+    )
 
 
 def test_a_kind_with_too_few_labels_is_named_with_what_follows() -> None:

@@ -138,7 +138,7 @@ class Certificate(Worth, Robust, Traced, Filed, Shown):
         if not is_narrower(kind, self.score_type):
             return ()
         edges, behind = self.exclusions, self.deciding
-        if self.rule.single and self.overlap.at_score and len(self.guarantee.promises) == 2:
+        if self.rule.single and self.overlap.at_score(self.claim) and len(self.guarantee.promises) == 2:
             behind = (float(rounded(self.rule.anomaly_from, self.score_type)),) * 2
         found = set()
         for edge, score in zip((edges.alarm_from, edges.clear_below), behind, strict=True):

@@ -37,7 +37,7 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
             yield f"{evidence.n:,} {name} scores cannot be worth {size:,.0f}"
     yield from version_problems(certificate.version)
     if certificate.lineage is not None:
-        yield from certificate.lineage.problems(certificate.guarantee)
+        yield from certificate.lineage.problems(certificate.guarantee, certificate.overlap)
     for score in certificate.deciding:
         if score is not None and abs(score) < LARGEST and not represents(certificate.score_type, score):
             yield f"the score {score!r} behind a threshold is not a {certificate.score_type}"

@@ -7,10 +7,11 @@ from fractions import Fraction
 from math import nextafter
 from typing import Final
 
-from pac_wrap.base.arguments import check_positive
+from pac_wrap.base.arguments import check_positive, check_rate
 from pac_wrap.base.rounding import rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.strategies.interface import Strategy
 
 # so many digests of earlier certificates are kept, the latest
 MOST_ANCESTORS: Final = 50
@@ -50,6 +51,8 @@ class Lineage:
 
     def __post_init__(self) -> None:
         check_positive("number", self.number)
+        for name in ("delta_fpr", "delta_fnr"):
+            check_rate(name, getattr(self, name))
         if len(self.ancestors) != min(self.number, MOST_ANCESTORS):
             raise InputError(f"{self.number:,} certificates came before, got {len(self.ancestors):,} digests")
         if not all(re.fullmatch("[0-9a-f]{64}", one) for one in self.ancestors):
@@ -74,18 +77,22 @@ class Lineage:
         nearest = float(share)
         return nearest if Fraction(nearest) <= share else nextafter(nearest, 0.0)
 
-    def problems(self, guarantee: Guarantee) -> Iterator[str]:
-        """Return what of a guarantee this place does not allow.
+    def problems(self, guarantee: Guarantee, overlap: Strategy) -> Iterator[str]:
+        """Yield what of a guarantee and a strategy this place does not allow.
 
         Parameters
         ----------
         guarantee : Guarantee
             What was asked for.
+        overlap : Strategy
+            What is done where the classes overlap.
 
         Returns
         -------
         iterator of str
         """
+        if not (overlap.keeps_delta if self.ledger else overlap.proved):
+            yield f"the delta of {overlap} is not its share in the lineage"
         if guarantee.max_fpr is not None and guarantee.delta_fpr != self.delta(self.delta_fpr):
             yield "delta_fpr is not its share in the lineage"
         if guarantee.max_fnr is not None and guarantee.delta_fnr != self.delta(self.delta_fnr):

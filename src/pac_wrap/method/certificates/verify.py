@@ -31,7 +31,7 @@ _NO_DIGEST: Final = """\
 _ORDER: Final = "weights draw points in their order, which must be that of calibration"
 
 # what the scores do not tell
-_OTHERWISE_KNOWN: Final = ("assumptions", "sampling", "version", "provenance", "lineage")
+_OTHERWISE_KNOWN: Final = ("assumptions", "sampling", "version", "provenance", "lineage", "weighting.chosen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ def differences_of(found: Certificate | Part, expected: Certificate | Part, wher
         value, other = theirs.get(name, "absent"), ours.get(name, "absent")
         if value is None and name.endswith(".digest"):
             continue
-        if value == other or name.split(".")[0] in _OTHERWISE_KNOWN:
+        if value == other or name in _OTHERWISE_KNOWN or name.split(".")[0] in _OTHERWISE_KNOWN:
             continue
         # rates and confidences come from SciPy and may differ in the last digit; thresholds may not
         rounded = isinstance(value, float) and isinstance(other, float) and isclose(value, other)

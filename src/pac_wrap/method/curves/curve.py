@@ -67,6 +67,11 @@ class Curve(Traced, Filed):
     _noun: ClassVar[str] = "curve"
     _remedy: ClassVar[str] = "certify it again"
 
+    @property
+    def empty(self) -> bool:
+        """Whether one of the two rates is bounded below 1 at no threshold."""
+        return not (self.normal.bounds and self.anomalous.bounds)
+
     def fpr(self, thresholds: ArrayLike) -> Any:
         """Return the bound of the FPR of the rule "anomaly from t on", for one threshold or for each of many.
 

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores, ScoreType
 from pac_wrap.base.floats import Bits, from_order_keys, order_key, order_keys
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.groups.columns import NO_COUNT, Columns, Counts, Numbers, columns_of
+from pac_wrap.method.groups.columns import NO_COUNT, Columns, Counts, Numbers, budgets_of, columns_of
 from pac_wrap.method.groups.rules import rounding_edges
-from pac_wrap.method.promise import Promise
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.memory import RankedInMemory
@@ -166,7 +165,7 @@ def _one_by_one(request: Request, block: Block, score_type: ScoreType) -> Column
 
 def _abstaining(request: Request, overlap: Abstain, block: Block, score_type: ScoreType) -> Columns:
     asked, groups = request.guarantee, block.starts.size - 1
-    budgets = [_budgets(promise, block.n[label]) for label, promise in enumerate((asked.fpr, asked.fnr))]
+    budgets = [budgets_of(promise, block.n[label]) for label, promise in enumerate((asked.fpr, asked.fnr))]
     normal, anomalous = block.classes
     alarm = np.nextafter(_numbers(normal.at(block.n[0] - budgets[0] - 1)), inf)
     alarm[budgets[0] < 0] = inf
@@ -224,15 +223,6 @@ def _rules(overlap: Abstain, block: Block, thresholds: Numbers) -> Numbers:
     rank = np.maximum(1, np.ceil(overlap.position * (beyond - below)).astype(np.int64))
     tau = np.minimum(_numbers(block.together.at(below + rank - 1)), LARGEST)
     return np.where(separated, tau, np.stack([clear, alarm]))
-
-
-def _budgets(promise: Promise | None, sizes: Counts) -> Counts:
-    """Return the error budget of each size, -1 where it is too small or nothing is promised."""
-    if promise is None:
-        return np.full(sizes.size, NO_COUNT)
-    different, places = np.unique(sizes, return_inverse=True)
-    found = [promise.budget(n).errors for n in different.tolist()]
-    return np.array([NO_COUNT if one is None else one for one in found], dtype=np.int64)[places.reshape(-1)]
 
 
 def _numbers(keys: Bits) -> Numbers:

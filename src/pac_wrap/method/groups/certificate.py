@@ -9,7 +9,14 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, check_choice, check_same_length
+from pac_wrap.base.arguments import (
+    Scores,
+    as_anomaly_mask,
+    as_array,
+    check_aligned,
+    check_choice,
+    check_same_length,
+)
 from pac_wrap.base.codec import plain, typed
 from pac_wrap.base.filed import Filed
 from pac_wrap.base.floats import widened
@@ -25,9 +32,8 @@ from pac_wrap.method.groups.listing import Certificates, Row, rows_of
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.rules import decided, exclusions_of, sets_of, with_pool
 from pac_wrap.method.groups.shown import ShownGroups
-from pac_wrap.method.groups.values import Group, GroupColumn, Lookup
+from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
 from pac_wrap.method.promise import refuse_room
-from pac_wrap.method.strategies.abstain import Abstain
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +106,9 @@ class GroupCertificate(ShownGroups, Head, Filed):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing useful is promised to any group, by itself or as a part of the pool."""
-        return bool((self.columns.empty & ~self.pooled).all())
+        """Whether a rate that was asked for is promised to no group, by itself or as a part of the pool."""
+        asked = [self.asked.fpr is not None, self.asked.fnr is not None]
+        return not bool((self.columns.kept | self.pooled).any(axis=1)[asked].all())
 
     @property
     def lookup(self) -> Lookup:
@@ -137,6 +144,29 @@ class GroupCertificate(ShownGroups, Head, Filed):
             1 (anomaly), 0 (normal) or -1 (abstain) for each score.
 
         """
+        return decided(self.rules, *self._judged(scores, groups, on_missing))
+
+    def prediction_sets(
+        self, scores: ArrayLike, groups: GroupColumn, *, on_missing: OnMissing = "abstain"
+    ) -> NDArray[np.bool_]:
+        """Return which labels each score leaves possible, by the certificate of its group: eq. (11).
+
+        Parameters
+        ----------
+        scores, groups : array-like
+            As for `verdicts`.
+        on_missing : "abstain" or "stop"
+            Whether points without a score keep both labels, with a warning that counts them, or are refused.
+
+        Returns
+        -------
+        ndarray of bool, shape (n, 2)
+            Is label 0, is label 1 still possible?
+        """
+        return sets_of(self.exclusions, *self._judged(scores, groups, on_missing))
+
+    def _judged(self, scores: ArrayLike, groups: GroupColumn, on_missing: OnMissing) -> tuple[Scores, Codes]:
+        """Return the scores and the places of their groups, if they fit together; NaN is what is missing."""
         check_aligned("scores", scores, "groups", groups)
         given = as_array(scores, "scores")
         if given.ndim != 1 or given.dtype.kind not in "biuf":
@@ -145,22 +175,7 @@ class GroupCertificate(ShownGroups, Head, Filed):
         check_same_length("scores", given.size, "groups", places.size)
         check_choice("on_missing", on_missing, ON_MISSING)
         abstained_or_stopped(missing_places(given), given.size, on_missing)
-        return decided(self.rules, widened(given), places)
-
-    def prediction_sets(self, scores: ArrayLike, groups: GroupColumn) -> NDArray[np.bool_]:
-        """Return which labels each score leaves possible, by the certificate of its group: eq. (11).
-
-        Parameters
-        ----------
-        scores, groups : array-like
-            As for `verdicts`.
-
-        Returns
-        -------
-        ndarray of bool, shape (n, 2)
-            Is label 0, is label 1 still possible?
-        """
-        return sets_of(self.exclusions, widened(as_array(scores, "scores")), self.lookup.places(groups))
+        return widened(given), places
 
     def evaluate(
         self, scores: ArrayLike, labels: ArrayLike, groups: GroupColumn, *, anomaly_label: object = 1
@@ -205,6 +220,8 @@ class GroupCertificate(ShownGroups, Head, Filed):
     def gaps(self, delta: float = 0.05) -> "Gaps":
         """Return how far the error rates of any two groups can be apart, each with its own rule: eq. (58).
 
+        Groups that follow the rule of a pool have too few labels to be compared.
+
         Parameters
         ----------
         delta : float
@@ -215,9 +232,8 @@ class GroupCertificate(ShownGroups, Head, Filed):
         -------
         Gaps
         """
-        fixed = isinstance(self.overlap, Abstain)
         refuse_room(self.asked, "a gap between groups", "calibrate without it to compare them")
-        return gaps_of(self.columns, self.groups, delta, fixed=fixed)
+        return gaps_of(self.columns, self.groups, self.request, self.pooled, delta)
 
     def to_json(self) -> str:
         """Return the certificate as JSON text: what all groups share once, and columns of numbers."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import ScoreType
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.promise import Budget, Guarantee, Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.thresholds import Evidence, Thresholds, find_regime
@@ -178,6 +178,15 @@ def joined(parts: Iterable[Columns]) -> Columns:
 def permuted(columns: Columns, order: NDArray[np.intp]) -> Columns:
     """Return the columns with the groups in another order."""
     return Columns(*(getattr(columns, field.name)[..., order] for field in fields(columns)))
+
+
+def budgets_of(promise: Promise | None, sizes: Counts) -> Counts:
+    """Return the error budget of each size, -1 where it is too small or nothing is promised."""
+    if promise is None:
+        return np.full(sizes.size, NO_COUNT)
+    different, places = np.unique(sizes, return_inverse=True)
+    found = [promise.budget(n).errors for n in different.tolist()]
+    return np.array([_count(one) for one in found], dtype=np.int64)[places.reshape(-1)]
 
 
 def _known(number: float) -> float | None:

@@ -8,8 +8,11 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up, shared_together
-from pac_wrap.method.groups.columns import NO_COUNT, Columns, Counts, Numbers
+from pac_wrap.method.groups.columns import NO_COUNT, Columns, Counts, Numbers, budgets_of
 from pac_wrap.method.groups.values import Group, shown
+from pac_wrap.method.request import Request
+from pac_wrap.method.strategies.abstain import Abstain
+from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.tails.bounds import beta_quantile
 
 # quantiles are good to about 1e-10; bounds are moved outwards by more
@@ -18,7 +21,7 @@ _OUTWARDS = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The bound of the difference between one error rate of any two groups: eq. (58).
+    """The bound of the difference between one error rate of any two groups, each with its own rule: eq. (58).
 
     Parameters
     ----------
@@ -31,11 +34,11 @@ class Gap:
     farthest : tuple
         The two groups that may be that far apart, that with the larger rate first.
     groups : tuple
-        The groups that are compared, the highest bound first.
+        The groups that are compared, the highest bound first: those with labels enough, by their numbers.
     low, high : tuple of float
         The bounds of the rate of each.
     left_out : int
-        How many groups have too few labels for a rule on that side.
+        How many groups have too few labels for a rule of their own; those that follow a pool are among them.
 
     Examples
     --------
@@ -89,19 +92,36 @@ class Gaps:
         return "\n".join(str(gap) for gap in (self.fpr, self.fnr) if gap is not None)
 
 
-def gaps_of(columns: Columns, groups: Sequence[Group], delta: float, *, fixed: bool) -> Gaps:
-    """Return the gaps; `fixed` says that the error budgets are fixed by the numbers of labels."""
+def gaps_of(
+    columns: Columns, groups: Sequence[Group], request: Request, pooled: NDArray[np.bool_], delta: float
+) -> Gaps:
+    """Return the gaps; `request` is that of each group, and `pooled` groups follow another rule than theirs.
+
+    Which groups are compared depends on the numbers of labels alone, never on a score: eq. (115).
+    """
     delta = check_rate("delta", delta)
+    promises = request.guarantee.fpr, request.guarantee.fnr
+    budgets = [budgets_of(promise, columns.n[label]) for label, promise in enumerate(promises)]
+    enough = np.stack(
+        [(one != NO_COUNT) | (promise is None) for one, promise in zip(budgets, promises, strict=True)]
+    )
+    # a single threshold takes labels of both classes; one of two, or one that decides alone, those of its own
+    if not isinstance(request.overlap, Abstain):
+        enough = np.broadcast_to(enough.all(axis=0), enough.shape)
     sides: list[Gap | None] = []
     for label, rate in enumerate(("FPR", "FNR")):
-        asked = ~np.isnan(columns.rate[label]) | ~np.isnan(columns.ceilings[label])
-        compared = np.flatnonzero(columns.budget[label] != NO_COUNT)
-        if not asked.any():
+        if promises[label] is None:
             sides.append(None)
             continue
+        compared = np.flatnonzero(enough[label] & ~pooled)
         n, errors = columns.n[label, compared], columns.errors[label, compared]
-        budget = columns.budget[label, compared] if fixed else None
-        low, high = bounds(n, errors, budget, shared_together(delta, compared.size))
+        share = shared_together(delta, compared.size)
+        if isinstance(request.overlap, Abstain | Hold) and rate in request.overlap.keeps:
+            low, high = bounds(n, errors, budgets[label][compared], share)
+        elif isinstance(request.overlap, Hold):
+            low, high = counted_bounds(n, errors, share / 2.0)
+        else:
+            low, high = counted_bounds(n, errors, share / (2.0 * np.maximum(1, n)))
         order = np.argsort(-high, kind="stable")
         low, high, names = low[order], high[order], [groups[place] for place in compared[order].tolist()]
         bound, farthest = _widest(low, high)
@@ -120,20 +140,31 @@ def gaps_of(columns: Columns, groups: Sequence[Group], delta: float, *, fixed: b
     return Gaps(*sides)
 
 
-def bounds(n: Counts, errors: Counts, budget: Counts | None, delta: float) -> tuple[Numbers, Numbers]:
-    """Return between which rates each group lies but for a chance of delta: eq. (57), eq. (59).
+def bounds(n: Counts, errors: Counts, budget: Counts, delta: float) -> tuple[Numbers, Numbers]:
+    """Return between which rates each group lies whose budget set the threshold, but for delta: eq. (57).
 
     >>> low, high = bounds(np.array([100]), np.array([1]), np.array([1]), 0.05)
     >>> low.round(6).tolist(), high.round(4).tolist()
     ([0.000253], [0.0545])
     """
-    counted = n if budget is None else budget
-    level = delta / (2.0 * np.maximum(1, counted))
+    low, _ = counted_bounds(n, errors, delta / (2.0 * np.maximum(1, budget)))
+    _, high = counted_bounds(n, budget, delta / 2.0)
+    return low, high
+
+
+def counted_bounds(n: Counts, errors: Counts, level: Numbers | float) -> tuple[Numbers, Numbers]:
+    """Return the lower and the upper bound of each rate, each but for a level: eqs. (59) and (114).
+
+    >>> low, high = counted_bounds(np.array([1000]), np.array([70]), 0.0127)
+    >>> (high - low).round(4).tolist()
+    [0.0371]
+    """
     low = np.where(
         errors > 0, beta_quantile(np.maximum(errors, 1), n - errors + 1.0, level, above=False), 0.0
     )
-    most, upper = (errors, level) if budget is None else (budget, np.full(n.size, delta / 2.0))
-    high = np.where(most < n, beta_quantile(most + 1.0, np.maximum(n - most, 1.0), upper, above=True), 1.0)
+    high = np.where(
+        errors < n, beta_quantile(errors + 1.0, np.maximum(n - errors, 1.0), level, above=True), 1.0
+    )
     return low * (1.0 - _OUTWARDS), np.minimum(1.0, high * (1.0 + _OUTWARDS))
 
 

@@ -3,21 +3,17 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from math import isnan
+from math import isnan, nan
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.rounding import shared_together
 from pac_wrap.method.groups.columns import Columns, Counts
 from pac_wrap.method.groups.values import Codes, Group, shown
-from pac_wrap.method.metrics import Metrics, metrics_of
+from pac_wrap.method.metrics import Metrics, all_exceeded, metrics_of
 from pac_wrap.method.room.noise import LabelNoise
-from pac_wrap.method.tails.binomial import sf_at_most
 
-# how often kept promises of all groups may be taken for broken
-_SIGNIFICANT: Final = 0.05
 # groups that are written out before the rest is only counted
 _LISTED: Final = 20
 
@@ -33,7 +29,7 @@ class GroupMeasured:
     counts : ndarray of int, shape (groups + 1, 2, 3)
         How often each verdict, 0, 1 and -1, falls on either class; the last is for groups never seen.
     exceeded : tuple
-        Group and rate, FPR or FNR, the most significant first: one exact test for all groups, at 5 %.
+        Group and rate, FPR or FNR, the most significant first: all groups are one family, at 5 %.
     """
 
     groups: Sequence[Group]
@@ -125,23 +121,13 @@ def measured(
 ) -> GroupMeasured:
     """Return what counted verdicts say of the promises that groups have by themselves, not of the pool's."""
     sizes = counts[:-1].sum(axis=2)
-    tests = []
-    for label, rate in enumerate(("FPR", "FNR")):
-        errors, n, ceilings = counts[:-1, label, 1 - label], sizes[:, label], columns.ceilings[label]
-        promised = columns.kept[label] & ~pooled & (n > 0)
-        if noise is not None and (wrong := noise[label]) is not None:
-            different, places = np.unique(ceilings, return_inverse=True)
-            ceilings = np.array([one if isnan(one) else wrong.counted(one) for one in different.tolist()])[
-                places
-            ]
-        above = np.flatnonzero(promised & (errors > ceilings * n)).tolist()
-        tests.append((int(promised.sum()), rate, errors, n, ceilings, above))
-    level = shared_together(_SIGNIFICANT, max(1, sum(count for count, *_ in tests)))
-    found = [
-        (float(errors[place] / n[place] / ceilings[place]), groups[place], rate)
-        for _, rate, errors, n, ceilings, above in tests
-        for place in above
-        if sf_at_most(int(errors[place]), int(n[place]), float(ceilings[place]), level)
-    ]
-    ordered = sorted(found, key=lambda one: -one[0])
-    return GroupMeasured(groups, counts, tuple((group, rate) for _, group, rate in ordered))
+    ceilings = np.where(columns.kept & ~pooled, columns.ceilings, nan)
+    for label, wrong in enumerate(noise or ()):
+        if wrong is not None:
+            different, places = np.unique(ceilings[label], return_inverse=True)
+            counted = [one if isnan(one) else wrong.counted(one) for one in different.tolist()]
+            ceilings[label] = np.array(counted)[places]
+    errors = np.concatenate([counts[:-1, 0, 1], counts[:-1, 1, 0]])
+    over = all_exceeded(errors, sizes.T.ravel(), ceilings.ravel())
+    sides = (divmod(place, len(groups)) for place in over)
+    return GroupMeasured(groups, counts, tuple((groups[at], ("FPR", "FNR")[label]) for label, at in sides))

@@ -22,6 +22,7 @@ class ShownGroups:
         *,
         anomaly_label: object = 1,
         detector: str | None = None,
+        measured: Any = None,
     ) -> None:
         """Write a report: one HTML page that can be passed on, or Markdown or JSON, by the name of the file.
 
@@ -36,6 +37,8 @@ class ShownGroups:
             The label that marks an anomaly.
         detector : str, optional
             What the detector is called.
+        measured : GroupMeasured, optional
+            What `evaluate` gives for labelled points that were not used to calibrate.
 
         Raises
         ------
@@ -50,7 +53,7 @@ class ShownGroups:
         check_suffix(path)
         own: Any = self
         drawn = scores_by_group(own, scores, labels, groups, anomaly_label)
-        write_parts(page_of_groups(own, drawn, detector), path)
+        write_parts(page_of_groups(own, drawn, detector, measured), path)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""

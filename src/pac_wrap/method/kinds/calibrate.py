@@ -58,7 +58,7 @@ class KindRequest:
         anomalous: Sequence[str] | None,
     ) -> "KindRequest":
         """Return what is asked of the kinds that each class has; None is a class without kinds."""
-        if not isinstance(overlap, Abstain | Hold):
+        if not isinstance(overlap, Abstain | Hold) or (isinstance(overlap, Hold) and not overlap.always):
             word = quoted(getattr(overlap, "word", overlap))
             raise InputError(
                 f"overlap {word} chooses its threshold for two classes as wholes, so it keeps no ceiling of a"

@@ -204,15 +204,16 @@ class KindCertificate(Filed):
 
         def of(
             label: str, wrong: int, parts: tuple[Part, ...], counts: Mapping[str | None, Tally]
-        ) -> Iterator[Measured]:
-            ceilings = {part.name: part.ceiling for part in parts}
+        ) -> Iterator[tuple[str, float | None, tuple[int, int, int]]]:
+            ceilings = {part.name: None if part.vacuous else part.ceiling for part in parts}
             whole = sum(counts.values(), np.zeros(3, dtype=np.int64))
             for kind, found in (dict(counts) | {None: whole}).items():
                 name = f"{label} {'points' if kind is None else quoted(kind)}"
                 errors, left, n = int(found[wrong]), int(found[2]), int(found.sum())
-                yield Measured.of(name, ceilings.get(kind), (errors, left, n), confidence)
+                yield name, ceilings.get(kind), (errors, left, n)
 
-        return (*of("normal", 1, self.normal, normal), *of("anomalous", 0, self.anomalous, anomalous))
+        counted = *of("normal", 1, self.normal, normal), *of("anomalous", 0, self.anomalous, anomalous)
+        return Measured.together(counted, confidence)
 
     def report(
         self,

@@ -156,8 +156,8 @@ class ClassCertificate(Filed):
             errors = int(np.count_nonzero(~sets[own, column]))
             left = int(np.count_nonzero(verdicts[own] == SEVERAL))
             counts = errors, left, int(np.count_nonzero(own))
-            found.append(Measured.of(str(part.name), part.ceiling, counts, confidence))
-        return tuple(found)
+            found.append((str(part.name), None if part.vacuous else part.ceiling, counts))
+        return Measured.together(found, confidence)
 
     @classmethod
     def _read(cls, text: str | bytes) -> Self:

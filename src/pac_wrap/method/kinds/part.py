@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import inf, isclose
+from math import inf, isclose, nan
 
 from pac_wrap.base.floats import order_key
 from pac_wrap.base.foreign import quoted
@@ -11,7 +11,7 @@ from pac_wrap.base.missing import frames_inside
 from pac_wrap.base.rounding import rounded_down, rounded_up
 from pac_wrap.errors import VacuousWarning
 from pac_wrap.method.certificates.consistency import MOST_SCORES, digest_problems
-from pac_wrap.method.metrics import Rate, is_exceeded
+from pac_wrap.method.metrics import Rate, all_exceeded
 from pac_wrap.method.strategies.interface import DIGITS
 from pac_wrap.method.tails.bounds import interval
 from pac_wrap.method.tails.budget import Budget
@@ -124,47 +124,54 @@ class Measured:
     abstained : Rate
         The points among them that were left undecided.
 
+    exceeded : bool
+        Whether the rate is significantly above the ceiling; all that are measured together are one family.
+
     Examples
     --------
-    >>> print(Measured.of("worn", 0.05, (10, 3, 100)))
-    worn: 0.1000 [0.0490, 0.1762], ceiling 0.05, exceeded
+    >>> for one in Measured.together([("worn", 0.05, (10, 3, 100)), ("torn", 0.05, (4, 0, 100))]):
+    ...     print(one)
+    worn: 0.1000 [0.0490, 0.1762], ceiling 0.05, above, not significantly
+    torn: 0.0400 [0.0110, 0.0993], ceiling 0.05, within
     """
 
     name: str
     ceiling: float | None
     rate: Rate
     abstained: Rate
+    exceeded: bool
 
     @classmethod
-    def of(
-        cls, name: str, ceiling: float | None, counts: Sequence[int], confidence: float = 0.95
-    ) -> "Measured":
-        """Return what the counts of errors, of abstentions and of points amount to.
+    def together(
+        cls, counted: Iterable[tuple[str, float | None, Sequence[int]]], confidence: float = 0.95
+    ) -> "tuple[Measured, ...]":
+        """Return what counts of several kinds or classes amount to, with one test of all ceilings at 5 %.
 
         Parameters
         ----------
-        name : str
-            Whose points they are.
-        ceiling : float or None
-            What was promised for their error rate; None if nothing was.
-        counts : sequence of int
-            Errors, abstentions and points.
+        counted : iterable of tuples
+            The name of each, the ceiling of its error rate, None if nothing was promised, and its errors,
+            abstentions and points.
         confidence : float
             Of the exact intervals.
 
         Returns
         -------
-        Measured
-            Both rates with their intervals.
+        tuple of Measured
+            Both rates of each with their intervals, and whether the ceiling is exceeded: eq. (24).
         """
-        errors, abstained, n = counts
-        wrong, left = (Rate(count, n, *interval(count, n, confidence)) for count in (errors, abstained))
-        return cls(name, ceiling, wrong, left)
+        rows = list(counted)
+        tops = [nan if ceiling is None else ceiling for _, ceiling, _ in rows]
+        errors, sizes = ([counts[place] for *_, counts in rows] for place in (0, 2))
+        over = all_exceeded(errors, sizes, tops)
 
-    @property
-    def exceeded(self) -> bool:
-        """Whether the rate is significantly above the ceiling: eq. (24), for this one part."""
-        return is_exceeded(self.ceiling, self.rate)
+        def rate(count: int, n: int) -> Rate:
+            return Rate(count, n, *interval(count, n, confidence))
+
+        return tuple(
+            cls(name, ceiling, rate(counts[0], counts[2]), rate(counts[1], counts[2]), place in over)
+            for place, (name, ceiling, counts) in enumerate(rows)
+        )
 
     @property
     def finding(self) -> str:

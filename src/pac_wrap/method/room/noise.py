@@ -11,6 +11,11 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.room.interface import DIGITS, Room, as_double
 
 _ONE: Final = Decimal(1)
+# what a comparison of new labels with eq. (76) rests on
+NEW_LABELS: Final = (
+    "this assumes that under each label no larger share of the new points is mislabelled than there is room"
+    " for; that share changes with the prevalence, even if the labeller errs as before"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,8 @@ class LabelNoise(Room):
     Parameters
     ----------
     contamination : float
-        At most this share of the points that carry the label of the class belong to the other one.
+        At most this share of the points that carry the label of the class belong to the other one. It
+        depends on the prevalence.
     lost : float
         At most this share of the points of the class carry another label, or none, in a way that may depend
         on their scores. Points lost at random cost nothing: leave 0.
@@ -67,6 +73,10 @@ class LabelNoise(Room):
 
     def counted(self, rate: float) -> float:
         """Return what a true rate may look like among points whose labels are as wrong: eq. (76).
+
+        The share of wrong labels under a label changes with the prevalence: where anomalies are more frequent
+        than at calibration, more of the points that are labelled normal are anomalies, though the labeller
+        errs as before. Then a rate may look worse than this and still be kept.
 
         Parameters
         ----------

@@ -1,6 +1,7 @@
 """Weighted calibration points: those that survive a draw by weight come from the shifted distribution."""
 
 from dataclasses import dataclass, field
+from secrets import randbits
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,8 @@ Interval = tuple[Doubles, Doubles]
 Weights = ArrayLike | tuple[ArrayLike, ArrayLike]
 # so that no product with a number of the draw leaves the doubles that have all their digits
 _BOUNDS: Final = (1e-290, 1e290)
+# so that every reader of JSON keeps the whole seed
+_BITS: Final = 53
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +44,16 @@ class Weighting:
     digests : tuple of str or None
         Digests of all points of both classes before the draw; the evidence of a class has that of those that
         survived.
+    chosen : bool
+        Whether the user gave the seed. Then the promise assumes that no other was tried before, and that the
+        points know nothing of it; else the system drew it.
 
     Examples
     --------
     >>> import numpy as np
     >>> from pac_wrap import calibrate
     >>> certificate = calibrate(
-    ...     range(1000), range(2000, 3000), normal_weights=np.linspace(0, 2, 1000), weight_bound=2
+    ...     range(1000), range(2000, 3000), normal_weights=np.linspace(0, 2, 1000), weight_bound=2, seed=0
     ... )
     >>> certificate.weighting.normal, certificate.normal.n
     (1000, 495)
@@ -59,6 +65,7 @@ class Weighting:
     anomalous: int | None
     intervals: bool = field(default=False)
     digests: tuple[str, ...] | None = field(default=None, metadata={"optional": True})
+    chosen: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bound", check_bound(self.bound))
@@ -83,7 +90,10 @@ class Weighting:
             if size is not None
         ]
         of = "weights between two bounds each" if self.intervals else "weights"
-        return f"{' and '.join(parts)} by {of} up to {self.bound:g}, seed {self.seed}"
+        seed = f"seed {self.seed} drawn by the system"
+        if self.chosen:
+            seed = f"seed {self.seed} chosen by the user: it must not have been tried before"
+        return f"{' and '.join(parts)} by {of} up to {self.bound:g}, {seed}"
 
 
 def check_bound(bound: float | None) -> float:
@@ -130,11 +140,15 @@ class Draws:
     """The draws of both classes, point by point in the order in which they are read: eq. (78).
 
     The number of a point depends on the seed, its class and its place in that alone, so it does not matter
-    how points are cut into parts. A class without weights is kept whole.
+    how points are cut into parts. A class without weights is kept whole. Without a seed the system draws one:
+    of a seed that everybody knows, Theorem 23 says nothing.
     """
 
-    def __init__(self, bound: float | None, seed: int, weighted: tuple[bool, bool] = (True, True)) -> None:
-        self.bound, self._seed, self.weighted = check_bound(bound), check_count("seed", seed), weighted
+    def __init__(
+        self, bound: float | None, seed: int | None = None, weighted: tuple[bool, bool] = (True, True)
+    ) -> None:
+        self.bound, self.weighted, self._chosen = check_bound(bound), weighted, seed is not None
+        self._seed = randbits(_BITS) if seed is None else check_count("seed", seed)
         self.restart()
 
     def restart(self) -> None:
@@ -147,7 +161,7 @@ class Draws:
         """How all points were drawn that were read so far."""
         offered = [n if weighted else None for n, weighted in zip(self._read, self.weighted, strict=True)]
         digests = tuple(map(as_digest, self._hashes))
-        return Weighting(self.bound, self._seed, offered[0], offered[1], digests=digests)
+        return Weighting(self.bound, self._seed, offered[0], offered[1], digests=digests, chosen=self._chosen)
 
     def see(self, side: int, scores: NDArray[Any]) -> None:
         """Note the next points of a class, whether they survive or not, for their digest."""

@@ -66,8 +66,7 @@ class Abstain(Strategy):
         """abstain or abstain_always."""
         return "abstain_always" if self.always else "abstain"
 
-    @property
-    def at_score(self) -> bool:
+    def at_score(self, claim: Claim) -> bool:
         """Whether a single threshold is itself a calibration score: it is one of those between the two."""
         return True
 

@@ -89,6 +89,11 @@ class Algorithm1(Strategy):
         return self.correction is not None
 
     @property
+    def keeps_delta(self) -> bool:
+        """Whether delta is certified as it was asked for, and not raised."""
+        return self.proved and not self.relax_delta
+
+    @property
     def needs_more_labels(self) -> str | None:
         """That a level has only part of delta."""
         return "A level of Algorithm 1 has only part of delta, and needs more."

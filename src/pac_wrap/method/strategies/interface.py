@@ -89,15 +89,29 @@ class Strategy(ABC):
         """The word that stands for the strategy with its usual options."""
         return self.tag
 
-    @property
-    def at_score(self) -> bool:
-        """Whether a single threshold is itself a calibration score."""
+    def at_score(self, claim: Claim) -> bool:
+        """Return whether a single threshold is itself a calibration score.
+
+        Parameters
+        ----------
+        claim : Claim
+            What the certificate says was asked, found and counted.
+
+        Returns
+        -------
+        bool
+        """
         return False
 
     @property
     def proved(self) -> bool:
         """Whether the confidence that is certified is a theorem."""
         return True
+
+    @property
+    def keeps_delta(self) -> bool:
+        """Whether a certificate never fails with more than the delta that was asked for."""
+        return self.proved
 
     @property
     def keeps(self) -> tuple[str, ...]:

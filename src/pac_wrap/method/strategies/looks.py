@@ -83,8 +83,7 @@ class Looks(Strategy):
                 )
             object.__setattr__(self, "threshold", unsigned_zero(tau))
 
-    @property
-    def at_score(self) -> bool:
+    def at_score(self, claim: Claim) -> bool:
         """Whether a single threshold is itself a calibration score: unless it was given."""
         return self.threshold is None
 

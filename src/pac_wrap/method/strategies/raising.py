@@ -35,7 +35,8 @@ _MOST: Final = 10**8
 # rungs that are looked at together: in passes over the data, so many cost no more than one
 _AT_ONCE: Final = 256
 _SUFFICES: Final = (
-    "one threshold would keep what was asked if nothing were raised: overlap abstain decides every point here"
+    "one threshold would have kept what was asked, had overlap abstain been fixed before these labels were"
+    " seen"
 )
 
 

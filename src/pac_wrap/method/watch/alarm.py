@@ -6,6 +6,7 @@ from typing import Final
 
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.rounding import rounded_up
+from pac_wrap.method.room.noise import NEW_LABELS
 from pac_wrap.method.watch.wealth import confidence_sequence
 
 UNDECIDED: Final = "undecided"
@@ -44,6 +45,8 @@ class Alarm:
         The batch in which it happened.
     between : tuple of float, optional
         For "scores" those two thresholds.
+    noisy : bool, optional
+        Whether the limit allows for wrong labels, and so assumes how many of the new ones are.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class Alarm:
     level: float
     id: str | None = field(default=None, metadata={"optional": True})
     between: tuple[float, ...] | None = field(default=None, metadata={"optional": True})
+    noisy: bool | None = field(default=None, metadata={"optional": True})
 
     @property
     def e_value(self) -> float:
@@ -84,7 +88,7 @@ class Alarm:
         return (
             f"{self.watch} alarm at row {self.row:,}{batch}: {self.count:,} of {self.n:,} {what} since row"
             f" {self.since:,} {fate}, {self.count / self.n:.3g} where {rounded_up(self.limit)} is allowed"
-            f" (e-value {wealth_text(self.log_wealth)})"
+            f" (e-value {wealth_text(self.log_wealth)}){f'; {NEW_LABELS}' if self.noisy else ''}"
         )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import inf, isfinite, log
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,17 @@ from pac_wrap.method.watch.wealth import confidence_sequence
 from pac_wrap.method.worth.shares import kept_by, shares_of
 
 Counts = NDArray[np.int64]
-# a name, the chance that the limit is wrong, the limit if it is a share, and the scores' own otherwise
-_Limit = tuple[str, float, float | None, Hull | None]
 _NO_BETS: Final = Bets(np.zeros((1, 1)), np.zeros((1, 1), dtype=np.int64))
+
+
+class _Limit(NamedTuple):
+    """A limit that can be watched: a share, or that of scores; `delta` is the chance that it is wrong."""
+
+    name: str
+    delta: float
+    ceiling: float | None
+    hull: Hull | None = None
+    noisy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,7 @@ class Watch:
     past: tuple[float, ...] = ()
     bets: Bets = field(default=_NO_BETS, init=False, repr=False, compare=False)
     hull: Hull | None = field(default=None, init=False, repr=False, compare=False)
+    noisy: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_rate("alpha", self.alpha)
@@ -87,17 +96,25 @@ class Watch:
 
     @classmethod
     def of(
-        cls, name: str, alpha: float, delta: float, ceiling: float | None, hull: Hull | None = None
+        cls,
+        name: str,
+        alpha: float,
+        delta: float,
+        ceiling: float | None,
+        hull: Hull | None = None,
+        *,
+        noisy: bool = False,
     ) -> "Watch":
         """Return a watch before any point, of a share or of scores."""
         bets = hull.bets if hull is not None else _bets(ceiling or 0.5)
-        empty = cls(name, alpha, delta, ceiling, (), 0, 0, (), (), ()).on(bets, hull)
+        empty = cls(name, alpha, delta, ceiling, (), 0, 0, (), (), ()).on(bets, hull, noisy)
         return empty._with(bets.unplaced(), ())
 
-    def on(self, bets: Bets, hull: Hull | None) -> "Watch":
-        """Return the same with its bets, which follow from the certificate and stand in no file."""
+    def on(self, bets: Bets, hull: Hull | None, noisy: bool) -> "Watch":
+        """Return the same with its bets, and whether labels may be wrong, as the certificate has them."""
         object.__setattr__(self, "bets", bets)
         object.__setattr__(self, "hull", hull)
+        object.__setattr__(self, "noisy", noisy)
         return self
 
     @property
@@ -194,6 +211,7 @@ class Watch:
             self.alpha / ((number + 1.0) * (number + 2.0)),
             batch,
             between,
+            self.noisy or None,
         )
 
     def _with(self, placed: Placed, past: tuple[float, ...]) -> "Watch":
@@ -208,7 +226,7 @@ class Watch:
             began=tuple(placed.began.ravel().tolist()),
             past=past,
         )
-        return changed.on(self.bets, self.hull)
+        return changed.on(self.bets, self.hull, self.noisy)
 
     def __str__(self) -> str:
         wealth = f"wealth {wealth_text(self.log_wealth)} of {1.0 / self.alpha:.6g}"
@@ -227,13 +245,13 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
     given = {Error.FALSE_ALARM: rule.anomaly_from < inf, Error.MISS: rule.normal_below > -inf}
     # labels so wrong that they may show any share of errors while a ceiling holds contradict nothing
     promises = [one for one in kept if one.counted < 1.0 and given[one.error]]
-    found: list[_Limit] = [(one.name, one.delta, one.counted, None) for one in promises]
+    found = [_Limit(one.name, one.delta, one.counted, noisy=one.label_noise is not None) for one in promises]
     found += _undecided(certificate)
     if curve is not None:
         refuse_room(certificate.guarantee, "a curve", "leave it out: all else is watched without it")
     hull = None if curve is None else hull_of(curve)
     if curve is not None and hull is not None:
-        found.append((SCORES, curve.normal.delta + curve.anomalous.delta, None, hull))
+        found.append(_Limit(SCORES, curve.normal.delta + curve.anomalous.delta, None, hull))
     if not found and not any(given.values()):
         raise InputError("every point is left undecided, so nothing can be watched; label more points")
     if not found:
@@ -242,7 +260,7 @@ def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> t
             " nothing can be watched; ask for lower ceilings, or for room for fewer lost labels"
         )
     share = alpha / len(found)  # eq. (129)
-    return tuple(Watch.of(name, share, delta, limit, hull) for name, delta, limit, hull in found)
+    return tuple(Watch.of(one.name, share, *one[1:4], noisy=one.noisy) for one in found)
 
 
 def _undecided(certificate: Certificate) -> list[_Limit]:
@@ -258,7 +276,7 @@ def _undecided(certificate: Certificate) -> list[_Limit]:
         return []
     always = isinstance(certificate.overlap, Abstain) and certificate.overlap.always
     delta = sum(shares.deltas if always else shares.deltas[-1:]) + sum(shares.extra)
-    return [(UNDECIDED, delta, limit, None)]
+    return [_Limit(UNDECIDED, delta, limit)]
 
 
 @lru_cache(maxsize=64)

@@ -42,7 +42,8 @@ class Monitor(Kept):
 
     Neither which rows get a label nor the order in which labels arrive may depend on scores or verdicts.
     Where the order may, feed whole batches with `together`. Otherwise, how rows are cut into batches changes
-    nothing. Rows without a score count nowhere. Several threads may feed one monitor.
+    nothing. With room for wrong labels, new ones are assumed to be wrong in no larger shares, which change
+    with the prevalence. Rows without a score count nowhere. Several threads may feed one monitor.
 
     Parameters
     ----------

@@ -29,7 +29,8 @@ def recalibrate(
 ) -> Certificate:
     """Return a certificate for the same ceilings from new points, which names the one that it follows.
 
-    It is for after an alarm, or for a routine. Take points that came after the alarm: those that raised it
+    A threshold that was read off a curve stays, and its ceilings are what the new points bound there. It is
+    for after an alarm, or for a routine. Take points that came after the alarm: those that raised it
     were chosen by their errors. A window, or all points, is right if it was chosen without looking at scores.
 
     Parameters
@@ -57,7 +58,8 @@ def recalibrate(
     Raises
     ------
     InputError
-        If an argument is none of its kind, or the lineage has shared its delta otherwise so far.
+        If an argument is none of its kind, the lineage has shared its delta otherwise so far, or the
+        strategy certifies more than its share of delta, as `Algorithm1(relax_delta=True)` does.
 
     Examples
     --------
@@ -84,6 +86,17 @@ def recalibrate(
 
 def successor(certificate: Certificate, ledger: bool) -> tuple[Guarantee, Lineage]:
     """Return what the certificate after this one is asked for, and its place."""
+    overlap = certificate.overlap
+    if not overlap.proved:
+        raise InputError(
+            f"the confidence of {overlap} is not guaranteed, so the deltas of certificates that follow each"
+            " other do not add up; calibrate with a correction first"
+        )
+    if ledger and not overlap.keeps_delta:
+        raise InputError(
+            f"{overlap} may certify more than its share of delta, so certificates that follow each other"
+            " cannot share one; give each its own, with ledger=False or --own-delta"
+        )
     asked, place = certificate.guarantee, _next_place(certificate, ledger)
     deltas = place.delta(place.delta_fpr), place.delta(place.delta_fnr)
     return replace(asked, delta_fpr=deltas[0], delta_fnr=deltas[1]), place

@@ -69,7 +69,7 @@ def read_state(text: str | bytes, fresh: MonitorState) -> MonitorState:
     if problem is not None:
         raise CertificateError(f"the monitor contradicts itself: {problem}; start a new one")
     for watch, new in zip(state.watches, fresh.watches, strict=True):
-        watch.on(new.bets, new.hull)
+        watch.on(new.bets, new.hull, new.noisy)
     return state
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.metrics import Metrics, Rate, is_exceeded, upper_bounds
+from pac_wrap.method.metrics import Metrics, Rate, upper_bounds
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.tails.bounds import upper_bound
 from pac_wrap.report.figures.score_axis import apply_window, draw_flags, flags_of, marks, shade
@@ -27,6 +27,7 @@ from pac_wrap.report.figures.styling import (
     room,
     wrap,
 )
+from pac_wrap.report.subject import error_rates
 from pac_wrap.report.window import Window
 from pac_wrap.report.words.numbers import ceiling, confidence
 
@@ -203,6 +204,7 @@ def plot_held_out(
     ax, style = prepare(ax, dark)
     certified = certificate.certified
     ceilings = (None, None) if certified is None else (certified.max_fpr, certified.max_fnr)
+    over = [one.name for one in error_rates(certificate, metrics) if one.exceeded]
     rows: list[tuple[str, str, Rate, float | None]] = [
         ("FPR", "normal", metrics.fpr, ceilings[0]),
         ("FNR", "anomalous", metrics.fnr, ceilings[1]),
@@ -214,7 +216,7 @@ def plot_held_out(
     ax.set_xscale("log")
     ax.set_xlim(left, 130.0)
     for place, (name, kind, rate, top) in enumerate(rows):
-        _heading(ax, style, place, _sentence(name, rate, top, promised=place < 2))
+        _heading(ax, style, place, _sentence(name, rate, top, promised=place < 2, above=name in over))
         if rate.n:
             _interval(ax, style, place, name, kind, rate, left)
         if top is not None:
@@ -240,7 +242,7 @@ def plot_held_out(
     return ax
 
 
-def _sentence(name: str, rate: Rate, top: float | None, *, promised: bool) -> str:
+def _sentence(name: str, rate: Rate, top: float | None, *, promised: bool, above: bool) -> str:
     text = f"{name} {percent(rate.value)} % [{percent(rate.low)}, {percent(rate.high)}], n = {rate.n:,}"
     if not rate.n:
         text = f"{name}: no points"
@@ -248,7 +250,7 @@ def _sentence(name: str, rate: Rate, top: float | None, *, promised: bool) -> st
         return text
     if top is None:
         return f"{text}; nothing promised"
-    return f"{text}; {'above ' if is_exceeded(top, rate) else ''}ceiling {ceiling(top)}"
+    return f"{text}; {'above ' if above else ''}ceiling {ceiling(top)}"
 
 
 def _heading(ax: Axes, style: Style, place: int, text: str) -> None:

@@ -94,7 +94,7 @@ def explorer_of(report: Report) -> Explorer | None:
             f" {confidence(*deltas)}. So the threshold that you choose, even after looking, is certified. For"
             " that they are a little higher than those of a threshold that a rule fixed beforehand.",
             "The promise at the top has deltas of its own. If you rely on both, on it and on a threshold"
-            f" chosen here, all of them add up, which leaves {left}.",
+            f" chosen here, or choose between them, all of them add up, which leaves {left}.",
         ),
         ceilings=(asked.max_fpr or _USUAL, asked.max_fnr or _USUAL),
     )

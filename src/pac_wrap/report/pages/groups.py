@@ -14,6 +14,7 @@ from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.groups.calibrate import checked
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.listing import Row, undecided
+from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, shown
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.tails.bounds import min_samples
@@ -25,7 +26,15 @@ from pac_wrap.report.pages.parts import AGAIN, LONGEST_NAME, MOST_MULTIPLES, SHO
 from pac_wrap.report.pages.pictures import Multiple, multiple
 from pac_wrap.report.window import Window
 from pac_wrap.report.words.certificate import rule_words
-from pac_wrap.report.words.groups import gap_words, lacking_words, lines_of_groups
+from pac_wrap.report.words.groups import (
+    MEASURED,
+    gap_words,
+    lacking_words,
+    line,
+    lines_of_groups,
+    measured_notes,
+    measured_rows,
+)
 from pac_wrap.report.words.numbers import ceiling, confidence, percent, told_apart
 from pac_wrap.report.words.sentences import Status
 
@@ -39,9 +48,14 @@ _SUMMARY: Final = ("Groups that are", "How many", "Normal labels", "Anomalous la
 
 
 def page_of_groups(
-    certificate: GroupCertificate, drawn: Drawn | None = None, detector: str | None = None
+    certificate: GroupCertificate,
+    drawn: Drawn | None = None,
+    detector: str | None = None,
+    measured: GroupMeasured | None = None,
 ) -> PartsContent:
     """Return what a page of groups says; `drawn` are the calibration scores of the worst, if at hand.
+
+    `measured` is how the rules did on labelled points that did not calibrate.
 
     >>> from pac_wrap import calibrate_groups
     >>> scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
@@ -81,6 +95,7 @@ def page_of_groups(
         versions=versions(certificate.version),
         digests=(),
         certificate=certificate.to_json(),
+        measured=None if measured is None else _measured(certificate, measured),
         more_not_promised=("A group that is not in the calibration table: its points are left undecided.",),
     )
 
@@ -171,15 +186,16 @@ def _promise(certificate: GroupCertificate) -> str:
     clauses, deltas = [], []
     for label, (errors, mistake) in enumerate(
         (
-            ("false alarms", "future normal points will be called anomalies"),
-            ("missed anomalies", "future anomalies will be called normal"),
+            ("false alarms", "future normal points that are called anomalies"),
+            ("missed anomalies", "future anomalies that are called normal"),
         )
     ):
         ceilings = columns.ceilings[label, good]
         if np.isnan(ceilings).all():
             clauses.append(f"nothing is promised about {errors}")
             continue
-        clauses.append(f"at most {ceiling(float(np.nan_to_num(ceilings, nan=1.0).max()))} of {mistake}")
+        highest = ceiling(float(np.nan_to_num(ceilings, nan=1.0).max()))
+        clauses.append(f"the rate of {mistake} is at most {highest}")
         deltas.append(float(columns.deltas[label, good].max()))
     asked = [one.delta for one in certificate.request.guarantee.promises]
     whom = f"In each certified group by itself, with confidence {confidence(*deltas)}"
@@ -214,6 +230,19 @@ def _summary(certificate: GroupCertificate) -> Listing:
                 share = "as the pool decides"
             rows.append((name, f"{count:,}", f"{n[0]:,}", f"{n[1]:,}", share))
     return Listing("What the groups of the calibration table are promised.", _SUMMARY, tuple(rows))
+
+
+def _measured(certificate: GroupCertificate, measured: GroupMeasured) -> Listing:
+    """Return the table of the rates that were measured on points that did not calibrate."""
+    rows = measured_rows(certificate, measured)
+    listed = tuple((line(name), *cells) for name, *cells in islice(rows, LISTED))
+    more = sum(1 for _ in rows)
+    notes = [f"{more:,} more groups are not listed"] * (more > 0)
+    caption = "; ".join(
+        [f"{int(measured.counts.sum()):,} points", *notes, *measured_notes(certificate, measured)]
+    )
+    heads = tuple(head[0].upper() + head[1:] for head in MEASURED)
+    return Listing(f"{caption}.", heads, listed, "Measured on points that did not calibrate")
 
 
 def _lead(certificate: GroupCertificate) -> Iterator[str]:
@@ -293,6 +322,9 @@ def _next(certificate: GroupCertificate) -> Iterator[str]:
                 " and about none of them by itself."
             )
     if np.any(columns.empty & ~columns.vacuous):
-        yield "Where no single threshold can be certified, let points be left undecided: --overlap abstain."
+        yield (
+            "Where no single threshold can be certified, let points be left undecided: calibrate fresh labels"
+            " with --overlap abstain."
+        )
     yield "As a check, measure the rates of each group on labelled points that were not used here."
     yield AGAIN

@@ -43,8 +43,9 @@ def page_of_kinds(
     >>> asked = Guarantee(max_fpr=0.05, max_fnr={"stolen": 0.02, "takeover": 0.1})
     >>> kinds = calibrate(range(1000), {"stolen": range(950, 1950), "takeover": range(900, 1900)}, asked)
     >>> print(page_of_kinds(kinds).promise)
-    At most 5 % of future normal points will be called anomalies; at most 2 % of future anomalies of kind \
-'stolen' and 10 % of kind 'takeover' will be called normal: all of it together with confidence 85 %.
+    The rate of future normal points that are called anomalies is at most 5 %; the rate of future anomalies \
+that are called normal is at most 2 % for kind 'stolen' and 10 % for kind 'takeover': all of it together \
+with confidence 85 %.
     """
     if (normal is None) != (anomalous is None):
         raise InputError("pass the calibration scores of both classes, or of neither")
@@ -151,8 +152,8 @@ def _promise(certificate: KindCertificate) -> str:
     ):
         mine = {one.of.kind: one.ceiling for one in kept if one.of.label == label}
         if mine:
-            of = _of_kinds(mine, len(parts), many)
-            clauses.append(f"at most {of} will be called {called}")
+            most = _of_kinds(mine, len(parts))
+            clauses.append(f"the rate of future {many} that are called {called} is at most {most}")
         else:
             clauses.append(f"nothing is promised about {many}")
     deltas = [one.delta for one in kept]
@@ -164,22 +165,20 @@ def _promise(certificate: KindCertificate) -> str:
     return f"{text[0].upper()}{text[1:]}: {surely}."
 
 
-def _of_kinds(ceilings: Mapping[str | None, float], parts: int, many: str) -> str:
-    """Return ceilings and what they are of, in words."""
+def _of_kinds(ceilings: Mapping[str | None, float], parts: int) -> str:
+    """Return ceilings and the kinds that they are for, in words."""
     if parts == 1 and None in ceilings:
-        return f"{ceiling(ceilings[None])} of future {many}"
+        return ceiling(ceilings[None])
     rates = set(ceilings.values())
     if None not in ceilings and len(rates) == 1 and len(ceilings) == parts:
-        kinds = "" if parts == 1 else f" of each of {parts:,} kinds"
-        return f"{ceiling(rates.pop())} of future {many}{kinds}"
+        kinds = "" if parts == 1 else f" for each of {parts:,} kinds"
+        return f"{ceiling(rates.pop())}{kinds}"
     if len(ceilings) > _LISTED:
-        return f"{ceiling(min(rates))} to {ceiling(max(rates))} of future {many}, by their kind (see below),"
+        return f"{ceiling(min(rates))} to {ceiling(max(rates))}, by their kind (see below)"
     texts: list[str] = []
     for kind, rate in ceilings.items():
         what = "all of them as they come" if kind is None else f"kind {quoted(kind, LONGEST_NAME)}"
-        if not texts:
-            what = f"future {many}" + ("" if kind is None else f" of {what}")
-        texts.append(f"{ceiling(rate)} of {what}")
+        texts.append(f"{ceiling(rate)} for {what}")
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 

@@ -68,6 +68,8 @@ class PartsContent:
     digests: tuple[tuple[str, str], ...]
     certificate: str
     more_not_promised: tuple[str, ...] = ()
+    # the rates on labelled points that did not calibrate, where there are such
+    measured: Listing | None = None
     pictures: Pictures | None = field(default=None, repr=False)
 
     @property
@@ -102,8 +104,11 @@ def write_parts(content: PartsContent, path: str | os.PathLike[str]) -> None:
     write_whole(path, render_parts(content, path))
 
 
+def _as_data(listing: Listing | None) -> dict[str, Any] | None:
+    return None if listing is None else {"caption": listing.caption, "rows": listing.records}
+
+
 def _as_json(content: PartsContent) -> str:
-    listed = content.listing
     data: Mapping[str, Any] = {
         "format": f"pac-wrap report of {content.of}",
         "schema": 1,
@@ -114,7 +119,8 @@ def _as_json(content: PartsContent) -> str:
         content.of: [row for one in content.tables for row in one.records],
         "said": content.lead,
         "next_steps": content.next_steps,
-        "listing": None if listed is None else {"caption": listed.caption, "rows": listed.records},
+        "measured": _as_data(content.measured),
+        "listing": _as_data(content.listing),
         "verdicts": [{"verdict": row.name, "scores": row.scores} for row in content.verdicts],
         "assumptions": content.assumptions,
         "breaks": content.breaks,

@@ -14,6 +14,11 @@ from pac_wrap.report.words.numbers import ceiling, confidence, percent
 
 _TIGHTER: Final = (1, 2, 5, 10)
 TOLERATED: Final = 10
+# theory.md, section 9: what is chosen after these labels were seen has another chance to fail
+_AGAIN: Final = (
+    "A second strategy or ceiling on the same labels would not keep its promise, because these labels led to"
+    " it."
+)
 # as Python spells them, and as a shell does
 _HOLD: Final = "overlap hold_fnr or hold_fpr; --overlap hold-fnr or hold-fpr"
 
@@ -114,8 +119,8 @@ def _label_more(rate: ErrorRate) -> Iterator[str]:
     )
     if n and rate.lacks_labels:
         yield (
-            f"Or ask for less: with the {rate.kind} labels at hand ({n:,}), the lowest ceiling of the"
-            f" {rate.name} is {ceiling(_least(rate))}."
+            f"Or ask for less: the number of {rate.kind} labels at hand ({n:,}) suffices for {rate.name}"
+            f" ceilings down to {ceiling(_least(rate))}."
         )
 
 
@@ -136,22 +141,24 @@ def _decide(report: Report) -> Iterator[str]:
     certificate, found = report.certificate, ranges(report.certificate.rule)
     if certificate.certified is None:
         yield (
-            "Allow abstention: two thresholds keep the promise that was asked for, as far as the labels"
-            " suffice, and leave the points between them undecided."
+            "Calibrate on fresh labels with overlap abstain (two thresholds keep both ceilings as far as the"
+            f" labels suffice, and leave the points between them undecided), or hold one side ({_HOLD}) and"
+            f" accept the other rate as it comes. {_AGAIN}"
         )
-        yield f"Or hold one side ({_HOLD}) and accept the other rate as it comes."
     elif certificate.regime is Regime.VACUOUS:
         return
     elif certificate.regime is Regime.OVERLAPPING:
         yield f"Decide who looks at the undecided points{_how_many(report)}, and how soon."
         yield (
-            "To have fewer of them, accept a higher ceiling, or improve the detector so that the classes"
-            " overlap less; more labels help a little."
+            "To have fewer of them, improve the detector so that the classes overlap less, or ask for a"
+            " higher ceiling on fresh labels; more labels help a little."
         )
-        here = "" if report.normal is None else "choose one threshold on the curve (see other thresholds), "
+        if report.normal is not None:
+            yield "To decide every point now, choose one threshold on the curve (see other thresholds)."
         yield (
-            f"To decide every point, {here}calibrate with overlap raise (one threshold, both ceilings raised"
-            f" as little as can be proved), or hold the side that matters more ({_HOLD})."
+            "To decide every point from fresh labels on, calibrate them with overlap hold_fnr_if_needed (one"
+            " threshold: it keeps both ceilings if the classes separate, else the FNR's) or raise (both"
+            f" ceilings raised as little as can be proved). {_AGAIN}"
         )
     elif Verdict.ABSTAIN in found:
         yield (
@@ -161,9 +168,8 @@ def _decide(report: Report) -> Iterator[str]:
         )
     elif any(rate.raised or rate.less_confident for rate in error_rates(certificate)):
         yield (
-            "To get back what was asked for, allow abstention (overlap abstain"
-            f"{', which here decides every point' if certificate.separable else ''}), or improve the"
-            " detector so that the classes overlap less."
+            "To get back what was asked for, improve the detector so that the classes overlap less, or"
+            f" calibrate fresh labels with overlap abstain, which may leave points undecided. {_AGAIN}"
         )
 
 
@@ -189,8 +195,8 @@ def _tighten(certificate: Certificate, rate: ErrorRate, other: ErrorRate) -> Ite
     least = ceiling(_least(rate))
     if rate.asked is None:
         yield (
-            f"Nothing is promised about {rate.errors}. If they matter, set max_{rate.name.lower()}: the"
-            f" {rate.kind} labels at hand ({n:,}) suffice for ceilings down to {least}."
+            f"Nothing is promised about {rate.errors}. If they matter, set max_{rate.name.lower()} for fresh"
+            f" labels: as many {rate.kind} ones as here ({n:,}) suffice for ceilings down to {least}."
         )
     else:
         costs = ""
@@ -199,6 +205,6 @@ def _tighten(certificate: Certificate, rate: ErrorRate, other: ErrorRate) -> Ite
         elif certificate.rule.single:
             costs = f", at the price of more {other.errors}"
         yield (
-            f"The {rate.kind} labels at hand ({n:,}) suffice for {rate.name} ceilings down to {least}{costs};"
-            " lower ones need more labels."
+            f"For a lower {rate.name} ceiling, use fresh labels: as many {rate.kind} ones as here ({n:,})"
+            f" suffice for ceilings down to {least}{costs}; lower ones need more."
         )

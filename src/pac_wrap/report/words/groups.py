@@ -19,12 +19,15 @@ from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.groups.values import shown
 from pac_wrap.method.metrics import Rate
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.room.noise import NEW_LABELS
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.report.words.numbers import confidence, exact
 
 # groups that are listed before the rest is only counted
 LISTED: Final = 20
 _LONGEST: Final = 40
+# the columns of a table of measured rates
+MEASURED: Final = ("group", "points", "FPR (max)", "FNR (max)", "abstained", "verdict")
 
 
 def lines_of_groups(certificate: GroupCertificate) -> list[tuple[str, str]]:
@@ -54,15 +57,32 @@ def show_groups(certificate: GroupCertificate, measured: GroupMeasured) -> Rende
     table = Table(
         title="measured, the worst group first", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
     )
-    table.add_column("group", overflow="fold", min_width=8)
-    for name in ("points", "FPR (max)", "FNR (max)", "abstained"):
+    first, *numbers, last = MEASURED
+    table.add_column(first, overflow="fold", min_width=8)
+    for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict")
+    table.add_column(last)
+    rows = measured_rows(certificate, measured)
+    for name, *cells in islice(rows, LISTED):
+        table.add_row(Text(line(name)), *cells)
+    more = sum(1 for _ in rows)
+    notes = [f"and {more:,} more groups"] * (more > 0)
+    return Group(table, *notes, *measured_notes(certificate, measured))
+
+
+def measured_notes(certificate: GroupCertificate, measured: GroupMeasured) -> tuple[str, ...]:
+    """Return what is to be said below the measured rates of groups."""
+    noise = (NEW_LABELS,) * (certificate.asked.label_noise is not None)
+    unseen = (f"{measured.unseen:,} rows are in groups never seen, and undecided",) * (measured.unseen > 0)
+    return (*unseen, "exceeded: significantly, by one exact test of all groups at 5 %", *noise)
+
+
+def measured_rows(certificate: GroupCertificate, measured: GroupMeasured) -> Iterator[tuple[str, ...]]:
+    """Yield the measured rates of each group as `MEASURED` names them, the worst first."""
     over: dict[str, list[str]] = {}
     for group, rate in measured.exceeded:
         over.setdefault(shown(group), []).append(rate)
-    rows = measured.worst_first()
-    for group, metrics in islice(rows, LISTED):
+    for group, metrics in measured.worst_first():
         place = certificate.lookup.place(group)
         mine = ~certificate.pooled[place] & certificate.columns.kept[:, place]
         limits = certificate.columns.ceilings[:, place]
@@ -74,12 +94,7 @@ def show_groups(certificate: GroupCertificate, measured: GroupMeasured) -> Rende
         verdict = f"{' and '.join(broken)} exceeded" if broken else verdict
         cells = [_rate(*pair) for pair in zip((metrics.fpr, metrics.fnr), ceilings, strict=True)]
         left = f"{metrics.ambiguity.value:.4f}"
-        table.add_row(Text(line(shown(group))), f"{metrics.err.n:,}", *cells, left, verdict)
-    more = sum(1 for _ in rows)
-    notes = [f"and {more:,} more groups"] * (more > 0)
-    notes += [f"{measured.unseen:,} rows are in groups never seen, and undecided"] * (measured.unseen > 0)
-    notes.append("exceeded: significantly, by one exact test of all groups at 5 %")
-    return Group(table, *notes)
+        yield shown(group), f"{metrics.err.n:,}", *cells, left, verdict
 
 
 def _rate(rate: Rate, ceiling: float | None) -> str:
@@ -175,7 +190,7 @@ groups, each under its own rule, are farther apart; 'a' and 'b' may be that far.
     first, second = (line(shown(group)) for group in gap.farthest)
     left = ""
     if gap.left_out:
-        left = f" Not compared, for lack of labels: {gap.left_out:,}."
+        left = f" Not compared, for lack of labels of their own: {gap.left_out:,}."
     return (
         f"{gap.rate}: certified fair within {rounded_up(gap.bound or 1.0, 100, 3)} percentage points"
         f" (confidence {confidence(gap.delta)}, on top of the promises). No two of {len(gap.groups):,}"

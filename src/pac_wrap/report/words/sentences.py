@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.room.noise import NEW_LABELS
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.ranks.auc import is_upside_down, rough_auc
@@ -67,8 +68,8 @@ def promise(certificate: Certificate) -> str:
 
     >>> from pac_wrap import Guarantee, calibrate
     >>> promise(calibrate(range(100), range(200, 300), Guarantee(max_fpr=0.1, max_fnr=None)))
-    'At most 10 % of future normal points will be called anomalies, with confidence 95 %; nothing is \
-promised about missed anomalies.'
+    'The rate of future normal points that are called anomalies is at most 10 %, with confidence 95 %; \
+nothing is promised about missed anomalies.'
     """
     if certificate.certified is None:
         return f"Nothing is promised, since {certificate.overlap.unreached}: every point is left undecided."
@@ -112,7 +113,7 @@ def notes(report: Report) -> Iterator[str]:
     if kept and sum(rate.delta for rate in kept) < 1 and certificate.overlap.proved:
         yield (
             f"Confidence {_joint(kept)} means: if the calibration were repeated with fresh labelled points,"
-            f" at least {_joint(kept)} of the certificates made in this way would be true."
+            f" in the long run at least {_joint(kept)} of the certificates made in this way would be true."
         )
         if len(kept) == 2:
             alone = [f"{rate.errors} {confidence(rate.delta)}" for rate in kept]
@@ -122,7 +123,7 @@ def notes(report: Report) -> Iterator[str]:
     if changes := list(_raises(certificate)):
         why = "One threshold could not keep what was asked for"
         if certificate.separable:
-            why = "Ceilings were raised where overlap abstain would keep them with one threshold"
+            why = "The ladder of raise begins above the ceilings that one threshold keeps here"
         yield f"{why}: {'; '.join(changes)}."
 
 
@@ -141,6 +142,8 @@ def warnings_of(report: Report) -> Iterator[str]:
                 f" its ceiling of {ceiling(rate.certified or 1.0)}. Do not rely on the promise before the"
                 " reason is known."
             )
+            if rate.promise is not None and rate.promise.label_noise is not None:
+                yield f"{NEW_LABELS[0].upper()}{NEW_LABELS[1:]}."
     normal, anomalous = report.normal, report.anomalous
     if normal is None or anomalous is None or not (normal.size and anomalous.size):
         return
