@@ -4,13 +4,14 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from rich.console import RenderableType
 
 from pac_wrap import Guarantee, calibrate
-from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
+from pac_wrap.base.rounding import confidence_left, float_below, kept_together, rounded_down, rounded_up
 from pac_wrap.cli.demo import _promise
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.comparison import compare_scores
@@ -59,8 +60,21 @@ def test_deltas_are_added_as_they_were_written() -> None:
     assert rounded_down(confidence_left(0.1, 0.2)) == "0.7"
     assert confidence(0.1, 0.2) == "70 %"
     assert confidence(0.7, 0.7) == "0 %"
-    certificate = calibrate(NORMAL, ANOMALOUS, Guarantee(delta_fpr=0.1, delta_fnr=0.2))
+    certificate = calibrate(NORMAL, ANOMALOUS, Guarantee(delta_fpr=0.1, delta_fnr=0.2), overlap="raise")
     assert "jointly 0.7\n" in str(certificate)
+
+
+def test_confidences_are_multiplied_as_they_were_written() -> None:
+    assert kept_together(0.95, 0.95) == Decimal("0.9025")
+    assert kept_together(confidence_left(0.1), confidence_left(0.2)) == Decimal("0.72")
+    for deltas in RNG.uniform(0.0, 1.0, (400, 2)).tolist():
+        exact = Fraction(1)
+        for delta in deltas:
+            exact *= 1 - Fraction(repr(delta))
+        found = kept_together(*map(confidence_left, deltas))
+        assert Fraction(found) <= exact
+        assert Fraction(repr(float_below(found))) <= exact
+        assert exact - Fraction(repr(float_below(found))) < Fraction(1, 10**15)
 
 
 def promised(rate: float, delta: float) -> Iterator[tuple[str, float, str, float]]:
@@ -81,12 +95,19 @@ def test_every_text_that_prints_a_promise_rounds_it_against_itself(place: int) -
     seen = 0
     for rate, delta in RNG.uniform(0.04, 0.6, (400, 2)).tolist():
         text, unit, words, share = list(promised(rate, delta))[place]
+        certificate = calibrate(NORMAL, ANOMALOUS, Guarantee(rate, rate, delta, delta))
         ceilings = numbers_after(text, r"(?:<= |t most )", unit)
         confidences = numbers_after(text, words, share)
         assert all(found >= rate * (1 - 1e-15) for found in ceilings), text
-        # a side on its own has at most 1 - delta; what is printed for a budget alone may be more
-        if place != 2:
+        # a side on its own has at most 1 - delta; what is printed for exact tails may be more
+        if place not in (2, 3, 4):
             assert all(found <= (1 - delta) * (1 + 1e-15) for found in confidences), text
+        elif place > 2:
+            sure = [*certificate.confidences.values(), certificate.confidence]
+            assert all(found <= max(sure) for found in confidences), text
+            if place == 3:
+                assert confidences == [pytest.approx(certificate.confidence, abs=1e-4)], text
+                assert confidences[0] <= certificate.confidence, text
         seen += len(ceilings) + len(confidences)
     assert seen > 400
 

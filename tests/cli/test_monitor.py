@@ -254,7 +254,7 @@ def test_words_that_some_programs_write_for_nothing_are_labels(folder: Path, wor
     table = pd.DataFrame({"s": [9.0] * 50, "y": [word] * 50})
     table.to_csv(folder / "t.csv", index=False)
     table.to_parquet(folder / "t.parquet")
-    ways = [(folder / "t.csv", None), (folder / "t.parquet", None)]
+    ways: list[tuple[object, bytes | None]] = [(folder / "t.csv", None), (folder / "t.parquet", None)]
     ways += [
         ("-", (folder / "t.csv").read_bytes()),
         ("-", table.to_json(orient="records", lines=True).encode()),
@@ -333,7 +333,9 @@ def test_batches_count_together_from_tables_and_pipes(folder: Path) -> None:
     words = ["--score", "s", "--label", "y"]
     plain = invoke("monitor", folder / "c.json", folder / "t.csv", *words, "--state", folder / "p.json")
     assert "FPR alarm" in plain.out  # though the promise is kept
-    ways = [(folder / f"t.{kind}", None) for kind in ("csv", "parquet", "jsonl")]
+    ways: list[tuple[object, bytes | None]] = [
+        (folder / f"t.{kind}", None) for kind in ("csv", "parquet", "jsonl")
+    ]
     ways += [("-", (folder / f"t.{kind}").read_bytes()) for kind in ("csv", "parquet", "jsonl")]
     for number, (way, stdin) in enumerate(ways):
         state = folder / f"{number}.json"

@@ -23,7 +23,7 @@ def test_a_comparison_explains_its_stars_in_80_columns() -> None:
     shown = text_of(show_comparison(compare_scores(columns, Guarantee(0.1)), Guarantee(0.1)))
     first, *_, stars, few = shown.splitlines()
     assert first == "asked: FPR <= 0.1 (confidence 0.95), FNR <= 0.05 (confidence 0.95), shared by 2"
-    assert stars == "* the best; all bounds, at every threshold of each, hold at once with 0.9"
+    assert stars == "* the best; all bounds, at every threshold of each, hold at once with 0.9025"
     assert few.startswith("too few labels for FNR <= 0.05: 100 anomalous ones bound it by 0.0")
     assert max(map(len, shown.splitlines())) <= 80
 
@@ -44,7 +44,7 @@ def test_the_confidence_of_a_comparison_counts_the_bounds_of_both_rates() -> Non
     asked = Guarantee(contenders[0].curve.normal.bounds[0], None)
     *_, stars = text_of(show_comparison(contenders, asked)).splitlines()
     # a ceiling that is just kept needs no more labels
-    assert stars == "* the best; all bounds, at every threshold of each, hold at once with 0.9"
+    assert stars == "* the best; all bounds, at every threshold of each, hold at once with 0.9025"
 
 
 def test_blocks_are_drawn_and_rows_of_them_meet() -> None:

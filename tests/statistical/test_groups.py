@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from pac_wrap import Guarantee, calibrate_groups, error_budget
+from pac_wrap import GroupCertificate, Guarantee, InputError, calibrate_groups, error_budget
 from pac_wrap.base.rounding import shared_together
 from pac_wrap.method.groups.gaps import bounds, counted_bounds
+from pac_wrap.method.sampling import Assumption
 from pac_wrap.method.tails.binomial import cdf
+from pac_wrap.method.tails.bounds import lower_bound
 from pac_wrap.report.words.groups import gap_words
 from statistical.claims import assert_at_most, assert_power
 from statistical.enumeration import compositions
@@ -145,6 +147,35 @@ def test_the_pool_keeps_its_promise_about_the_mixture_and_not_about_a_group() ->
         assert broken <= 0.25 + 1e-12
         broken_group = max(broken_group, single)
     assert broken_group > 0.25
+
+
+def test_what_is_counted_in_a_pool_is_not_binomial_and_is_not_bounded() -> None:
+    # one of 40 groups catches its anomaly with a chance below the bound of one caught: eq. (118)
+    n, delta = 40, 0.25
+    chances = [0.999 * n * lower_bound(1, n, delta)] + [0.0] * (n - 1)
+    assert 1 - poisson_binomial(chances, 0) > 0.28 > delta
+    # from two on the binomial bound holds, and Markov's at one
+    for count in range(2, n):
+        spread = [min(1.0, n * lower_bound(count, n, delta) / share) for share in range(1, n + 1)]
+        for share, chance in enumerate(spread, 1):
+            if chance < 1.0:
+                mixed = [chance] * share + [0.0] * (n - share)
+                assert 1 - poisson_binomial(mixed, count - 1) <= delta + 1e-9
+    rng = np.random.default_rng(3)
+    labels = np.tile(np.repeat([0, 1], 20), 20)
+    found = calibrate_groups(rng.normal(labels, 1), labels, np.repeat(np.arange(20), 40), pool=True)
+    assert found.pool is not None
+    assert not found.pool.empty
+    assert Assumption.POOLED in found.pool.assumptions
+    for told in (found.pool.precision, found.pool.workload):
+        with pytest.raises(InputError, match="not binomial"):
+            told(0.1)
+    # what needs no count among them is told: one threshold, or new points without labels
+    assert found.pool.precision_from_unlabelled(rng.normal(3, 1, 100)).high == 1.0
+    apart = calibrate_groups(rng.normal(9 * labels, 1), labels, np.repeat(np.arange(20), 40), pool=True)
+    assert apart.pool is not None
+    assert apart.pool.precision(0.1).low > 0.6
+    assert GroupCertificate.from_json(found.to_json()) == found
 
 
 @pytest.mark.parametrize(("n", "ceiling", "delta"), [(9, 0.4, 0.3), (12, 0.5, 0.2)])

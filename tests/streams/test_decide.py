@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pac_wrap import Thresholds
 from pac_wrap.method.worth.shares import Counted
 from pac_wrap.streams.answers import Asked
-from pac_wrap.streams.decide import decide_lines, read_start
-from pac_wrap.tables.files.text_format import LONGEST
+from pac_wrap.streams.decide import decide_lines
+from pac_wrap.tables.files.text_format import LONGEST, read_start
 from support.pieces import RULE, Pieces, TextFormat, answers, certificate_of, decided, rows_of
 from support.strategies import refusal
 

@@ -65,13 +65,33 @@ def confidence_left(*deltas: float) -> Decimal:
     return max(Decimal(0), left)
 
 
+def kept_together(*shares: Decimal | float) -> Decimal:
+    """Return the confidence that independent ones have together: their product, never more than that is.
+
+    >>> kept_together(0.95, 0.95)
+    Decimal('0.9025')
+    """
+    left = Decimal(1)
+    for share in shares:
+        left = _FLOOR.multiply(left, share if isinstance(share, Decimal) else Decimal(repr(float(share))))
+    return left
+
+
 def equal_share(confidence: float, count: int) -> float:
     """Return what each of so many deltas may take so that together they leave a confidence, never more.
 
     >>> equal_share(0.95, 2), equal_share(0.95, 1)
     (0.025, 0.05)
     """
-    share = _FLOOR.divide(confidence_left(confidence), Decimal(count))
+    return float_below(_FLOOR.divide(confidence_left(confidence), Decimal(count)))
+
+
+def float_below(share: Decimal) -> float:
+    """Return the double nearest to a share, or the one before it if that is written as more.
+
+    >>> float_below(Decimal("0.9025"))
+    0.9025
+    """
     nearest = float(share)
     return nearest if Decimal(repr(nearest)) <= share else nextafter(nearest, 0.0)
 

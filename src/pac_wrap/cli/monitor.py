@@ -15,6 +15,7 @@ from pac_wrap.cli.options import (
     Delimiter,
     Group,
     Label,
+    LeaveOut,
     Score,
     Tables,
     keep_apart,
@@ -183,9 +184,9 @@ def monitor(
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.watch.by_group import GroupMonitor
     from pac_wrap.method.watch.monitor import KINDS_APART, Monitor
-    from pac_wrap.streams.decide import is_streamed, read_start
+    from pac_wrap.streams.decide import is_streamed
     from pac_wrap.streams.watch import Columns
-    from pac_wrap.tables.files.text_format import check_delimiter, standard_input
+    from pac_wrap.tables.files.text_format import check_delimiter, read_start, standard_input
 
     loaded = any_of(certificate)
     if isinstance(loaded, KindCertificate):
@@ -289,6 +290,7 @@ def recalibrate(
         typer.Option("--own-delta", help="Give each certificate its own delta, instead of sharing one."),
     ] = False,
     anomaly_label: AnomalyLabel = None,
+    leave_out: LeaveOut = None,
     delimiter: Delimiter = None,
 ) -> None:
     """Certify the same ceilings from new points, with the delta that is left; it names what it follows.
@@ -326,7 +328,15 @@ def recalibrate(
     separator = check_delimiter(delimiter)
     with (
         progress_bar("reading") as progress,
-        open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
+        open_table(
+            tables,
+            [score],
+            label,
+            passes=True,
+            delimiter=separator,
+            leave_out=leave_out or (),
+            progress=progress,
+        ) as table,
     ):
         made = calibrate_table(table, request, score=score, label=label)
     made = replace(made, lineage=place).with_provenance(tables=tuple(tables), date=now())

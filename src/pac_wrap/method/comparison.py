@@ -1,8 +1,9 @@
 """Several detectors on the same labels, compared by what all can certify at once, at every threshold."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from math import inf, nextafter
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy import bool_
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, check_aligned
+from pac_wrap.base.rounding import confidence_left, kept_together
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.curves.band import check_delta
 from pac_wrap.method.curves.certify import certify_curve
@@ -48,6 +50,16 @@ class Contender:
         """Return the least bound of the FPR where the FNR keeps a ceiling; 1 if it does nowhere."""
         _, fpr, fnr = self.curve.steps()
         return float(fpr[fnr <= max_fnr].min(initial=1.0))
+
+
+def confidence_of(contenders: Sequence[Contender]) -> Decimal:
+    """Return how surely all bounds of all detectors hold at once.
+
+    The deltas of a class add up, since all detectors have the same points; the classes are independent.
+    """
+    curves = [one.curve for one in contenders]
+    sides = ([curve.normal for curve in curves], [curve.anomalous for curve in curves])
+    return kept_together(*(confidence_left(*(one.delta for one in side)) for side in sides))
 
 
 def compare_scores(

@@ -27,6 +27,7 @@ class Assumption(Enum):
     ROOM = 8
     LABELS = 9
     WEIGHTS = 10
+    POOLED = 11
 
     def __str__(self) -> str:
         return _SENTENCES[self]
@@ -34,7 +35,8 @@ class Assumption(Enum):
 
 _SENTENCES: Final = {
     Assumption.INDEPENDENT: (
-        "within each class, calibration points and future points are independent draws from one distribution"
+        "calibration points and future points are independent of each other, and within each class draws"
+        " from one distribution"
     ),
     Assumption.HELD_OUT: "the detector was trained without the calibration points and stays the same",
     Assumption.NO_SHIFT: "the distribution of each class does not shift",
@@ -50,7 +52,7 @@ _SENTENCES: Final = {
         " on points of one subject being as good as independent draws from the distribution of their class"
     ),
     Assumption.ONE_SOURCE: (
-        "within each class, calibration points are independent draws from one distribution"
+        "calibration points are independent of each other, and within each class draws from one distribution"
     ),
     Assumption.ROOM: (
         "future points of each class come from the distribution of its calibration points, or from one within"
@@ -66,9 +68,14 @@ _SENTENCES: Final = {
         " calibration, and nowhere, not only in the sample, do they exceed their bound; a class"
         " without weights does not shift"
     ),
+    Assumption.POOLED: (
+        "calibration points are independent draws, each from the distribution of its class in its group; the"
+        " promise is about these groups as often as they stand among the calibration points"
+    ),
 }
 OF_DRAWS: Final = (Assumption.INDEPENDENT, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SUBJECTS: Final = (Assumption.SUBJECTS, Assumption.HELD_OUT, Assumption.NO_SHIFT)
+OF_POOL: Final = (Assumption.POOLED, Assumption.HELD_OUT, Assumption.NO_SHIFT)
 OF_SERIES: Final = (Assumption.MIXING, Assumption.STATIONARY, Assumption.HELD_OUT)
 # what is said of the calibration points alone where future points have another distribution, and where only
 # the labels differ, which mix the distributions of both classes
@@ -94,6 +101,17 @@ def assumed(
         found = tuple(_MISLABELLED.get(one, one) for one in usual)
     more = ((Assumption.WEIGHTS, weights), (Assumption.ROOM, shift), (Assumption.LABELS, noise))
     return found + tuple(one for one, there in more if there)
+
+
+def are_independent(assumptions: tuple[Assumption, ...]) -> bool:
+    """Return whether the points of one class are independent of those of the other.
+
+    Windows of one series, and points of one subject, are not.
+
+    >>> are_independent(OF_DRAWS), are_independent(OF_SUBJECTS), are_independent(OF_SERIES)
+    (True, False, False)
+    """
+    return not {Assumption.MIXING, Assumption.SUBJECTS} & set(assumptions)
 
 
 Reduce = Literal["max", "mean", "last"]

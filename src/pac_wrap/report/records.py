@@ -10,10 +10,10 @@ from functools import partial
 from math import isinf, isnan
 from typing import Any
 
-from pac_wrap.base.rounding import confidence_left
+from pac_wrap.base.rounding import float_below
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.verify import Verification
-from pac_wrap.method.comparison import Contender
+from pac_wrap.method.comparison import Contender, confidence_of
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.kinds.part import Measured
@@ -83,7 +83,6 @@ def verification(found: Verification) -> Record:
 
 def comparison(contenders: Sequence[Contender], guarantee: Guarantee) -> Record:
     """Return what each detector certifies at every threshold, the best first."""
-    deltas = [side.delta for one in contenders for side in (one.curve.normal, one.curve.anomalous)]
     found = []
     for one in contenders:
         record = {"score": one.name, "auc": one.auc}
@@ -96,7 +95,7 @@ def comparison(contenders: Sequence[Contender], guarantee: Guarantee) -> Record:
         found.append(record)
     names = ("max_fpr", "max_fnr", "delta_fpr", "delta_fnr")
     asked = {name: getattr(guarantee, name) for name in names}
-    return {"asked": asked, "confidence": float(confidence_left(*deltas)), "contenders": found}
+    return {"asked": asked, "confidence": float_below(confidence_of(contenders)), "contenders": found}
 
 
 def labels_needed(guarantee: Guarantee) -> list[Record]:

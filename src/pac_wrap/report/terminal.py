@@ -12,9 +12,9 @@ from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
 
 from pac_wrap.base.foreign import visible
-from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
+from pac_wrap.base.rounding import rounded_down, rounded_up
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.comparison import Contender
+from pac_wrap.method.comparison import Contender, confidence_of
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.labels.plan import TOLERATED, plan
 from pac_wrap.method.metrics import Metrics
@@ -121,8 +121,7 @@ def show_comparison(contenders: list[Contender], guarantee: Guarantee) -> Render
         )
         table.add_row(Text(visible(one.name)), "" if one.auc is None else f"{one.auc:.4f}", *marked)
     curve = contenders[0].curve
-    deltas = [side.delta for one in contenders for side in (one.curve.normal, one.curve.anomalous)]
-    joint = rounded_down(confidence_left(*deltas))
+    joint = rounded_down(confidence_of(contenders))
     return Group(
         f"asked: {guarantee}, shared by {len(contenders):,}"
         if len(contenders) > 1

@@ -1,6 +1,5 @@
 """Rows for a monitor, batch by batch in their order: from a pipe as they arrive, or from an open table."""
 
-import json
 import select
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.streams.decide import is_json_line
 from pac_wrap.tables.columns import (
     FALSE,
     TRUE,
@@ -25,7 +23,7 @@ from pac_wrap.tables.columns import (
     without_case,
 )
 from pac_wrap.tables.files.arrow_stream import DOUBLE, PAIR, gathered
-from pac_wrap.tables.files.text_format import ByteReader, CsvRows, whole_lines
+from pac_wrap.tables.files.text_format import ByteReader, CsvRows, JsonRows, is_json_line
 from pac_wrap.tables.groups import Numbered, group_sql
 from pac_wrap.tables.sql.expressions import label_sql, one_of, quote_text
 from pac_wrap.tables.table import Table
@@ -296,30 +294,15 @@ def _json_cells(reader: ByteReader, start: bytes, wanted: list[str]) -> Iterator
 
     Without that, a column whose name was misspelt would be one that is always missing.
     """
-    read = 0
-    for piece in whole_lines(reader, start):
-        found: list[dict[str, Any]] = []
-        problem = None
-        for line in piece.split("\n"):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line, parse_int=str, parse_float=str)  # 1.0 is the group '1.0'
-            except (ValueError, RecursionError):
-                row = None
-            if not isinstance(row, dict):
-                problem = f"row {read + len(found) + 1:,} is not a JSON object on one line; fix that row"
-                break
-            found.append(row)
-        if found and not read:
+    score, *others = wanted
+    rows = JsonRows(reader, start)
+    for batch in rows:
+        if rows.read == len(batch.rows):
             try:
                 for name in wanted:
-                    require_column(name, list(found[0]))
+                    require_column(name, list(batch.rows[0]))
             except InputError as error:
                 raise InputError(
                     f"{error}; the first row names every column, null where it has none"
                 ) from error
-        read += len(found)
-        yield [[row.get(name) for row in found] for name in wanted]
-        if problem is not None:
-            raise InputError(problem)
+        yield [[row.get(score) for row in batch.rows], *(rows.column(name, batch) for name in others)]

@@ -3,9 +3,10 @@
 import json
 import pickle
 import warnings
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
+from fractions import Fraction
 from itertools import product
-from math import inf
+from math import comb, inf
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,12 @@ from pac_wrap import (
     Rule,
     Thresholds,
     calibrate,
+    certify_curve,
 )
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.certificates.certificate import Overlap
-from pac_wrap.method.sampling import OF_DRAWS
+from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, OF_SUBJECTS, Assumption, assumed
+from pac_wrap.method.strategies.looks import Looks
 from support.resealed import sealed
 from support.strategies import calibrate_quietly
 
@@ -58,7 +61,9 @@ def test_a_separated_certificate_says_everything() -> None:
     high_normals, low_anomalies = np.count_nonzero(high <= NORMAL), np.count_nonzero(low > FAR)
     text = lines(certificate)
     assert text["asked"] == "FPR <= 0.05 (confidence 0.95), FNR <= 0.05 (confidence 0.95)"
-    assert text["promised"] == f"{text['asked']}; jointly 0.9"
+    # the product of the exact confidences, which are independent: 0.957685...^2
+    assert text["promised"] == f"{text['asked']}; jointly 0.917161"
+    assert certificate.confidence == pytest.approx(certificate.normal.budget.confidence**2, rel=1e-15)
     assert text["rule"] == f"anomaly from {certificate.rule.anomaly_from!r} on, normal below"
     always = lines(calibrate(NORMAL, FAR, overlap="abstain_always"))
     assert always["rule"] == f"normal below {low!r}, anomaly from {high!r} on, abstain between"
@@ -76,8 +81,89 @@ def test_a_separated_certificate_says_everything() -> None:
 
 
 def test_deltas_that_leave_no_joint_confidence_say_so() -> None:
-    certificate = calibrate(NORMAL, FAR, Guarantee(delta_fpr=0.5, delta_fnr=0.5))
+    certificate = calibrate(NORMAL, FAR, Guarantee(delta_fpr=0.5, delta_fnr=0.5), overlap="raise")
     assert lines(certificate)["promised"].endswith("; jointly 0")
+    assert certificate.confidence == 0.0
+
+
+def tail(k: int, n: int, p: float) -> Fraction:
+    """Return F(k; n, p), exactly."""
+    rate = Fraction(p)
+    return sum((comb(n, i) * rate**i * (1 - rate) ** (n - i) for i in range(k + 1)), Fraction(0))
+
+
+@pytest.mark.parametrize(("sizes", "stated"), [((3000, 200), 0.925999), ((865, 170), 0.93172)])
+def test_the_confidence_in_both_ceilings_is_the_product_of_the_exact_ones(
+    sizes: tuple[int, int], stated: float
+) -> None:
+    found = calibrate(NORMAL[: sizes[0]] if sizes[0] < 2000 else np.arange(3000.0), FAR[: sizes[1]] + 3000)
+    exact = Fraction(1)
+    for evidence in (found.normal, found.anomalous):
+        assert evidence.budget is not None
+        assert evidence.budget.errors is not None
+        exact *= 1 - tail(evidence.budget.errors, evidence.n, 0.05)
+    assert found.confidence == pytest.approx(float(exact), rel=1e-13)
+    assert found.confidence == pytest.approx(stated, abs=1e-6)
+    assert f"jointly {stated}" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("overlap", "stated"),
+    [
+        (Hold("fnr"), 0.95 * 0.9576851),
+        (Hold("fpr"), 0.95 * 0.9576851),
+        (Looks(every=20, up_to=2000), 0.9025),
+        # they choose a level on both classes, so that only the sum is proved
+        (Raise(), 0.9),
+        (Algorithm1(), 0.9),
+    ],
+)
+def test_confidences_multiply_only_where_no_ceiling_is_chosen_on_both_classes(
+    overlap: Overlap, stated: float
+) -> None:
+    found = calibrate(NORMAL, NEAR, overlap=overlap)
+    assert len(found.confidences) == 2
+    assert found.confidence == pytest.approx(stated, abs=1e-6)
+
+
+def test_the_bounds_of_a_curve_and_its_thresholds_hold_with_the_product() -> None:
+    curve = certify_curve(NORMAL, NEAR)
+    assert curve.confidence == curve.balanced().confidence == 0.9025
+    assert "both rates jointly 0.9025" in str(curve)
+
+
+@pytest.mark.parametrize("usual", [OF_SUBJECTS, OF_SERIES])
+def test_the_deltas_of_classes_that_depend_on_each_other_add_up(usual: tuple[Assumption, ...]) -> None:
+    found = replace(calibrate(NORMAL, FAR), assumptions=usual)
+    assert found.confidence == 0.9
+    assert "; jointly 0.9\n" in str(found)
+    # room for shift or wrong labels, or weights, change nothing of that
+    for options in ({"noise": True}, {"shift": True}, {"weights": True}):
+        assert replace(found, assumptions=assumed(usual, **options)).confidence == 0.9
+        drawn = replace(found, assumptions=assumed(OF_DRAWS, **options))
+        assert drawn.confidence == calibrate(NORMAL, FAR).confidence > 0.91
+
+
+def test_weights_that_are_intervals_leave_the_product_of_the_deltas() -> None:
+    """How many points count depends on their scores there, so that a tail of that number proves nothing."""
+    weights = np.full(2000, 0.5)
+    known, between = (
+        calibrate(NORMAL, FAR, normal_weights=one, weight_bound=1.0)
+        for one in (weights, (weights, weights + 0.1))
+    )
+    assert known.confidence == pytest.approx(
+        known.normal.budget.confidence * known.anomalous.budget.confidence, rel=1e-14
+    )
+    assert between.confidence == 0.9025
+
+
+def test_a_side_without_a_budget_takes_nothing_of_the_confidence() -> None:
+    lacking = calibrate(NORMAL, FAR[:10])
+    assert list(lacking.confidences) == ["FPR"]
+    assert lacking.confidence == lacking.confidences["FPR"] == pytest.approx(0.957685, abs=1e-6)
+    assert "jointly" not in str(lacking)
+    nothing = calibrate(NORMAL[:10], FAR[:10])
+    assert (nothing.confidence, nothing.confidences) == (1.0, {})
 
 
 def test_an_overlapping_certificate_swaps_the_thresholds_in_its_rule() -> None:

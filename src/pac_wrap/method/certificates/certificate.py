@@ -12,6 +12,7 @@ from pac_wrap.base.arguments import ScoreType
 from pac_wrap.base.codec import checksum_of
 from pac_wrap.base.filed import Filed
 from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.rounding import float_below
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.consistency import inconsistencies
 from pac_wrap.method.certificates.lineage import Lineage
@@ -21,7 +22,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.room.radius import Robust
 from pac_wrap.method.room.weights import Weighting
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling
+from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling, are_independent
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.given import Given
@@ -172,6 +173,29 @@ class Certificate(Worth, Robust, Traced, Filed, Shown):
             (self.normal.crossing, self.anomalous.crossing),
             self.score_type,
         )
+
+    @property
+    def confidence(self) -> float:
+        """How surely all ceilings hold together that are promised: eq. (97), and eq. (12) where it must add.
+
+        Where the two classes are independent samples, and no ceiling was chosen on both, their confidences
+        multiply, those of ceilings that are kept as asked by their exact tails. Else the deltas add up.
+        """
+        return float_below(self.overlap.joint(self.claim, **self._drawn))
+
+    @property
+    def confidences(self) -> dict[str, float]:
+        """How surely each ceiling holds that is promised, by the name of its rate."""
+        exact = self._drawn["exact"]
+        return {
+            name: float_below(one) for name, one in self.overlap.confidences(self.claim, exact=exact).items()
+        }
+
+    @property
+    def _drawn(self) -> dict[str, bool]:
+        """Whether the classes are independent of each other, and the numbers of points of the scores."""
+        counted = self.weighting is None or not self.weighting.intervals
+        return {"independent": are_independent(self.assumptions), "exact": counted}
 
     def verdicts(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.int8]:
         """Return the verdict on each score, following the rule.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pac_wrap.base.foreign import quoted
 from pac_wrap.method.room.weights import Weighting
-from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, OF_SUBJECTS, assumed
+from pac_wrap.method.sampling import OF_DRAWS, OF_POOL, OF_SERIES, OF_SUBJECTS, assumed
 from pac_wrap.method.strategies.interface import Claim, Strategy
 from pac_wrap.method.thresholds import LARGEST, find_regime
 from pac_wrap.ranks.precision import represents
@@ -41,7 +41,7 @@ def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     for score in certificate.deciding:
         if score is not None and abs(score) < LARGEST and not represents(certificate.score_type, score):
             yield f"the score {score!r} behind a threshold is not a {certificate.score_type}"
-    usual = (OF_DRAWS, OF_SUBJECTS) if found is None else (OF_SERIES,)
+    usual = (OF_DRAWS, OF_SUBJECTS, OF_POOL) if found is None else (OF_SERIES,)
     rooms = certificate.guarantee.rooms | {"weights": certificate.weighting is not None}
     if certificate.assumptions not in (assumed(one, **rooms) for one in usual):
         yield f"these are not the assumptions of {'draws' if found is None else 'a series'}"

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.base.arguments import ScoreType, as_float, check_rate
 from pac_wrap.base.filed import Filed
 from pac_wrap.base.foreign import quoted
-from pac_wrap.base.rounding import rounded_up
+from pac_wrap.base.rounding import confidence_left, float_below, kept_together, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance, Traced
@@ -32,7 +32,8 @@ class Curve(Traced, Filed):
     """Bounds of the FPR and the FNR at every threshold, all of which hold at once; made by `certify_curve`.
 
     With probability 1 - delta_fpr all bounds of the FPR hold, with 1 - delta_fnr all of the FNR: eq. (36). So
-    a threshold may be chosen after looking, by eye, by cost or by somebody else, and again tomorrow. A curve
+    a threshold may be chosen after looking, by eye, by cost or by somebody else, and again tomorrow. Where a
+    bound would exceed the largest that was asked for, it is 1: nothing is said. A curve
     and another certificate of the same labels hold together only with their deltas added.
 
     Parameters
@@ -66,6 +67,12 @@ class Curve(Traced, Filed):
     _header: ClassVar[dict[str, Any]] = {"format": FORMAT, "schema": 1}
     _noun: ClassVar[str] = "curve"
     _remedy: ClassVar[str] = "certify it again"
+
+    @property
+    def confidence(self) -> float:
+        """How surely all bounds of both rates hold at once: the classes are independent, eq. (97)."""
+        sides = self.normal, self.anomalous
+        return float_below(kept_together(*(confidence_left(side.delta) for side in sides)))
 
     @property
     def empty(self) -> bool:
@@ -122,7 +129,7 @@ class Curve(Traced, Filed):
         InputError
             If the threshold is not finite, or neither rate has a bound below 1 there.
         """
-        given = Given(threshold)
+        given = Given(threshold, self.normal.top, self.anomalous.top)
         fpr = self.normal.budget(self.fpr(given.threshold))
         fnr = self.anomalous.budget(self.fnr(given.threshold))
         thresholds = Thresholds(

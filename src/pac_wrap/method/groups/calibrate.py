@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Final
 
@@ -29,10 +29,10 @@ from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.groups.block import Block, calibrated
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined
-from pac_wrap.method.groups.head import shared
+from pac_wrap.method.groups.file import shared
 from pac_wrap.method.groups.values import Coded, Group, GroupColumn, coded, shown
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.sampling import OF_DRAWS, assumed
+from pac_wrap.method.sampling import OF_DRAWS, OF_POOL, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.ranks.memory import RankedInMemory
 
@@ -121,6 +121,9 @@ class GroupRequest:
     ) -> GroupCertificate:
         """Return the certificate of groups whose columns are known; warn if scores are upside down."""
         _warn_if_upside_down(areas, columns.n, groups)
+        rooms = self.request.guarantee.rooms
+        if pool is not None:
+            pool = replace(pool, assumptions=assumed(OF_POOL, **rooms))
         return GroupCertificate(
             asked=self.request.guarantee,
             overlap=self.request.overlap,
@@ -129,7 +132,7 @@ class GroupRequest:
             pool=pool,
             groups=groups,
             columns=columns,
-            assumptions=assumed(OF_DRAWS, **self.request.guarantee.rooms),
+            assumptions=assumed(OF_DRAWS, **rooms),
         )
 
 

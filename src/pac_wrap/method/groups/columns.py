@@ -74,8 +74,8 @@ class Columns:
     def watchable(self) -> NDArray[np.bool_]:
         """Which groups have a promise that can be broken: a ceiling, and a verdict that is given at all."""
         given = np.stack([self.rule[1] < inf, self.rule[0] > -inf])
-        promised: NDArray[np.bool_] = (given & ~np.isnan(self.ceilings)).any(axis=0)
-        return promised & ~np.isnan(self.deltas[0])
+        promised = (given & ~np.isnan(self.ceilings)).any(axis=0) & ~np.isnan(self.deltas[0])
+        return np.asarray(promised)
 
     def at(self, place: int, request: Request, score_type: ScoreType) -> Certificate:
         """Return the certificate of a group, as `calibrate` makes it."""

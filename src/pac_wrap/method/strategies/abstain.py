@@ -54,6 +54,7 @@ class Abstain(Strategy):
 
     tag: ClassVar[str] = "abstain"
     single: ClassVar[bool] = False
+    multiplies: ClassVar[bool] = True
     always: bool = False
     position: float = 0.5
 

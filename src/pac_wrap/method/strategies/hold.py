@@ -32,7 +32,8 @@ class Hold(Strategy):
 
     The held class alone sets the threshold, so nothing is chosen on the other, and its bound holds with the
     whole delta: eq. (16). With `always=False` a ceiling is given up only where it must be: where the classes
-    separate, one threshold keeps both. That choice costs nothing either: eq. (107).
+    separate, one threshold keeps both. That choice costs nothing either: eq. (107). Either way both hold
+    together with the product of their confidences: eq. (98).
 
     Parameters
     ----------
@@ -53,6 +54,7 @@ class Hold(Strategy):
     """
 
     tag: ClassVar[str] = "hold"
+    multiplies: ClassVar[bool] = True
     rate: Literal["fnr", "fpr"]
     always: bool = True
 

@@ -7,12 +7,14 @@ does not follow from what was asked, and how to say what it did. Nothing else as
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from math import isclose
 from typing import ClassVar, Final
 
 from pac_wrap.base.arguments import Scores, ScoreType, as_float
 from pac_wrap.base.floats import order_key
 from pac_wrap.base.foreign import quoted
+from pac_wrap.base.rounding import confidence_left, kept_together
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule
@@ -80,6 +82,8 @@ class Strategy(ABC):
     one_sided: ClassVar[bool] = False
     # whether the numbers of labels were fixed before any score was seen
     fixed_sizes: ClassVar[bool] = True
+    # whether one class's ceiling fails by its own points alone, and the other's given those: eq. (97)
+    multiplies: ClassVar[bool] = False
     # what `tried` counts, and why nothing is certified if none of them succeeds
     choices: ClassVar[str] = "level"
     unreached: ClassVar[str] = "no single threshold can be certified at any level tried"
@@ -196,6 +200,54 @@ class Strategy(ABC):
         iterator of str
             The sentences.
         """
+
+    def confidences(self, claim: Claim, *, exact: bool = True) -> dict[str, Decimal]:
+        """Return how surely each ceiling holds that is certified: by its exact tail where it is kept.
+
+        Parameters
+        ----------
+        claim : Claim
+            What the certificate says was asked, found and counted.
+        exact : bool
+            Whether the numbers of points do not depend on their scores, so that the exact tail counts.
+
+        Returns
+        -------
+        dict of Decimal
+            The confidence by the name of the rate; a rate without a budget, which cannot fail, is left out.
+        """
+        certified, found = claim.found.certified, {"FPR": claim.found.fpr, "FNR": claim.found.fnr}
+        sure: dict[str, Decimal] = {}
+        for promise in () if certified is None else certified.promises:
+            budget = found[promise.name]
+            if budget is not None and budget.errors is not None:
+                own = Decimal(repr(budget.confidence)) if exact and promise.name in self.keeps else Decimal(0)
+                sure[promise.name] = max(own, confidence_left(promise.delta))
+        return sure
+
+    def joint(self, claim: Claim, *, independent: bool = True, exact: bool = True) -> Decimal:
+        """Return how surely all ceilings hold together that are certified: eq. (97), or eq. (12).
+
+        Parameters
+        ----------
+        claim : Claim
+            What the certificate says was asked, found and counted.
+        independent : bool
+            Whether the points of the two classes are independent of each other.
+        exact : bool
+            Whether the numbers of points do not depend on their scores.
+
+        Returns
+        -------
+        Decimal
+            The confidence, never more than it is; 1 where nothing is promised that could fail.
+        """
+        sure = self.confidences(claim, exact=exact)
+        if independent and self.multiplies:
+            return kept_together(*sure.values())
+        certified = claim.found.certified
+        promises = () if certified is None else certified.promises
+        return confidence_left(*(one.delta for one in promises if one.name in sure))
 
     @property
     def needs_more_labels(self) -> str | None:

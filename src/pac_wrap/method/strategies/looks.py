@@ -63,6 +63,7 @@ class Looks(Strategy):
 
     tag: ClassVar[str] = "looks"
     single: ClassVar[bool] = False
+    multiplies: ClassVar[bool] = True
     one_sided: ClassVar[bool] = True
     fixed_sizes: ClassVar[bool] = False
     choices: ClassVar[str] = "look"

@@ -7,7 +7,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import decade_below, label_axes, log_ticks, prepare
-from pac_wrap.report.words.numbers import ceiling, confidence
+from pac_wrap.report.words.numbers import ceiling, floored
 
 
 def plot_curve(curve: Curve, ax: Axes | None = None, *, dark: bool = False) -> Axes:
@@ -77,6 +77,5 @@ def plot_curve(curve: Curve, ax: Axes | None = None, *, dark: bool = False) -> A
     )
     strip = Strip(ax, style)
     strip.legend([line, mark], columns=2)
-    joint = curve.normal.delta + curve.anomalous.delta
-    strip.note(f"all bounds hold at once, both rates together at confidence {confidence(joint)}")
+    strip.note(f"all bounds hold at once, both rates together at confidence {floored(curve.confidence)}")
     return ax

@@ -18,7 +18,7 @@ from pac_wrap.method.curves.side import CurveSide, best
 from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.report.subject import Report
 from pac_wrap.report.window import Window
-from pac_wrap.report.words.numbers import ceiling, confidence, told_apart
+from pac_wrap.report.words.numbers import ceiling, confidence, floored, told_apart
 
 # ceilings that the table shows, without scripts and in other formats
 _CEILINGS: Final = (0.001, 0.01, 0.05, 0.1)
@@ -91,8 +91,9 @@ def explorer_of(report: Report) -> Explorer | None:
         sure=(
             f"These bounds hold at every threshold at once: those of the FPR with confidence"
             f" {confidence(deltas[0])}, those of the FNR with {confidence(deltas[1])}, all with"
-            f" {confidence(*deltas)}. So the threshold that you choose, even after looking, is certified. For"
-            " that they are a little higher than those of a threshold that a rule fixed beforehand.",
+            f" {floored(curve.confidence)}. So the threshold that you choose, even after looking, is"
+            " certified. For that they are a little higher than those of a threshold that a rule fixed"
+            " beforehand.",
             "The promise at the top has deltas of its own. If you rely on both, on it and on a threshold"
             f" chosen here, or choose between them, all of them add up, which leaves {left}.",
         ),

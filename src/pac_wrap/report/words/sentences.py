@@ -1,6 +1,6 @@
 """What a report says in sentences: its status, the promise, and what belongs beside it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,8 +9,8 @@ from pac_wrap.method.room.noise import NEW_LABELS
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.ranks.auc import is_upside_down, rough_auc
-from pac_wrap.report.subject import ErrorRate, Report, error_rates, ranges
-from pac_wrap.report.words.numbers import ceiling, confidence, percent
+from pac_wrap.report.subject import Report, error_rates, ranges
+from pac_wrap.report.words.numbers import ceiling, confidence, floored, percent
 
 # what a rule that lacks a verdict does with every point
 _CONSEQUENCES: Final = {
@@ -84,8 +84,8 @@ nothing is promised about missed anomalies.'
         consequence = _CONSEQUENCES[frozenset(ranges(certificate.rule))]
         clauses.append(f"{consequence}, because too few points are labelled: {counts}")
     if len(kept) == 2:
-        surely = f"both together with confidence {_joint(kept)}"
-        if certificate.certified.joint_delta >= 1:
+        surely = f"both together with confidence {floored(certificate.confidence)}"
+        if not certificate.confidence:
             surely = ", ".join(f"{rate.errors} with confidence {confidence(rate.delta)}" for rate in kept)
         clauses.append(f"{kept[0].sentence}, and {kept[1].sentence}: {surely}")
     elif kept:
@@ -110,13 +110,14 @@ def notes(report: Report) -> Iterator[str]:
     """Return what a reader of the promise has to know: confidence, abstention, ceilings that were raised."""
     certificate = report.certificate
     kept = [rate for rate in error_rates(certificate) if rate.kept]
-    if kept and sum(rate.delta for rate in kept) < 1 and certificate.overlap.proved:
+    if kept and certificate.confidence and certificate.overlap.proved:
+        sure = floored(certificate.confidence) if len(kept) == 2 else confidence(kept[0].delta)
         yield (
-            f"Confidence {_joint(kept)} means: if the calibration were repeated with fresh labelled points,"
-            f" in the long run at least {_joint(kept)} of the certificates made in this way would be true."
+            f"Confidence {sure} means: if the calibration were repeated with fresh labelled points,"
+            f" in the long run at least {sure} of the certificates made in this way would be true."
         )
         if len(kept) == 2:
-            alone = [f"{rate.errors} {confidence(rate.delta)}" for rate in kept]
+            alone = [f"{rate.errors} {floored(certificate.confidences[rate.name])}" for rate in kept]
             yield f"Each part on its own holds with more confidence: {alone[0]}, {alone[1]}."
     if ranges(certificate.rule).get(Verdict.ABSTAIN, (None, None)) != (None, None):
         yield "Points that cannot be decided are left to you, and do not count as errors."
@@ -152,10 +153,6 @@ def warnings_of(report: Report) -> Iterator[str]:
             "Anomalies score lower than normal points. If low scores mean anomalous, negate the scores and"
             " calibrate again."
         )
-
-
-def _joint(kept: Sequence[ErrorRate]) -> str:
-    return confidence(*(rate.delta for rate in kept))
 
 
 def _raises(certificate: Certificate) -> Iterator[str]:
