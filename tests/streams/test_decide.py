@@ -143,11 +143,6 @@ def test_other_bytes_survive_where_the_format_stays() -> None:
     assert decided(b'{"a":"\xe9","s":1}') == b'{"a":"\xe9","s":1,"verdict":1,"prediction_set":"{1}"}\n'
 
 
-def test_other_names_may_occur_twice_in_json_that_stays_as_it_is() -> None:
-    line = '{"s":1,"a":"\\n","a":{"s":2,"t":3}'
-    assert decided(line + "}") == (line + ',"verdict":1,"prediction_set":"{1}"}\n').encode()
-
-
 def test_json_values_become_cells() -> None:
     first = '{"s": 1.50, "a": null, "b": true, "c": {"x": [1, "é"]}, "d": "t"}\n'
     content = first + '{"d": 12345678901234567890123, "s": "inf"}\n{"s": "1", "b": false}\n'
