@@ -31,6 +31,7 @@ _HEADER: Final = {"format": "pac-wrap report", "schema": 2}
 
 BREAKS: Final = (
     "Calibration points that the detector was trained on, or copies of training rows.",
+    "Points that were labelled because of their scores, such as reviewed alarms.",
     "A detector that is retrained or rescaled after the calibration.",
     "Points that depend on each other, such as neighbours in a time series or several records of one patient:"
     " n then overstates the evidence.",
