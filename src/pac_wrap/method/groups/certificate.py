@@ -27,7 +27,7 @@ from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.columns import Columns, Numbers
 from pac_wrap.method.groups.file import MOST_BYTES, NOUN, problems, read, written
 from pac_wrap.method.groups.gaps import Gaps, gaps_of
-from pac_wrap.method.groups.head import Head, shared
+from pac_wrap.method.groups.head import Head, with_shares
 from pac_wrap.method.groups.listing import Certificates, Row, rows_of
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.rules import decided, exclusions_of, sets_of, with_pool
@@ -55,6 +55,8 @@ class GroupCertificate(ShownGroups, Head, Filed):
         mixture, not about any one of them.
     assumptions : tuple of Assumption
         What the promises assume.
+    shares : tuple of float, optional
+        The deltas of the FPR and of the FNR in each group where all hold together: eq. (111).
     version : str
         The version of the package that made it.
     provenance : Provenance, optional
@@ -86,7 +88,7 @@ class GroupCertificate(ShownGroups, Head, Filed):
     @property
     def request(self) -> Request:
         """What each group by itself was asked for, with its share of delta."""
-        return Request(shared(self.asked, len(self.groups) if self.together else 1), self.overlap)
+        return Request(with_shares(self.asked, self.shares), self.overlap)
 
     @property
     def certificates(self) -> Mapping[Group, Certificate]:

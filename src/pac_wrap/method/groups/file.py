@@ -15,7 +15,7 @@ from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.consistency import MOST_SCORES, inconsistencies, version_problems
-from pac_wrap.method.groups.columns import NO_COUNT, Columns
+from pac_wrap.method.groups.columns import NO_COUNT, Columns, are_kept
 from pac_wrap.method.groups.head import Head
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
 from pac_wrap.method.promise import Budget
@@ -89,6 +89,12 @@ def problems(head: Head, groups: tuple[Group, ...], columns: Columns, request: R
     yield from version_problems(head.version)
     if head.assumptions not in (assumed(one, **head.asked.rooms) for one in (OF_DRAWS, OF_SUBJECTS)):
         yield "these are not the assumptions of draws"
+    if (head.shares is not None) is not head.together:
+        yield "groups that hold together have shares of delta, and others have none"
+    elif head.shares is not None and not are_kept(
+        head.asked, head.overlap, columns.n, head.pool is not None, head.shares
+    ):
+        yield "with these shares of delta, groups of these sizes do not hold together"
     yield from _column_problems(columns, groups, request, head.score_type)
     if head.pool is None:
         return

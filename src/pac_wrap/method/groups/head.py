@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field, replace
 
 from pac_wrap.base.arguments import ScoreType
-from pac_wrap.base.rounding import shared_together
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.promise import Guarantee
@@ -20,16 +19,17 @@ class Head(Traced):
     together: bool
     score_type: ScoreType = "float64"
     pool: Certificate | None = None
+    # the deltas of each group where all hold together, those of the FPR and of the FNR
+    shares: tuple[float, float] | None = None
     assumptions: tuple[Assumption, ...] = OF_DRAWS
     version: str = __version__
     provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
 
 
-def shared(asked: Guarantee, groups: int) -> Guarantee:
-    """Return what each of so many groups is asked for so that all keep it together: eq. (53).
+def with_shares(asked: Guarantee, shares: tuple[float, float] | None) -> Guarantee:
+    """Return what each group is asked for, with its share of delta where all are to keep it together.
 
-    >>> round(shared(Guarantee(), 20).delta_fpr, 6)
-    0.002561
+    >>> with_shares(Guarantee(), (0.001, 0.002)).delta_fnr
+    0.002
     """
-    deltas = [shared_together(delta, groups) for delta in (asked.delta_fpr, asked.delta_fnr)]
-    return replace(asked, delta_fpr=deltas[0], delta_fnr=deltas[1])
+    return asked if shares is None else replace(asked, delta_fpr=shares[0], delta_fnr=shares[1])
