@@ -32,6 +32,20 @@ def test_deltas_and_labels_are_passed_on(tmp_path: Path) -> None:
     assert Curve.load(saved) == certify_curve(NORMAL, ANOMALOUS, 0.01, 0.1)
 
 
+def test_tops_are_passed_on_and_verified(tmp_path: Path) -> None:
+    saved, chosen = tmp_path / "curve.json", tmp_path / "certificate.json"
+    asked = ["--top-fpr", "0.3", "--top-fnr", "0.6", "--at", "0.5"]
+    succeeded("curve", *LABELLED, *asked, "-o", saved, "--certificate", chosen)
+    expected = certify_curve(NORMAL, ANOMALOUS, top_fpr=0.3, top_fnr=0.6)
+    assert Curve.load(saved) == expected != CURVE
+    assert Certificate.load(chosen) == expected.at(0.5)
+    for path in (saved, chosen):
+        assert "verified" in succeeded("verify", path, *LABELLED)
+    assert "--top-fpr must lie strictly between 0 and 1" in refused(
+        tmp_path, "curve", *LABELLED, "--top-fpr", "1"
+    )
+
+
 def test_a_chosen_threshold_has_its_certificate(tmp_path: Path) -> None:
     saved = tmp_path / "certificate.json"
     shown = succeeded("curve", *LABELLED, "--max-fpr", "0.2", "--certificate", saved)

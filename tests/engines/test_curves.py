@@ -21,7 +21,14 @@ SCORES = np.concatenate([RNG.normal(0, 1, SIZES[0]).round(2), RNG.normal(2, 1, S
 SCORES[[0, 1, 2, -1]] = -inf, -0.0, inf, inf
 LABELS = np.repeat([0, 1], SIZES)
 ORDER = RNG.permutation(SCORES.size)
-EXPECTED = certify_curve(SCORES[LABELS == 0], SCORES[LABELS == 1], 0.05, 0.1).to_json()
+TOPS: list[dict[str, Any]] = [{}, {"top_fpr": 0.1, "top_fnr": 0.4}]
+
+
+def expected(tops: dict[str, Any]) -> str:
+    return certify_curve(SCORES[LABELS == 0], SCORES[LABELS == 1], 0.05, 0.1, **tops).to_json()
+
+
+EXPECTED = expected({})
 
 
 @pytest.fixture
@@ -30,20 +37,25 @@ def frame() -> Any:
     return pd.DataFrame({"s": SCORES, "y": LABELS}).iloc[ORDER].reset_index(drop=True)
 
 
+@pytest.mark.parametrize("tops", TOPS)
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_files_give_the_curve_of_memory(tmp_path: Path, frame: Any, ending: str) -> None:
+def test_files_give_the_curve_of_memory(
+    tmp_path: Path, frame: Any, ending: str, tops: dict[str, Any]
+) -> None:
     for number, (start, end) in enumerate(pairwise([0, 10, 4_000, len(frame)])):
         part, path = frame.iloc[start:end], tmp_path / f"part{number}.{ending}"
         part.to_parquet(path) if ending == "parquet" else part.to_csv(path, index=False)
-    found = of_files(str(tmp_path / f"*.{ending}"), 0.05, 0.1, score="s", label="y")
-    assert found.bare.to_json() == EXPECTED
+    found = of_files(str(tmp_path / f"*.{ending}"), 0.05, 0.1, score="s", label="y", **tops)
+    assert found.bare.to_json() == expected(tops)
 
 
-def test_dask_gives_the_curve_of_memory(frame: Any) -> None:
+@pytest.mark.parametrize("tops", TOPS)
+def test_dask_gives_the_curve_of_memory(frame: Any, tops: dict[str, Any]) -> None:
     from pac_wrap.engines import dask as engine
 
     parts = needs_dask().from_pandas(frame, npartitions=4)
-    assert engine.certify_curve(parts, 0.05, 0.1, score="s", label="y").to_json() == EXPECTED
+    found = engine.certify_curve(parts, 0.05, 0.1, score="s", label="y", **tops)
+    assert found.to_json() == expected(tops)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +74,9 @@ def test_spark_gives_the_curve_of_memory(session: Any, frame: Any, tmp_path: Pat
     path = tmp_path / "scores.parquet"
     frame.to_parquet(path)
     df = session.read.parquet(str(path)).repartition(3)
-    assert engine.certify_curve(df, 0.05, 0.1, score="s", label="y").to_json() == EXPECTED
+    for tops in TOPS:
+        made = engine.certify_curve(df, 0.05, 0.1, score="s", label="y", **tops)
+        assert made.to_json() == expected(tops)
     found = EngineFiles("spark", [path], "read_parquet").calibrate(
         CurveRequest(0.05, 0.1), score="s", label="y"
     )

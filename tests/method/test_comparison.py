@@ -225,5 +225,5 @@ def test_a_missing_column_among_several_is_refused(table: Path) -> None:
 
 def test_room_is_refused_and_the_advice_keeps_its_promise() -> None:
     # the labels that chose a detector cannot certify it once more
-    with pytest.raises(InputError, match="calibrate the detector of your choice with it on other labels$"):
+    with pytest.raises(InputError, match=r"calibrate the detector of your choice with it on other labels$"):
         compare_scores(columns(one=1, two=2), Guarantee(shift=TotalVariation(0.01)))

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from math import factorial, floor, inf, prod
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from pac_wrap import Guarantee, UpsideDownWarning, calibrate, calibrate_classes, exact_confidence
 from pac_wrap.method.tails.binomial import error_budget
@@ -98,6 +100,97 @@ def test_no_class_is_ruled_out_more_often_than_its_ceiling_but_for_delta() -> No
                 total += chance(population, sample)
         worst = max(worst, total)
     assert Fraction(1, 20) <= worst <= Fraction(DELTA)
+
+
+def outcomes(n: int, asked: Guarantee, overlap: str = "abstain") -> dict[tuple[int, int], Any]:
+    """Return the certificates of every pair of samples of two anomalous kinds; the normals are fixed."""
+    drawn = samples(n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        return {
+            (i, j): calibrate([-1.0, 1.0], {"a": scores(a), "b": scores(b)}, asked, overlap=overlap)
+            for (i, a), (j, b) in product(enumerate(drawn), enumerate(drawn))
+        }
+
+
+def chances(n: int) -> NDArray[np.float64]:
+    """Return the probability of every sample (columns) in every population (rows)."""
+    return np.array([[float(chance(one, sample)) for sample in samples(n)] for one in POPULATIONS])
+
+
+@pytest.mark.parametrize(
+    ("n", "ceilings", "delta", "worst_found"),
+    [
+        (2, {"a": 0.499, "b": 0.499}, 0.3, 0.25),
+        (3, {"a": 0.374, "b": 0.624}, 0.3, 0.24),
+        (4, {"a": 0.249, "b": 0.499}, 0.32, 0.31),
+    ],
+)
+def test_all_kinds_fail_together_no_more_often_than_the_worst_of_them(
+    n: int, ceilings: dict[str, float], delta: float, worst_found: float
+) -> None:
+    """Whatever both kinds are: their failures do not add up, and the bound is nearly attained."""
+    found = outcomes(n, Guarantee(None, ceilings, delta_fnr=delta))
+    p = chances(n)
+    broken = np.zeros((len(POPULATIONS), len(POPULATIONS)))
+    masses = np.array(POPULATIONS)
+    for (i, j), certificate in found.items():
+        region = certificate.verdicts(SUPPORT) == 0
+        over = [masses @ region > floor(Fraction(one) * PARTS) for one in ceilings.values()]
+        fails = over[0][:, None] | over[1][None, :]
+        broken += np.outer(p[:, i], p[:, j]) * fails
+    (stated,) = {certificate.confidence for certificate in found.values()}
+    tails = [1 - exact_confidence(n, one, error_budget(n, one, delta)) for one in ceilings.values()]
+    assert stated == pytest.approx(1 - max(tails), abs=1e-12)
+    assert worst_found <= broken.max() <= 1 - stated + 1e-12
+    # (62) would state less
+    assert 1 - stated < sum(tails)
+
+
+def test_counted_kinds_hold_together_with_the_product_of_their_confidences() -> None:
+    """The normal points are held at a threshold; each kind of anomalies has the bound of its own count."""
+    asked = Guarantee(0.6, {"a": 0.5, "b": 0.5}, DELTA, DELTA)
+    n, p, masses = 4, chances(4), np.array(POPULATIONS)
+    found = outcomes(n, asked, "hold_fpr")
+    broken = np.zeros((len(POPULATIONS), len(POPULATIONS)))
+    for (i, j), certificate in found.items():
+        region = certificate.verdicts(SUPPORT) == 0
+        over = [
+            masses @ region > (PARTS if part.ceiling is None else floor(Fraction(part.ceiling) * PARTS))
+            for part in certificate.anomalous
+        ]
+        broken += np.outer(p[:, i], p[:, j]) * (over[0][:, None] | over[1][None, :])
+    tail = 1 - exact_confidence(2, 0.6, error_budget(2, 0.6, DELTA))
+    stated = min(certificate.confidence for certificate in found.values())
+    assert stated == pytest.approx((1 - tail) * (1 - DELTA) ** 2, abs=1e-12)
+    # given the normals, as here
+    assert DELTA < broken.max() <= 1 - (1 - DELTA) ** 2
+
+
+def test_a_ceiling_on_all_kinds_together_costs_nothing_more() -> None:
+    """Points of both kinds as they come: which kinds they are is drawn too, and so are the stated tails."""
+    ceilings = {"a": 0.65, "b": 0.65, None: 0.499}
+    asked = Guarantee(None, ceilings, delta_fnr=0.36)
+    cells = [(kind, score) for kind in "ab" for score in SUPPORT]
+    populations = np.array(list(compositions(PARTS, len(cells))))
+    drawn = samples(4, len(cells))
+    slack = np.zeros(len(populations))
+    broken = np.zeros(len(populations))
+    for sample in drawn:
+        orders = factorial(4) // prod(map(factorial, sample))
+        p = orders * np.prod(populations ** np.array(sample), axis=1) / PARTS**4
+        points = [cell for cell, count in zip(cells, sample, strict=True) for _ in range(count)]
+        kinds = {name: [score for kind, score in points if kind == name] for name in "ab"}
+        certificate = calibrate([-1.0, 1.0], kinds, asked)
+        region = np.array([verdict == 0 for verdict in certificate.verdicts([one for _, one in cells])])
+        fails = populations @ region > floor(Fraction(0.499) * PARTS)
+        for name in "ab":
+            own = np.array([kind == name for kind, _ in cells])
+            fails |= populations @ (region & own) > Fraction(0.65) * (populations @ own)
+        broken += p * fails
+        slack += p * (1 - certificate.confidence)
+    assert (broken <= slack + 1e-12).all()
+    assert broken.max() >= 0.19
 
 
 CELLS = list(product((0.0, 1.0), (0.0, 1.0)))

@@ -15,6 +15,7 @@ from pac_wrap.cli.options import (
     Delimiter,
     Group,
     Label,
+    LeaveOut,
     Score,
     Tables,
     keep_apart,
@@ -253,6 +254,7 @@ def recalibrate(
         typer.Option("--own-delta", help="Give each certificate its own delta, instead of sharing one."),
     ] = False,
     anomaly_label: AnomalyLabel = None,
+    leave_out: LeaveOut = None,
     delimiter: Delimiter = None,
 ) -> None:
     """Certify the same ceilings from new points, with the delta that is left; it names what it follows.
@@ -290,7 +292,15 @@ def recalibrate(
     separator = check_delimiter(delimiter)
     with (
         progress_bar("reading") as progress,
-        open_table(tables, [score], label, passes=True, delimiter=separator, progress=progress) as table,
+        open_table(
+            tables,
+            [score],
+            label,
+            passes=True,
+            delimiter=separator,
+            leave_out=leave_out or (),
+            progress=progress,
+        ) as table,
     ):
         made = calibrate_table(table, request, score=score, label=label)
     made = replace(made, lineage=place).with_provenance(tables=tuple(tables), date=now())

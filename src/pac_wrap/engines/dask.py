@@ -79,6 +79,8 @@ def certify_curve(
     score: str = "score",
     label: str = "label",
     anomaly_label: object = 1,
+    top_fpr: float | None = None,
+    top_fnr: float | None = None,
 ) -> Curve:
     """Return the curve that `pac_wrap.certify_curve` gives for these two columns, byte for byte.
 
@@ -94,7 +96,8 @@ def certify_curve(
     >>> certify_curve(df).at(900.0).certified.max_fnr < 0.1
     True
     """
-    return certified(df, CurveRequest(delta_fpr, delta_fnr, anomaly_label), score=score, label=label)
+    request = CurveRequest(delta_fpr, delta_fnr, anomaly_label, top_fpr, top_fnr)
+    return certified(df, request, score=score, label=label)
 
 
 def calibrate_groups(
@@ -215,9 +218,9 @@ def decide(
     >>> list(decide(df, calibrate(df)).columns)
     ['score', 'label', 'verdict', 'prediction_set']
     """
+    check_group(certificate, group)
     check_frame(df, numbers=[score])
     refuse_added(df.columns, ["verdict", "prediction_set"])
-    check_group(certificate, group)
     kind = column_type(df[score].dtype)
     if isinstance(certificate, GroupCertificate):
         check_frame(df, [group])

@@ -85,6 +85,8 @@ def certify_curve(
     score: str = "score",
     label: str = "label",
     anomaly_label: object = 1,
+    top_fpr: float | None = None,
+    top_fnr: float | None = None,
 ) -> Curve:
     """Return the curve that `pac_wrap.certify_curve` gives for these two columns, byte for byte.
 
@@ -98,7 +100,8 @@ def certify_curve(
     >>> certify_curve(df).at(900.0).certified.max_fnr < 0.1  # doctest: +SKIP
     True
     """
-    return certified(df, CurveRequest(delta_fpr, delta_fnr, anomaly_label), score=score, label=label)
+    request = CurveRequest(delta_fpr, delta_fnr, anomaly_label, top_fpr, top_fnr)
+    return certified(df, request, score=score, label=label)
 
 
 def calibrate_groups(
@@ -218,9 +221,9 @@ def decide(
     >>> decide(df, calibrate(df)).columns  # doctest: +SKIP
     ['score', 'label', 'verdict', 'prediction_set']
     """
+    check_group(certificate, group)
     check_frame(df, {score: SCORES})
     refuse_added(df.columns, ["verdict", "prediction_set"])
-    check_group(certificate, group)
     if isinstance(certificate, GroupCertificate):
         check_frame(df, {str(group): GROUPS})
         refuse_narrower(type_of(df, score), certificate, score)

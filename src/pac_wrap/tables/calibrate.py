@@ -225,9 +225,12 @@ def certify_curve(
     label: str = "label",
     anomaly_label: str | None = None,
     delimiter: str | None = None,
+    top_fpr: float | None = None,
+    top_fnr: float | None = None,
 ) -> Curve:
     """Return the curve of labelled scores in files or patterns, in bounded memory; see `calibrate`."""
-    request = CurveRequest(delta_fpr, delta_fnr, 1 if anomaly_label is None else anomaly_label)
+    mark = 1 if anomaly_label is None else anomaly_label
+    request = CurveRequest(delta_fpr, delta_fnr, mark, top_fpr, top_fnr)
     return _of_files(files, request, score, label, delimiter)
 
 

@@ -238,17 +238,23 @@ def anomaly_marks(
     if anomaly_label is None:
         strange = [value for value in values if value not in TRUE + FALSE]
         if strange:
+            third = any(one in TRUE for one in values) and any(one in FALSE for one in values)
+            remedy = (
+                "leave it out with --leave-out"
+                if third
+                else "name the label of anomalies with --anomaly-label"
+            )
             raise InputError(
-                f"column {quoted(column)} must be 0/1 or true/false, got {quoted(strange[0])};"
-                " name the label of anomalies with --anomaly-label"
+                f"column {quoted(column)} must be 0/1 or true/false, got {quoted(strange[0])}; {remedy}"
             )
         return TRUE
     marks = spellings(anomaly_label)
     others = [value for value in values if value not in marks]
     if len(others) > 1 or len(others) == len(values):
+        third = "; leave the third out with --leave-out" if 1 < len(others) < len(values) else ""
         raise InputError(
             f"column {quoted(column)} must hold {quoted(anomaly_label)} and one other value,"
-            f" got {listed(values)}"
+            f" got {listed(values)}{third}"
         )
     return marks
 

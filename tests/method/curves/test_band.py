@@ -11,7 +11,7 @@ from scipy.special import betainccinv
 from scipy.stats import binom
 
 from pac_wrap import InputError, error_budget, min_samples, upper_bound
-from pac_wrap.method.curves.band import Band, anchor_ranks, band_of, failure
+from pac_wrap.method.curves.band import Band, _anchored, anchor_ranks, band_of, failure
 from pac_wrap.method.curves.crossing import keeping
 
 
@@ -48,6 +48,38 @@ def test_bounds_are_those_of_clopper_and_pearson_at_the_level(n: int) -> None:
 def test_so_many_labels_certify_a_ceiling_at_every_threshold() -> None:
     assert band_of(119, 0.05).bounds[0] <= 0.05 < band_of(118, 0.05).bounds[0]
     assert min_samples(0.05, 0.05) == 59
+
+
+@pytest.mark.parametrize(("top", "labels"), [(0.3, 90), (0.15, 80)])
+def test_fewer_labels_certify_a_ceiling_where_no_larger_bound_matters(top: float, labels: int) -> None:
+    """119 without a top, above; 78 would do for a top of .15, but 79 have one rank more, and would not."""
+    enough = [n for n in range(59, 120) if band_of(n, 0.05, top).of([0])[0] <= 0.05]
+    assert enough[-(120 - labels) :] == list(range(labels, 120))
+    assert labels - 1 not in enough
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 59, 170, 1000, 20_000])
+@pytest.mark.parametrize("top", [0.02, 0.1, 0.3, 0.7, 0.99])
+def test_a_top_leaves_as_many_ranks_as_have_bounds_up_to_it(n: int, top: float) -> None:
+    """Eq. (120): the level is exact for these, one rank more would lie above, and beyond nothing is said."""
+    band, whole = band_of(n, 0.05, top), band_of(n, 0.05)
+    count = band.ranks.size
+    assert (band.ranks == anchor_ranks(n)[:count]).all()
+    assert (band.bounds <= top).all()
+    assert (band.of(anchor_ranks(n)[count:]) == 1.0).all()
+    if count < anchor_ranks(n).size:
+        assert _anchored(n, 0.05, count + 1).of(anchor_ranks(n)[count]) > top
+    if count:
+        assert 0.05 * (1 - 1e-5) <= failure(n, band.bounds, band.ranks) <= 0.05
+    if 0 < count < whole.ranks.size:
+        assert band.level > whole.level
+        assert (band.bounds < whole.bounds[:count]).all()
+
+
+@pytest.mark.parametrize("top", [0.0, 1.0, -0.1, float("nan"), "0.3", True])
+def test_a_top_is_a_rate(top: float) -> None:
+    with pytest.raises(InputError, match="top must"):
+        band_of(10, 0.05, top)
 
 
 def test_all_ranks_are_anchors_of_few_points_and_a_thousand_of_many() -> None:
@@ -99,9 +131,9 @@ def worst_failure(band: Band, masses: tuple[Fraction, ...]) -> Fraction:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
-@pytest.mark.parametrize("delta", [0.05, 0.3])
-def test_it_holds_for_every_small_population_with_ties(n: int, delta: float) -> None:
-    band = band_of(n, delta)
+@pytest.mark.parametrize(("delta", "top"), [(0.05, None), (0.3, None), (0.05, 0.8), (0.3, 0.75)])
+def test_it_holds_for_every_small_population_with_ties(n: int, delta: float, top: float | None) -> None:
+    band = band_of(n, delta, top)
     twelfths = [
         tuple(Fraction(part, 12) for part in parts)
         for parts in product(range(13), repeat=3)
@@ -111,19 +143,23 @@ def test_it_holds_for_every_small_population_with_ties(n: int, delta: float) -> 
     assert max(found) <= Fraction(delta)
 
 
-def test_atoms_at_the_bounds_themselves_come_close_to_delta() -> None:
+@pytest.mark.parametrize(("n", "top"), [(3, None), (3, 0.75), (5, 0.8), (5, 0.6)])
+def test_atoms_at_the_bounds_themselves_come_close_to_delta(n: int, top: float | None) -> None:
     # scores that are only told apart just beyond each bound lose nothing of the continuous case
-    n, delta = 3, 0.3
-    band = band_of(n, delta)
+    delta = 0.3
+    band = band_of(n, delta, top)
+    assert band.ranks.size
     edges = [Fraction(bound) + Fraction(1, 10**9) for bound in band.bounds.tolist()]
     masses = tuple(np.diff([Fraction(0), *edges, Fraction(1)]).tolist())
     assert float(worst_failure(band, masses)) == pytest.approx(delta, rel=1e-6)
 
 
+@pytest.mark.parametrize("top", [None, 0.1])
 @pytest.mark.parametrize("n", [999, 10**5, 10**6, 10**7])
-def test_a_band_takes_no_more_than_a_second(n: int) -> None:
+def test_a_band_takes_no_more_than_a_second(n: int, top: float | None) -> None:
+    _anchored.cache_clear()
     start = process_time()
-    band_of.__wrapped__(n, 0.05)
+    band_of.__wrapped__(n, 0.05, top)
     # of the processor: others may run here as well. More than is promised, since processors differ
     assert process_time() - start < 5.0
 

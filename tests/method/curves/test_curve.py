@@ -4,6 +4,7 @@ from math import inf
 from pathlib import Path
 from sys import float_info
 from time import process_time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -184,6 +185,51 @@ def test_costs_and_prevalence_are_checked(cost: float, prevalence: float) -> Non
 def test_a_threshold_that_is_no_number_is_refused(threshold: float) -> None:
     with pytest.raises(InputError, match=r"must be a number|NaN"):
         CURVE.fpr(threshold)
+
+
+def test_beyond_the_largest_bound_that_was_asked_for_nothing_is_said() -> None:
+    tops = {"top_fpr": 0.1, "top_fnr": 0.4}
+    curve = certify_curve(NORMAL, ANOMALOUS, **tops)
+    assert curve.normal.bounds[-1] <= 0.1 < CURVE.normal.bounds[-1]
+    assert curve.anomalous.bounds[-1] <= 0.4
+    assert Curve.from_json(curve.to_json()) == curve
+    assert "where it would exceed 0.1, nothing is said" in str(curve)
+    assert verify_curve(curve, NORMAL, ANOMALOUS)
+    assert not verify_curve(curve, NORMAL + 0.1, ANOMALOUS)
+    chunks = [(NORMAL, np.zeros(800)), (ANOMALOUS, np.ones(300))]
+    assert certify_curve_chunks(lambda: chunks, **tops) == curve
+    places, fpr, fnr = CURVE.steps()
+    for rates, plain, side in (
+        (curve.fpr(places), fpr, curve.normal),
+        (curve.fnr(places), fnr, curve.anomalous),
+    ):
+        assert (rates[rates < 1.0] <= plain[rates < 1.0]).all()
+        assert ((rates < 1.0) | (plain > side.bounds[-1])).all()
+    # a threshold at which one rate is bounded, and one at which both are
+    for threshold in (-1.0, 1.5, 6.0):
+        made = curve.at(threshold)
+        assert Certificate.from_json(made.to_json()) == made
+        assert verify(made, NORMAL, ANOMALOUS)
+        assert made.overlap == Given(threshold, 0.1, 0.4)
+    assert curve.at(-1.0).guarantee.max_fpr is None
+    assert curve.at(6.0).guarantee.max_fnr is None
+    better, plain_one = curve.at(1.5).guarantee, CURVE.at(1.5).guarantee
+    assert better.max_fpr is not None
+    assert plain_one.max_fpr is not None
+    assert better.max_fpr < plain_one.max_fpr
+
+
+@pytest.mark.parametrize("change", [{"top": 0.2}, {"top": None}, {"top": 1.5}])
+def test_a_curve_with_another_top_than_its_own_is_refused(change: dict[str, Any]) -> None:
+    from dataclasses import replace
+
+    curve = certify_curve(NORMAL, ANOMALOUS, top_fpr=0.1)
+    with pytest.raises(CertificateError, match="contradicts itself"):
+        Curve.from_json(replace(curve, normal=replace(curve.normal, **change)).to_json())
+    made = curve.at(1.9)
+    other = replace(made, overlap=Given(1.9, 0.2))
+    with pytest.raises(CertificateError, match="contradicts itself"):
+        Certificate.from_json(other.to_json())
 
 
 def test_it_survives_its_file(tmp_path: Path) -> None:

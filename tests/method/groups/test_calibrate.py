@@ -328,6 +328,9 @@ def test_a_curve_for_each_group() -> None:
     first = scores[:300]
     assert found["a"] == certify_curve(first[labels[:300] == 0], first[labels[:300] == 1], delta, delta)
     assert certify_curve_groups(scores, labels, groups)["a"].normal.delta == 0.05
+    topped = certify_curve_groups(scores, labels, groups, top_fpr=0.3, top_fnr=0.4)["a"]
+    low, high = first[labels[:300] == 0], first[labels[:300] == 1]
+    assert topped == certify_curve(low, high, top_fpr=0.3, top_fnr=0.4)
 
 
 @pytest.mark.parametrize(

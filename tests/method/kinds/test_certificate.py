@@ -10,6 +10,7 @@ import pytest
 
 from pac_wrap import Certificate, CertificateError, Guarantee, KindCertificate, calibrate
 from pac_wrap.base.codec import checksum
+from pac_wrap.base.rounding import rounded_down
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(3)
@@ -97,7 +98,14 @@ def test_another_strategy_keeps_no_ceiling_of_a_kind() -> None:
 def test_what_is_promised_and_which_kind_binds_is_printed() -> None:
     text = str(CERTIFICATE)
     assert "FNR of 'a' <= 0.1 (confidence 0.95)" in text
-    assert "all of them together with confidence 0.8" in text
+    sides = [
+        [part.budget.confidence for part in side if part.budget is not None]
+        for side in (CERTIFICATE.normal, CERTIFICATE.anomalous)
+    ]
+    # the least of each class, however many kinds it has, and the classes multiply
+    assert CERTIFICATE.confidence == pytest.approx(min(sides[0]) * min(sides[1]), rel=1e-14)
+    assert CERTIFICATE.confidence > 0.9025
+    assert f"all of them together with confidence {rounded_down(CERTIFICATE.confidence)}" in text
     assert "anomalous 'b' sets clear_below" in text or "anomalous 'a' sets clear_below" in text
     assert "all kinds: 290 scores" in text
     assert "but not for the ceiling of all kinds together" in text

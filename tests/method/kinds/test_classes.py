@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from math import inf, nan
+from math import inf, nan, prod
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from pac_wrap import (
     verify_classes,
 )
 from pac_wrap.base.codec import checksum
+from pac_wrap.base.rounding import rounded_down, shared_together
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(5)
@@ -153,10 +154,14 @@ def test_a_class_of_which_nothing_is_promised_is_never_ruled_out() -> None:
 
 def test_confidence_is_shared_over_the_classes() -> None:
     certificate = calibrate_classes(SCORES, LABELS, confidence=0.96)
-    assert [part.delta for part in certificate.parts] == [0.01] * 4
-    assert "all of them together with confidence 0.96" in str(certificate)
+    assert {part.delta for part in certificate.parts} == {shared_together(0.04, 4)}
+    exact = prod(part.budget.confidence for part in certificate.parts if part.budget is not None)
+    assert certificate.confidence == pytest.approx(exact, rel=1e-14)
+    assert certificate.confidence >= 0.96
+    assert f"all of them together with confidence {rounded_down(certificate.confidence)}" in str(certificate)
     ordered = calibrate_classes(SCORES, LABELS, confidence=0.97, severities=[0, 1, 2, 3])
-    assert [part.delta for part in ordered.parts] == [0.01] * 4
+    assert ordered.confidence >= 0.97
+    assert ordered.parts[0].delta == shared_together(0.03, 3)
     assert "'0' before '1' before '2' before '3'" in str(ordered)
 
 

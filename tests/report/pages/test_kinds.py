@@ -9,6 +9,7 @@ import pytest
 from pac_wrap import Guarantee, InputError, calibrate
 from pac_wrap.report.pages.kinds import page_of_kinds
 from pac_wrap.report.pages.parts import render_parts
+from pac_wrap.report.words.numbers import floored
 from support.reports import HOSTILE
 
 # kinds with too few labels are what some of these are about
@@ -35,7 +36,8 @@ def test_every_kind_has_a_row_and_the_one_that_binds_says_so() -> None:
     assert content.status.words == "certified for every kind"
     listed = f"10 % for kind {HOSTILE!r} and 2 % for kind 'stolen'"
     assert f"the rate of future anomalies that are called normal is at most {listed}:" in content.promise
-    assert content.promise.endswith("all of it together with confidence 85 %.")
+    assert content.promise.endswith(f"all of it together with confidence {floored(CERTIFICATE.confidence)}.")
+    assert CERTIFICATE.confidence > 0.9025
     assert [one.name for one in content.multiples] == ["'stolen'", repr(HOSTILE[:24]) + "..."]
     assert content.pictures is not None
     # without scores there are no pictures, and nothing is counted

@@ -49,7 +49,8 @@ class Band:
     """Upper bounds of a rate for every count of errors among n points, all of which hold at once: eq. (30).
 
     `ranks` are the counts that have a bound of their own, upper(rank, n, level). Any other count takes that
-    of the next larger rank; above the last the bound is 1: eq. (36).
+    of the next larger rank; above the last the bound is 1: eq. (36). With a top the ranks end before their
+    bounds exceed it: eq. (120).
     """
 
     n: int
@@ -110,20 +111,48 @@ def failure(n: int, bounds: ArrayLike, ranks: Counts) -> float:
     return keeping(n, bounds, at_least=ranks + 1).failure
 
 
+def check_top(name: str, value: float | None) -> float | None:
+    """Return the largest bound that a curve is to have; None for all of them."""
+    return None if value is None else check_rate(name, value)
+
+
 @lru_cache(maxsize=256)
-def band_of(n: int, delta: float) -> Band:
-    """Return the band of n points that fails with probability delta: eq. (36).
+def band_of(n: int, delta: float, top: float | None = None) -> Band:
+    """Return the band of n points that fails with probability delta: eq. (36), and eq. (120) with a top.
 
     Its local level is the largest of 8 digits for which that is proved, within 1e-6 of the exact one.
 
-    >>> band_of(59, 0.05).level
-    0.0030547941
+    >>> band_of(59, 0.05).level, band_of(59, 0.05, 0.3).level
+    (0.0030547941, 0.012935241)
     """
-    n, delta = check_count("n", n), check_delta("delta", delta)
+    n, delta, top = check_count("n", n), check_delta("delta", delta), check_top("top", top)
     if n > MOST_POINTS:
         raise InputError(f"a band is made of at most {MOST_POINTS:,} scores of a class, got {n:,}")
     ranks = anchor_ranks(n)
-    if n == 0:
+    whole = _anchored(n, delta, ranks.size)
+    if top is None:
+        return whole
+
+    def within(bounds: Rates) -> int:
+        return int(np.searchsorted(bounds, top, side="right"))
+
+    # more ranks have a lower level, and so higher bounds: that of all ranks is the lowest
+    low = within(whole.bounds)
+    high = within(_bounds(n, ranks, _anchored(n, delta, low).level)[0])
+    while low < high:
+        middle = (low + high + 1) // 2
+        if within(_anchored(n, delta, middle).bounds) == middle:
+            low = middle
+        else:
+            high = middle - 1
+    return _anchored(n, delta, low)
+
+
+@lru_cache(maxsize=256)
+def _anchored(n: int, delta: float, count: int) -> Band:
+    """Return the band of n points that is anchored at the first so many ranks."""
+    ranks = anchor_ranks(n)[:count]
+    if not ranks.size:
         return Band(n, delta, delta, ranks, np.zeros(0))
 
     def excess(level: float) -> float:

@@ -14,7 +14,7 @@ from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.method.certificates.verify import Verification, as_made
 from pac_wrap.method.chunked import certify_chunks
-from pac_wrap.method.curves.band import check_delta
+from pac_wrap.method.curves.band import check_delta, check_top
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.curves.side import CurveSide, curve_ranks
 from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
@@ -28,6 +28,8 @@ from pac_wrap.ranks.search import Rank
 class CurveRequest:
     """What a curve is asked for, checked apart from any score; every entrance that takes a request takes it.
 
+    `top_fpr` and `top_fnr` are the largest bounds that the curve is to have, None for all of them.
+
     >>> CurveRequest(delta_fpr=0.01).delta_fnr
     0.05
     """
@@ -35,10 +37,20 @@ class CurveRequest:
     delta_fpr: float = 0.05
     delta_fnr: float = 0.05
     anomaly_label: object = 1
+    top_fpr: float | None = None
+    top_fnr: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("delta_fpr", "delta_fnr"):
             object.__setattr__(self, name, check_delta(name, getattr(self, name)))
+        for name in ("top_fpr", "top_fnr"):
+            object.__setattr__(self, name, check_top(name, getattr(self, name)))
+
+    @classmethod
+    def of_curve(cls, curve: Curve, anomaly_label: object = 1) -> "CurveRequest":
+        """Return what a curve was asked for."""
+        low, high = curve.normal, curve.anomalous
+        return cls(low.delta, high.delta, anomaly_label, low.top, high.top)
 
     @property
     def label_text(self) -> str | None:
@@ -47,7 +59,7 @@ class CurveRequest:
 
     def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
         """Yield the ranks that both bands are anchored at."""
-        yield from curve_ranks(sizes, (self.delta_fpr, self.delta_fnr))
+        yield from curve_ranks(sizes, (self.delta_fpr, self.delta_fnr), (self.top_fpr, self.top_fnr))
 
     def with_usual_labels(self) -> "CurveRequest":
         """Return the same for labels 0 and 1."""
@@ -57,8 +69,8 @@ class CurveRequest:
         """Return the curve of two classes, wherever their scores live."""
         if normal.size == anomalous.size == 0:
             raise InputError("normal and anomalous are both empty; pass at least one labelled score")
-        sides = CurveSide.of(0, normal, self.delta_fpr), CurveSide.of(1, anomalous, self.delta_fnr)
-        return Curve(*sides, score_type)
+        low = CurveSide.of(0, normal, self.delta_fpr, self.top_fpr)
+        return Curve(low, CurveSide.of(1, anomalous, self.delta_fnr, self.top_fnr), score_type)
 
 
 class _Sorted(RankedInMemory):
@@ -74,7 +86,13 @@ class _Sorted(RankedInMemory):
 
 
 def certify_curve(
-    normal: ArrayLike, anomalous: ArrayLike, delta_fpr: float = 0.05, delta_fnr: float = 0.05
+    normal: ArrayLike,
+    anomalous: ArrayLike,
+    delta_fpr: float = 0.05,
+    delta_fnr: float = 0.05,
+    *,
+    top_fpr: float | None = None,
+    top_fnr: float | None = None,
 ) -> Curve:
     """Return bounds of both error rates that hold at every threshold at once: eq. (36).
 
@@ -85,6 +103,9 @@ def certify_curve(
         be empty: its rate is then bounded by 1.
     delta_fpr, delta_fnr : float
         The chance, over draws of the calibration points, that some bound of the rate does not hold.
+    top_fpr, top_fnr : float, optional
+        The largest bound that matters: nothing is said of a rate where its bound would be larger, and the
+        smaller ones are lower for that. Fix it before looking at the scores.
 
     Returns
     -------
@@ -110,7 +131,12 @@ def certify_curve(
     >>> print(certificate.certified)
     FPR <= 0.04979 (confidence 0.95), FNR <= 0.1484 (confidence 0.95)
     """
-    request = CurveRequest(delta_fpr, delta_fnr)
+    request = CurveRequest(delta_fpr, delta_fnr, top_fpr=top_fpr, top_fnr=top_fnr)
+    return _of_classes(request, normal, anomalous)
+
+
+def _of_classes(request: CurveRequest, normal: ArrayLike, anomalous: ArrayLike) -> Curve:
+    """Return the curve of two classes whose scores are in memory."""
     given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
     low, high = as_scores(given[0], "normal"), as_scores(given[1], "anomalous")
     if low.size and high.size:
@@ -126,6 +152,8 @@ def certify_curve_chunks(
     delta_fnr: float = 0.05,
     *,
     anomaly_label: object = 1,
+    top_fpr: float | None = None,
+    top_fnr: float | None = None,
 ) -> Curve:
     """Return the curve that `certify_curve` gives for all chunks put together, byte for byte.
 
@@ -137,6 +165,8 @@ def certify_curve_chunks(
         The chance that some bound of the rate does not hold.
     anomaly_label : object
         The label that marks an anomaly.
+    top_fpr, top_fnr : float, optional
+        The largest bound that matters; see `certify_curve`.
 
     Returns
     -------
@@ -154,7 +184,7 @@ def certify_curve_chunks(
     >>> certify_curve_chunks(lambda: parts) == certify_curve([0.1, 0.2], [0.9])
     True
     """
-    request = CurveRequest(delta_fpr, delta_fnr, anomaly_label)
+    request = CurveRequest(delta_fpr, delta_fnr, anomaly_label, top_fpr, top_fnr)
     return certify_chunks(ChunkReader(chunks, anomaly_label), request)
 
 
@@ -188,11 +218,10 @@ def verify_curve(curve: Curve, normal: ArrayLike, anomalous: ArrayLike) -> Verif
         raise InputError(f"curve must be a Curve, got {quoted(curve)}; load a file with Curve.load")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
-        again = certify_curve(
+        again = _of_classes(
+            CurveRequest.of_curve(curve),
             as_made(curve.score_type, normal, "normal"),
             as_made(curve.score_type, anomalous, "anomalous"),
-            curve.normal.delta,
-            curve.anomalous.delta,
         )
     return verify_curve_against(curve, again)
 

@@ -32,7 +32,8 @@ class Curve(Traced, Filed):
     """Bounds of the FPR and the FNR at every threshold, all of which hold at once; made by `certify_curve`.
 
     With probability 1 - delta_fpr all bounds of the FPR hold, with 1 - delta_fnr all of the FNR: eq. (36). So
-    a threshold may be chosen after looking, by eye, by cost or by somebody else, and again tomorrow. A curve
+    a threshold may be chosen after looking, by eye, by cost or by somebody else, and again tomorrow. Where a
+    bound would exceed the largest that was asked for, it is 1: nothing is said. A curve
     and another certificate of the same labels hold together only with their deltas added.
 
     Parameters
@@ -128,7 +129,7 @@ class Curve(Traced, Filed):
         InputError
             If the threshold is not finite, or neither rate has a bound below 1 there.
         """
-        given = Given(threshold)
+        given = Given(threshold, self.normal.top, self.anomalous.top)
         fpr = self.normal.budget(self.fpr(given.threshold))
         fnr = self.anomalous.budget(self.fnr(given.threshold))
         thresholds = Thresholds(

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf, isnan, nextafter
 from typing import Final
@@ -50,6 +50,8 @@ class CurveSide:
         Their bounds; above the last rank the bound is 1.
     scores : tuple of float
         The (rank + 1)-th largest normal score, or the (rank + 1)-th smallest anomalous one.
+    top : float, optional
+        The largest bound that was asked for: where a larger one would be needed, nothing is said.
 
     Examples
     --------
@@ -65,17 +67,17 @@ class CurveSide:
     ranks: tuple[int, ...]
     bounds: tuple[float, ...]
     scores: tuple[float, ...]
+    top: float | None = field(default=None, metadata={"optional": True})
 
     @classmethod
-    def of(cls, label: int, scores: Ranked, delta: float) -> "CurveSide":
+    def of(cls, label: int, scores: Ranked, delta: float, top: float | None) -> "CurveSide":
         """Return the steps of one class, wherever its scores live."""
-        band = band_of(scores.size, delta)
+        band = band_of(scores.size, delta, top)
         ranks = band.ranks.tolist()
         find = kth_smallest if label else kth_largest
         found = tuple(find(scores, rank + 1) for rank in ranks)
-        return cls(
-            scores.size, scores.digest, delta, band.level, tuple(ranks), tuple(band.bounds.tolist()), found
-        )
+        bounds = tuple(band.bounds.tolist())
+        return cls(scores.size, scores.digest, delta, band.level, tuple(ranks), bounds, found, top)
 
     @property
     def rates(self) -> Rates:
@@ -114,7 +116,7 @@ def problems(normal: CurveSide, anomalous: CurveSide, kind: ScoreType, version: 
         yield "there is no score in either class"
     for name, side in (("normal", normal), ("anomalous", anomalous)):
         yield from digest_problems(name, side.n, side.digest)
-        band = band_of(side.n, side.delta)
+        band = band_of(side.n, side.delta, side.top)
         if side.ranks != tuple(band.ranks.tolist()) or not (
             len(side.bounds) == len(side.scores) == len(side.ranks)
         ):
@@ -144,14 +146,17 @@ def threshold_keys(thresholds: ArrayLike) -> Bits:
     return np.array([order_key(number)], dtype=np.uint64)
 
 
-def curve_ranks(sizes: tuple[int, int], deltas: tuple[float, float]) -> Iterator[Rank]:
+def curve_ranks(
+    sizes: tuple[int, int], deltas: tuple[float, float], tops: tuple[float | None, float | None]
+) -> Iterator[Rank]:
     """Yield the ranks that a curve of so many normal and anomalous points is made of.
 
-    >>> sorted(curve_ranks((2, 1), (0.05, 0.05)))
+    >>> sorted(curve_ranks((2, 1), (0.05, 0.05), (None, None)))
     [Rank(label=0, k=1), Rank(label=0, k=2), Rank(label=1, k=1)]
     """
-    yield from (Rank(0, sizes[0] - rank) for rank in band_of(sizes[0], deltas[0]).ranks.tolist())
-    yield from (Rank(1, rank + 1) for rank in band_of(sizes[1], deltas[1]).ranks.tolist())
+    bands = [band_of(n, delta, top) for n, delta, top in zip(sizes, deltas, tops, strict=True)]
+    yield from (Rank(0, sizes[0] - rank) for rank in bands[0].ranks.tolist())
+    yield from (Rank(1, rank + 1) for rank in bands[1].ranks.tolist())
 
 
 def cells(scores: Iterable[float]) -> Rates:

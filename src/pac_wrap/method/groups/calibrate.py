@@ -29,7 +29,7 @@ from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.groups.block import Block, calibrated
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, shares_of
-from pac_wrap.method.groups.head import with_shares
+from pac_wrap.method.groups.file import with_shares
 from pac_wrap.method.groups.values import Coded, Group, GroupColumn, coded, shown
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.sampling import OF_DRAWS, OF_POOL, assumed

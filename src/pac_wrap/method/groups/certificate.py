@@ -25,9 +25,8 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.columns import Columns, Numbers
-from pac_wrap.method.groups.file import MOST_BYTES, NOUN, problems, read, written
+from pac_wrap.method.groups.file import MOST_BYTES, NOUN, Head, problems, read, with_shares, written
 from pac_wrap.method.groups.gaps import Gaps, gaps_of
-from pac_wrap.method.groups.head import Head, with_shares
 from pac_wrap.method.groups.listing import Certificates, Row, rows_of
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.rules import decided, exclusions_of, sets_of, with_pool

@@ -21,6 +21,8 @@ def certify_curve_groups(
     *,
     together: bool = False,
     anomaly_label: object = 1,
+    top_fpr: float | None = None,
+    top_fnr: float | None = None,
 ) -> dict[Group, Curve]:
     """Return for each group the curve of bounds that hold at every threshold at once.
 
@@ -34,6 +36,8 @@ def certify_curve_groups(
         Whether the curves of all groups are to hold at once, with these deltas: eq. (53).
     anomaly_label : object
         The label that marks an anomaly.
+    top_fpr, top_fnr : float, optional
+        The largest bound that matters; see `certify_curve`.
 
     Returns
     -------
@@ -57,10 +61,11 @@ def certify_curve_groups(
     each = [shared_together(delta, count) for delta in (asked.delta_fpr, asked.delta_fnr)]
     given = as_array(scores, "scores")
     wide = given if given.dtype.kind == "f" else values
+    tops = {"top_fpr": top_fpr, "top_fnr": top_fnr}
     order = np.argsort(found.codes, kind="stable")
     ends = np.cumsum(np.bincount(found.codes, minlength=len(found.values)))
     curves: dict[Group, Curve] = {}
     for group, rows in zip(found.values, np.split(order, ends[:-1]), strict=True):
         low, high = wide[rows[~mask[rows]]], wide[rows[mask[rows]]]
-        curves[group] = certify_curve(low, high, *each)
+        curves[group] = certify_curve(low, high, *each, **tops)
     return curves

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores, ScoreType, as_array, check_rate, check_same_length, type_of
 from pac_wrap.base.foreign import LONGEST, quoted
-from pac_wrap.base.rounding import equal_share
+from pac_wrap.base.rounding import confidence_left, float_below, shared_together
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.verify import Verification, differences_of
 from pac_wrap.method.kinds.classes import (
@@ -201,7 +201,9 @@ def _asked(
     if not count:
         raise InputError("max_error promises nothing of any class; give at least one ceiling")
     usual = _USUAL_DELTA if delta is None else delta
-    share = usual if confidence is None else equal_share(check_rate("confidence", confidence), count)
+    share = usual
+    if confidence is not None:  # the classes are independent samples: eq. (101)
+        share = shared_together(float_below(confidence_left(check_rate("confidence", confidence))), count)
     return _Asked(names, ceilings, check_rate("delta", share), order)
 
 

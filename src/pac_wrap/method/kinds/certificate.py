@@ -13,11 +13,12 @@ from pac_wrap.base.arguments import ScoreType, check_rate
 from pac_wrap.base.filed import Filed
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.rounding import float_below, kept_together
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.kinds.ceilings import check_kind
 from pac_wrap.method.kinds.consistency import MOST_KINDS as MOST_KINDS
 from pac_wrap.method.kinds.consistency import kind_problems
-from pac_wrap.method.kinds.part import Measured, Part, farthest
+from pac_wrap.method.kinds.part import Measured, Part, confidence_of_kinds, farthest, kept
 from pac_wrap.method.metrics import Tally, tally
 from pac_wrap.method.promise import Error, Population, Promise
 from pac_wrap.method.rule import Rule
@@ -93,14 +94,22 @@ class KindCertificate(Filed):
         """What is promised, of every part that has labels enough for it."""
 
         def of(label: Label, error: Error, parts: tuple[Part, ...]) -> Iterator[Promise]:
-            for part in parts:
-                if part.ceiling is not None and not part.vacuous:
-                    yield Promise(Population(label, part.name), error, part.ceiling, part.delta)
+            for part in kept(parts):
+                assert part.ceiling is not None  # it is kept
+                yield Promise(Population(label, part.name), error, part.ceiling, part.delta)
 
         return (
             *of("normal", Error.FALSE_ALARM, self.normal),
             *of("anomalous", Error.MISS, self.anomalous),
         )
+
+    @property
+    def confidence(self) -> float:
+        """How surely all ceilings hold together: eqs. (99) and (100), and the two classes multiply."""
+        sides: tuple[tuple[Label, tuple[Part, ...]], ...]
+        sides = ("normal", self.normal), ("anomalous", self.anomalous)
+        sure = [confidence_of_kinds(parts, counted=self.counted(label)) for label, parts in sides]
+        return float_below(kept_together(*sure))
 
     @property
     def binds(self) -> tuple[Part | None, Part | None]:

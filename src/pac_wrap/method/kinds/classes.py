@@ -14,9 +14,10 @@ from pac_wrap.base.filed import Filed
 from pac_wrap.base.floats import reaches, widened
 from pac_wrap.base.foreign import listed, quoted
 from pac_wrap.base.missing import OnMissing, abstained_or_stopped, refused
+from pac_wrap.base.rounding import float_below, kept_together
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.consistency import version_problems
-from pac_wrap.method.kinds.part import Measured, Part
+from pac_wrap.method.kinds.part import Measured, Part, kept
 from pac_wrap.ranks.precision import represents, rounded
 from pac_wrap.version import __version__
 
@@ -60,6 +61,11 @@ class ClassCertificate(Filed):
     version: str = __version__
 
     _header: ClassVar[dict[str, Any]] = {"format": FORMAT, "schema": 1}
+
+    @property
+    def confidence(self) -> float:
+        """How surely all ceilings hold together: the classes are independent samples, eq. (101)."""
+        return float_below(kept_together(*(part.confidence for part in kept(self.parts))))
 
     @property
     def classes(self) -> tuple[str, ...]:

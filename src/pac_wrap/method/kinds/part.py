@@ -3,12 +3,13 @@
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from math import inf, isclose, nan
 
 from pac_wrap.base.floats import order_key
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.missing import frames_inside
-from pac_wrap.base.rounding import rounded_down, rounded_up
+from pac_wrap.base.rounding import confidence_left, kept_together, rounded_down, rounded_up
 from pac_wrap.errors import VacuousWarning
 from pac_wrap.method.certificates.consistency import MOST_SCORES, digest_problems
 from pac_wrap.method.metrics import Rate, all_exceeded
@@ -66,6 +67,13 @@ class Part:
     def vacuous(self) -> bool:
         """Whether a ceiling was asked for that so few labels cannot keep."""
         return self.ceiling is not None and self.errors is None
+
+    @property
+    def confidence(self) -> Decimal:
+        """How surely the ceiling holds by itself: by its exact tail, which is never less than 1 - delta."""
+        budget = self.budget
+        exact = Decimal(0) if budget is None else Decimal(repr(budget.confidence))
+        return max(exact, confidence_left(self.delta))
 
     def problems(self, never: float, *, counted: bool = False) -> Iterator[str]:
         """Yield what contradicts itself; `never` is the threshold without a budget.
@@ -185,6 +193,27 @@ class Measured:
     def __str__(self) -> str:
         ceiling = "none" if self.ceiling is None else rounded_up(self.ceiling)
         return f"{self.name}: {self.rate}, ceiling {ceiling}, {self.finding}"
+
+
+def kept(parts: Iterable[Part]) -> list[Part]:
+    """Return the parts of which something is promised."""
+    return [part for part in parts if part.ceiling is not None and not part.vacuous]
+
+
+def confidence_of_kinds(parts: Sequence[Part], *, counted: bool) -> Decimal:
+    """Return how surely all ceilings of a class hold together.
+
+    All kinds have one threshold, the least or the greatest of theirs. Some ceiling fails only if that of the
+    kind does which allows least, and which kind that is the population decides: the least confidence of all
+    is kept, eq. (99). Counted ceilings lie wherever their counts do, and multiply: eq. (100).
+    """
+    found = kept(parts)
+    if not counted:
+        return min((part.confidence for part in found), default=Decimal(1))
+    # all points of a class as they come are those of its kinds: no sample of their own
+    whole = [Decimal(repr(part.delta)) for part in found if part.name is None and len(parts) > 1]
+    named = (confidence_left(part.delta) for part in found if part.name is not None or len(parts) == 1)
+    return max(Decimal(0), kept_together(*named) - sum(whole))
 
 
 def points_of(parts: Sequence[Part]) -> int:

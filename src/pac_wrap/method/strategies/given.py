@@ -1,7 +1,7 @@
 """A threshold that was given, by whatever choice: its rates are bounded by bands that hold at all."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, isclose, isfinite
 from typing import ClassVar, Final
 
@@ -9,7 +9,7 @@ from pac_wrap.base.arguments import as_float
 from pac_wrap.base.floats import order_key
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.curves.band import band_of
+from pac_wrap.method.curves.band import Band, band_of, check_top
 from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
@@ -43,12 +43,14 @@ class Given(Strategy):
     ----------
     threshold : float
         An anomaly is declared from here on.
+    top_fpr, top_fnr : float, optional
+        The largest bounds that the curve was asked for: eq. (120).
 
     Examples
     --------
     >>> from pac_wrap import certify_curve
     >>> certify_curve(range(500), range(400, 900)).at(450).overlap
-    Given(threshold=450.0)
+    Given(threshold=450.0, top_fpr=None, top_fnr=None)
     """
 
     tag: ClassVar[str] = "curve"
@@ -56,6 +58,8 @@ class Given(Strategy):
     one_sided: ClassVar[bool] = True
     multiplies: ClassVar[bool] = True
     threshold: float
+    top_fpr: float | None = field(default=None, metadata={"optional": True})
+    top_fnr: float | None = field(default=None, metadata={"optional": True})
 
     def __post_init__(self) -> None:
         number = as_float(self.threshold)
@@ -65,6 +69,8 @@ class Given(Strategy):
                 " for an alarm at inf alone"
             )
         object.__setattr__(self, "threshold", number)
+        for name in ("top_fpr", "top_fnr"):
+            object.__setattr__(self, name, check_top(name, getattr(self, name)))
 
     def ranks(self, asked: Guarantee, sizes: tuple[int, int]) -> Iterator[Rank]:
         """Yield nothing: which ranks are needed depends on counts."""
@@ -72,8 +78,9 @@ class Given(Strategy):
 
     def decide(self, asked: Guarantee, normal: Class, anomalous: Class) -> Outcome:
         """Return the bounds that the errors at the threshold have in the two bands."""
-        fpr = budget_at(normal.size - count_below(normal, self.threshold), normal.size, asked.delta_fpr)
-        fnr = budget_at(count_below(anomalous, self.threshold), anomalous.size, asked.delta_fnr)
+        bands = self._bands(asked, (normal.size, anomalous.size))
+        fpr = budget_at(normal.size - count_below(normal, self.threshold), bands[0])
+        fnr = budget_at(count_below(anomalous, self.threshold), bands[1])
         thresholds = Thresholds(
             None if fpr is None else alarm_from(normal, fpr.errors),
             None if fnr is None else clear_below(anomalous, fnr.errors),
@@ -83,12 +90,11 @@ class Given(Strategy):
     def problems(self, claim: Claim) -> Iterator[str]:
         """Yield what does not follow from the bands of so many points."""
         asked, found = claim.asked, claim.found
-        for rate, budget, n, delta in (
-            ("FPR", found.fpr, claim.sizes[0], asked.delta_fpr),
-            ("FNR", found.fnr, claim.sizes[1], asked.delta_fnr),
+        for rate, budget, band in zip(
+            ("FPR", "FNR"), (found.fpr, found.fnr), self._bands(asked, claim.sizes), strict=True
         ):
             if budget is not None:
-                yield from _band_problems(rate, budget, n, delta)
+                yield from _band_problems(rate, budget, band)
         edges = found.thresholds
         key = order_key(self.threshold)
         if edges.alarm_from is not None and order_key(edges.alarm_from) > key:
@@ -116,9 +122,13 @@ class Given(Strategy):
 
     def tried(self, asked: Guarantee, sizes: tuple[int, int]) -> int:
         """Return how many different promises the bands hold, for both classes together."""
-        return sum(
-            band_of(n, delta).ranks.size
-            for n, delta in zip(sizes, (asked.delta_fpr, asked.delta_fnr), strict=True)
+        return sum(band.ranks.size for band in self._bands(asked, sizes))
+
+    def _bands(self, asked: Guarantee, sizes: tuple[int, int]) -> tuple[Band, Band]:
+        """Return the bands of both classes."""
+        return (
+            band_of(sizes[0], asked.delta_fpr, self.top_fpr),
+            band_of(sizes[1], asked.delta_fnr, self.top_fnr),
         )
 
 
@@ -133,19 +143,19 @@ def outcome_at(
     return Outcome(fpr, fnr, thresholds, Guarantee(max_fpr, max_fnr, *deltas), Rule(threshold, threshold))
 
 
-def budget_at(errors: int, n: int, delta: float) -> Budget | None:
-    """Return the budget whose ceiling so many errors among n have in the band of eq. (36); None at 1.
+def budget_at(errors: int, band: Band) -> Budget | None:
+    """Return the budget whose ceiling so many errors have in a band, eq. (36); None at 1.
 
-    >>> budget_at(0, 119, 0.05).rate <= 0.05, budget_at(119, 119, 0.05)
+    >>> band = band_of(119, 0.05)
+    >>> budget_at(0, band).rate <= 0.05, budget_at(119, band)
     (True, None)
     """
-    band = band_of(n, delta)
     place = int(band.anchors(errors))
-    return None if place == band.ranks.size else Budget.of(n, float(band.bounds[place]), band.level)
+    return None if place == band.ranks.size else Budget.of(band.n, float(band.bounds[place]), band.level)
 
 
-def _band_problems(rate: str, budget: Budget, n: int, delta: float) -> Iterator[str]:
-    band = band_of(n, delta)
+def _band_problems(rate: str, budget: Budget, band: Band) -> Iterator[str]:
+    n = band.n
     if not isclose(budget.delta, band.level, rel_tol=_LEVELS):
         yield f"the local level of the {rate} for {n:,} points is {band.level}, not {budget.delta}"
         return

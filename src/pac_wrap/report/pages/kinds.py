@@ -23,7 +23,7 @@ from pac_wrap.report.pages.pictures import Multiple, multiple
 from pac_wrap.report.subject import meaning, rows_of_rule
 from pac_wrap.report.window import Window
 from pac_wrap.report.words.kinds import binding_words, lines_of_kinds, mixture_words, named
-from pac_wrap.report.words.numbers import ceiling, confidence, share, told_apart
+from pac_wrap.report.words.numbers import ceiling, confidence, floored, share, told_apart
 from pac_wrap.report.words.sentences import Status
 
 Parts = dict[str | None, Scores]
@@ -45,7 +45,7 @@ def page_of_kinds(
     >>> print(page_of_kinds(kinds).promise)
     The rate of future normal points that are called anomalies is at most 5 %; the rate of future anomalies \
 that are called normal is at most 2 % for kind 'stolen' and 10 % for kind 'takeover': all of it together \
-with confidence 85 %.
+with confidence 91.02 %.
     """
     if (normal is None) != (anomalous is None):
         raise InputError("pass the calibration scores of both classes, or of neither")
@@ -156,11 +156,11 @@ def _promise(certificate: KindCertificate) -> str:
             clauses.append(f"the rate of future {many} that are called {called} is at most {most}")
         else:
             clauses.append(f"nothing is promised about {many}")
-    deltas = [one.delta for one in kept]
     text = "; ".join(clauses)
-    sure = confidence(*deltas)
-    surely = f"with confidence {sure}" if len(kept) == 1 else f"all of it together with confidence {sure}"
-    if sum(deltas) >= 1:
+    surely = f"with confidence {confidence(kept[0].delta)}"
+    if len(kept) > 1:
+        surely = f"all of it together with confidence {floored(certificate.confidence)}"
+    if not certificate.confidence:
         surely = "each with the confidence that was asked for"
     return f"{text[0].upper()}{text[1:]}: {surely}."
 

@@ -8,7 +8,7 @@ from pac_wrap.base.foreign import LONGEST, quoted, visible
 from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.classes import ClassCertificate
-from pac_wrap.method.kinds.part import Measured, Part, farthest
+from pac_wrap.method.kinds.part import Measured, Part, farthest, kept
 from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.method.tails.budget import Budget
 from pac_wrap.report.words.certificate import made_lines, rule_words
@@ -28,8 +28,7 @@ def lines_of_kinds(certificate: KindCertificate) -> list[tuple[str, str]]:
     if not promises:
         lines = [("promised", "nothing: too few points are labelled")]
     elif len(promises) > 1:
-        joint = rounded_down(confidence_left(*(one.delta for one in promises)))
-        lines += [("", f"all of them together with confidence {joint}")]
+        lines += [("", f"all of them together with confidence {rounded_down(certificate.confidence)}")]
     lines += [("rule", rule_words(certificate.rule))]
     lines += [("regime", f"{certificate.regime.value}: {certificate.regime.explanation}")]
     for label, parts in (("normal", certificate.normal), ("anomalous", certificate.anomalous)):
@@ -70,15 +69,14 @@ def lines_of_classes(certificate: ClassCertificate) -> list[tuple[str, str]]:
         error = "is taken for a milder class in"
         names = (quoted(certificate.classes[place]) for place in certificate.severities)
         order = visible(" before ".join(names), _LONGEST_ORDER)
-    kept = [part for part in certificate.parts if part.ceiling is not None and not part.vacuous]
+    found = kept(certificate.parts)
     texts = [
         f"{named(part)} {error} at most {rounded_up(part.ceiling or 1.0)} of its points"
         f" (confidence {rounded_down(confidence_left(part.delta))})"
-        for part in kept
+        for part in found
     ]
-    if len(kept) > 1:
-        joint = rounded_down(confidence_left(*(part.delta for part in kept)))
-        texts.append(f"all of them together with confidence {joint}")
+    if len(found) > 1:
+        texts.append(f"all of them together with confidence {rounded_down(certificate.confidence)}")
     lines = [
         ("" if place else "promised", text) for place, text in enumerate(texts or ["nothing: too few labels"])
     ]
