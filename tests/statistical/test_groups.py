@@ -227,7 +227,7 @@ def test_the_pool_keeps_its_promise_about_the_mixture_and_not_about_a_group() ->
 
 
 def test_what_is_counted_in_a_pool_is_not_binomial_and_is_not_bounded() -> None:
-    # one of 40 groups catches its anomaly with a chance below the bound of one caught: eq. (118)
+    # one of 40 groups catches its anomaly with a chance below the bound of one caught: eq. (116)
     n, delta = 40, 0.25
     chances = [0.999 * n * lower_bound(1, n, delta)] + [0.0] * (n - 1)
     assert 1 - poisson_binomial(chances, 0) > 0.28 > delta
@@ -347,6 +347,13 @@ def test_held_groups_are_compared_at_about_half_the_width() -> None:
     place = found.lookup.place(gap.groups[0])
     low, high = counted_bounds(n, found.columns.errors[0, [place]], share / 2)
     assert (gap.low[0], gap.high[0]) == (low[0], high[0])
+    # where the classes decide whether a side is held, the threshold is not given by one of them
+    needed = calibrate_groups(rng.normal(3 * labels, 1), labels, groups, overlap="hold_fnr_if_needed")
+    wider = needed.gaps().fpr
+    assert wider is not None
+    place = needed.lookup.place(wider.groups[0])
+    low, high = counted_bounds(n, needed.columns.errors[0, [place]], share / 2000)
+    assert (wider.low[0], wider.high[0]) == (low[0], high[0])
     held = found.gaps().fnr
     assert held is not None
     place = found.lookup.place(held.groups[0])
@@ -382,7 +389,9 @@ def test_gaps_with_a_pool_leave_out_whoever_follows_it() -> None:
     assert len(alone.groups) == 12
 
 
-@pytest.mark.parametrize("overlap", ["abstain", "raise", "hold_fnr", "hold_fpr", "algorithm1"])
+@pytest.mark.parametrize(
+    "overlap", ["abstain", "raise", "hold_fnr", "hold_fpr", "hold_fnr_if_needed", "algorithm1"]
+)
 def test_which_groups_are_compared_is_decided_by_counts_alone(overlap: str) -> None:
     rng = np.random.default_rng(1)
     sizes = np.array([[1, 1], [30, 200], [200, 30], [200, 200], [150, 90], [0, 5]])

@@ -173,9 +173,9 @@ def calibrate_groups(
     overlap : str or Strategy, optional
         What is done where the classes overlap; see `calibrate`.
     together : bool
-        Whether the promises of all groups are to hold at once, with the deltas of the guarantee: eqs. (53)
-        and (111). Otherwise each holds by itself: eq. (52). The share of each group follows from the numbers
-        of labels of all, and groups that are promised nothing take none.
+        Whether the promises of all groups are to hold at once, with the deltas of the guarantee:
+        eqs. (53) to (54), eq. (111). Otherwise each holds by itself: eq. (52). The share of each group
+        follows from the numbers of labels of all, and groups that are promised nothing take none.
     pool : bool
         Whether groups with too few labels follow one rule that is found from all of them. Its promise is
         about their mixture, as they stand in the table, and about none of them by itself: eq. (55).

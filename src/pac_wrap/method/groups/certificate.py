@@ -21,6 +21,7 @@ from pac_wrap.base.codec import plain, typed
 from pac_wrap.base.filed import Filed
 from pac_wrap.base.floats import widened
 from pac_wrap.base.missing import ON_MISSING, OnMissing, abstained_or_stopped, missing_places
+from pac_wrap.base.rounding import confidence_left, float_below, kept_together
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate
@@ -33,6 +34,7 @@ from pac_wrap.method.groups.rules import decided, exclusions_of, sets_of, with_p
 from pac_wrap.method.groups.shown import ShownGroups
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
 from pac_wrap.method.promise import refuse_room
+from pac_wrap.method.sampling import are_independent
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,16 @@ class GroupCertificate(ShownGroups, Head, Filed):
     def request(self) -> Request:
         """What each group by itself was asked for, with its share of delta."""
         return Request(with_shares(self.asked, self.shares), self.overlap)
+
+    @property
+    def confidence(self) -> float | None:
+        """How surely all ceilings of all groups hold together, eqs. (53) and (97); None if they need not."""
+        if not self.together:
+            return None
+        sure = [confidence_left(promise.delta) for promise in self.asked.promises]
+        if self.overlap.multiplies and are_independent(self.assumptions):
+            return float_below(kept_together(*sure))
+        return float_below(confidence_left(*(promise.delta for promise in self.asked.promises)))
 
     @property
     def certificates(self) -> Mapping[Group, Certificate]:
