@@ -169,14 +169,15 @@ class Numbered:
             raise InputError("two groups of the column are written alike; give it one type")
 
     @staticmethod
-    def ordered(query: str) -> str:
+    def ordered(query: str, batch: bool = False) -> str:
         """Return a query for the score, the mark and the number of the group of each row, in their order.
 
-        `query` gives the columns score, mark and own, which is the group.
+        `query` gives the columns score, mark and own, which is the group; and a batch, which is kept.
         """
         rows = f"SELECT *, row_number() OVER () AS place FROM ({query})"
         joined = f"({rows}) AS given JOIN numbered ON given.own IS NOT DISTINCT FROM numbered.{_OWN}"
-        return f"SELECT score, mark, CAST(numbered.{_PLACE} AS DOUBLE) FROM {joined} ORDER BY given.place"
+        kept = "score, mark, batch" if batch else "score, mark"
+        return f"SELECT {kept}, CAST(numbered.{_PLACE} AS DOUBLE) FROM {joined} ORDER BY given.place"
 
 
 def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | None = None) -> str:

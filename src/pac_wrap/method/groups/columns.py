@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from math import isnan
+from math import inf, isnan
 from typing import Any, Final
 
 import numpy as np
@@ -74,6 +74,13 @@ class Columns:
         unknown = np.isnan(self.ceilings) | np.isnan(self.deltas[0])
         promised: NDArray[np.bool_] = (self.budget != NO_COUNT) & ~unknown
         return promised
+
+    @property
+    def watchable(self) -> NDArray[np.bool_]:
+        """Which groups have a promise that can be broken: a ceiling, and a verdict that is given at all."""
+        given = np.stack([self.rule[1] < inf, self.rule[0] > -inf])
+        promised = (given & ~np.isnan(self.ceilings)).any(axis=0) & ~np.isnan(self.deltas[0])
+        return np.asarray(promised)
 
     def at(self, place: int, request: Request, score_type: ScoreType) -> Certificate:
         """Return the certificate of a group, as `calibrate` makes it."""

@@ -228,7 +228,7 @@ def _sure(one: Certified) -> Decimal:
 
 def _caught_too(one: Certified, kept: Guarantee, counted: float) -> Decimal:
     """Return how surely the ceiling of the FPR and the share of anomalies that are caught hold: eq. (121)."""
-    own = (counted,)
+    own: tuple[float, ...] = (counted,)
     if not _lacking(one):
         own = (kept.delta_fnr,) if counted <= kept.delta_fnr else (kept.delta_fnr, counted)
     if are_independent(one.assumptions):
