@@ -344,19 +344,19 @@ def test_held_groups_are_compared_at_about_half_the_width() -> None:
     found = calibrate_groups(rng.normal(3 * labels, 1), labels, groups, overlap="hold_fnr")
     gap = found.gaps().fpr
     assert gap is not None
-    place = found.lookup.place(gap.groups[0])
+    place = found.groups.index(gap.groups[0])
     low, high = counted_bounds(n, found.columns.errors[0, [place]], share / 2)
     assert (gap.low[0], gap.high[0]) == (low[0], high[0])
     # where the classes decide whether a side is held, the threshold is not given by one of them
     needed = calibrate_groups(rng.normal(3 * labels, 1), labels, groups, overlap="hold_fnr_if_needed")
     wider = needed.gaps().fpr
     assert wider is not None
-    place = needed.lookup.place(wider.groups[0])
+    place = needed.groups.index(wider.groups[0])
     low, high = counted_bounds(n, needed.columns.errors[0, [place]], share / 2000)
     assert (wider.low[0], wider.high[0]) == (low[0], high[0])
     held = found.gaps().fnr
     assert held is not None
-    place = found.lookup.place(held.groups[0])
+    place = found.groups.index(held.groups[0])
     fixed = bounds(n, found.columns.errors[1, [place]], found.columns.budget[1, [place]], share)
     assert (held.low[0], held.high[0]) == (fixed[0][0], fixed[1][0])
 

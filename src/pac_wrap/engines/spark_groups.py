@@ -100,8 +100,8 @@ def certified_groups(rows: Any, request: GroupRequest, score_type: ScoreType) ->
     numbered = _joined(rows.selectExpr("score", f"{mark} = 1 AS mark", "value"), "value", *places)
     n = np.zeros((2, len(found.values)), dtype=np.int64)
     both, anomalous = (known.column(name).to_numpy() for name in ("rows", "anomalous"))
-    np.add.at(n, (0, found.codes), both - anomalous)
-    np.add.at(n, (1, found.codes), anomalous)
+    np.add.at(n[0], found.codes, both - anomalous)
+    np.add.at(n[1], found.codes, anomalous)
     each = request.each(n)
     near = numbered.select("place", "score", "mark").repartition("place")
     # by one whole number Spark sorts without comparisons; the scores of a group are sorted where they arrive

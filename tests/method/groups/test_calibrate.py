@@ -131,7 +131,7 @@ def test_prediction_sets_check_what_verdicts_check() -> None:
         with pytest.raises(InputError, match="index"):
             judge(pd.Series([5.0, 250.0], index=[0, 1]), pd.Series(["a", "b"], index=[1, 0]))
         with pytest.raises(InputError, match="on_missing"):
-            judge([5.0], ["a"], on_missing="skip")
+            judge([5.0], ["a"], on_missing="skip")  # type: ignore[arg-type]  # refused
         with pytest.raises(InputError, match="got 1 of 2"):
             judge([5.0, np.nan], ["a", "b"], on_missing="stop")
         with pytest.warns(MissingScoreWarning):

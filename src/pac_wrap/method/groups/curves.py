@@ -67,5 +67,5 @@ def certify_curve_groups(
     curves: dict[Group, Curve] = {}
     for group, rows in zip(found.values, np.split(order, ends[:-1]), strict=True):
         low, high = wide[rows[~mask[rows]]], wide[rows[mask[rows]]]
-        curves[group] = certify_curve(low, high, *each, **tops)
+        curves[group] = certify_curve(low, high, each[0], each[1], **tops)
     return curves
