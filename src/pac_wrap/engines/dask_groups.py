@@ -52,8 +52,8 @@ def certified_groups(df: Any, request: GroupRequest) -> GroupCertificate:
     found = merged(np.arange(len(first.rows)), [value for _, value, _ in first.rows])
     n = np.zeros((2, len(found.values)), dtype=np.int64)
     marks, counts = np.array([(mark, rows) for (*_, mark), rows in first.rows.items()], dtype=np.int64).T
-    for label in (0, 1):
-        np.add.at(n[label], found.codes[marks == label], counts[marks == label])
+    for mark in (0, 1):
+        np.add.at(n[mark], found.codes[marks == mark], counts[marks == mark])
     each = request.each(n)
     # as a task of its own the table of groups travels once to each worker, not with every partition
     lookup = import_package("dask", "dask").delayed(Lookup(found.values), traverse=False)
