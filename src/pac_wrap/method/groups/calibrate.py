@@ -125,7 +125,8 @@ class GroupRequest:
         if pool is not None:
             pool = replace(pool, assumptions=assumed(OF_POOL, **rooms))
         return GroupCertificate(
-            asked=self.request.guarantee,
+            # one pair of deltas for all groups, whatever their counts
+            asked=self.request.guarantee.fixed,
             overlap=self.request.overlap,
             together=self.together,
             score_type=score_type,
