@@ -1,6 +1,7 @@
 """How two classes share a confidence: by their counts alone, valid exactly, and as good as can be."""
 
 from fractions import Fraction
+from functools import partial
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -138,7 +139,7 @@ def test_no_score_decides_the_deltas_and_every_way_in_gives_the_same(overlap: An
         order = RNG.permutation(490)
         scores, labels = np.append(normal, anomalous)[order], np.repeat([0, 1], [400, 90])[order]
         pieces = list(zip(np.array_split(scores, 5), np.array_split(labels, 5), strict=True))
-        assert calibrate_chunks(lambda pieces=pieces: pieces, asked, overlap=overlap) == found
+        assert calibrate_chunks(partial(list, pieces), asked, overlap=overlap) == found
         file = tmp_path / "scores.csv"
         rows = (f"{score!r},{label}" for score, label in zip(scores.tolist(), labels.tolist(), strict=True))
         file.write_text("\n".join(["score,label", *rows]), encoding="utf-8")
@@ -214,10 +215,10 @@ def test_a_plan_shares_a_confidence_as_calibrate_does() -> None:
         found = calibrate(np.arange(float(n0)), np.arange(float(n1)) + n0, asked)
         assert [one.at_hand for one in planned.needed] == [found.normal.budget, found.anomalous.budget]
     # labels that a plan says are enough are, whichever class has been counted
-    for n0 in (None, 100, 126, 1000):
-        low, high = (one.labels[0] for one in plan(Guarantee(confidence=0.95), normal=n0).needed)
-        assert high == {None: 72, 100: 61, 126: 59, 1000: 59}[n0]
-        count = low if n0 is None else n0
+    for given, expected in {None: 72, 100: 61, 126: 59, 1000: 59}.items():
+        low, high = (one.labels[0] for one in plan(Guarantee(confidence=0.95), normal=given).needed)
+        assert high == expected
+        count = low if given is None else given
         for fewer in (0, 1):
             made = calibrate(
                 np.arange(float(count)), np.arange(float(high - fewer)) + 2000, Guarantee(confidence=0.95)
