@@ -7,6 +7,7 @@ import pytest
 from support.house import (
     ADDRESS,
     AIMS,
+    MAIN,
     ORDER,
     PLACE,
     ROOT,
@@ -21,7 +22,7 @@ from support.house import (
 
 
 def test_every_folder_has_its_place() -> None:
-    assert {folder_of(module_of(path)) for path in files()} == {*PLACE, ADDRESS}
+    assert {folder_of(module_of(path)) for path in files()} == {*PLACE, ADDRESS, MAIN}
 
 
 def test_there_is_something_to_check() -> None:

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,21 @@ PAGES[HERE / "tables.md"] = ("annthyroid_21feat_normalised.csv",)
 BLOCK = re.compile(
     r"```console\n(?P<shell>.*?)```|```python\n(?P<python>.*?)```(?P<text>\n\n```text\n.*?```)?", re.DOTALL
 )
+
+# whose versions may change a number on a page; a page ends with those that printed it
+PACKAGES = ("pac-wrap-ad", "numpy", "scipy", "scikit-learn")
+RECORD = re.compile(r"\n+<!-- printed with (.*) -->\n\Z")
+
+
+def versions() -> str:
+    """Return the packages that may change numbers, with their versions here."""
+    return ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+
+
+def recorded(text: str) -> str | None:
+    """Return the versions that printed a page; None if it does not say."""
+    found = RECORD.search(text)
+    return None if found is None else found[1]
 
 
 def printed(command: str, folder: Path) -> list[str]:
@@ -53,7 +69,8 @@ def has_data(page: Path) -> bool:
 def run_page(page: Path, folder: Path) -> str:
     """Return the page with the output of everything below it, all run in one folder and one session.
 
-    Where the data are missing, only the Python of the page is run, and the commands stay as they are.
+    It ends with the versions that printed it. Where the data are missing, only the Python of the page is run,
+    and the commands and the versions stay as they are.
     """
     for script in HERE.glob("*.py"):
         shutil.copy(script, folder)
@@ -73,7 +90,10 @@ def run_page(page: Path, folder: Path) -> str:
             lines += [f"$ {command}", *printed(command, folder)]
         return "```console\n" + "\n".join(lines) + "\n```"
 
-    return BLOCK.sub(answer, page.read_text(encoding="utf-8"))
+    text = BLOCK.sub(answer, page.read_text(encoding="utf-8"))
+    if not has_data(page):
+        return text
+    return RECORD.sub("", text).rstrip("\n") + f"\n\n<!-- printed with {versions()} -->\n"
 
 
 if __name__ == "__main__":

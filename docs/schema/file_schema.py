@@ -16,7 +16,7 @@ from pac_wrap.base.foreign import LONGEST
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.columns import Columns
-from pac_wrap.method.groups.head import Head
+from pac_wrap.method.groups.file import Head
 from pac_wrap.method.groups.values import MOST_GROUPS
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.classes import ClassCertificate

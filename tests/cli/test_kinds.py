@@ -83,6 +83,17 @@ def test_an_exceeded_ceiling_or_another_table_ends_with_1(table: Path, tmp_path:
     assert "only in the certificate" in differs.out
 
 
+@pytest.mark.parametrize("ceilings", [CEILINGS, ["--max-fpr", "none"]])
+def test_a_table_without_kinds_is_another_table(ceilings: list[str], table: Path, tmp_path: Path) -> None:
+    saved, other = tmp_path / "kinds.json", tmp_path / "other.csv"
+    succeeded("calibrate", table, *COLUMNS, *ceilings, "-o", saved)
+    other.write_text("s,y,k\n" + "9,1,\n" * 50 + "0,0,\n" * 50, encoding="utf-8")
+    done = invoke("verify", saved, other, *COLUMNS)
+    assert (done.code, done.err) == (1, "")
+    assert "the anomalous kind 'takeover' is only in the certificate" in done.out
+    assert "the anomalous points without kinds are only among the scores" in done.out
+
+
 def test_too_few_labels_of_a_kind_end_with_1(tmp_path: Path) -> None:
     few = tmp_path / "few.csv"
     few.write_text("s,y,k\n" + "0,0,\n" * 100 + "5,1,new\n", encoding="utf-8")

@@ -1,11 +1,14 @@
 """Which rows count as anomalies: the certificate says how many scores of each class it was made of."""
 
+import json
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from pac_wrap import Certificate
-from support.shell import invoke, parquet, refused, write
+from support.shell import invoke, parquet, refused, succeeded, write
 
 NORMAL, ANOMALOUS = 3, 5
 
@@ -181,3 +184,83 @@ def test_letters_that_engines_put_into_lower_case_differently_are_told_apart(
     assert invoke("calibrate", "-q", path, *options, "-o", saved).code == 0
     certificate = Certificate.load(saved)
     assert (certificate.normal.n, certificate.anomalous.n) == (100, 200)
+
+
+@pytest.fixture
+def third(tmp_path: Path) -> Path:
+    """Return tables with a third label and rows without one, in every format, and one without these rows."""
+    rng = np.random.default_rng(0)
+    label = np.array(["0"] * 200 + ["1"] * 150 + ["Unknown"] * 40 + [""] * 10)
+    frame = pd.DataFrame({"s": rng.normal(4.0 * (label == "1"), 1.0).round(6), "y": label})
+    frame = frame.assign(g=np.where(np.arange(400) % 2, "a", "b"), k=np.where(label == "1", "worn", ""))
+    frame.loc[label == "Unknown", "s"] += 100.0  # that nobody can overlook
+    frame = frame.sample(frac=1.0, random_state=0).assign(t=np.arange(400))
+    frame["y"] = frame["y"].where(frame["y"] != "", None)
+    frame.to_csv(tmp_path / "three.csv", index=False)
+    frame.to_parquet(tmp_path / "three.parquet")
+    frame.to_json(tmp_path / "three.jsonl", orient="records", lines=True, double_precision=15)
+    frame[frame["y"].isin(["0", "1"])].to_csv(tmp_path / "two.csv", index=False)
+    return tmp_path
+
+
+THIRD = ("--score", "s", "--label", "y")
+LEFT_OUT = (*THIRD, "--leave-out", "unknown", "--leave-out", "")
+SAID = "note: 50 rows with the label 'unknown' or '' left out"
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("mode", [[], ["--group", "g"], ["--kind", "k"], ["--time", "t"]])
+def test_rows_of_a_third_label_are_left_out_and_counted(third: Path, ending: str, mode: list[str]) -> None:
+    table, saved, alone = third / f"three.{ending}", third / "three.json", third / "two.json"
+    assert invoke("calibrate", table, *THIRD, *mode).code == 2
+    done = invoke("calibrate", table, *LEFT_OUT, *mode, "-o", saved, "--report", third / "r.json")
+    assert (done.code, done.err.count(SAID)) == (0, 1)
+    succeeded("calibrate", third / "two.csv", *THIRD, *mode, "-o", alone)
+    without, only = (json.loads(path.read_text()) for path in (saved, alone))
+    for one in (without, only):
+        one.get("binding", one).pop("provenance", None)
+        one.pop("checksum")
+    assert without == only
+    verified = invoke("verify", saved, table, *LEFT_OUT, *mode)
+    assert (verified.code, verified.err.count(SAID)) == (0, 1)
+    assert invoke("verify", saved, third / "two.csv", *THIRD, *mode).code == 0
+    if "--time" not in mode:
+        done = invoke("evaluate", saved, table, *LEFT_OUT, *mode, "--format", "json")
+        assert (done.code, done.err.count(SAID)) == (0, 1)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_third_label_is_left_out_wherever_labels_are_read_from_tables(third: Path) -> None:
+    table = third / "three.parquet"
+    for command in (["curve", table], ["compare", table, "--score", "t"], ["plan", "--pilot", table]):
+        done = invoke(*command, *LEFT_OUT)
+        assert (done.code, done.err.count(SAID)) == (0, 1), command
+    succeeded("calibrate", third / "two.csv", *THIRD, "-o", third / "c.json")
+    again = invoke("recalibrate", third / "c.json", table, *LEFT_OUT, "-o", third / "next.json")
+    assert (again.code, again.err.count(SAID)) == (0, 1)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--leave-out", "1"], "--leave-out 1 names a class, and not a third label"),
+        (["--leave-out", "FALSE"], "--leave-out FALSE names a class"),
+        (["--leave-out", ""], "got 'unknown'; leave it out with --leave-out"),
+        (["--leave-out", "", "--anomaly-label", "1"], "; leave the third out with --leave-out"),
+        (["--leave-out", "unknown"], "10 rows without a label; label or drop them"),
+        (["--leave-out", "unknown", "--engine", "dask"], "leave --engine out"),
+    ],
+)
+def test_a_class_is_not_left_out(third: Path, options: list[str], sentence: str) -> None:
+    done = invoke("calibrate", third / "three.csv", *THIRD, *options)
+    assert done.code == 2
+    assert sentence in done.err
+
+
+@pytest.mark.parametrize("mode", [[], ["--group", "g"], ["--kind", "k"], ["--time", "t"]])
+def test_calibrate_prints_the_certificate_as_it_is_saved(third: Path, mode: list[str]) -> None:
+    saved = third / "c.json"
+    out = succeeded("calibrate", third / "two.csv", *THIRD, *mode, "-o", saved, "--format", "json")
+    assert out == saved.read_text()

@@ -3,6 +3,7 @@
 import io
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
@@ -18,6 +19,7 @@ from pac_wrap.cli import app, main, process
 from pac_wrap.cli.process import Output, ended, standard_output
 from pac_wrap.errors import InputError, OutputError
 from pac_wrap.method.certificates.certificate import Certificate
+from support.patience import LIMIT
 from support.shell import CERTIFICATE, command, invoke, one_sentence
 
 runner = CliRunner()
@@ -265,3 +267,12 @@ def test_a_command_ends_with_the_code_it_settled_on(
     with pytest.raises(SystemExit) as caught:
         process.end_with(command)
     assert caught.value.code == code
+
+
+def test_python_runs_the_package_as_the_command() -> None:
+    words = [sys.executable, "-m", "pac_wrap", "show", str(CERTIFICATE)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert (done.returncode, done.stdout) == (0, command("show", CERTIFICATE).out)
+    failed = subprocess.run(words[:-1], capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert failed.returncode == 2
+    assert "python -m pac_wrap show --help shows what there is" in one_sentence(failed.stderr)

@@ -8,8 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import Guarantee, KindCertificate, VacuousWarning, calibrate
+from pac_wrap import (
+    Guarantee,
+    InputError,
+    KindCertificate,
+    VacuousWarning,
+    calibrate,
+    calibrate_classes,
+    certify_curve,
+)
 from pac_wrap.engines import dask as by_dask
+from pac_wrap.engines import spark as by_spark
 from support import sparksession
 from support.daskcluster import needs_dask
 from support.pages import python_blocks
@@ -206,7 +215,6 @@ def test_numpy_files_are_for_duckdb(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ansi", ["true", "false"])
 @pytest.mark.parametrize("case", CASES.values(), ids=[*CASES])
 def test_spark_gives_the_certificate_of_memory(session: Any, case: dict[str, Any], ansi: str) -> None:
-    from pac_wrap.engines import spark as by_spark
 
     session.conf.set("spark.sql.ansi.enabled", ansi)
     frame = drawn()
@@ -219,7 +227,6 @@ def test_spark_gives_the_certificate_of_memory(session: Any, case: dict[str, Any
 def test_types_that_change_nothing_in_spark_and_what_is_refused(
     session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pac_wrap.engines import spark as by_spark
 
     frame = drawn(np.float32)
     named = frame.assign(label=np.array(["ok", "fault"])[frame["label"]])
@@ -251,3 +258,15 @@ def test_types_that_change_nothing_in_spark_and_what_is_refused(
 
     monkeypatch.setattr(spark_groups, "fetched", fewer)
     assert "other rows each time it is computed" in said(frame, kind="number")
+
+
+@pytest.mark.parametrize("engine", [by_dask, by_spark], ids=["dask", "spark"])
+def test_what_is_no_certificate_is_refused_before_any_row_is_read(engine: Any, tmp_path: Path) -> None:
+    kinds = calibrate(range(100), {"a": range(200, 300)}, ASKED)
+    with pytest.raises(InputError, match=r"of kinds, whose rule is that of its binding; pass that$"):
+        engine.decide(None, kinds)
+    curve = certify_curve(range(100), range(200, 300))
+    classes = calibrate_classes(np.repeat(np.eye(2), 60, axis=0), np.repeat([0, 1], 60))
+    for other in (str(tmp_path / "certificate.json"), None, kinds.rule, curve, classes):
+        with pytest.raises(InputError, match="must be a Certificate or a GroupCertificate, got"):
+            engine.decide(None, other)

@@ -5,6 +5,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import typer
+
+from pac_wrap.cli.options import NOT_CERTIFIED
 from pac_wrap.cli.process import say
 from pac_wrap.errors import InputError
 
@@ -133,6 +136,23 @@ def write_certified(
             write_text(files.enter_context(whole_file(path)), text)
     if not quiet:
         tell_written(certificate.normal.n, certificate.anomalous.n, texts)
+
+
+def end_with(
+    certified: "Certificate | KindCertificate | GroupCertificate",
+    form: str,
+    more: Iterable[tuple[str, str]] = (),
+) -> None:
+    """Show what was certified, as text or as it is saved; the command ends with 1 if that lacks a rate."""
+    if form == "json":
+        typer.echo(certified.to_json(), nl=False)
+    else:
+        # whoever made a certificate knows where it comes from
+        typer.echo(str(getattr(certified, "bare", certified)))
+        for heading, text in more:
+            typer.echo(f"{heading:<10} {text}")
+    if certified.empty:
+        raise typer.Exit(NOT_CERTIFIED)
 
 
 def tell_written(normal: int, anomalous: int, paths: Iterable[Path], more: str = "") -> None:

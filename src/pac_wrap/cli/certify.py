@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from pac_wrap.cli.certificates import write_certified
+from pac_wrap.cli.certificates import end_with, write_certified
 from pac_wrap.cli.in_time import Every, HoldOut, Seed, Series, Time, calibrate_in_time, check_in_time
 from pac_wrap.cli.options import (
-    NOT_CERTIFIED,
     AnomalyLabel,
     Confidence,
     Delimiter,
@@ -21,6 +20,7 @@ from pac_wrap.cli.options import (
     Kind,
     Label,
     LabelNoiseOption,
+    LeaveOut,
     MaxFnr,
     MaxFnrs,
     MaxFpr,
@@ -97,6 +97,7 @@ def calibrate(
     weight: Weight = None,
     weight_bound: WeightBound = None,
     anomaly_label: AnomalyLabel = None,
+    leave_out: LeaveOut = None,
     kind: Kind = None,
     group: Group = None,
     together: Together = False,
@@ -132,12 +133,14 @@ def calibrate(
             " address of Dask's scheduler; by default this machine."
         ),
     ] = None,
+    form: Form = "text",
     quiet: Quiet = False,
 ) -> None:
     """Certify thresholds from a table of scores and labels, which may be larger than memory.
 
-    Exit code 0 if each rate that was asked for is certified, with --group in some group and with --kind for
-    every kind; 1 if one is not.
+    Exit code 0 if each rate that was asked for is certified; 1 if one is not.
+
+    With --group, in one group at least; with --kind, for every kind.
 
     Example: [bold]pac-wrap calibrate scores.csv --score score --label label -o certificate.json[/bold]
 
@@ -162,6 +165,8 @@ def calibrate(
     check_weighted(weight, weight_bound, engine, {"--kind": kind, "--group": group, "--time": time})
     check_in_time(time, series, every, hold_out, None if weight else seed, kind=kind, engine=engine)
     check_by_group(group, together or pool, (kind, time, prevalence))
+    if leave_out and engine != "duckdb":
+        raise InputError(f"--leave-out is for DuckDB, and not for the engine {engine}; leave --engine out")
     if master is not None and engine == "duckdb":
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
     if report is None and prevalence is not None:
@@ -174,14 +179,36 @@ def calibrate(
             raise InputError("--kind takes no --prevalence; leave the option out")
         columns, files = (score, label, kind), (output, report)
         calibrate_by_kind(
-            tables, asked, overlap, columns, anomaly_label, delimiter, files, engine, master, quiet=quiet
+            tables,
+            asked,
+            overlap,
+            columns,
+            anomaly_label,
+            delimiter,
+            files,
+            engine,
+            master,
+            leave_out=leave_out,
+            form=form,
+            quiet=quiet,
         )
         return
     request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
     if group is not None:
         by_group = GroupRequest(request, together, pool)
         columns, files = (score, label, group), (output, report)
-        calibrate_by_group(tables, by_group, columns, delimiter, files, engine, master, quiet=quiet)
+        calibrate_by_group(
+            tables,
+            by_group,
+            columns,
+            delimiter,
+            files,
+            engine,
+            master,
+            leave_out=leave_out,
+            form=form,
+            quiet=quiet,
+        )
         return
     if time is not None:
         calibrate_in_time(
@@ -195,6 +222,8 @@ def calibrate(
             hold_out=hold_out,
             seed=seed,
             shares=shares,
+            leave_out=leave_out,
+            form=form,
             quiet=quiet,
         )
         return
@@ -208,7 +237,15 @@ def calibrate(
         if engine == "duckdb" or report is not None:
             wanted, passes = [score] if weight is None else [score, weight], weight is None
             table = opened.enter_context(
-                open_found(found, wanted, label, passes=passes, delimiter=separator, progress=progress)
+                open_found(
+                    found,
+                    wanted,
+                    label,
+                    passes=passes,
+                    delimiter=separator,
+                    leave_out=leave_out or (),
+                    progress=progress,
+                )
             )
             labelled = labelled_of(table, asked_of, (score, label), weight)
         if report is not None:  # which needs the scores themselves, so the files are read once for both
@@ -222,9 +259,7 @@ def calibrate(
     certificate = certificate.with_provenance(tables=tuple(tables), date=now())
     origin = Origin(tuple(tables), score, label)
     write_certified(certificate, classes, origin, output, report, shares, quiet=quiet)
-    typer.echo(str(certificate.bare))  # whoever made it knows where it comes from
-    if certificate.empty:
-        raise typer.Exit(NOT_CERTIFIED)
+    end_with(certificate, form)
 
 
 def compare(
@@ -239,6 +274,7 @@ def compare(
     delta_fnr: DeltaFnr = None,
     confidence: Confidence = None,
     anomaly_label: AnomalyLabel = None,
+    leave_out: LeaveOut = None,
     delimiter: Delimiter = None,
     key: Annotated[
         str | None,
@@ -263,6 +299,8 @@ def compare(
 
     guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     separator = check_delimiter(delimiter)
+    if key is not None and leave_out:
+        raise InputError("--leave-out does not go with --key; leave those rows out of all tables")
     with progress_bar("reading") as progress:
         if key is not None:
             options = {"anomaly_label": anomaly_label, "delimiter": separator}
@@ -271,7 +309,9 @@ def compare(
             with (
                 _or_joined(tables),
                 found_files(tables) as found,
-                open_found(found, score, label, delimiter=separator, progress=progress) as table,
+                open_found(
+                    found, score, label, delimiter=separator, leave_out=leave_out or (), progress=progress
+                ) as table,
             ):
                 columns = {name: table.labelled(name, label, anomaly_label) for name in score}
     compared = compare_scores(columns, guarantee)

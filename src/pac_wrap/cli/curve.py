@@ -14,6 +14,7 @@ from pac_wrap.cli.options import (
     DeltaFpr,
     Form,
     Label,
+    LeaveOut,
     Score,
     Tables,
     keep_apart,
@@ -39,6 +40,7 @@ def curve(
     top_fpr: Annotated[float | None, typer.Option(help=_TOP.format("FPR"))] = None,
     top_fnr: Annotated[float | None, typer.Option(help=_TOP.format("FNR"))] = None,
     anomaly_label: AnomalyLabel = None,
+    leave_out: LeaveOut = None,
     delimiter: Delimiter = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to save the curve.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Also draw it: .svg, .png or .pdf.")] = None,
@@ -58,8 +60,7 @@ def curve(
 
     Without a choice the curve is shown in a few lines, else the certificate of the threshold that is chosen.
 
-    Exit code 1 if no threshold keeps the ceiling, or a rate is bounded nowhere; the curve itself is saved all
-    the same.
+    Exit code 1 if no threshold keeps the ceiling, or a rate is bounded nowhere; the curve is saved anyway.
 
     Example: [bold]pac-wrap curve scores.csv --score score --label label -o curve.json[/bold]
     """
@@ -74,6 +75,8 @@ def curve(
         raise InputError("--certificate needs a threshold: choose it with --max-fpr, --max-fnr or --at")
     if figure is not None and figure.suffix not in (".svg", ".png", ".pdf"):
         raise InputError(f"a figure ends in .svg, .png or .pdf, got {figure}")
+    if leave_out and engine != "duckdb":
+        raise InputError(f"--leave-out is for DuckDB, and not for the engine {engine}; leave --engine out")
     if master is not None and engine == "duckdb":
         raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
     keep_apart(tables, output, figure, certificate)
@@ -84,7 +87,7 @@ def curve(
         top_fpr,
         top_fnr,
     )
-    found = _read(tables, request, score, label, delimiter, engine, master)
+    found = _read(tables, request, score, label, delimiter, leave_out or [], engine, master)
     found = found.with_provenance(tables=tuple(tables), date=now())
     chosen, ceiling, reason = None, max_fnr if max_fpr is None else max_fpr, ""
     if at is not None:
@@ -128,6 +131,7 @@ def _read(
     score: str,
     label: str,
     delimiter: str | None,
+    leave_out: list[str],
     engine: str,
     master: str | None,
 ) -> "Curve":
@@ -140,5 +144,13 @@ def _read(
     with progress_bar("reading") as progress, found_files(tables) as found:
         if engine != "duckdb":
             return on_cluster(engine, found, separator, master).calibrate(request, score=score, label=label)
-        with open_found(found, [score], label, passes=True, delimiter=separator, progress=progress) as table:
+        with open_found(
+            found,
+            [score],
+            label,
+            passes=True,
+            delimiter=separator,
+            leave_out=leave_out,
+            progress=progress,
+        ) as table:
             return calibrate_table(table, request, score=score, label=label)

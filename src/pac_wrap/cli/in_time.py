@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pac_wrap.cli.certificates import write_certified
-from pac_wrap.cli.options import NOT_CERTIFIED, keep_apart
+from pac_wrap.cli.certificates import end_with, write_certified
+from pac_wrap.cli.options import keep_apart
 from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pac_wrap.series.several import Several
     from pac_wrap.series.splits import SeriesSplit
 
+# the label of anomalies, those to be left out, and the delimiter
+Reading = tuple[str | None, list[str] | None, str | None]
 Time = Annotated[
     str | None,
     typer.Option(
@@ -83,6 +85,8 @@ def calibrate_in_time(
     hold_out: float | None,
     seed: int | None,
     shares: tuple[float, float] | None,
+    leave_out: list[str] | None,
+    form: str,
     quiet: bool,
 ) -> None:
     """Certify thresholds from rows in the order of time, and say how far they depend on each other."""
@@ -95,7 +99,8 @@ def calibrate_in_time(
 
     score, label, time, _ = columns
     keep_apart(tables, output, report)
-    several, split = _taken(tables, columns, request.label_text, delimiter, every or 1, hold_out, seed)
+    reading = (request.label_text, leave_out, delimiter)
+    several, split = _taken(tables, columns, reading, every or 1, hold_out, seed)
     certificate = calibrate_points(several.points, request, split=split)
     classes = _classes(several, split)
     used = np.concatenate(classes)
@@ -110,19 +115,14 @@ def calibrate_in_time(
     write_certified(
         certificate, classes, Origin(tuple(tables), score, label), output, report, shares, quiet=quiet
     )
-    typer.echo(str(certificate.bare))
-    for heading, text in lines_of_several(several, certificate, time, split):
-        typer.echo(f"{heading:<10} {text}")
-    if certificate.empty:
-        raise typer.Exit(NOT_CERTIFIED)
+    end_with(certificate, form, lines_of_several(several, certificate, time, split))
 
 
 def verify_in_time(
     certificate: object,
     tables: list[str],
     columns: tuple[str, str, str, str | None],
-    anomaly_label: str | None,
-    delimiter: str | None,
+    reading: Reading,
     hold_out: float | None,
     seed: int | None,
 ) -> "Verification":
@@ -139,15 +139,14 @@ def verify_in_time(
             if hold_out is not None
             else "some series were held out of the calibration; give --hold-out and --seed as they were then"
         )
-    several, split = _taken(tables, columns, anomaly_label, delimiter, sampling.every, hold_out, seed)
+    several, split = _taken(tables, columns, reading, sampling.every, hold_out, seed)
     return verify(certificate, *_classes(several, split))
 
 
 def _taken(
     tables: list[str],
     columns: tuple[str, str, str, str | None],
-    anomaly_label: str | None,
-    delimiter: str | None,
+    reading: Reading,
     every: int,
     hold_out: float | None,
     seed: int | None,
@@ -161,10 +160,12 @@ def _taken(
     from pac_wrap.tables.table import open_table
 
     score, label, time, series = columns
+    anomaly_label, leave_out, delimiter = reading
     wanted = [score, time, *([] if series is None else [series])]
+    options: Any = {"delimiter": check_delimiter(delimiter), "leave_out": leave_out or ()}
     with (
         progress_bar("reading") as progress,
-        open_table(tables, wanted, label, delimiter=check_delimiter(delimiter), progress=progress) as table,
+        open_table(tables, wanted, label, progress=progress, **options) as table,
     ):
         rows = rows_in_time(table, score, label, anomaly_label, time, series)
     several = several_series(rows.names, rows.sizes, rows.scores, rows.anomalous, every=every)

@@ -30,6 +30,14 @@ AnomalyLabel = Annotated[
     str | None,
     typer.Option("--anomaly-label", help="The label that marks an anomaly, if it is not 1 or true."),
 ]
+LeaveOut = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--leave-out",
+        help="A third label, such as unknown, whose rows are left out and counted; '' is that of rows without"
+        " a label. Repeat it for several.",
+    ),
+]
 Delimiter = Annotated[
     str | None,
     typer.Option(

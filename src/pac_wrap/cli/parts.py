@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pac_wrap.cli.certificates import tell_written
-from pac_wrap.cli.options import NOT_CERTIFIED, keep_apart, on_cluster
+from pac_wrap.cli.certificates import end_with, tell_written
+from pac_wrap.cli.options import keep_apart, on_cluster
 from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
@@ -46,6 +46,8 @@ def calibrate_by_group(
     engine: str,
     master: str | None,
     *,
+    leave_out: list[str] | None,
+    form: str,
     quiet: bool,
 ) -> None:
     """Certify thresholds for each group that a column names; `files` are those of certificate and report."""
@@ -65,7 +67,13 @@ def calibrate_by_group(
     with progress_bar("reading") as progress, found_files(tables) as found:
         if engine == "duckdb":
             with open_found(
-                found, [score, group], label, passes=True, delimiter=separator, progress=progress
+                found,
+                [score, group],
+                label,
+                passes=True,
+                delimiter=separator,
+                leave_out=leave_out or (),
+                progress=progress,
             ) as table:
                 scores = GroupedScores(table, columns, request.request.label_text)
                 certificate = scores.certify(request)
@@ -82,9 +90,7 @@ def calibrate_by_group(
     if not quiet and texts:
         normal, anomalous = map(int, certificate.columns.n.sum(axis=1))
         tell_written(normal, anomalous, texts, f", {len(certificate.groups):,} groups")
-    typer.echo(str(certificate))
-    if certificate.empty:
-        raise typer.Exit(NOT_CERTIFIED)
+    end_with(certificate, form)
 
 
 def print_rules(
@@ -111,6 +117,8 @@ def calibrate_by_kind(
     engine: str,
     master: str | None,
     *,
+    leave_out: list[str] | None,
+    form: str,
     quiet: bool,
 ) -> None:
     """Certify thresholds whose ceilings hold for every kind; `files` are those of certificate and report."""
@@ -136,7 +144,15 @@ def calibrate_by_kind(
             certificate = cluster.calibrate_kinds(wanted, score=score, label=label)
         if engine == "duckdb" or report is not None:
             table = opened.enter_context(
-                open_found(found, [score, kind], label, passes=True, delimiter=separator, progress=progress)
+                open_found(
+                    found,
+                    [score, kind],
+                    label,
+                    passes=True,
+                    delimiter=separator,
+                    leave_out=leave_out or (),
+                    progress=progress,
+                )
             )
         if engine == "duckdb":
             certificate = calibrate_kinds_table(table, asked, strategy, columns, anomaly_label)
@@ -150,9 +166,7 @@ def calibrate_by_kind(
     if not quiet:
         normal, anomalous = map(points_of, (certificate.normal, certificate.anomalous))
         tell_written(normal, anomalous, texts)
-    typer.echo(str(certificate))
-    if certificate.empty:
-        raise typer.Exit(NOT_CERTIFIED)
+    end_with(certificate, form)
 
 
 def _write(texts: dict[Path, str]) -> None:

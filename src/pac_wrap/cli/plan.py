@@ -10,6 +10,7 @@ from pac_wrap.cli.options import (
     Delimiter,
     Form,
     LabelNoiseOption,
+    LeaveOut,
     ShiftOption,
     keep_apart,
     rooms_of,
@@ -47,6 +48,7 @@ def plan(
         str | None, typer.Option(help="The pilot's column of labels: 0/1 or true/false.")
     ] = None,
     anomaly_label: AnomalyLabel = None,
+    leave_out: LeaveOut = None,
     delimiter: Delimiter = None,
     sequential: Annotated[
         bool, typer.Option("--sequential", help="Plan for labels that are looked at as they come.")
@@ -96,8 +98,10 @@ def plan(
         raise InputError("--svg draws what --normal and --anomalous can keep; give one of them, or both")
     if not sequential and (true_rate or every is not None or up_to is not None):
         raise InputError("--true-rate, --every and --up-to are for --sequential; give it as well")
-    if not pilot and any(one is not None for one in (score, label, anomaly_label, delimiter)):
-        raise InputError("--score, --label, --anomaly-label and --delimiter are for --pilot; give it as well")
+    if not pilot and any(one is not None for one in (score, label, anomaly_label, leave_out, delimiter)):
+        raise InputError(
+            "--score, --label, --anomaly-label, --leave-out and --delimiter are for --pilot; give it as well"
+        )
     shown: dict[str, tuple[RenderableType, Any]] = {}
     if labels is not None:
         shown["promises"] = show_promises(labels, delta), records.least_rates(labels, delta)
@@ -107,7 +111,7 @@ def plan(
         if svg is not None:
             _draw(svg, normal, anomalous, delta)
     if pilot:
-        found = _read(pilot, score, label, anomaly_label, delimiter, asked)
+        found = _read(pilot, score, label, anomaly_label, leave_out, delimiter, asked)
         shown["pilot"] = show_pilot(found, asked), records.forecast(found, asked)
     if sequential:
         looks = Looks(20 if every is None else every, 2000 if up_to is None else up_to)
@@ -137,6 +141,7 @@ def _read(
     score: str | None,
     label: str | None,
     anomaly_label: str | None,
+    leave_out: list[str] | None,
     delimiter: str | None,
     asked: "Guarantee",
 ) -> "Pilot":
@@ -150,7 +155,9 @@ def _read(
     separator = check_delimiter(delimiter)
     with (
         progress_bar("reading") as progress,
-        open_table(pilot, [score], label, delimiter=separator, progress=progress) as table,
+        open_table(
+            pilot, [score], label, delimiter=separator, leave_out=leave_out or (), progress=progress
+        ) as table,
     ):
         scores, anomalous = table.labelled(score, label, anomaly_label)
     return pilot_of(scores[~anomalous], scores[anomalous], asked)

@@ -2,12 +2,12 @@
 
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from pac_wrap.cli.certificates import any_of, columns_of, shown_of
-from pac_wrap.cli.in_time import HoldOut, Seed, Series, Time, check_in_time, verify_in_time
+from pac_wrap.cli.in_time import HoldOut, Reading, Seed, Series, Time, check_in_time, verify_in_time
 from pac_wrap.cli.options import (
     AnomalyLabel,
     CertificateFile,
@@ -16,6 +16,7 @@ from pac_wrap.cli.options import (
     Group,
     Kind,
     Label,
+    LeaveOut,
     Quiet,
     Score,
     Tables,
@@ -41,6 +42,7 @@ def evaluate(
     score: Score,
     label: Label,
     anomaly_label: AnomalyLabel = None,
+    leave_out: LeaveOut = None,
     kind: Kind = None,
     group: Group = None,
     delimiter: Delimiter = None,
@@ -79,7 +81,15 @@ def evaluate(
     wanted = columns_of(loaded, score, kind, group)
     with (
         progress_bar("evaluating") as progress,
-        open_table(tables, wanted, label, passes=True, delimiter=separator, progress=progress) as table,
+        open_table(
+            tables,
+            wanted,
+            label,
+            passes=True,
+            delimiter=separator,
+            leave_out=leave_out or (),
+            progress=progress,
+        ) as table,
     ):
         if isinstance(loaded, KindCertificate):
             measured = evaluate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
@@ -119,6 +129,7 @@ def verify(
     score: Score,
     label: Label,
     anomaly_label: AnomalyLabel = None,
+    leave_out: LeaveOut = None,
     kind: Kind = None,
     group: Group = None,
     weight: Weight = None,
@@ -149,12 +160,15 @@ def verify(
     _check_weight(loaded, weight, time)
     if time is not None:
         columns, drawn = (score, label, time, series), (hold_out, seed)
-        verification = verify_in_time(loaded, tables, columns, anomaly_label, delimiter, *drawn)
+        reading = anomaly_label, leave_out, delimiter
+        verification = verify_in_time(loaded, tables, columns, reading, *drawn)
     else:
         wanted = columns_of(loaded, score, kind, group)
         done = False
         try:
-            verification = _verified(loaded, tables, wanted, label, weight, anomaly_label, delimiter)
+            verification = _verified(
+                loaded, tables, wanted, label, weight, (anomaly_label, leave_out, delimiter)
+            )
             done = bool(verification)
         finally:
             if not done and getattr(loaded, "sampling", None) is not None:
@@ -173,8 +187,7 @@ def _verified(
     wanted: list[str],
     label: str,
     weight: str | None,
-    anomaly_label: str | None,
-    delimiter: str | None,
+    reading: Reading,
 ) -> "Verification":
     """Make a certificate again from all rows of some tables, and compare."""
     from pac_wrap.method.calibrate import Request
@@ -192,13 +205,14 @@ def _verified(
     from pac_wrap.tables.table import open_table
     from pac_wrap.tables.weighted import labelled_of
 
-    separator = check_delimiter(delimiter)
+    anomaly_label, leave_out, delimiter = reading
+    options: Any = {"delimiter": check_delimiter(delimiter), "leave_out": leave_out or ()}
     mark = 1 if anomaly_label is None else anomaly_label
     score, passes = wanted[0], weight is None
     read_too = wanted if weight is None else [*wanted, weight]
     with (
         progress_bar("verifying", 4) as progress,
-        open_table(tables, read_too, label, passes=passes, delimiter=separator, progress=progress) as table,
+        open_table(tables, read_too, label, passes=passes, progress=progress, **options) as table,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", PACWrapWarning)

@@ -218,9 +218,9 @@ def decide(
     >>> list(decide(df, calibrate(df)).columns)
     ['score', 'label', 'verdict', 'prediction_set']
     """
+    check_group(certificate, group)
     check_frame(df, numbers=[score])
     refuse_added(df.columns, ["verdict", "prediction_set"])
-    check_group(certificate, group)
     kind = column_type(df[score].dtype)
     if isinstance(certificate, GroupCertificate):
         check_frame(df, [group])

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, ScoreType
+from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.tables.columns import require_column
 
 
@@ -67,18 +69,22 @@ def warn_if_undecidable(certificate: Certificate, kind: ScoreType, score: str) -
 
 
 def check_group(certificate: Certificate | GroupCertificate, group: object) -> None:
-    """Refuse a certificate of groups without their column, and a column without such a certificate."""
+    """Refuse what is no certificate, one of groups without their column, and a column without such a one."""
+    if isinstance(certificate, KindCertificate):
+        raise InputError("the certificate is of kinds, whose rule is that of its binding; pass that")
+    if not isinstance(certificate, Certificate | GroupCertificate):
+        raise InputError(
+            f"certificate must be a Certificate or a GroupCertificate, got {quoted(certificate)}; read a file"
+            " with the load of its class"
+        )
     if isinstance(certificate, GroupCertificate) != (group is not None):
         which = "of groups: name their column" if group is None else "of no groups: leave the column out"
         raise InputError(f"the certificate is {which}, with group")
 
 
-def refuse_changed(found: NDArray[np.int64], places: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
-    """Refuse groups that have other sizes than were counted before, each at its place."""
-    sizes = np.zeros_like(found)
-    if found.size == counts.size:
-        sizes[places] = counts
-    if not np.array_equal(found, sizes):
+def refuse_changed(found: NDArray[np.int64], counted: NDArray[np.int64]) -> None:
+    """Refuse groups of which either class has another size than was counted before."""
+    if not np.array_equal(found, counted):
         raise InputError("the frame has other rows each time it is computed; cache or persist it first")
 
 

@@ -221,9 +221,9 @@ def decide(
     >>> decide(df, calibrate(df)).columns  # doctest: +SKIP
     ['score', 'label', 'verdict', 'prediction_set']
     """
+    check_group(certificate, group)
     check_frame(df, {score: SCORES})
     refuse_added(df.columns, ["verdict", "prediction_set"])
-    check_group(certificate, group)
     if isinstance(certificate, GroupCertificate):
         check_frame(df, {str(group): GROUPS})
         refuse_narrower(type_of(df, score), certificate, score)

@@ -128,9 +128,10 @@ def read_scores(
     """
     abstain = on_missing == "abstain"
     kinds = set(map(type, values))
+    texts = all(issubclass(kind, str) for kind in kinds)
     try:
         # many at once; where one might be refused, all are read one by one
-        if kinds <= {float, int} or (kinds == {str} and _are_plain("".join(values))):
+        if kinds <= {float, int} or (texts and _are_plain("".join(values))):
             scores = np.fromiter(map(float, values), np.float64, len(values))
             if abstain or not np.isnan(scores).any():
                 return scores, None
@@ -238,17 +239,23 @@ def anomaly_marks(
     if anomaly_label is None:
         strange = [value for value in values if value not in TRUE + FALSE]
         if strange:
+            third = any(one in TRUE for one in values) and any(one in FALSE for one in values)
+            remedy = (
+                "leave it out with --leave-out"
+                if third
+                else "name the label of anomalies with --anomaly-label"
+            )
             raise InputError(
-                f"column {quoted(column)} must be 0/1 or true/false, got {quoted(strange[0])};"
-                " name the label of anomalies with --anomaly-label"
+                f"column {quoted(column)} must be 0/1 or true/false, got {quoted(strange[0])}; {remedy}"
             )
         return TRUE
     marks = spellings(anomaly_label)
     others = [value for value in values if value not in marks]
     if len(others) > 1 or len(others) == len(values):
+        third = "; leave the third out with --leave-out" if 1 < len(others) < len(values) else ""
         raise InputError(
             f"column {quoted(column)} must hold {quoted(anomaly_label)} and one other value,"
-            f" got {listed(values)}"
+            f" got {listed(values)}{third}"
         )
     return marks
 
@@ -269,8 +276,9 @@ def spellings(label: str) -> tuple[str, ...]:
     (('1', '1.0'), ('Böse', 'böse', 'BÖSE'))
     """
     text = without_case(label)
-    if re.fullmatch(r"[+-]?\d+", text):
-        return text, f"{text}.0"
+    if re.fullmatch(r"[+-]?\d+(\.0)?", text):
+        whole = text.removesuffix(".0")
+        return text, f"{whole}.0" if whole == text else whole
     if text.isascii():
         return (text,)
     # the usual ways to write it; any other is refused, since not every engine would take it for the same

@@ -1,8 +1,10 @@
 """Tables of scores in files, read by DuckDB; several files are one table."""
 
 import re
+import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -12,10 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, ScoreType
+from pac_wrap.base.foreign import quoted
 from pac_wrap.base.missing import OnMissing
-from pac_wrap.errors import InputError
+from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.tables.columns import (
+    FALSE,
     LOOKED_AT,
+    TRUE,
     anomaly_marks,
     miscounted,
     missing_scores,
@@ -23,6 +28,7 @@ from pac_wrap.tables.columns import (
     not_a_number,
     require_column,
     require_two,
+    spellings,
 )
 from pac_wrap.tables.files.arrow_stream import PAIR, batches
 from pac_wrap.tables.files.connection import MisfitError, Progress, connected, refusal, watched
@@ -57,6 +63,8 @@ class Table:
         self._shared = view.shared
         # passes over all rows so far
         self._passes = 0
+        # which rows are no part of the table, and how many
+        self._gone: tuple[str, int] | None = None
 
     @contextmanager
     def in_order(self) -> Iterator["Table"]:
@@ -65,7 +73,32 @@ class Table:
             yield self
             return
         with self._again() as table:
+            if self._gone is not None:
+                table._without(*self._gone)
             yield table
+
+    def leave_out(self, label: str, texts: Sequence[str]) -> None:
+        """Make rows with one of these labels no part of the table, and warn how many; "" is no label."""
+        require_column(label, self.columns)
+        for one in texts:
+            if not {*spellings(one)}.isdisjoint(TRUE + FALSE):
+                raise InputError(f"--leave-out {one} names a class, and not a third label; name another one")
+        ways = [way for one in texts for way in spellings(one)]
+        gone = f"coalesce({one_of(label_sql(label), ways)}, {'true' if '' in texts else 'false'})"
+        ((count,),) = self.rows(f"SELECT count(*) FROM source WHERE {gone}")
+        self._without(gone, count)
+        rows = f"{count:,} row{'s' * (count != 1)}"
+        warnings.warn(
+            f"{rows} with the label {' or '.join(map(quoted, texts))} left out", PACWrapWarning, stacklevel=5
+        )
+
+    def _without(self, gone: str, count: int) -> None:
+        """Leave out rows that meet a condition, of which there are so many."""
+        self.rows("ALTER VIEW source RENAME TO every_row")
+        self.rows(f"CREATE VIEW source AS SELECT * FROM every_row WHERE NOT ({gone})")
+        self._gone = gone, count
+        if self._view.rows is not None:
+            self._view = replace(self._view, rows=self._view.rows - count)
 
     def scores(self, score: str) -> Scores:
         """Return one column as float64; text, NULL and NaN are refused with the row they stand in."""
@@ -232,12 +265,14 @@ def open_found(
     source: str | None = None,
     passes: bool = False,
     delimiter: str | None = None,
+    leave_out: Sequence[str] = (),
     progress: Progress = lambda done: None,
 ) -> Iterator[Table]:
     """Open files as one table, of which only the scores and the label are read.
 
     `whole` is for when every column is to be written, to `output`, with the file of each row in the column
-    `source` if it is named; `passes` for when the order of rows does not matter.
+    `source` if it is named; `passes` for when the order of rows does not matter. Rows whose label is one of
+    `leave_out` are no part of the table, and a warning says how many they are; "" stands for no label.
     """
     wanted = list(dict.fromkeys([*scores, *([] if label is None else [label])]))
     again = (
@@ -251,7 +286,10 @@ def open_found(
             if isinstance(instead, InputError):
                 instead = InputError(f"{instead}; check that it is whole and what its name says")
             raise instead from error
-        yield Table(connection, found, view, progress, delimiter, again)
+        table = Table(connection, found, view, progress, delimiter, again)
+        if leave_out and label is not None:
+            table.leave_out(label, leave_out)
+        yield table
 
 
 @contextmanager
@@ -263,13 +301,21 @@ def open_table(
     whole: bool = False,
     passes: bool = False,
     delimiter: str | None = None,
+    leave_out: Sequence[str] = (),
     progress: Progress = lambda done: None,
 ) -> Iterator[Table]:
     """Open files, patterns or "-" (standard input) as one table, as `open_found` does."""
     with (
         found_files(paths) as found,
         open_found(
-            found, scores, label, whole=whole, passes=passes, delimiter=delimiter, progress=progress
+            found,
+            scores,
+            label,
+            whole=whole,
+            passes=passes,
+            delimiter=delimiter,
+            leave_out=leave_out,
+            progress=progress,
         ) as table,
     ):
         yield table

@@ -13,6 +13,7 @@ from pac_wrap.base.codec import checksum_of
 from pac_wrap.base.filed import Filed
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.base.rounding import float_below
+from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.consistency import inconsistencies
 from pac_wrap.method.certificates.lineage import Lineage
 from pac_wrap.method.certificates.provenance import Provenance, Traced
@@ -253,3 +254,11 @@ class Certificate(Worth, Robust, Traced, Filed, Shown):
 
     def _problems(self) -> Iterator[str]:
         return inconsistencies(self)
+
+
+def no_certificate(
+    given: object, wanted: str = "certificate must be a Certificate", **remedies: str
+) -> InputError:
+    """Return the refusal of what is no certificate of two classes, with the remedy for its type."""
+    name = type(given).__name__
+    return InputError(f"{wanted}, got {name}; {remedies.get(name, 'load a file with Certificate.load')}")

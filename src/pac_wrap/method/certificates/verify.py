@@ -166,7 +166,8 @@ def verify_kinds_against(certificate: KindCertificate, again: KindCertificate) -
             for name in theirs | ours:
                 if name not in ours or name not in theirs:
                     where = "in the certificate" if name in theirs else "among the scores"
-                    yield f"the {label} kind {quoted(name)} is only {where}"
+                    what = f"kind {quoted(name)} is" if name is not None else "points without kinds are"
+                    yield f"the {label} {what} only {where}"
                 else:
                     yield from differences_of(theirs[name], ours[name], f"{label} {quoted(name)} ")
         yield from differences_of(certificate.binding, again.binding)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import dataclass, field, fields, replace
 from math import inf, isinf
 from typing import Any, Final
 
@@ -14,15 +14,17 @@ from pac_wrap.base.floats import is_flushed, order_keys
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.calibrate import Request
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.certificates.consistency import MOST_SCORES, inconsistencies, version_problems
-from pac_wrap.method.groups.columns import NO_COUNT, Columns
-from pac_wrap.method.groups.head import Head
+from pac_wrap.method.certificates.provenance import Provenance, Traced
+from pac_wrap.method.groups.columns import NO_COUNT, Columns, are_kept
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
-from pac_wrap.method.promise import Budget
-from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS, assumed
+from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS, Assumption, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.precision import rounded, rounding_edge
+from pac_wrap.version import __version__
 
 MOST_BYTES: Final = 64_000_000
 FORMAT: Final = "pac-wrap groups"
@@ -40,14 +42,39 @@ _KINDS: Final[dict[str, Any]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Head(Traced):
+    """What the certificates of all groups share."""
+
+    asked: Guarantee
+    overlap: Overlap
+    together: bool
+    score_type: ScoreType = "float64"
+    pool: Certificate | None = None
+    # the deltas of each group where all hold together, those of the FPR and of the FNR
+    shares: tuple[float, float] | None = None
+    assumptions: tuple[Assumption, ...] = OF_DRAWS
+    version: str = __version__
+    provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
+
+
+def with_shares(asked: Guarantee, shares: tuple[float, float] | None) -> Guarantee:
+    """Return what each group is asked for, with its share of delta where all are to keep it together.
+
+    >>> with_shares(Guarantee(), (0.001, 0.002)).delta_fnr
+    0.002
+    """
+    return asked if shares is None else replace(asked, delta_fpr=shares[0], delta_fnr=shares[1])
+
+
 def written(head: dict[str, Any], groups: tuple[Group, ...], columns: Columns) -> str:
     """Return the text of a file: a line for each column, with a single value where all groups have it."""
     body: dict[str, Any] = {"groups": list(groups)}
-    for field in fields(columns):
-        if field.name not in _DERIVED:
-            array = getattr(columns, field.name)
-            rows = [_packed(row, field.name) for row in np.atleast_2d(array)]
-            body[field.name] = rows if array.ndim == 2 else rows[0]
+    for column in fields(columns):
+        if column.name not in _DERIVED:
+            array = getattr(columns, column.name)
+            rows = [_packed(row, column.name) for row in np.atleast_2d(array)]
+            body[column.name] = rows if array.ndim == 2 else rows[0]
     content = _HEADER | head | body
     lines = [f"  {json.dumps(name)}: {_compact(value)}" for name, value in content.items()]
     lines.append(f'  "checksum": "{checksum(content)}"')
@@ -65,16 +92,16 @@ def read(text: str | bytes) -> tuple[dict[str, Any], tuple[Group, ...], Columns]
     content = content_of(text, _HEADER, NOUN, MOST_BYTES, _SIGNS)
     groups = _groups(content.pop("groups", None))
     arrays: dict[str, Any] = {}
-    for field in fields(Columns):
-        if field.name in _DERIVED:
+    for column in fields(Columns):
+        if column.name in _DERIVED:
             continue
-        value = content.pop(field.name, None)
-        if field.name == "separable":
-            arrays[field.name] = _unpacked(value, field.name, len(groups))
+        value = content.pop(column.name, None)
+        if column.name == "separable":
+            arrays[column.name] = _unpacked(value, column.name, len(groups))
             continue
         if not isinstance(value, list) or len(value) != 2:
-            raise CertificateError(f"{NOUN}.{field.name} must be a list of two, normal first")
-        arrays[field.name] = np.stack([_unpacked(one, field.name, len(groups)) for one in value])
+            raise CertificateError(f"{NOUN}.{column.name} must be a list of two, normal first")
+        arrays[column.name] = np.stack([_unpacked(one, column.name, len(groups)) for one in value])
     try:
         budget = np.stack(
             [_budgets(*(arrays[name][label] for name in ("n", "rate", "delta"))) for label in (0, 1)]
@@ -89,6 +116,12 @@ def problems(head: Head, groups: tuple[Group, ...], columns: Columns, request: R
     yield from version_problems(head.version)
     if head.assumptions not in (assumed(one, **head.asked.rooms) for one in (OF_DRAWS, OF_SUBJECTS)):
         yield "these are not the assumptions of draws"
+    if (head.shares is not None) is not head.together:
+        yield "groups that hold together have shares of delta, and others have none"
+    elif head.shares is not None and not are_kept(
+        head.asked, head.overlap, columns.n, head.pool is not None, head.shares
+    ):
+        yield "with these shares of delta, groups of these sizes do not hold together"
     yield from _column_problems(columns, groups, request, head.score_type)
     if head.pool is None:
         return

@@ -95,7 +95,10 @@ class KindRequest:
             asked = {part.name: Wanted(part.name, part.asked, part.delta) for part in parts}
             names = [*sorted(kind for kind in kinds if kind is not None), *([None] if None in asked else [])]
             unknown = Wanted(None, None, parts[0].delta)
-            return tuple(asked.get(name, unknown._replace(name=name)) for name in dict.fromkeys(names))
+            # a class may have lost its kinds
+            return tuple(asked.get(name, unknown._replace(name=name)) for name in dict.fromkeys(names)) or (
+                unknown,
+            )
 
         overlap = certificate.binding.overlap
         assert isinstance(overlap, Abstain | Hold)  # nothing else makes one
@@ -128,7 +131,8 @@ class KindRequest:
         low, high = (_of(side, name) for side, name in zip(sides, binding, strict=True))
         bound = made.get((low.name, high.name))
         if bound is None:
-            bound = pair(low.name, high.name, Request(_both(low, high, fill=None), asked))
+            fill = None if any(promised) else _ANY
+            bound = pair(low.name, high.name, Request(_both(low, high, fill=fill), asked))
         return KindCertificate(tuple(parts[0].values()), tuple(parts[1].values()), bound)
 
     def _held(

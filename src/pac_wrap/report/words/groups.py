@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
+from pac_wrap.base.rounding import rounded_down, rounded_up
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.gaps import Gap
@@ -21,6 +21,7 @@ from pac_wrap.method.metrics import Rate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.room.noise import NEW_LABELS
 from pac_wrap.method.thresholds import Regime
+from pac_wrap.report.words.certificate import note_lines
 from pac_wrap.report.words.numbers import confidence, exact
 
 # groups that are listed before the rest is only counted
@@ -35,8 +36,7 @@ def lines_of_groups(certificate: GroupCertificate) -> list[tuple[str, str]]:
     count = len(certificate.groups)
     whom, each = "of each group by itself", certificate.request.guarantee
     if certificate.together:
-        deltas = (promise.delta for promise in certificate.asked.promises)
-        joint = rounded_down(confidence_left(*deltas))
+        joint = rounded_down(certificate.confidence or 0.0)
         shares = " and ".join(rounded_up(promise.delta) for promise in each.promises)
         whom = f"of all {count:,} groups at once, everything with {joint}; each group has delta = {shares}"
     lines = [("asked", f"{certificate.asked}"), ("", whom), ("groups", "; ".join(_counted(certificate)))]
@@ -49,7 +49,8 @@ def lines_of_groups(certificate: GroupCertificate) -> list[tuple[str, str]]:
         lines.append(("", f"and {count - LISTED:,} more"))
     lines.append(("unseen", "a group that is not in the calibration table is left undecided"))
     texts = map(str, certificate.assumptions)
-    return lines + [("" if i else "assumes", f"{text}, in each group") for i, text in enumerate(texts)]
+    lines += [("" if i else "assumes", f"{text}, in each group") for i, text in enumerate(texts)]
+    return lines + list(note_lines(certificate.provenance))
 
 
 def show_groups(certificate: GroupCertificate, measured: GroupMeasured) -> RenderableType:
