@@ -66,10 +66,13 @@ class GroupedScores:
         self._number, self._mark, self._value, self._source = self._rows.columns
         number, mark = self._number, self._mark
         wrong = f"count(*) FILTER ({number} IS NULL OR isnan({number}) OR {mark} > 1)"
-        self.found = Numbered(table, self._value, self._source, f", {wrong} AS wrong, count(*) AS rows")
+        counts = f"{wrong} AS wrong, count(*) AS rows, count(*) FILTER ({mark} = 1) AS anomalous"
+        self.found = Numbered(table, self._value, self._source, f", {counts}")
         if sum(row[2] for row in self.found.rows):
             self._rows.refuse()
-        self.sizes = np.array([row[3] for row in self.found.rows], dtype=np.int64)
+        counted = np.array([row[3:] for row in self.found.rows], dtype=np.int64)
+        self.sizes = counted[:, 0]
+        self.n = np.stack([counted[:, 0] - counted[:, 1], counted[:, 1]])
 
     def blocks(self) -> Iterator[Block]:
         """Yield the scores of whole groups, in the order of the table `numbered`."""
@@ -135,7 +138,7 @@ class GroupedScores:
     def certify(self, request: GroupRequest) -> GroupCertificate:
         """Return the certificate of all groups; the order of groups is that in memory."""
         groups = self.found.groups
-        made = request.certify(self.blocks(), groups, self.score_type)
+        made = request.certify(self.blocks(), self.n, groups, self.score_type)
         if self._anomaly_label is not None and not made.columns.n[1].any():
             self._rows.check_labels()
         order = np.array(sorted(range(len(groups)), key=lambda place: in_order(groups[place])), dtype=np.intp)

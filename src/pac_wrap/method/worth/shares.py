@@ -185,7 +185,7 @@ def shares_of(one: Certified, delta: float | None) -> Shares:
             "the labels were looked at as they came, and the classes overlap, so what is counted among"
             " them has no bound; count new points without labels"
         )
-    if Assumption.POOLED in one.assumptions:
+    if Assumption.POOLED in one.assumptions:  # counts are not binomial: eq. (116)
         raise InputError(
             "the points of a pool come from several groups, and the classes overlap, so what is counted among"
             " them is not binomial and has no bound; count new points without labels"
