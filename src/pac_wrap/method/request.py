@@ -20,7 +20,7 @@ from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import Evidence, crossings, find_regime
-from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
+from pac_wrap.ranks.auc import rough_auc, warn_if_selected, warn_if_upside_down
 from pac_wrap.ranks.kernels import together
 from pac_wrap.ranks.memory import Ranked, RankedInMemory, unchecked
 from pac_wrap.ranks.search import Rank
@@ -191,4 +191,5 @@ def certify_divided(request: Request, low: Floats, high: Floats, score_type: Sco
     ranked = together(classes, min(low.size, high.size))
     if low.size and high.size:
         warn_if_upside_down(rough_auc(low, high), low.size, high.size)
+        warn_if_selected(low, high)
     return request.certify(ranked[0], ranked[1], score_type)
