@@ -61,8 +61,9 @@ def test_certificate_and_verdicts_are_those_of_memory(column: str, session: Any)
     rows = decided.select("row", "verdict", "prediction_set").toArrow().sort_by("row")
     with pytest.warns(UserWarning, match="1 of 4,000 scores are NaN"):
         verdicts = known.verdicts(frame["score"], frame[column])
+    with pytest.warns(UserWarning, match="scores are NaN"):
+        possible = known.prediction_sets(frame["score"], frame[column])
     assert rows["verdict"].to_pylist() == verdicts.tolist()
-    possible = known.prediction_sets(frame["score"], frame[column])
     sets = ["{" + ",".join(str(label) for label in (0, 1) if row[label]) + "}" for row in possible]
     assert rows["prediction_set"].to_pylist() == sets
 

@@ -66,10 +66,13 @@ class GroupedScores:
         self._number, self._mark, self._value, self._source = self._rows.columns
         number, mark = self._number, self._mark
         wrong = f"count(*) FILTER ({number} IS NULL OR isnan({number}) OR {mark} > 1)"
-        self.found = Numbered(table, self._value, self._source, f", {wrong} AS wrong, count(*) AS rows")
+        counts = f"{wrong} AS wrong, count(*) AS rows, count(*) FILTER ({mark} = 1) AS anomalous"
+        self.found = Numbered(table, self._value, self._source, f", {counts}")
         if sum(row[2] for row in self.found.rows):
             self._rows.refuse()
-        self.sizes = np.array([row[3] for row in self.found.rows], dtype=np.int64)
+        counted = np.array([row[3:] for row in self.found.rows], dtype=np.int64)
+        self.sizes = counted[:, 0]
+        self.n = np.stack([counted[:, 0] - counted[:, 1], counted[:, 1]])
 
     def blocks(self) -> Iterator[Block]:
         """Yield the scores of whole groups, in the order of the table `numbered`."""
@@ -135,7 +138,7 @@ class GroupedScores:
     def certify(self, request: GroupRequest) -> GroupCertificate:
         """Return the certificate of all groups; the order of groups is that in memory."""
         groups = self.found.groups
-        made = request.certify(self.blocks(), groups, self.score_type)
+        made = request.certify(self.blocks(), self.n, groups, self.score_type)
         if self._anomaly_label is not None and not made.columns.n[1].any():
             self._rows.check_labels()
         order = np.array(sorted(range(len(groups)), key=lambda place: in_order(groups[place])), dtype=np.intp)
@@ -166,14 +169,15 @@ class Numbered:
             raise InputError("two groups of the column are written alike; give it one type")
 
     @staticmethod
-    def ordered(query: str) -> str:
+    def ordered(query: str, batch: bool = False) -> str:
         """Return a query for the score, the mark and the number of the group of each row, in their order.
 
-        `query` gives the columns score, mark and own, which is the group.
+        `query` gives the columns score, mark and own, which is the group; and a batch, which is kept.
         """
         rows = f"SELECT *, row_number() OVER () AS place FROM ({query})"
         joined = f"({rows}) AS given JOIN numbered ON given.own IS NOT DISTINCT FROM numbered.{_OWN}"
-        return f"SELECT score, mark, CAST(numbered.{_PLACE} AS DOUBLE) FROM {joined} ORDER BY given.place"
+        kept = "score, mark, batch" if batch else "score, mark"
+        return f"SELECT {kept}, CAST(numbered.{_PLACE} AS DOUBLE) FROM {joined} ORDER BY given.place"
 
 
 def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | None = None) -> str:
