@@ -141,7 +141,7 @@ def test_labels_that_are_not_zero_and_one_are_refused(labels: Any, reason: str) 
 
 def test_fit_without_labels_says_that_they_are_needed() -> None:
     with pytest.raises(InputError, match="requires y to be passed, but the target y is None"):
-        PACWrap(Untouchable()).fit(X, None)  # type: ignore[arg-type]  # wrong on purpose
+        PACWrap(Untouchable()).fit(X, None)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_a_failed_calibration_leaves_the_last_one_working() -> None:
     before, certificate = wrap.predict(X), wrap.certificate_
     for labels in (Y[:-1], Y * 2, None):
         with pytest.raises(InputError):
-            wrap.calibrate(X, labels)  # type: ignore[arg-type]  # wrong on purpose
+            wrap.calibrate(X, labels)
     assert wrap.certificate_ is certificate
     np.testing.assert_array_equal(wrap.predict(X), before)
 

@@ -16,6 +16,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+from sklearn.neighbors import LocalOutlierFactor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
@@ -146,6 +147,7 @@ def test_tags_are_those_of_a_wrapper_that_needs_two_labels() -> None:
     assert not is_classifier(PACWrap(forest()))
     assert not is_outlier_detector(PACWrap(forest()))
     assert get_tags(PACWrap("precomputed")).target_tags.required
+    assert not get_tags(PACWrap(forest(), max_fnr=None)).target_tags.required
 
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
@@ -177,6 +179,49 @@ def test_other_names_or_another_order_are_refused(kind: str, method: str, column
     arguments = (frame(kind, columns), Y)[: 2 if method == "calibrate" else 1]
     with pytest.raises(InputError, match="feature names should match"):
         getattr(wrap, method)(*arguments)
+
+
+NAMELESS: dict[str, Any] = {
+    "LOF": LocalOutlierFactor(novelty=True),
+    "LOF in a pipeline": make_pipeline(StandardScaler(), LocalOutlierFactor(novelty=True)),
+    "LOF in a search": GridSearchCV(LocalOutlierFactor(novelty=True), {"n_neighbors": [20]}),
+    "PyOD": KNN(),
+    "function": lambda rows: np.asarray(rows)[:, 0],
+    "frozen": FrozenEstimator(LocalOutlierFactor(novelty=True).fit(frame("pandas", NAMES, X[:99] + 0.1))),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("name", NAMELESS)
+def test_names_are_compared_where_the_detector_does_not(name: str, kind: str) -> None:
+    wrap = PACWrap(NAMELESS[name], random_state=0).fit(frame(kind, NAMES), Y)  # and warns of no lost names
+    assert wrap.predict(frame(kind, NAMES)).shape == Y.shape
+    wrap.calibrate(frame(kind, NAMES, X + 0.2), Y)
+    start = r"^the feature names should match those that were passed during fit, but X "
+    for columns, said in (
+        (["height", "width", "depth"], "has them in another order; pass its columns in the order width, hei"),
+        (["width", "height", "weight"], "lacks depth and adds weight; pass its columns in the order width"),
+        (["width", "height"], "lacks depth; pass"),
+        ([*NAMES, "weight"], "adds weight; pass"),
+    ):
+        other = frame(kind, columns, np.c_[X, X[:, 0]][:, : len(columns)])
+        for method in (wrap.predict, wrap.decision_function, wrap.predict_set):
+            with pytest.raises(InputError, match=start + said):
+                method(other)
+        if name != "function":  # which was trained on no names, and may be calibrated on others
+            with pytest.raises(InputError, match=start + said):
+                wrap.calibrate(other, Y)
+    if name == "frozen":
+        with pytest.raises(InputError, match=start + "has them in another order"):
+            PACWrap(NAMELESS[name]).fit(frame(kind, ["height", "width", "depth"]), Y)
+    else:  # what has no names any more is compared with none
+        assert not hasattr(wrap.fit(X, Y), "feature_names_in_")
+
+
+def test_a_trained_detector_that_compares_no_names_is_compared_with() -> None:
+    trained = LocalOutlierFactor(novelty=True).fit(frame("pandas", NAMES, X + 0.1))
+    with pytest.raises(InputError, match="X has them in another order; pass its columns in the order width"):
+        PACWrap(trained).calibrate(frame("pandas", ["height", "width", "depth"]), Y)
 
 
 @pytest.mark.parametrize("kind", FRAMES)

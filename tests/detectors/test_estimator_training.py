@@ -3,17 +3,20 @@
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, clone
 from sklearn.ensemble import IsolationForest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pac_wrap import InputError, OverlapWarning, PACWrap
 from pac_wrap.detectors.rows import row_digests
 from pac_wrap.detectors.training import TrainOn
+from pac_wrap.scoring import decided_share_scorer
 
 RNG = np.random.default_rng(0)
 X = np.r_[RNG.normal(0, 1, (400, 3)), RNG.normal(3, 1, (100, 3))]
@@ -205,13 +208,16 @@ def test_new_rows_and_unknown_training_rows_do_not_warn() -> None:
 
 def test_records_that_repeat_within_the_data_are_counted_by_fit() -> None:
     twice, y = np.r_[X[:400], X[:400]], np.zeros(800, dtype=int)
-    with pytest.warns(OverlapWarning) as caught:
-        wrap = PACWrap(Unlabelled(), random_state=0).fit(twice, y)
+    wrap = PACWrap(Unlabelled(), max_fnr=None, random_state=0).fit(twice, y)  # and warns of nothing
     # a record that trains once calibrates once: its other copy
     _, copies = np.unique(row_digests(wrap.detector_.X_), return_counts=True)
     once = np.count_nonzero(copies == 1)
     assert 0 < once < 400
-    assert str(caught[0].message).startswith(f"{once} calibration rows are also")
+    (note,) = wrap.certificate_.provenance.notes
+    assert note.startswith(f"{once} of 400 calibration rows equal a training row: no harm")
+    assert type(wrap.certificate_).from_json(wrap.certificate_.to_json()).provenance.notes == (note,)
+    with pytest.warns(OverlapWarning, match=f"^{copies.size} calibration rows are also in the training data"):
+        wrap.calibrate(np.delete(twice, np.unique(twice[:, 0], return_index=True)[1], axis=0), y[:400])
 
 
 @pytest.mark.parametrize(
@@ -265,3 +271,32 @@ def test_scores_computed_before_have_no_detector() -> None:
     found = PACWrap("precomputed").fit(X[:, 0], Y).certificate_.provenance
     assert found is not None
     assert (found.detector, found.trained) == (None, None)
+
+
+@pytest.mark.parametrize("container", [np.asarray, np.ndarray.tolist, pd.DataFrame])
+def test_without_labels_all_rows_count_as_normal_where_only_the_fpr_is_promised(container: Any) -> None:
+    rows = X[:400]
+    wrap = PACWrap(IsolationForest(n_estimators=5, random_state=0), max_fnr=None, random_state=0)
+    labelled = clone(wrap).fit(container(rows), np.zeros(400, dtype=int)).certificate_
+    assert wrap.fit(container(rows)).certificate_ == labelled
+    (note,) = wrap.certificate_.provenance.notes
+    assert note.startswith("there were no labels, so all rows count as normal")
+    assert labelled.provenance.notes is None
+    calibrated = PACWrap(wrap.detector_, max_fnr=None).calibrate(container(NEW))
+    assert calibrated.certificate_.normal.n == len(NEW)
+    assert calibrated.certificate_.provenance.notes == (note,)
+    # whatever the label of anomalies is called, and through scikit-learn's tools
+    named = clone(wrap).set_params(anomaly_label="fraud").fit(container(rows))
+    assert named.certificate_ == labelled
+    shares = cross_val_score(wrap, rows, scoring=decided_share_scorer, cv=2)
+    assert (shares == 1.0).all()
+
+
+def test_labels_are_needed_where_the_fnr_is_promised() -> None:
+    for method in (PACWrap(Unlabelled()).fit, PACWrap(Unlabelled().fit(X)).calibrate):
+        with pytest.raises(InputError, match=r"requires y to be passed, .* or to fit max_fnr=None, which"):
+            method(X)
+    with pytest.raises(InputError, match="X must be a table of rows, got None"):
+        PACWrap(Unlabelled(), max_fnr=None).fit(None)
+    with pytest.raises(InputError, match=r"requires y to be passed"):
+        PACWrap(Unlabelled(), max_fnr=None, random_state=0).fit(X[:400]).score(X, None)  # type: ignore[arg-type]  # on purpose

@@ -1,5 +1,7 @@
 """A score must depend on its row alone: what does not is refused at calibration, and nothing else is."""
 
+import pickle
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -17,6 +19,7 @@ from pyod.models.ecod import ECOD
 from pyod.models.sod import SOD
 from scipy import sparse
 from scipy.stats import rankdata
+from sklearn.neighbors import LocalOutlierFactor
 from sklearn.svm import OneClassSVM
 
 from pac_wrap import InputError, PACWrap
@@ -47,7 +50,6 @@ DEPENDENT: dict[str, Callable[[Any], Any]] = {
     "softmax": lambda X: softmax(distance(X)),
     "from the nearest other": lambda X: np.sort(np.linalg.norm(X[:, None] - X[None], axis=2), axis=1)[:, 1],
     "from the row before": lambda X: np.linalg.norm(np.diff(X, axis=0, prepend=0.0), axis=1),
-    "by the size": lambda X: distance(X) / len(X),
     "a little": lambda X: distance(X) + 1e-2 * X.mean(),
     "chunks of 64": lambda X: np.concatenate(
         [distance(X[i : i + 64]) - distance(X[i : i + 64]).mean() for i in range(0, len(X), 64)]
@@ -65,6 +67,69 @@ def test_scores_that_depend_on_their_batch_are_refused(name: str, copies: int) -
         InputError, match=r"^the scores of <lambda> depend on the other rows of their batch, .*voids"
     ):
         PACWrap(DEPENDENT[name]).fit(rows, np.tile(Y, copies))
+
+
+def test_scores_that_are_others_in_a_batch_of_another_size_are_refused() -> None:
+    with pytest.raises(
+        InputError, match=r"depend on the size of their batch, which voids the promise for any"
+    ):
+        PACWrap(lambda X: distance(X) / len(X)).fit(X, Y)
+
+
+def test_the_size_of_a_batch_is_noted_where_the_other_rows_have_no_part() -> None:
+    # most distances between rows of zeros and ones tie, and the batch decides which neighbours are taken
+    ones = (np.random.default_rng(0).random((1200, 400)) < 0.02).astype(float)
+    labels = np.repeat([0, 1], [1100, 100])
+    wrap = PACWrap(LocalOutlierFactor(novelty=True), random_state=0).fit(ones, labels)
+    scores = wrap.decision_function(ones)
+    parts = np.concatenate([wrap.decision_function(part) for part in np.split(ones, 100)])
+    assert not np.allclose(scores, parts, rtol=1e-6)  # the defect is there
+    first, second = wrap.certificate_.provenance.notes
+    assert re.fullmatch(
+        r"scores depend on the size of their batch, though not on the other rows in it: in smaller batches"
+        r" \d+ of 650 rows differ, the most by [\d.]+ where the scores' spread is [\d.]+",
+        first,
+    )
+    assert second.endswith("scores computed in batches like that of the calibration, of 650 rows")
+    assert str(wrap.certificate_).splitlines()[-2].split(maxsplit=1) == ["notes", first]
+    assert pickle.loads(pickle.dumps(wrap)).predict(ones).size == 1200  # its witnesses are asked again
+
+
+def test_witnesses_forgive_what_the_size_of_a_batch_does_and_no_more() -> None:
+    moves = {"by": 0.0}
+
+    def sized(X: Any) -> Any:  # one row in 50 is scored otherwise in a small batch
+        return distance(X) + np.where((len(X) < 500) & (X[:, 0] * 1e6 % 50 < 1), 0.1, 0.0) + moves["by"]
+
+    wrap = PACWrap(sized).fit(X, Y)
+    notes = wrap.certificate_.provenance.notes
+    assert "rows differ, the most by 0.1 where" in notes[0]
+    moves["by"] = 0.09
+    assert pickle.loads(pickle.dumps(wrap._witness)).scores_of(X, sized, sized).size == 600
+    moves["by"] = 0.11
+    with pytest.raises(InputError, match="has changed since it was calibrated"):
+        pickle.loads(pickle.dumps(wrap._witness)).scores_of(X, sized, sized)
+
+
+@pytest.mark.parametrize("name", DEPENDENT)
+def test_a_little_of_the_other_rows_is_told_from_the_size(name: str) -> None:
+    """A hundredth of what depends on the batch is refused for the batch, not noted as its size."""
+
+    def mixed(X: Any) -> Any:
+        return distance(X) + 1e-2 * DEPENDENT[name](X)
+
+    with pytest.raises(InputError, match=r"^the scores of mixed depend on the other rows of their batch"):
+        PACWrap(mixed).fit(X, Y)
+
+
+def test_what_cannot_be_scored_beside_copies_is_refused() -> None:
+    def fussy(X: Any) -> Any:
+        if len(X) > 1 and len(np.unique(X[:, 0])) < len(X):
+            raise ValueError("rows repeat")
+        return distance(X) + (len(X) < 100)
+
+    with pytest.raises(InputError, match=r"beside other rows they cannot be scored .*rows repeat"):
+        PACWrap(fussy).fit(X, Y)
 
 
 # PyOD's COF calls them, and SciPy 1.18 warns of that
@@ -85,10 +150,18 @@ def test_pyods_that_look_at_the_batch_are_refused(detector: Any) -> None:
         PACWrap(detector.fit(X[:200])).calibrate(X[200:], Y[200:])
 
 
-def test_a_batch_dependent_detector_is_accepted_row_by_row() -> None:
-    trained = ECOD().fit(X[:200])
-    alone = PACWrap(lambda X: np.concatenate([trained.decision_function(row[None]) for row in X]))
-    assert alone.fit(X[350:450], Y[350:450]).certificate_.normal.n == 50
+@pytest.mark.filterwarnings(
+    "ignore:`(distance_matrix|minkowski_distance(_p)?)` is deprecated:DeprecationWarning",
+    "ignore::pac_wrap.errors.UpsideDownWarning",
+)
+@pytest.mark.parametrize("make", [pytest.param(SOD, marks=pytest.mark.slow), COF, ECOD, COPOD])
+def test_a_batch_dependent_detector_is_accepted_beside_rows_that_stay_the_same(make: Any) -> None:
+    trained, reference = make().fit(X[:60]), X[60:85]
+
+    def scores(X: Any) -> Any:
+        return np.array([trained.decision_function(np.vstack([reference, row]))[-1] for row in X])
+
+    assert PACWrap(scores, max_fpr=0.2, max_fnr=0.2).fit(X[390:410], Y[390:410]).certificate_.normal.n == 10
 
 
 def test_what_small_batches_cannot_do_is_said() -> None:
@@ -161,11 +234,11 @@ def test_at_most_a_thousand_rows_are_scored_twice_and_each_once(size: int) -> No
 
 
 def test_the_tolerance_decides_and_is_a_share_of_the_interquartile_range() -> None:
-    calls = [0]
+    calls, random = [0], np.random.default_rng(0)
 
     def jittering(X: Any) -> Any:
         calls[0] += 1
-        return X[:, 0] + (calls[0] % 2) * 0.003  # interquartile range 1, scores of up to 2
+        return X[:, 0] + random.choice([0, 0.003], len(X))  # interquartile range 1, scores of up to 2
 
     rows = np.linspace(0, 2, 401)[:, None]
     labels = np.arange(401) % 2
@@ -197,7 +270,7 @@ def test_infinite_scores_equal_themselves_only() -> None:
     rows = np.r_[np.zeros((300, 1)), np.full((300, 1), np.inf), np.linspace(1, 2, 100)[:, None]]
     labels = np.arange(700) % 2
     assert PACWrap(infinite).fit(rows, labels).predict(rows).size == 700
-    with pytest.raises(InputError, match="one by inf where"):
+    with pytest.raises(InputError, match=r"on the size of their batch.* one by inf where"):
         PACWrap(lambda X: np.where(np.isinf(X[:, 0]) & (len(X) < 100), 1e300, infinite(X))).fit(rows, labels)
 
 

@@ -1,6 +1,9 @@
 """Detectors whose scores depend on their rows alone are never refused, however they round or tie."""
 
+import os
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +11,7 @@ import pyod.models.pca
 import pytest
 from numpy.typing import NDArray
 from pyod.models.abod import ABOD
+from pyod.models.ecod import ECOD
 from pyod.models.gmm import GMM
 from pyod.models.hbos import HBOS
 from pyod.models.iforest import IForest
@@ -31,6 +35,7 @@ from sklearn.svm import SVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 
 from pac_wrap import InputError, PACWrap
+from pac_wrap.paper.data.adbench import TABLES
 
 RNG = np.random.default_rng(0)
 X = np.r_[RNG.normal(0, 1, (400, 5)), RNG.normal(2, 1, (200, 5))]
@@ -94,6 +99,46 @@ def test_honest_detectors_are_never_refused(name: str, kind: str) -> None:
     detector = HONEST[name]
     wrap = PACWrap(detector, random_state=0).fit(rows, Y)
     assert wrap.predict(rows[:3]).shape == (3,)
+
+
+ADBENCH: dict[str, Callable[[], Any]] = {
+    "IsolationForest": lambda: IsolationForest(n_estimators=50, random_state=0),
+    "LocalOutlierFactor": lambda: LocalOutlierFactor(novelty=True),
+    "KNN": KNN,
+    "HBOS": HBOS,
+}
+MOST_ROWS, MOST_OF_ECOD = 2000, 300  # of a table; ECOD takes its rows one by one
+
+
+def by_itself(detector: Any, reference: Any) -> Callable[[Any], Any]:
+    """Return the scores of a trained detector, each row beside rows that stay the same."""
+    return lambda X: np.array([detector.decision_function(np.vstack([reference, row]))[-1] for row in X])
+
+
+# too few anomalies, detectors that are worse than chance, fewer rows than neighbours: no part of this
+@pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
+@pytest.mark.filterwarnings("ignore::pac_wrap.errors.UpsideDownWarning", "ignore:n_neighbors")
+@pytest.mark.filterwarnings("ignore:.*Precision loss occurred in moment calculation:RuntimeWarning")
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLES)
+def test_honest_detectors_are_refused_on_no_table_of_adbench(name: str) -> None:
+    file = Path(os.environ.get("PAC_WRAP_DATA", "")) / "adbench" / TABLES[name].file
+    if not file.is_file():
+        pytest.skip(f"PAC_WRAP_DATA does not point at a folder with adbench/{file.name}")
+    with np.load(file, allow_pickle=False) as table:
+        drawn = np.random.default_rng(0).permutation(len(table["y"]))[:MOST_ROWS]
+        rows, labels = table["X"][drawn], table["y"][drawn]
+    for make in ADBENCH.values():
+        wrap = PACWrap(make(), random_state=0).fit(rows, labels)
+        for size in (1, 50, len(rows)):
+            again = pickle.loads(pickle.dumps(wrap))  # its witnesses are asked first
+            assert again.predict(rows[:size]).shape == (size,)
+    rows, labels = rows[:MOST_OF_ECOD], labels[:MOST_OF_ECOD]
+    train = np.flatnonzero(labels == 0)[::3]
+    rest = np.delete(np.arange(len(rows)), train)
+    ecod = ECOD().fit(rows[train])
+    wrap = PACWrap(by_itself(ecod, rows[:0])).fit(rows[rest], labels[rest])
+    assert wrap.predict(rows[:9]).shape == (9,)
 
 
 def test_networks_in_single_precision_are_never_refused() -> None:

@@ -12,10 +12,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pac_wrap.base.arguments import Scores, as_array, check_aligned, check_rate
-from pac_wrap.detectors.rows import TrainingRows, take_rows, warn_of_training_rows
+from pac_wrap.detectors.rows import TrainingRows, repeated_rows, take_rows, warn_of_training_rows
 from pac_wrap.detectors.scores import UnfittedError, class_scores, is_estimator, untrained
 from pac_wrap.detectors.steadiness import Witness, check_batches, check_tolerance
-from pac_wrap.detectors.training import divide_classes
+from pac_wrap.detectors.training import check_chosen, divide_classes
 from pac_wrap.errors import InputError
 from pac_wrap.method.kinds.calibrate_classes import calibrate_classes
 
@@ -55,6 +55,8 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         The classes, in the order of its columns.
     certificate_ : ClassCertificate
         What is promised of them.
+    notes_ : tuple of str
+        What else was noticed: rows that repeat, and scores that depend on the size of their batch.
 
     Examples
     --------
@@ -123,8 +125,9 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
             classifier.fit(rows, y[parts.train])
         except ValueError as error:
             raise InputError(f"the classifier cannot be trained on these rows: {error}") from error
+        check_chosen(classifier)
         left = parts.calibrate
-        return self._calibrate(classifier, take_rows(X, left), y[left], TrainingRows.of(rows))
+        return self._calibrate(classifier, take_rows(X, left), y[left], TrainingRows.of(rows), divided=True)
 
     def calibrate(self, X: Any, y: ArrayLike) -> Self:
         """Keep the trained classifier and certify it on labelled rows it has not been trained on.
@@ -258,13 +261,18 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
         except ValueError as error:
             raise InputError(str(error)) from error
 
-    def _calibrate(self, classifier: Any, X: Any, y: NDArray[Any], rows: TrainingRows | None) -> Self:
+    def _calibrate(
+        self, classifier: Any, X: Any, y: NDArray[Any], rows: TrainingRows | None, *, divided: bool = False
+    ) -> Self:
         check_is_fitted(classifier)
         classes = np.asarray(classifier.classes_)
         score = _Projected(classifier)
         projected, scores = score(X), score.matrix
-        witness = check_batches(classifier, score, X, projected, self.score_tolerance)
-        warn_of_training_rows(rows, classifier, X, scores[:, 0])
+        witness, notes = check_batches(classifier, score, X, projected, self.score_tolerance)
+        if rows is not None and divided:
+            notes += repeated_rows(rows, X)
+        else:
+            warn_of_training_rows(rows, classifier, X, scores[:, 0])
         certificate = calibrate_classes(
             scores,
             y,
@@ -275,7 +283,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
             severities=self.severities,
         )
         self.classifier_, self.classes_, self.certificate_ = classifier, classes, certificate
-        self._witness = witness
+        self._witness, self.notes_ = witness, notes
         if rows is not None:
             self._training_rows = rows
         return self

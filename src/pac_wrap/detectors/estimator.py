@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,13 @@ from pac_wrap.base.arguments import as_class_mask, check_choice
 from pac_wrap.detectors.callers import check_callers
 from pac_wrap.detectors.groups import certified, taken
 from pac_wrap.detectors.predictor import CertifiedPredictor, all_or_nothing
-from pac_wrap.detectors.rows import Indices, TrainingRows, take_rows, warn_of_training_rows
+from pac_wrap.detectors.rows import (
+    Indices,
+    TrainingRows,
+    repeated_rows,
+    take_rows,
+    warn_of_training_rows,
+)
 from pac_wrap.detectors.scores import Polarity, is_estimator, lineage, trainable
 from pac_wrap.detectors.steadiness import check_batches, check_tolerance
 from pac_wrap.detectors.training import (
@@ -33,6 +39,11 @@ from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.sampling import OF_SUBJECTS, assumed
+
+_UNLABELLED: Final = (
+    "there were no labels, so all rows count as normal, and the FPR is the share of alarms among rows like"
+    " them",
+)
 
 
 class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
@@ -55,7 +66,9 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
     train_on : {"auto", "normal", "unlabelled", "labelled"}
         What `fit` trains the detector on: normal rows only, all rows without labels, or all rows with labels.
         "auto" is "labelled" for classifiers and detectors whose `fit` demands y, else "normal". Under
-        "normal" the detector needs no anomalies, so all of them calibrate.
+        "normal" the detector needs no anomalies, so all of them calibrate; a search over detectors, such as
+        `GridSearchCV`, takes some to choose by, ranks candidates with them unless it has a `scoring` of its
+        own, and trains each on normal rows.
     calibration_size : "auto" or float
         The share of each class that `fit` sets aside to calibrate. "auto" is half; of a class whose half is
         too few to certify its ceiling it is the least number that certifies, up to nine tenths of the class.
@@ -68,7 +81,8 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         beyond what rounding does. Up to 1,000 calibration rows are scored again in other batches, and
         `predict` compares copies of eight of them: a detector whose scores depend on their batch, or have
         changed since, is refused. Raise it for one that is merely not deterministic; with None nothing is
-        compared and no row is kept.
+        compared and no row is kept. Scores that depend on the size of their batch only, as where neighbours
+        tie, are noted in the certificate.
     random_state : int, RandomState or None
         Fixes the split. The detector has its own.
     together, pool : bool
@@ -136,7 +150,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         *,
         subjects: ArrayLike | None = None,
         groups: GroupColumn | str | None = None,
@@ -151,7 +165,8 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         X : array-like
             The rows, as the detector takes them.
         y : array-like
-            Their labels: 0 (normal) and 1 (anomalous), or what `anomaly_label` says.
+            Their labels: 0 (normal) and 1 (anomalous), or what `anomaly_label` says. With `max_fnr=None` they
+            may be left out: all rows then count as normal.
         subjects : array-like, optional
             Whose row it is, such as a patient or a machine: all rows of a subject train, or all calibrate.
         groups : array-like or str, optional
@@ -174,22 +189,24 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         Warns
         -----
         OverlapWarning
-            If rows that calibrate have been trained on: here, by a pipeline or a search around it, or before.
+            If rows that calibrate have been trained on before, or by a pipeline or a search around it. Rows
+            that repeat within X, so that one trains and its equal calibrates, are counted in the notes of the
+            certificate's provenance.
         DependenceWarning
             If several calibration rows are of one subject.
         """
         with all_or_nothing(self):
             self._check_parameters()
-            X, y = self._indexable(X, y)
+            notes = _UNLABELLED if y is None else ()
+            X, anomalous = self._labelled(X, y)
             X, members_of = self._with_groups(X, groups, reset=True)
-            anomalous = as_class_mask(y, self.anomaly_label)
             members = None if subjects is None else as_subjects(subjects, X, anomalous.size)
             check_callers(self._request().guarantee, *np.bincount(anomalous, minlength=2))
-            self._check_features(X)
+            self._check_features(X, None if trainable(self.detector) else self.detector, reset=True)
             self.__dict__.pop("_training_rows", None)
             routed = passed_on(self, self.detector, fit_params)
             if not trainable(self.detector):
-                return self._calibrate(self.detector, X, anomalous, members, members_of)
+                return self._calibrate(self.detector, X, anomalous, members, members_of, notes)
             detector, division = train(
                 self.detector,
                 X,
@@ -199,6 +216,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
                 share=self.calibration_size,
                 random_state=self.random_state,
                 subjects=members,
+                polarity=self.polarity,
                 fit_params=routed,
             )
             self._training_rows = TrainingRows.of(take_rows(X, division.train))
@@ -207,13 +225,19 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             rows = division.calibrate
             members = None if members is None else members[rows]
             return self._calibrate(
-                detector, take_rows(X, rows), anomalous[rows], members, taken(members_of, rows)
+                detector,
+                take_rows(X, rows),
+                anomalous[rows],
+                members,
+                taken(members_of, rows),
+                notes,
+                divided=True,
             )
 
     def calibrate(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         *,
         subjects: ArrayLike | None = None,
         groups: GroupColumn | str | None = None,
@@ -225,7 +249,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         X : array-like
             The rows, as the detector takes them.
         y : array-like
-            Their labels.
+            Their labels; as for `fit`.
         subjects : array-like, optional
             Whose row it is: several rows of one subject are not independent, and the certificate says so.
         groups : array-like or str, optional
@@ -242,21 +266,21 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             As for `fit`.
         """
         self._check_parameters()
-        X, y = self._indexable(X, y)
+        notes = _UNLABELLED if y is None else ()
+        X, anomalous = self._labelled(X, y)
         trained = hasattr(self, "_training_rows") and self._trained_from is self.detector
         with all_or_nothing(self):
             X, members_of = self._with_groups(X, groups, reset=True)
             if not trained:
                 self.__dict__.pop("_training_rows", None)
-            self._check_features(X, self.detector_ if trained else None)
-            anomalous = as_class_mask(y, self.anomaly_label)
+            self._check_features(X, self.detector_ if trained else self.detector, reset=not trained)
             members = None if subjects is None else as_subjects(subjects, X, anomalous.size)
             detector = self.detector_ if trained else self.detector
-            return self._calibrate(detector, X, anomalous, members, members_of)
+            return self._calibrate(detector, X, anomalous, members, members_of, notes)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
+        tags.target_tags.required = self.max_fnr is not None
         tags.classifier_tags = ClassifierTags(multi_class=False)  # labels have two values
         if is_estimator(self.detector):
             tags.input_tags = get_tags(self.detector).input_tags
@@ -270,6 +294,14 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         check_share(self.calibration_size)
         check_tolerance(self.score_tolerance)
 
+    def _labelled(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[np.bool_]]:
+        """Return the rows, and which are anomalous: none if there are no labels and only the FPR matters."""
+        if X is not None and y is None and self.max_fnr is None:
+            y = np.zeros(X.shape[0] if hasattr(X, "shape") else len(X), dtype=int)
+            return self._indexable(X, y)[0], y == 1
+        X, y = self._indexable(X, y)
+        return X, as_class_mask(y, self.anomaly_label)
+
     def _by_group(self) -> GroupRequest:
         return GroupRequest(self._request(), self.together, self.pool)
 
@@ -279,12 +311,25 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
         return Request.of(Guarantee(*rates, confidence=self.confidence, **room), self.overlap)
 
     def _calibrate(
-        self, detector: Any, X: Any, anomalous: NDArray[np.bool_], subjects: Indices | None, groups: Any
+        self,
+        detector: Any,
+        X: Any,
+        anomalous: NDArray[np.bool_],
+        subjects: Indices | None,
+        groups: Any,
+        notes: tuple[str, ...],
+        *,
+        divided: bool = False,
     ) -> Self:
+        """Certify a detector; `divided` says that the rows were just set apart from its training rows."""
         score = partial(self._scores, detector)
         scores = score(X)
-        witness = check_batches(detector, score, X, scores, self.score_tolerance)
-        warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
+        witness, sizes = check_batches(detector, score, X, scores, self.score_tolerance)
+        notes += sizes
+        if divided:
+            notes += repeated_rows(self._training_rows, X)
+        else:
+            warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
         certificate = certified(scores, anomalous, groups, self._by_group())
         if subjects is not None and (text := several_rows(anomalous, subjects)):
             rooms = self._request().guarantee.rooms
@@ -292,7 +337,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             warnings.warn(text, DependenceWarning, stacklevel=3)
         rows = self._trained_on if hasattr(self, "_training_rows") else None
         certificate = certificate.with_provenance(
-            detector=lineage(detector), trained=rows, lowest=scores.min(), highest=scores.max()
+            detector=lineage(detector), trained=rows, lowest=scores.min(), highest=scores.max(), notes=notes
         )
         self.detector_, self.certificate_, self._witness = detector, certificate, witness
         self._calibrated_with = scores, anomalous, groups  # for `report`

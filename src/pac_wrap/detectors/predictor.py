@@ -16,8 +16,15 @@ from sklearn.utils.validation import validate_data
 from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned
 from pac_wrap.detectors.callers import check_metric
 from pac_wrap.detectors.groups import divided
-from pac_wrap.detectors.rows import warn_of_training_rows
-from pac_wrap.detectors.scores import Polarity, UnfittedError, anomaly_scores, is_estimator, trainable
+from pac_wrap.detectors.rows import check_names, names_of, warn_of_training_rows
+from pac_wrap.detectors.scores import (
+    Polarity,
+    UnfittedError,
+    anomaly_scores,
+    is_estimator,
+    takes_by_name,
+    trainable,
+)
 from pac_wrap.detectors.steadiness import Witness
 from pac_wrap.errors import InputError
 from pac_wrap.method.groups.certificate import GroupCertificate
@@ -255,12 +262,13 @@ class CertifiedPredictor(BaseEstimator):
             )
         return scores
 
-    def _indexable(self, X: Any, y: ArrayLike) -> tuple[Any, ArrayLike]:
+    def _indexable(self, X: Any, y: ArrayLike | None) -> tuple[Any, ArrayLike]:
         if X is None:
             raise InputError("X must be a table of rows, got None")
         if y is None:
             raise InputError(
-                "PACWrap requires y to be passed, but the target y is None; labels are what it calibrates on"
+                "PACWrap requires y to be passed, but the target y is None; pass the labels of these rows, or"
+                " to fit max_fnr=None, which promises the FPR alone and takes all rows for normal"
             )
         check_aligned("X", X, "y", y)
         try:
@@ -269,16 +277,24 @@ class CertifiedPredictor(BaseEstimator):
             raise InputError(f"X and y do not fit together: {error}") from error
         return X, y
 
-    def _check_features(self, X: Any, trained: Any = None) -> None:
-        """Keep the number and names of the features, or compare with those a trained detector has seen.
+    def _check_features(self, X: Any, trained: Any = None, *, reset: bool = False) -> None:
+        """Compare the features with those that were seen before, or with `reset` keep their number and names.
 
-        A detector that knows them compares them itself: it may take columns by name, in any order.
+        Names are compared with those that a trained detector has seen, and else with those kept here; not
+        all detectors do so, and no function does. A detector that takes columns by name judges them itself,
+        in whatever order they come. What is not a table has no features.
         """
-        if not is_estimator(self.detector) or len(getattr(X, "shape", (0, 0))) < 2:
-            return  # what is not a table has no features; the detector itself judges it
-        reset = trained is None
+        if len(getattr(X, "shape", (0, 0))) < 2:
+            return
+        if reset:
+            self.__dict__.pop("feature_names_in_", None)
+        seen = getattr(trained, "feature_names_in_", getattr(self, "feature_names_in_", None))
+        if seen is not None and not takes_by_name(trained):
+            check_names(list(seen), X)
+        if not is_estimator(self.detector) and names_of(X) is None:
+            return
         known = "feature_names_in_" if hasattr(self, "feature_names_in_") else "n_features_in_"
-        if not reset and hasattr(trained, known):
+        if not reset and (hasattr(trained, known) or not is_estimator(self.detector)):
             return
         try:
             validate_data(self, X, skip_check_array=True, reset=reset)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import bits_of
+from pac_wrap.base.foreign import listed
 from pac_wrap.detectors.scores import handed_on
-from pac_wrap.errors import OverlapWarning
+from pac_wrap.errors import InputError, OverlapWarning
 
 Indices = NDArray[np.intp]
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -28,6 +29,35 @@ def take_rows(X: Any, rows: Indices) -> Any:
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
+
+
+def names_of(X: Any) -> list[str] | None:
+    """Return the names of the columns of a data frame; None if there are none, or some are no texts."""
+    names = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def check_names(seen: list[str], X: Any) -> None:
+    """Refuse a data frame whose columns are not those that were seen, in the same order.
+
+    >>> import pandas as pd
+    >>> check_names(["a", "b"], pd.DataFrame({"b": [1], "a": [2]}))
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: the feature names should match those that were passed during fit, but X has \
+them in another order; pass its columns in the order a, b
+    """
+    names = names_of(X)
+    if names is None or names == seen:
+        return
+    lost, new = (
+        [one for one in ones if one not in others] for ones, others in ((seen, names), (names, seen))
+    )
+    wrong = [f"{verb} {listed(ones)}" for verb, ones in (("lacks", lost), ("adds", new)) if ones]
+    raise InputError(
+        "the feature names should match those that were passed during fit, but X"
+        f" {' and '.join(wrong) or 'has them in another order'}; pass its columns in the order {listed(seen)}"
+    )
 
 
 @dataclass(frozen=True)
@@ -56,6 +86,24 @@ class TrainingRows:
         exact = row_digests(X)
         copies = np.isin(exact, self.single) | np.isin(row_digests(X, single=True), self.exact)
         return int(np.count_nonzero(np.isin(exact, self.exact) | copies))
+
+
+def repeated_rows(training: TrainingRows, X: Any) -> tuple[str, ...]:
+    """Return the note on rows of X that equal training rows though the data were divided at random.
+
+    Records that happen to be equal are draws like any others, so nothing is wrong with them; whether one
+    record was entered twice, only its owner knows.
+
+    >>> repeated_rows(TrainingRows.of(np.array([[1.0], [2.0]])), np.array([[2.0], [3.0]]))[0][:48]
+    '1 of 2 calibration rows equal a training row: no'
+    """
+    count, of = training.count_in(X), _shape(X)[0]
+    if not count:
+        return ()
+    return (
+        f"{count:,} of {of:,} calibration rows equal a training row: no harm if future rows repeat as often,"
+        " but if records were entered twice, the rates are worse than promised",
+    )
 
 
 def warn_of_training_rows(training: TrainingRows | None, detector: Any, X: Any, scores: Scores) -> None:

@@ -1,12 +1,15 @@
 """anomaly_scores(detector, X): the only place that knows in which direction a library's scores point."""
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from inspect import signature
 from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_outlier_detector
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
@@ -79,7 +82,8 @@ def anomaly_scores(
     try:
         if _is_a(detector, "pyod."):
             check_is_fitted(detector, "decision_scores_")
-        values = raw(X)
+        with _named(detector, X):
+            values = raw(X)
     except NotFittedError as error:
         raise UnfittedError(
             f"the detector {detector_name(detector)} is not fitted; fit it first, or call PACWrap.fit(X, y)"
@@ -99,14 +103,51 @@ def anomaly_scores(
     return -scores if flip else scores
 
 
+@contextmanager
+def _named(detector: Any, X: Any) -> Iterator[None]:
+    """Keep LocalOutlierFactor from warning that a data frame has no names: it drops them itself."""
+    if not (hasattr(X, "columns") and hasattr(_core(detector), "novelty")):
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        yield
+
+
+def takes_by_name(detector: Any) -> bool:
+    """Return whether a detector begins with a ColumnTransformer, which finds columns by their names."""
+    while not isinstance(detector, ColumnTransformer):
+        if hasattr(detector, "steps"):
+            detector = detector.steps[0][1]
+        elif (inner := handed_on(detector)) is not None:
+            detector = inner
+        else:
+            return False
+    return True
+
+
 def takes_labels(detector: Any) -> bool:
     """Return whether a detector is trained with labels: a classifier, or one whose `fit` demands y."""
-    if hasattr(detector, "steps"):  # a pipeline passes y on to its last step
-        return takes_labels(detector.steps[-1][1])
+    if (inner := _handed_labels(detector)) is not None:
+        return takes_labels(inner)
     if is_estimator(detector) and (is_classifier(detector) or get_tags(detector).target_tags.required):
         return True
     parameter = signature(detector.fit).parameters.get("y")
     return parameter is not None and parameter.default is parameter.empty
+
+
+def is_search(detector: Any) -> bool:
+    """Return whether a detector searches for the best settings of another: GridSearchCV and its like."""
+    return is_estimator(detector) and all(
+        hasattr(detector, name) for name in ("estimator", "scoring", "cv", "refit")
+    )
+
+
+def _handed_labels(detector: Any) -> Any:
+    """Return what a pipeline or a search passes y on to; None for others."""
+    if hasattr(detector, "steps"):
+        return detector.steps[-1][1]
+    return detector.estimator if is_search(detector) else None
 
 
 def untrained(detector: Any, random: np.random.RandomState | None) -> Any:
@@ -144,7 +185,7 @@ def _scorer(detector: Any, anomaly_label: object, *, known: bool) -> tuple[Calla
     if is_estimator(detector):
         if is_classifier(detector):
             return _classifier_scores(detector, anomaly_label), False
-        if is_outlier_detector(detector) or _is_density(detector):
+        if is_outlier_detector(detector) or is_density(detector):
             return _method(detector, "score_samples", "decision_function"), True
     if not hasattr(detector, "fit") and callable(detector):
         return detector, False
@@ -216,7 +257,8 @@ def _torch_scores(module: Any) -> Callable[[Any], Any]:
     return scores
 
 
-def _is_density(detector: Any) -> bool:
+def is_density(detector: Any) -> bool:
+    """Return whether a detector estimates a density, which is low for anomalies."""
     # KernelDensity does not carry the tag of a density estimator
     tagged = get_tags(detector).estimator_type == "density_estimator"
     return tagged or type(_core(detector)).__name__ == "KernelDensity"

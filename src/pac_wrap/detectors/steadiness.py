@@ -1,12 +1,14 @@
 """Is a detector's score a function of the row alone, and is it still the score that was calibrated?
 
 Every promise is about one fixed function of a row (theory, section 7). A score that depends on the other rows
-of its batch is no such function, and a detector that is trained further after calibration is another one.
+of its batch is no such function, and a detector that is trained further after calibration is another one. A
+score that depends on the size of its batch alone, as where equally far neighbours tie, is a function of the
+row in every batch of that size: the certificate notes it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from math import inf
 from time import perf_counter
 from typing import Any, Final
@@ -26,7 +28,11 @@ MOST_ROWS: Final = 1000  # scored again at calibration
 WITNESSES: Final = 8  # rows kept to be scored again later
 SHARE: Final = 0.01  # of the time of scoring, spent on asking the witnesses again
 _AGAIN: Final = "call calibrate(X, y) again, with rows it has not been trained on"
-_ALONE: Final = "wrap a function that scores each row by itself"
+_ALONE: Final = "wrap a function that scores each row by itself, or beside rows that stay the same"
+# ties between neighbours move scores by up to a sixth of their spread; what moves more than a tenth of the
+# rows by a quarter of it, once the size of the batch changes, is another score
+_FAR: Final = 0.25
+_MOST_FAR: Final = 0.1
 _RAISE: Final = (
     "raise score_tolerance, a share of the scores' interquartile range, if the detector is merely not"
     " deterministic"
@@ -84,16 +90,34 @@ class Tolerance:
             size = np.where(np.isfinite(before), np.abs(before), 0.0)
             allowed = self.share * self.spread + self.rounding * size
         # a score that has become NaN lies within nothing
-        return Differences(distance, allowed, ~(distance <= allowed) | np.isinf(distance))
+        return Differences(before, after, distance, allowed, ~(distance <= allowed) | np.isinf(distance))
 
 
 @dataclass(frozen=True)
 class Differences:
     """How far apart two scores of each row lie, what is allowed, and where that is exceeded."""
 
+    before: Scores
+    after: Scores
     distance: Scores
     allowed: Scores
     beyond: NDArray[np.bool_]
+
+    @classmethod
+    def together(cls, parts: Sequence["Differences"]) -> "Differences":
+        """Return those of several batches as one."""
+        return cls(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)))
+
+    @property
+    def moved(self) -> int:
+        """How many rows more, or fewer, lie at or above a threshold afterwards, at the worst threshold.
+
+        Differences that are allowed count as none.
+        """
+        after = np.where(self.beyond, self.after, self.before)
+        values = np.concatenate([self.before, after])
+        counts = [np.searchsorted(np.sort(scores), values) for scores in (self.before, after)]
+        return int(np.abs(counts[0] - counts[1]).max())
 
     def __str__(self) -> str:
         worst = np.argmax(np.where(self.beyond, self.distance, -1.0))
@@ -152,16 +176,20 @@ class Witness:
 
 def check_batches(
     detector: Any, score: Scorer, X: Any, scores: Scores, share: float | None
-) -> Witness | None:
-    """Refuse scores of X that depend on their batch; return a witness of what they are.
+) -> tuple[Witness | None, tuple[str, ...]]:
+    """Return a witness of the scores of X, and notes; scores that depend on the rest of X are refused.
 
     At most `MOST_ROWS` rows, drawn with a fixed seed, are scored again in three batches of unequal size: a
     mean or a rank moves in all of them, and the largest score, by which others may be divided, lies in one.
+    Where a score differs, the batch or its size may be the cause. The rows of the smaller batch are therefore
+    scored at their old places among as many rows as before, which now are copies of theirs. A score that
+    changes there depends on the other rows; if none does, the size is noted, unless it moves too many rows.
     Scores that were computed before cannot be asked for, and with `share` None nothing is compared.
     """
     if share is None or isinstance(detector, str) or not scores.size:
-        return None
+        return None, ()
     tolerance, name = Tolerance.around(scores, share), detector_name(detector)
+    found = []
     for rows in _batches(scores):
         batch = take_rows(X, rows)
         try:
@@ -171,14 +199,59 @@ def check_batches(
                 f"{name} scores {scores.size:,} calibration rows at once, but not {rows.size:,} of them by"
                 f" themselves ({error}), so no score depends on its row alone, as the promise needs; {_ALONE}"
             ) from error
-        differences = tolerance.differences(scores[rows], again)
-        if differences.beyond.any():
-            raise InputError(
-                f"the scores of {name} depend on the other rows of their batch, which voids the promise:"
-                f" in a smaller batch {differences}; {_ALONE}, freeze what is normalised by"
-                f" the batch, or {_RAISE}"
-            )
-    return Witness(batch, again, tolerance)
+        found.append(tolerance.differences(scores[rows], again))
+        if found[-1].beyond.any():
+            _check_companions(name, score, X, scores, rows, tolerance)
+            _check_size(name, found[-1], tolerance)
+    differences = Differences.together(found)
+    if not differences.beyond.any():
+        return Witness(batch, again, tolerance), ()
+    if tolerance.spread:
+        # what another size of the batch does, another machine may do
+        widest = float(differences.distance.max()) / tolerance.spread
+        tolerance = replace(tolerance, share=max(share, widest))
+    return Witness(batch, again, tolerance), _size_matters(differences, tolerance, scores.size)
+
+
+def _check_companions(
+    name: str, score: Scorer, X: Any, scores: Scores, rows: Indices, tolerance: Tolerance
+) -> None:
+    """Refuse scores of some rows that change where copies of those rows take the places of all others."""
+    places = np.random.default_rng(1).choice(rows, scores.size)
+    places[rows] = rows
+    why = f"the scores of {name} depend on the other rows of their batch, which voids the promise"
+    try:
+        again = score(take_rows(X, places))[rows]
+    except Exception as error:  # whatever it is, these rows could be scored beside others
+        raise InputError(f"{why}: beside other rows they cannot be scored ({error}); {_ALONE}") from error
+    differences = tolerance.differences(scores[rows], again)
+    if differences.beyond.any():
+        raise InputError(
+            f"{why}: beside other rows {differences}; {_ALONE}, freeze what is normalised by the batch,"
+            f" or {_RAISE}"
+        )
+
+
+def _check_size(name: str, differences: Differences, tolerance: Tolerance) -> None:
+    """Refuse scores that are others altogether in a batch of another size."""
+    far = np.count_nonzero(differences.beyond & (differences.distance > _FAR * tolerance.spread))
+    if far > max(1, _MOST_FAR * differences.beyond.size):
+        raise InputError(
+            f"the scores of {name} depend on the size of their batch, which voids the promise for any other"
+            f" size: in a smaller batch {differences}; {_ALONE}, or {_RAISE}"
+        )
+
+
+def _size_matters(differences: Differences, tolerance: Tolerance, size: int) -> tuple[str, ...]:
+    """Return the notes on scores that depend on the size of their batch: how much, and what is promised."""
+    count, of = np.count_nonzero(differences.beyond), differences.beyond.size
+    most = f"{differences.distance.max():.2g} where the scores' spread is {tolerance.spread:.2g}"
+    return (
+        "scores depend on the size of their batch, though not on the other rows in it: in smaller batches"
+        f" {count:,} of {of:,} rows differ, the most by {most}",
+        f"at any threshold, {differences.moved:,} of those {of:,} rows at most cross it; the promise is about"
+        f" scores computed in batches like that of the calibration, of {size:,} rows",
+    )
 
 
 def _batches(scores: Scores) -> Iterator[Indices]:

@@ -1,7 +1,9 @@
 """Training: which rows train a detector and which are left to calibrate, and what its `fit` is given."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from math import floor
 from typing import Any, Final, Literal
@@ -9,20 +11,33 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
+from sklearn.base import clone, is_classifier, is_outlier_detector
+from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import process_routing
 
 from pac_wrap.base.arguments import as_array, check_aligned, check_rate
 from pac_wrap.base.foreign import quoted
 from pac_wrap.detectors.rows import Indices, take_rows
-from pac_wrap.detectors.scores import detector_name, takes_labels, trainable, untrained
+from pac_wrap.detectors.scores import (
+    Polarity,
+    anomaly_scores,
+    detector_name,
+    is_density,
+    is_search,
+    takes_labels,
+    trainable,
+    untrained,
+)
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.ranks.auc import auc
 
 TrainOn = Literal["auto", "normal", "unlabelled", "labelled"]
 Share = float | Literal["auto"]
 Mask = NDArray[np.bool_]
 _HALF: Final = 0.5
+_FOLDS: Final = 5  # of a search, as scikit-learn has it
 _MOST: Final = 0.9  # of a class that has few rows, so that some of them train
 
 
@@ -197,21 +212,92 @@ def train(
     share: Share,
     random_state: Any,
     subjects: Indices | None,
+    polarity: Polarity,
     fit_params: dict[str, Any],
 ) -> tuple[Any, Division]:
-    """Return an untrained copy of the detector, trained on some of the rows, and which those are."""
+    """Return an untrained copy of the detector, trained on some of the rows, and which those are.
+
+    A search over detectors is given labels, and some of the anomalies, to choose by.
+    """
     labelled = train_on == "labelled" or (train_on == "auto" and takes_labels(detector))
-    keep_anomalies = not labelled and train_on != "unlabelled"
+    only_normal = not labelled and train_on != "unlabelled"
+    ranks = _ranks(detector)
     random = check_random_state(random_state)
+    keep_anomalies = only_normal and not ranks
     division = divide(anomalous, share, guarantee, random, keep_anomalies=keep_anomalies, subjects=subjects)
     copy, rows = untrained(detector, None if random_state is None else random), division.train
-    arguments = [take_rows(X, rows)] + ([anomalous[rows].astype(int)] if labelled else [])
+    known, features = anomalous[rows], take_rows(X, rows)
+    if ranks:
+        _prepare(copy, features, known, polarity, only_normal)
     params = {name: _of_rows(value, rows, anomalous.size) for name, value in fit_params.items()}
     try:
-        copy.fit(*arguments, **params)
+        with warnings.catch_warnings():
+            # PyOD's detectors warn of labels, which here only the search looks at
+            warnings.filterwarnings("ignore", "y should not be presented" if ranks else "^$")
+            copy.fit(features, *([known.astype(int)] if labelled or ranks else []), **params)
+        if ranks and only_normal:
+            normal = np.flatnonzero(~known)
+            params = {name: _of_rows(value, normal, known.size) for name, value in params.items()}
+            copy.best_estimator_ = clone(copy.best_estimator_).fit(take_rows(features, normal), **params)
     except ValueError as error:
         raise InputError(f"the detector cannot be trained on these rows: {error}") from error
+    check_chosen(copy)
     return copy, division
+
+
+def check_chosen(detector: Any) -> None:
+    """Refuse a search, or a pipeline that ends in one, whose best candidate has the score NaN."""
+    search = detector.steps[-1][1] if hasattr(detector, "steps") else detector
+    if is_search(search) and np.isnan(getattr(search, "best_score_", 0.0)):
+        raise InputError(
+            f"{detector_name(search)} has chosen nothing: the mean test score of its best candidate is NaN;"
+            " leave scoring out, or pass one that works, and let every fold have rows of all classes"
+        )
+
+
+def _ranks(detector: Any) -> bool:
+    """Return whether a detector is a search over detectors, which choose by how they rank anomalies."""
+    if hasattr(detector, "steps") and _ranks(search := detector.steps[-1][1]):
+        name = detector_name(search)
+        raise InputError(
+            f"a pipeline around {name} would choose without labels; put it inside:"
+            f" {name}(make_pipeline(..., detector), ...)"
+        )
+    return is_search(detector) and not (is_classifier(detector) or is_density(detector))
+
+
+def _prepare(search: Any, X: Any, anomalous: Mask, polarity: Polarity, only_normal: bool) -> None:
+    """Let a search over detectors choose the one that ranks anomalies best, unless it has its own scoring.
+
+    Both classes are in every fold; with `only_normal` only its normal rows train.
+    """
+    name, few = detector_name(search), np.count_nonzero(anomalous)
+    if not search.refit:
+        raise InputError(f"refit={search.refit} leaves {name} without a detector to certify; pass refit=True")
+    if isinstance(search.scoring, str) and is_outlier_detector(search):
+        raise InputError(
+            f"scoring={search.scoring!r} takes high scores for anomalies, but those of"
+            f" {detector_name(search.estimator)} are low; leave scoring out, or pass"
+            " pac_wrap.scoring.ranking_scorer"
+        )
+    if few < 2:
+        raise InputError(
+            f"{name} has {few} anomal{'y' if few == 1 else 'ies'} to choose by, and needs 2 at least, besides"
+            " those that calibrate; add labels, or wrap a detector whose settings are fixed"
+        )
+    cv = StratifiedKFold(min(_FOLDS, int(few))) if search.cv is None else search.cv
+    labels = anomalous.astype(int)
+    folds = check_cv(cv, labels, classifier=True).split(X, labels)
+    scoring = partial(_ranking, polarity=polarity) if search.scoring is None else search.scoring
+    search.set_params(
+        scoring=scoring,
+        cv=[(train[~anomalous[train]] if only_normal else train, test) for train, test in folds],
+    )
+
+
+def _ranking(detector: Any, X: Any, y: NDArray[np.int_], *, polarity: Polarity) -> float:
+    scores = anomaly_scores(detector, X, polarity)
+    return auc(scores[y == 0], scores[y == 1])
 
 
 def passed_on(wrapper: Any, detector: Any, fit_params: dict[str, Any]) -> dict[str, Any]:

@@ -148,7 +148,7 @@ def test_a_hostile_text_in_a_file_is_harmless_when_it_is_shown() -> None:
     [
         ({"by": "me"}, "provenance knows no 'by'; it has score, tables"),
         ({"score": 5}, "score must be a text, got 5"),
-        ({"tables": "a.csv"}, "tables must be a sequence of names"),
+        ({"tables": "a.csv"}, "tables must be a sequence of texts"),
         ({"tables": (1,)}, "tables must be a text, got 1"),
         ({"engine": "excel"}, "engine must be one of 'memory', 'duckdb'"),
         ({"date": 2027}, "date must be a time in UTC"),

@@ -47,6 +47,8 @@ class Provenance:
         The least and the greatest calibration score, both or neither.
     trained : pair of int, optional
         How many normal and how many anomalous rows trained the detector.
+    notes : sequence of str, optional
+        What else was noticed when the scores were made, a sentence each.
 
     Raises
     ------
@@ -67,12 +69,14 @@ class Provenance:
     lowest: float | None = field(default=None, metadata=_OPTIONAL)
     highest: float | None = field(default=None, metadata=_OPTIONAL)
     trained: tuple[int, ...] | None = field(default=None, metadata=_OPTIONAL)
+    notes: tuple[str, ...] | None = field(default=None, metadata=_OPTIONAL)
 
     def __post_init__(self) -> None:
         for name in ("score", "detector"):
             text = getattr(self, name)
             object.__setattr__(self, name, None if text is None else harmless(text, name))
         object.__setattr__(self, "tables", _short(self.tables))
+        object.__setattr__(self, "notes", None if self.notes is None else _texts(self.notes, "notes") or None)
         if self.engine is not None:
             check_choice("engine", self.engine, get_args(Engine))
         if self.date is not None and not _is_date(self.date):
@@ -243,12 +247,16 @@ def harmless(text: str, name: str = "score") -> str:
 
 def _short(tables: Any) -> tuple[str, ...]:
     """Return the names of some tables; of many, the first, and how many more there are."""
-    if isinstance(tables, str) or not isinstance(tables, (tuple, list)):
-        raise InputError(f"tables must be a sequence of names, got {quoted(tables)}; write it in brackets")
-    names = tuple(harmless(one, "tables") for one in tables)
+    names = _texts(tables, "tables")
     if len(names) <= _MOST_TABLES:
         return names
     return (*names[: _MOST_TABLES - 1], f"{len(names) - _MOST_TABLES + 1:,} more")
+
+
+def _texts(texts: Any, name: str) -> tuple[str, ...]:
+    if isinstance(texts, str) or not isinstance(texts, (tuple, list)):
+        raise InputError(f"{name} must be a sequence of texts, got {quoted(texts)}; write it in brackets")
+    return tuple(harmless(one, name) for one in texts)
 
 
 def _is_date(text: object) -> bool:

@@ -152,7 +152,8 @@ def _assumed(certificate: Certificate) -> tuple[str, ...]:
     taken = () if sampling is None else (f"the points are {sampling}; {sampling.worth}",)
     room = (f"there is room for this, {text}" for text in certificate.guarantee.room)
     drawn = () if certificate.weighting is None else (str(certificate.weighting),)
-    return (*map(str, certificate.assumptions), *room, *taken, *drawn)
+    noted = (certificate.provenance or Provenance()).notes or ()
+    return (*map(str, certificate.assumptions), *room, *taken, *drawn, *noted)
 
 
 def sentence(text: str) -> str:

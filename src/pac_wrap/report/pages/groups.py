@@ -91,7 +91,10 @@ def page_of_groups(
             f"The worst {listed:,} of {count:,} groups" if listed < count else f"All {count:,} groups",
         ),
         verdicts=(),
-        assumptions=tuple(sentence(f"{text}, in each group") for text in map(str, certificate.assumptions)),
+        assumptions=(
+            *(sentence(f"{text}, in each group") for text in map(str, certificate.assumptions)),
+            *map(sentence, known.notes or ()),
+        ),
         versions=versions(certificate.version),
         digests=(),
         certificate=certificate.to_json(),

@@ -11,6 +11,7 @@ import numpy as np
 from pac_wrap.base.rounding import between, rounded_down, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.promise import Budget
 from pac_wrap.method.rule import Rule
@@ -242,6 +243,13 @@ def made_lines(certified: Certificate | Curve) -> Iterator[tuple[str, str]]:
     if known is not None:
         when = "" if known.date is None else f"{known.date}, "
         yield "made", f"{when}pac-wrap {certified.version}{': ' * bool(str(known))}{known}"
+    yield from note_lines(known)
+
+
+def note_lines(known: Provenance | None) -> Iterator[tuple[str, str]]:
+    """Yield what else was noticed when the scores were made."""
+    for place, text in enumerate((known and known.notes) or ()):
+        yield "" if place else "notes", text
 
 
 def _chosen(curve: Curve, rate: float) -> str:
@@ -266,14 +274,18 @@ def lines_of_worth(
     prevalence: Bounds | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Yield what alarms are worth, as pairs of a heading and a text."""
-    if precision is not None and workload is not None:
+    if workload is not None:
         low, high = workload.prevalence
         share = _plain(low) if low == high else f"{_plain(low)} to {_plain(high)}"
-        yield "alarms", f"{_least(precision)} if {share} of all points are anomalous"
+        if precision is None:
+            yield "alarms", f"how many anomalies are caught is not promised; if {share} are anomalous:"
+        else:
+            yield "alarms", f"{_least(precision)} if {share} of all points are anomalous"
         yield "work", f"per {workload.per:,} points, on average; together {_sure(workload.confidence)}"
         for name, found in (
             ("alarms", workload.alarms),
             ("right alarms", workload.right),
+            ("false alarms", workload.false_alarms),
             ("missed anomalies", workload.missed),
             ("undecided", workload.undecided),
         ):
@@ -283,13 +295,15 @@ def lines_of_worth(
         yield "counted", f"{counted.alarms:,} alarms among {counted.points:,} points without labels{gone}"
         yield "alarms", f"{_least(unlabelled)}, whatever the anomalies are"
         if unlabelled.low == 0.0:
-            yield "", "they are hardly more frequent than false alarms may be, so they may all be false"
+            yield "", "alarms are hardly more frequent than false ones may be, so they may all be false"
+        else:
+            yield "", "this is about alarms to come: among those that were counted, more may be false"
         share = range_of(prevalence.low, prevalence.high)
         yield "anomalies", f"{share} of all points, {_sure(prevalence.confidence)}"
 
 
 def _least(precision: Bounds) -> str:
-    return f"at least {least(precision.low)} of them are right ({_sure(precision.confidence)})"
+    return f"at least {least(precision.low)} of future ones are right ({_sure(precision.confidence)})"
 
 
 def _sure(confidence: float) -> str:

@@ -21,6 +21,7 @@ from pac_wrap.method.metrics import Rate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.room.noise import NEW_LABELS
 from pac_wrap.method.thresholds import Regime
+from pac_wrap.report.words.certificate import note_lines
 from pac_wrap.report.words.numbers import confidence, exact
 
 # groups that are listed before the rest is only counted
@@ -49,7 +50,8 @@ def lines_of_groups(certificate: GroupCertificate) -> list[tuple[str, str]]:
         lines.append(("", f"and {count - LISTED:,} more"))
     lines.append(("unseen", "a group that is not in the calibration table is left undecided"))
     texts = map(str, certificate.assumptions)
-    return lines + [("" if i else "assumes", f"{text}, in each group") for i, text in enumerate(texts)]
+    lines += [("" if i else "assumes", f"{text}, in each group") for i, text in enumerate(texts)]
+    return lines + list(note_lines(certificate.provenance))
 
 
 def show_groups(certificate: GroupCertificate, measured: GroupMeasured) -> RenderableType:
