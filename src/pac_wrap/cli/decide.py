@@ -108,6 +108,8 @@ def decide(
     job = _Job(loaded, score, group, output, form, separator, on_missing, source_column, quiet, doubt)
     if output is not None:
         keep_apart([*tables, certificate], output)
+        if form is not None and not _has_no_ending(output):
+            raise InputError(f"the name of {output} says its format; leave --format out")
     start = b""
     if tables == ["-"] and output is None:
         reader = standard_input()

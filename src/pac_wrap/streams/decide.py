@@ -32,6 +32,7 @@ from pac_wrap.tables.files.text_format import (
     ByteReader,
     CsvRows,
     is_json,
+    only_in_csv,
     refuse_binary,
 )
 
@@ -93,6 +94,7 @@ def decide_lines(
     """
     lines: CsvLines | JsonLines
     if is_json_line(start):
+        only_in_csv(delimiter)
         lines = JsonLines(reader, start, "-", asked)
     else:
         rows = CsvRows(reader, start, asked.wanted, delimiter)

@@ -24,7 +24,7 @@ from pac_wrap.tables.columns import (
     without_case,
 )
 from pac_wrap.tables.files.arrow_stream import PAIR, TRIPLE, gathered
-from pac_wrap.tables.files.text_format import ByteReader, CsvRows, whole_lines
+from pac_wrap.tables.files.text_format import ByteReader, CsvRows, only_in_csv, whole_lines
 from pac_wrap.tables.groups import Numbered, group_sql
 from pac_wrap.tables.sql.expressions import label_sql, one_of, quote_text
 from pac_wrap.tables.table import Table
@@ -127,7 +127,10 @@ def rows_of_lines(
     wanted = columns.wanted
     codes = None if label is None else _Codes(label, anomaly_label)
     before = 0
-    lines = _json_cells(reader, start, wanted) if is_json_line(start) else None
+    lines = None
+    if is_json_line(start):
+        only_in_csv(delimiter)
+        lines = _json_cells(reader, start, wanted)
     for values in lines or _csv_cells(reader, start, wanted, delimiter):
         scores, error = read_scores(score, values[0], before, "", "abstain")
         labels = None
