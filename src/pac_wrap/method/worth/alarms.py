@@ -118,6 +118,14 @@ class Worth:
         def overlap(self) -> Any:
             """What was done where the classes overlap: a `Strategy`."""
 
+        @property
+        def confidence(self) -> float:
+            """How surely all ceilings hold together."""
+
+        @property
+        def confidences(self) -> dict[str, float]:
+            """How surely each ceiling holds."""
+
     def precision(self, prevalence: Prevalence, *, delta: float | None = None) -> Bounds:
         """Return a lower bound of the precision, the share of anomalies among future alarms: eq. (48).
 

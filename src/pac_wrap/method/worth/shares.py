@@ -185,7 +185,7 @@ def shares_of(one: Certified, delta: float | None) -> Shares:
             "the labels were looked at as they came, and the classes overlap, so what is counted among"
             " them has no bound; count new points without labels"
         )
-    if Assumption.POOLED in one.assumptions:
+    if Assumption.POOLED in one.assumptions:  # counts are not binomial: eq. (116)
         raise InputError(
             "the points of a pool come from several groups, and the classes overlap, so what is counted among"
             " them is not binomial and has no bound; count new points without labels"
@@ -228,7 +228,7 @@ def _sure(one: Certified) -> Decimal:
 
 def _caught_too(one: Certified, kept: Guarantee, counted: float) -> Decimal:
     """Return how surely the ceiling of the FPR and the share of anomalies that are caught hold: eq. (121)."""
-    own = (counted,)
+    own: tuple[float, ...] = (counted,)
     if not _lacking(one):
         own = (kept.delta_fnr,) if counted <= kept.delta_fnr else (kept.delta_fnr, counted)
     if are_independent(one.assumptions):

@@ -21,7 +21,7 @@ from pac_wrap.method.tails.bounds import achievable_rate
 from pac_wrap.method.thresholds import Evidence, Regime
 from pac_wrap.method.worth.alarms import Bounds, Workload
 from pac_wrap.method.worth.shares import Counted
-from pac_wrap.report.subject import ErrorRate, error_rates
+from pac_wrap.report.subject import CONDITION, ErrorRate, error_rates
 from pac_wrap.report.words.numbers import ceiling, confidence, exact, floored, least, range_of
 
 _NOTHING: Final = "not promised"
@@ -163,7 +163,8 @@ def _promised(certificate: Certificate) -> str:
     texts = [promises[rate.name] if rate.kept else f"{rate.name}: nothing {_why(rate)}" for rate in rates]
     both = len(rates) == 2 and all(rate.kept for rate in rates)
     joint = f"; jointly {rounded_down(certificate.confidence)}"
-    return f"{', '.join(texts)}{joint if both else ''}"
+    only = f"only if {CONDITION}: " if certificate.overstated else ""
+    return f"{only}{', '.join(texts)}{joint if both else ''}"
 
 
 def rule_words(rule: Rule) -> str:
