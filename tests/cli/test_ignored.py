@@ -94,7 +94,6 @@ MODES: dict[str, dict[str, Mode]] = {
         "pipe": Mode(["plain.json", "-", *LABELLED, "--state", "out/m.json"], "t.csv"),
         "pipe of lines": Mode(["plain.json", "-", *LABELLED, "--state", "out/m.json"], "t.jsonl"),
         "group": Mode(["groups.json", *CALIBRATE, "--group", "g", "--state", "out/m.json"]),
-        "kinds": Mode(["kinds.json", *CALIBRATE, "--state", "out/m.json"]),
         "curve": Mode(["plain.json", *CALIBRATE, "--curve", "curve.json", "--state", "out/m.json"]),
     },
     "recalibrate": {
