@@ -29,7 +29,7 @@ WITNESSES: Final = 8  # rows kept to be scored again later
 SHARE: Final = 0.01  # of the time of scoring, spent on asking the witnesses again
 _AGAIN: Final = "call calibrate(X, y) again, with rows it has not been trained on"
 _ALONE: Final = "wrap a function that scores each row by itself, or beside rows that stay the same"
-# on the tables of ADBench, ties between 2 to 20 neighbours move no more than 4 % of scores by a quarter of their
+# on ADBench, ties between 2 to 20 neighbours move no more than 4 % of the scores by a quarter of their
 # spread; what moves more than a tenth of them by half of it, in a batch of another size, is no tie
 _FAR: Final = 0.5
 _MOST_FAR: Final = 0.1
