@@ -79,4 +79,4 @@ def test_an_answer_leads_to_theory_and_code(question: str, answer: str) -> None:
 
 
 def test_every_question_that_was_asked_has_an_answer() -> None:
-    assert len(QUESTIONS) == 15
+    assert len(QUESTIONS) == 16

@@ -148,7 +148,7 @@ class UpsideDownWarning(PACWrapWarning):
 
 
 class LabelWarning(PACWrapWarning):
-    """Labels are neither 0 and 1 nor declared, but could be read in scikit-learn's order of classes.
+    """Labels may not be what they seem: a guess at which class is which, or points chosen by their scores.
 
     Examples
     --------

@@ -60,6 +60,65 @@ def test_the_certificate_is_that_of_the_series_in_order(tmp_path: Path) -> None:
     assert json.loads(report.read_text())["assumptions"]
 
 
+def overlapping(folder: Path, coefficient: float) -> Path:
+    """Write series whose classes overlap, of steps that depend on each other as the coefficient says."""
+    rng = np.random.default_rng(5)
+    noise = lfilter([1.0], [1.0, -coefficient], rng.normal(size=(SERIES, 600)), axis=1)
+    noise *= np.sqrt(1.0 - coefficient**2)
+    labels = np.tile(np.repeat([0, 1], [40, 10]), (SERIES, 12))
+    scores = noise + 2.0 * labels
+    lines = [
+        f"{float(scores[m, t])!r},{labels[m, t]},{t},m{m:02d}"
+        for m in range(SERIES)
+        for t in range(labels.shape[1])
+    ]
+    return write(folder / "overlapping.csv", "\n".join(["s,y,t,m", *lines]) + "\n")
+
+
+HEADLINE = "ertified only if points of one series do not depend on each other"
+
+
+def test_points_worth_too_few_make_every_headline_conditional(tmp_path: Path) -> None:
+    table, saved = overlapping(tmp_path, 0.995), tmp_path / "c.json"
+    words = ["calibrate", table, *COLUMNS, "--series", "m", *TENTH, "--hold-out", "0.5", "-o", saved]
+    texts = {}
+    for ending in ("html", "md", "json"):
+        report = tmp_path / f"r.{ending}"
+        done = invoke(*words, "--report", report)
+        assert done.code == 1
+        texts[ending] = report.read_text(encoding="utf-8")
+        assert HEADLINE in texts[ending]
+    only = f"promised   only if {HEADLINE.removeprefix('ertified only if ')}: FPR <= 0.1 (confidence 0.9)"
+    assert only in done.out
+    assert only in invoke("show", saved).out
+    # what was held out stands in the report as in the terminal
+    held_out = [line[11:] for line in done.out.splitlines() if line.startswith("           FPR ")]
+    assert held_out
+    page = json.loads(texts["json"])
+    assert f"{held_out[0]}." in page["in_time"]
+    assert held_out[0] in texts["md"]
+    assert held_out[0].replace("'", "&#39;") in texts["html"].replace("\N{NO-BREAK SPACE}", " ")
+    # and labels are counted by what they are worth
+    certificate = Certificate.load(saved)
+    assert certificate.overstated == ("normal", "anomalous")
+    assert certificate.sampling is not None
+    worth = [certificate.sampling.effective_normal, certificate.sampling.effective_anomalous]
+    at_hand = {row["side"]: row["at_hand"] for row in page["plan"]}
+    assert at_hand == {"FPR": int(worth[0] or 0), "FNR": int(worth[1] or 0)}
+    assert f"Do not rely on the FPR yet: {certificate.normal.n:,} normal points" in page["next_steps"][0]
+    assert not any("suffice for ceilings down to 0." in step for step in page["next_steps"])
+
+
+def test_independent_points_of_series_have_a_plain_headline(tmp_path: Path) -> None:
+    table, report = overlapping(tmp_path, 0.0), tmp_path / "r.json"
+    done = invoke(
+        "calibrate", table, *COLUMNS, "--series", "m", *TENTH, "--hold-out", "0.5", "--report", report
+    )
+    assert done.code == 0
+    assert "only if" not in done.out
+    assert json.loads(report.read_text())["status"] == "certified"
+
+
 def test_independent_steps_are_not_warned_of(tmp_path: Path) -> None:
     table, _ = made(tmp_path, 0.0)
     done = invoke("calibrate", table, *COLUMNS, "--series", "m", *TENTH)

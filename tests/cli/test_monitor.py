@@ -135,7 +135,9 @@ def test_without_labels_and_late(folder: Path) -> None:
     assert invoke(*words).code == 0
     assert invoke(*words, "--label", "y", "--late").code == 0
     monitor = Monitor(CERTIFICATE).load(folder / "w.json")
-    assert [watch.n for watch in monitor.watches] == [(frame["y"] == 0).sum(), (frame["y"] == 1).sum(), 1500]
+    # one row has no score, and counts nowhere
+    assert [watch.n for watch in monitor.watches] == [(frame["y"] == 0).sum(), (frame["y"] == 1).sum(), 1499]
+    assert monitor.unscored == 2  # it was fed twice
 
 
 def test_named_labels(folder: Path) -> None:
@@ -164,7 +166,8 @@ def test_rows_that_are_none_are_refused(folder: Path, text: str, reason: str, pi
     write(folder / "t.csv", text)
     done = watch(folder, "-" if piped else folder / "t.csv", stdin=text.encode())
     if piped and text == "s,y\n":
-        assert done.code == 0
+        assert done.code == 1
+        assert done.out.endswith("no point was counted, so nothing is known\n")
         return
     assert done.code == 2
     assert any(one in done.err for one in reason.split("|"))
@@ -183,11 +186,11 @@ def test_named_labels_of_three_kinds_are_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b'{"s": 1, "y": 0}\n[1]\n', b'{"s": 1, "y": 0}\n{"s": \n', b'{"s": 1}\n\n{"t": 1}']
+    "text", [b'{"s": 1, "y": 0}\n[1]\n', b'{"s": 1, "y": 0}\n{"s": \n', b'{"s": 1, "y": null}\n\n{"t": 1}']
 )
 def test_json_lines(folder: Path, text: bytes) -> None:
     done = watch(folder, "-", stdin=text)
-    if b"t" in text:  # a row without a score is undecided, one without a label is not labelled
+    if b"t" in text:  # a row without a score counts nowhere, one without a label is not labelled
         assert done.code == 0
     else:
         assert done.code == 2
@@ -204,6 +207,218 @@ def test_json_files_of_other_shapes(folder: Path) -> None:
     done = watch(folder, folder / "t.jsonl")
     assert "column 'y' must be 0/1" in done.err
     assert (folder / "w.json").read_bytes() == before
+
+
+def test_a_misspelt_column_of_json_lines_is_refused(folder: Path) -> None:
+    """Else every label or group would be missing, and a false alarm rate of 1 would be no alarm."""
+    stdin = b'{"s": 9, "y": 0, "t": "a"}\n' * 100
+    words = [
+        "monitor",
+        folder / "c.json",
+        "-",
+        "--score",
+        "s",
+        "--state",
+        folder / "w.json",
+        "--label",
+        "label",
+    ]
+    done = invoke(*words, stdin=stdin)
+    assert (done.code, done.out) == (2, "")
+    assert "there is no column 'label'; the columns are s, y, t; the first row names every" in done.err
+    assert not (folder / "w.json").exists()
+    calibrate_groups(np.r_[NORMAL, ANOMALOUS + 4], np.repeat([0, 1], 1000), ["a"] * 2000).save(
+        folder / "c.json"
+    )
+    done = invoke(*words[:-1], "y", "--group", "tenant", stdin=stdin)
+    assert (done.code, done.out) == (2, "")
+    assert "there is no column 'tenant'" in done.err
+
+
+def test_to_have_counted_nothing_is_not_to_have_no_alarm(folder: Path) -> None:
+    calibrate(range(1000), range(2000, 3000)).save(folder / "c.json")
+    write(folder / "t.csv", "s,y\n0,\n9,\n")
+    words = ["monitor", folder / "c.json", folder / "t.csv", "--score", "s", "--state", folder / "w.json"]
+    for more in ([], ["--label", "y"]):
+        done = invoke(*words, *more)
+        assert done.code == 1
+        assert done.out.endswith("no point was counted, so nothing is known\n")
+    write(folder / "t.csv", "s,y\n0,0\n")
+    done = invoke(*words, "--label", "y")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "no alarm")
+
+
+@pytest.mark.parametrize("word", ["none", "null", "na", "<NA>"])
+def test_words_that_some_programs_write_for_nothing_are_labels(folder: Path, word: str) -> None:
+    """None of these is a fault that was found: all rows are normal, and all are false alarms."""
+    table = pd.DataFrame({"s": [9.0] * 50, "y": [word] * 50})
+    table.to_csv(folder / "t.csv", index=False)
+    table.to_parquet(folder / "t.parquet")
+    ways: list[tuple[object, bytes | None]] = [(folder / "t.csv", None), (folder / "t.parquet", None)]
+    ways += [
+        ("-", (folder / "t.csv").read_bytes()),
+        ("-", table.to_json(orient="records", lines=True).encode()),
+    ]
+    for number, (way, stdin) in enumerate(ways):
+        done = watch(folder, way, "--anomaly-label", "fault", stdin=stdin, name=f"{number}.json")
+        assert done.code == 1
+        monitor = Monitor(CERTIFICATE, CURVE).load(folder / f"{number}.json")
+        assert (monitor.watches[0].count, monitor.watches[0].n) == (50, 50)
+
+
+def test_a_certificate_of_kinds_is_refused(folder: Path) -> None:
+    """The ceiling of the kind that binds is not that of all anomalies."""
+    kinds = calibrate(NORMAL, {"a": ANOMALOUS + 2, "b": ANOMALOUS + 3})
+    kinds.save(folder / "c.json")
+    write(folder / "t.csv", "s,y,k\n0,0,\n9,1,a\n")
+    words = ["monitor", folder / "c.json", folder / "t.csv", "--score", "s", "--label", "y"]
+    message = refused(folder, *words, "--state", folder / "w.json")
+    assert "the certificate promises by kind; a monitor cannot tell kinds apart" in message
+
+
+@pytest.mark.parametrize("groups", [["1.0", "2.5"], ["", "x"], ["true", "false"], ["7", "null"]])
+def test_groups_of_json_lines_in_a_pipe_are_those_of_the_file(folder: Path, groups: list[str]) -> None:
+    rng = np.random.default_rng(0)
+    labels, own = rng.integers(0, 2, 2000), rng.choice(groups, 2000)
+    scores = rng.normal(6.0 * labels)
+    text = "".join(
+        f'{{"s": {score!r}, "y": {label}, "g": {json.dumps(group) if group in ("", "x") else group}}}\n'
+        for score, label, group in zip(scores.tolist(), labels.tolist(), own.tolist(), strict=True)
+    )
+    write(folder / "t.jsonl", text)
+    words = ["--score", "s", "--label", "y", "--group", "g"]
+    assert invoke("calibrate", folder / "t.jsonl", *words, "-o", folder / "g.json").code == 0
+    for state, way in (("a.json", folder / "t.jsonl"), ("b.json", "-")):
+        done = invoke(
+            "monitor", folder / "g.json", way, *words, "--state", folder / state, stdin=text.encode()
+        )
+        assert done.code == 0
+        assert "2 of 2 watched groups occurred\nno alarm" in done.out
+    assert (folder / "a.json").read_text() == (folder / "b.json").read_text()
+
+
+def test_rows_of_groups_never_seen_are_counted(folder: Path) -> None:
+    calibrate_groups(np.r_[NORMAL, ANOMALOUS + 4], np.repeat([0, 1], 1000), ["a"] * 2000).save(
+        folder / "c.json"
+    )
+    text = "s,y,g\n0,0,a\n9,0,b\n9,0,b\n9,0,\n"
+    write(folder / "t.csv", text)
+    for number, way in enumerate((folder / "t.csv", "-")):
+        words = ["--score", "s", "--label", "y", "--group", "g", "--state", folder / f"{number}.json"]
+        done = invoke("monitor", folder / "c.json", way, *words, stdin=text.encode())
+        assert done.code == 0
+        assert "3 rows of groups never seen at calibration are not watched" in done.out
+
+
+def days(folder: Path, sizes: tuple[int, ...] = (700, 900, 600)) -> pd.DataFrame:
+    """Labels of each day, alarms first, at a rate of false alarms far below the ceiling."""
+    rng, frames = np.random.default_rng(5), []
+    certificate = calibrate(range(1000), range(2000, 3000))
+    certificate.save(folder / "c.json")
+    for day, size in enumerate(sizes):
+        alarms = np.sort(rng.random(size) < 0.015)[::-1]
+        frames.append(pd.DataFrame({"s": np.where(alarms, 5000.0, 0.5), "y": 0, "day": f"day {day}"}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def test_batches_count_together_from_tables_and_pipes(folder: Path) -> None:
+    frame = days(folder)
+    frame.to_csv(folder / "t.csv", index=False)
+    frame.to_parquet(folder / "t.parquet")
+    (folder / "t.jsonl").write_text(frame.to_json(orient="records", lines=True))
+    expected = Monitor(Certificate.load(folder / "c.json"))
+    for day, rows in frame.groupby("day"):
+        verdicts = expected.certificate.verdicts(rows["s"])
+        expected.update(verdicts, rows["y"], scores=rows["s"], id=str(day), together=True)
+    words = ["--score", "s", "--label", "y"]
+    plain = invoke("monitor", folder / "c.json", folder / "t.csv", *words, "--state", folder / "p.json")
+    assert "FPR alarm" in plain.out  # though the promise is kept
+    ways: list[tuple[object, bytes | None]] = [
+        (folder / f"t.{kind}", None) for kind in ("csv", "parquet", "jsonl")
+    ]
+    ways += [("-", (folder / f"t.{kind}").read_bytes()) for kind in ("csv", "parquet", "jsonl")]
+    for number, (way, stdin) in enumerate(ways):
+        state = folder / f"{number}.json"
+        done = invoke(
+            "monitor", folder / "c.json", way, *words, "--state", state, "--batch", "day", stdin=stdin
+        )
+        assert (done.code, done.err) == (0, "")
+        assert state.read_text() == expected.to_json()
+    again = refused(
+        folder, "monitor", folder / "c.json", folder / "t.csv", *words, "--state", state, "--batch", "day"
+    )
+    assert "the batch 'day 0' was fed before" in again
+
+
+def test_batches_of_groups_count_together(folder: Path) -> None:
+    frame = tenants(3000, 0.0, 1).dropna()
+    frame = frame[frame["t"] != "never seen"].assign(day=lambda one: np.arange(len(one)) // 500)
+    certificate = calibrate_groups(frame["s"], frame["y"].astype(int), frame["t"])
+    certificate.save(folder / "g.json")
+    frame.to_parquet(folder / "t.parquet")
+    expected = GroupMonitor(certificate)
+    for day, rows in frame.groupby("day"):
+        verdicts = certificate.verdicts(rows["s"], rows["t"])
+        expected.update(verdicts, rows["t"], rows["y"], id=str(day), together=True)
+    words = ["--score", "s", "--label", "y", "--group", "t", "--batch", "day"]
+    for state, way in (("a.json", folder / "t.parquet"), ("b.json", "-")):
+        stdin = frame.to_csv(index=False).encode()
+        done = invoke("monitor", folder / "g.json", way, *words, "--state", folder / state, stdin=stdin)
+        assert done.code == 0
+        assert (folder / state).read_text() == expected.to_json()
+
+
+def test_a_batch_counts_whole_or_not_at_all(folder: Path) -> None:
+    frame = days(folder)
+    text = frame.to_csv(index=False)
+    words = ["monitor", folder / "c.json", "-", "--score", "s", "--label", "y", "--batch", "day", "--state"]
+    cut = text.rstrip("\n").rpartition("\n")[0] + "\nx,0,day 2\n"
+    done = invoke(*words, folder / "w.json", stdin=cut.encode())
+    assert done.code == 2
+    assert "rows watched before it: 1,600" in done.err
+    assert json.loads((folder / "w.json").read_text())["rows"] == 1600
+    # what follows goes on with the row after those, which is the first of the batch
+    rest = "\n".join([text.splitlines()[0], *text.splitlines()[1601:]])
+    assert invoke(*words, folder / "w.json", stdin=rest.encode()).code == 0
+    assert invoke(*words, folder / "v.json", stdin=text.encode()).code == 0
+    assert (folder / "w.json").read_text() == (folder / "v.json").read_text()
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_every_row_names_its_batch_and_batches_do_not_come_back(folder: Path, piped: bool) -> None:
+    days(folder)
+    words = ["--score", "s", "--label", "y", "--batch", "day", "--state", folder / "w.json"]
+    for text, problem in (
+        ("s,y,day\n0,0,a\n0,0,\n", "column 'day' names the batch of each row, but a row has none"),
+        ("s,y,day\n0,0,a\n0,0,b\n0,0,a\n", "the batch 'a' was fed before"),
+        ("s,y\n0,0\n", "there is no column 'day'"),
+    ):
+        write(folder / "t.csv", text)
+        way = "-" if piped else folder / "t.csv"
+        done = invoke("monitor", folder / "c.json", way, *words, stdin=text.encode())
+        assert done.code == 2
+        assert problem in done.err
+        (folder / "w.json").unlink(missing_ok=True)
+    message = refused(folder, "monitor", folder / "c.json", folder / "t.csv", *words, "--id", "x")
+    assert "--batch names the batch of each row; leave --id out" in message
+    message = refused(
+        folder, "monitor", folder / "c.json", folder / "t.csv", *words[:4], "--batch", "y", *words[6:]
+    )
+    assert "column 'y' cannot be the batch as well" in message
+
+
+def test_the_table_that_calibrated_a_series_raises_no_alarm_by_its_warm_up(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    labels = (rng.random(3000) < 0.3).astype(int)
+    scores = rng.normal(2.5 * labels)
+    scores[:30] = np.nan
+    pd.DataFrame({"t": range(3000), "s": scores, "y": labels}).to_csv(folder / "t.csv", index=False)
+    words = [folder / "t.csv", "--score", "s", "--label", "y"]
+    assert invoke("calibrate", *words, "--time", "t", "-o", folder / "c.json").code == 0
+    done = invoke("monitor", folder / "c.json", *words, "--state", folder / "w.json")
+    assert (done.code, done.err) == (0, "")
+    assert "3,000 rows in 1 batches, 30 of them without a score" in done.out
+    assert "undecided" in done.out
 
 
 def test_options_that_do_not_go_together(folder: Path) -> None:

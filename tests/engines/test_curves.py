@@ -21,10 +21,10 @@ SCORES = np.concatenate([RNG.normal(0, 1, SIZES[0]).round(2), RNG.normal(2, 1, S
 SCORES[[0, 1, 2, -1]] = -inf, -0.0, inf, inf
 LABELS = np.repeat([0, 1], SIZES)
 ORDER = RNG.permutation(SCORES.size)
-TOPS: list[dict[str, float]] = [{}, {"top_fpr": 0.1, "top_fnr": 0.4}]
+TOPS: list[dict[str, Any]] = [{}, {"top_fpr": 0.1, "top_fnr": 0.4}]
 
 
-def expected(tops: dict[str, float]) -> str:
+def expected(tops: dict[str, Any]) -> str:
     return certify_curve(SCORES[LABELS == 0], SCORES[LABELS == 1], 0.05, 0.1, **tops).to_json()
 
 
@@ -40,7 +40,7 @@ def frame() -> Any:
 @pytest.mark.parametrize("tops", TOPS)
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_files_give_the_curve_of_memory(
-    tmp_path: Path, frame: Any, ending: str, tops: dict[str, float]
+    tmp_path: Path, frame: Any, ending: str, tops: dict[str, Any]
 ) -> None:
     for number, (start, end) in enumerate(pairwise([0, 10, 4_000, len(frame)])):
         part, path = frame.iloc[start:end], tmp_path / f"part{number}.{ending}"
@@ -50,7 +50,7 @@ def test_files_give_the_curve_of_memory(
 
 
 @pytest.mark.parametrize("tops", TOPS)
-def test_dask_gives_the_curve_of_memory(frame: Any, tops: dict[str, float]) -> None:
+def test_dask_gives_the_curve_of_memory(frame: Any, tops: dict[str, Any]) -> None:
     from pac_wrap.engines import dask as engine
 
     parts = needs_dask().from_pandas(frame, npartitions=4)

@@ -84,6 +84,7 @@ def tampered(change: Callable[[dict[str, Any]], object]) -> str:
             {"split": "none"},
             "block must be at least 1 for a split in blocks, and None for others, got 6000 and 'none'",
         ),
+        ({"errors_normal": -1}, "errors_normal must be a whole number, 0 or more, got -1"),
         ({"effective_normal": -0.5}, "effective_normal must be a number, 0 or more, or None, got -0.5"),
         ({"effective_normal": inf}, "effective_normal must be a number, 0 or more, or None, got inf"),
         ({"effective_anomalous": nan}, "effective_anomalous must be a number, 0 or more, or None, got nan"),
@@ -129,10 +130,37 @@ def test_a_certificate_tells_windows_split_worth_and_mixing() -> None:
     assert not any("independent draws from one distribution" in line for line in text["assumes"])
     assert "series" not in plain
     assert plain["assumes"] == list(map(str, OF_DRAWS))
-    # all else is as without a series
-    assert {name: text[name] for name in plain if name != "assumes"} == {
-        name: lines for name, lines in plain.items() if name != "assumes"
-    }
+    # 80 normal and ten anomalous scores do not carry the ceilings; all else is as without a series
+    only = "only if points of one series do not depend on each other: "
+    kept, _, _ = plain["promised"][0].partition("; jointly")
+    assert text["promised"][0].startswith(f"{only}{kept}; jointly")
+    assert CARRYING.overstated == ("normal", "anomalous")
+    same = set(plain) - {"assumes", "promised"}
+    assert {name: text[name] for name in same} == {name: plain[name] for name in same}
+
+
+@pytest.mark.parametrize(
+    ("worth", "errors", "overstated"),
+    [
+        (120.0, 1, ()),
+        (60.0, 1, ()),  # half of them count as all
+        (59.0, 1, ("anomalous",)),  # of 59 none may be an error
+        (59.0, 0, ()),
+        (59.0, None, ("anomalous",)),  # then the rule may err as often as its budget allows
+        (58.0, 0, ("anomalous",)),  # too few for 5 % at all
+        (None, 0, ("anomalous",)),
+    ],
+)
+def test_points_worth_too_few_for_their_ceiling_are_told(
+    worth: float | None, errors: int | None, overstated: tuple[str, ...]
+) -> None:
+    taken = made(effective_normal=120.0, errors_normal=0, effective_anomalous=worth, errors_anomalous=errors)
+    plain = calibrate(np.arange(120.0), np.arange(110.0, 230.0))
+    assert plain.anomalous.budget is not None
+    assert plain.anomalous.budget.errors == 1
+    found = replace(plain, sampling=taken, assumptions=OF_SERIES)
+    assert found.overstated == overstated
+    assert plain.overstated == ()
 
 
 samplings = st.builds(

@@ -181,7 +181,10 @@ def test_the_certificate_is_that_of_the_calibration_part(kind: str, options: dic
         errors = int(exceedances(mine, expected.thresholds, bool(label)).sum())
         effective.append(worth(mine, anomalous=bool(label), errors=errors).effective)
     gap, block = (20, 100) if kind == "blocks" else (0, None)
-    assert found.sampling == Sampling(3, 5, "max", kind, gap, block, *effective)  # type: ignore[arg-type]  # kind is one of them
+    wrong = [
+        int(np.count_nonzero(expected.verdicts(scores[labels == label]) == 1 - label)) for label in (0, 1)
+    ]
+    assert found.sampling == Sampling(3, 5, "max", kind, gap, block, *effective, *wrong)  # type: ignore[arg-type]  # kind is one of them
     assert Certificate.from_json(found.to_json()) == found
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from math import comb, factorial, inf, prod
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from pac_wrap import GroupCertificate, Guarantee, InputError, calibrate_groups, error_budget
+from pac_wrap import Abstain, GroupCertificate, Guarantee, Hold, InputError, calibrate_groups, error_budget
 from pac_wrap.base.rounding import shared_together
+from pac_wrap.method.groups.columns import shares_of
 from pac_wrap.method.groups.gaps import bounds, counted_bounds
 from pac_wrap.method.sampling import Assumption
 from pac_wrap.method.tails.binomial import cdf
@@ -50,7 +52,8 @@ def weight(sample: tuple[int, ...], population: NDArray[np.float64]) -> float:
 def test_all_groups_together_fail_as_the_product_says() -> None:
     sizes, ceiling = (6, 8), 0.33  # just below two of six parts
     asked = Guarantee(max_fpr=ceiling, max_fnr=None, delta_fpr=0.2)
-    each = shared_together(0.2, 2)
+    each = shares_of(asked, Abstain(), np.array([sizes, (0, 0)]), pool=False)[0]
+    assert each > shared_together(0.2, 2)
     shape = len(samples(sizes[0])), len(samples(sizes[1]))
     ends = []
     for pair in product(samples(sizes[0]), samples(sizes[1])):
@@ -83,7 +86,7 @@ def test_all_groups_together_fail_as_the_product_says() -> None:
 def test_continuous_scores_attain_the_product() -> None:
     groups, n, trials = 6, 80, 3000
     asked = Guarantee(max_fpr=0.1, max_fnr=None, delta_fpr=0.1)
-    each = shared_together(0.1, groups)
+    each = shares_of(asked, Abstain(), np.array([[n] * groups, [0] * groups]), pool=False)[0]
     budget = error_budget(n, 0.1, each)
     assert budget is not None
     exact = 1 - (1 - cdf(budget, n, 0.1)) ** groups
@@ -98,6 +101,80 @@ def test_continuous_scores_attain_the_product() -> None:
     assert abs(hits / trials - exact) < 5 * (exact / trials) ** 0.5
     # sharing nothing would be found
     assert_power(trials, 0.1, 1 - (1 - cdf(error_budget(n, 0.1, 0.1) or 0, n, 0.1)) ** groups)
+
+
+def test_groups_and_their_pool_fail_together_as_the_product_says() -> None:
+    sizes, ceiling, delta = (9, 2, 3), 0.33, 0.24
+    asked = Guarantee(max_fpr=ceiling, max_fnr=None, delta_fpr=delta)
+    shares = shares_of(asked, Abstain(), np.array([sizes, (0, 0, 0)]), pool=True)
+    own, pooled = error_budget(9, ceiling, shares[0]), error_budget(5, ceiling, shares[0])
+    assert own is not None
+    assert pooled is not None
+    assert error_budget(3, ceiling, shares[0]) is None
+
+    def thresholds(*drawn: tuple[int, ...]) -> tuple[float, float]:
+        scores = np.concatenate([np.repeat(SUPPORT, sample) for sample in drawn])
+        found = calibrate_groups(
+            scores, np.zeros(14), np.repeat([1, 2, 3], sizes), asked, together=True, pool=True
+        )
+        assert found.shares == shares
+        assert found.pool is not None
+        assert found.pooled.tolist() == [False, True, True]
+        return float(found.columns.rule[1, 0]), found.pool.rule.anomaly_from
+
+    weights = [np.array([[weight(one, pop) for one in samples(n)] for pop in POPULATIONS]) for n in sizes]
+    # the first group depends on its own points alone, the pool on those of the others
+    one, two, three = map(samples, sizes)
+    first = [thresholds(drawn, two[0], three[0])[0] for drawn in one]
+    mixed = np.array([[thresholds(one[0], second, third)[1] for third in three] for second in two])
+    broken = np.array([[rates(pop, end) > ceiling for end in first] for pop in POPULATIONS])
+    worst_first = float((weights[0] * broken).sum(axis=1).max())
+    worst_pool = 0.0
+    for left, right in product(range(len(POPULATIONS)), repeat=2):
+        mixture = (2 * POPULATIONS[left] + 3 * POPULATIONS[right]) / 5
+        false = np.vectorize(lambda end, own=mixture: rates(own, end) > ceiling + 1e-12)(mixed)
+        worst_pool = max(worst_pool, float(weights[1][left] @ false @ weights[2][right]))
+    failing = 1 - (1 - worst_first) * (1 - worst_pool)
+    exact = 1 - (1 - cdf(own, 9, ceiling)) * (1 - cdf(pooled, 5, ceiling))
+    assert failing <= exact + 1e-12 <= delta + 1e-12
+    assert failing > 0.9 * exact
+    # with equal shares the pool would be too small
+    assert error_budget(5, ceiling, shared_together(delta, 3)) is None
+
+
+def test_held_and_counted_classes_of_groups_keep_what_is_asked_together() -> None:
+    # groups are independent, so each is enumerated by itself with its share
+    asked = Guarantee(max_fpr=0.5, max_fnr=0.4, delta_fpr=0.3, delta_fnr=0.3)
+    n = np.array([[3, 2, 4], [5, 3, 1]])
+    shares = shares_of(asked, Hold("fnr"), n, pool=False)
+    kept_held, kept_counted = 1.0, 1.0
+    for low, high in n.T.tolist():
+        labels = np.repeat([0, 1], [low, high])
+        request = replace(asked, delta_fpr=shares[0], delta_fnr=shares[1])
+        pairs = list(product(samples(low), samples(high)))
+        found = []
+        for normal, anomalous in pairs:
+            scores = np.concatenate([np.repeat(SUPPORT, normal), np.repeat(SUPPORT, anomalous)])
+            columns = calibrate_groups(
+                scores, labels, np.zeros(low + high), request, overlap="hold_fnr"
+            ).columns
+            found.append((columns.rule[1, 0], columns.ceilings[0, 0]))
+        ends, ceilings = np.array(found).T.reshape(2, len(samples(low)), len(samples(high)))
+        chances = [
+            np.array([[weight(one, pop) for one in samples(m)] for pop in POPULATIONS]) for m in (low, high)
+        ]
+        worst = [0.0, 0.0]
+        for place, population in enumerate(POPULATIONS):
+            rate = np.vectorize(lambda end, own=population: rates(own, end))(ends)
+            broken = rate > np.nan_to_num(ceilings, nan=1.0) + 1e-12
+            worst[0] = max(worst[0], float((chances[0][place] @ broken @ chances[1].T).max()))
+            missed = (1 - rate > 0.4 + 1e-12).astype(float)
+            worst[1] = max(worst[1], float((chances[0] @ missed @ chances[1][place]).max()))
+        kept_counted *= 1 - worst[0]
+        kept_held *= 1 - worst[1]
+    assert kept_held >= 1 - 0.3 - 1e-12
+    assert kept_counted >= 1 - 0.3 - 1e-12
+    assert kept_held < 0.9  # some of delta is used
 
 
 def poisson_binomial(chances: list[float], k: int) -> float:
@@ -150,7 +227,7 @@ def test_the_pool_keeps_its_promise_about_the_mixture_and_not_about_a_group() ->
 
 
 def test_what_is_counted_in_a_pool_is_not_binomial_and_is_not_bounded() -> None:
-    # one of 40 groups catches its anomaly with a chance below the bound of one caught: eq. (118)
+    # one of 40 groups catches its anomaly with a chance below the bound of one caught: eq. (116)
     n, delta = 40, 0.25
     chances = [0.999 * n * lower_bound(1, n, delta)] + [0.0] * (n - 1)
     assert 1 - poisson_binomial(chances, 0) > 0.28 > delta
@@ -267,12 +344,19 @@ def test_held_groups_are_compared_at_about_half_the_width() -> None:
     found = calibrate_groups(rng.normal(3 * labels, 1), labels, groups, overlap="hold_fnr")
     gap = found.gaps().fpr
     assert gap is not None
-    place = found.lookup.place(gap.groups[0])
+    place = found.groups.index(gap.groups[0])
     low, high = counted_bounds(n, found.columns.errors[0, [place]], share / 2)
     assert (gap.low[0], gap.high[0]) == (low[0], high[0])
+    # where the classes decide whether a side is held, the threshold is not given by one of them
+    needed = calibrate_groups(rng.normal(3 * labels, 1), labels, groups, overlap="hold_fnr_if_needed")
+    wider = needed.gaps().fpr
+    assert wider is not None
+    place = needed.groups.index(wider.groups[0])
+    low, high = counted_bounds(n, needed.columns.errors[0, [place]], share / 2000)
+    assert (wider.low[0], wider.high[0]) == (low[0], high[0])
     held = found.gaps().fnr
     assert held is not None
-    place = found.lookup.place(held.groups[0])
+    place = found.groups.index(held.groups[0])
     fixed = bounds(n, found.columns.errors[1, [place]], found.columns.budget[1, [place]], share)
     assert (held.low[0], held.high[0]) == (fixed[0][0], fixed[1][0])
 
@@ -305,7 +389,9 @@ def test_gaps_with_a_pool_leave_out_whoever_follows_it() -> None:
     assert len(alone.groups) == 12
 
 
-@pytest.mark.parametrize("overlap", ["abstain", "raise", "hold_fnr", "hold_fpr", "algorithm1"])
+@pytest.mark.parametrize(
+    "overlap", ["abstain", "raise", "hold_fnr", "hold_fpr", "hold_fnr_if_needed", "algorithm1"]
+)
 def test_which_groups_are_compared_is_decided_by_counts_alone(overlap: str) -> None:
     rng = np.random.default_rng(1)
     sizes = np.array([[1, 1], [30, 200], [200, 30], [200, 200], [150, 90], [0, 5]])

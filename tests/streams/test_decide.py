@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pac_wrap import Thresholds
 from pac_wrap.method.worth.shares import Counted
 from pac_wrap.streams.answers import Asked
-from pac_wrap.streams.decide import decide_lines, read_start
-from pac_wrap.tables.files.text_format import LONGEST
+from pac_wrap.streams.decide import decide_lines
+from pac_wrap.tables.files.text_format import LONGEST, read_start
 from support.pieces import RULE, Pieces, TextFormat, answers, certificate_of, decided, rows_of
 from support.strategies import refusal
 
@@ -141,11 +141,6 @@ def test_other_bytes_survive_where_the_format_stays() -> None:
     content = b'a,s\n\xe9\xff,1\n"\xe9,",0.1\n'
     assert decided(content, "csv") == b'a,s,verdict,prediction_set\n\xe9\xff,1,1,{1}\n"\xe9,",0.1,0,{0}\n'
     assert decided(b'{"a":"\xe9","s":1}') == b'{"a":"\xe9","s":1,"verdict":1,"prediction_set":"{1}"}\n'
-
-
-def test_other_names_may_occur_twice_in_json_that_stays_as_it_is() -> None:
-    line = '{"s":1,"a":"\\n","a":{"s":2,"t":3}'
-    assert decided(line + "}") == (line + ',"verdict":1,"prediction_set":"{1}"}\n').encode()
 
 
 def test_json_values_become_cells() -> None:

@@ -5,8 +5,8 @@ import io
 import pytest
 
 from pac_wrap.streams.answers import Asked
-from pac_wrap.streams.decide import decide_lines, is_streamed, read_start
-from pac_wrap.tables.files.text_format import LONGEST
+from pac_wrap.streams.decide import decide_lines, is_streamed
+from pac_wrap.tables.files.text_format import LONGEST, read_start
 from support.pieces import RULE, Pieces, TextFormat, rows_of, stopped
 from support.strategies import refusal
 
@@ -77,8 +77,9 @@ def test_a_bad_row_of_csv_ends_the_stream_after_all_rows_before_it(
         ('{"s": NaN}', "column 's' must not be empty or NaN, the first is in {row};"),
         ('{"s": ""}', "column 's' must not be empty or NaN, the first is in {row};"),
         ('{"s": "x"}', "column 's' must hold numbers, got 'x' in {row}; fix that row"),
-        ('{"s": [1]}', "column 's' must hold numbers, got [{one}] in {row}; fix that row"),
-        ('{"s": {"s": 1}}', "column 's' must hold numbers, got {'s': {one}} in {row}; fix that row"),
+        ('{"s": [1]}', "column 's' must hold numbers, got '[1]' in {row}; fix that row"),
+        ('{"s": {"s": 1}}', "column 's' must hold numbers, got '{\"s\": 1}' in {row}; fix that row"),
+        ('{"s": 1, "a": 1, "a": {"s": 2}}', "{row} has two columns named 'a'; rename one of them"),
         ('{"s": 1, "s": 2}', "{row} has two columns named 's'; rename one of them"),
         ('{"s": 1, "\\u0073": 2}', "{row} has two columns named 's'; rename one of them"),
         ('{"s": 1}, {"s": 2}', "{row} is not a JSON object on one line; fix that row"),
@@ -100,8 +101,7 @@ def test_a_bad_row_of_json_lines_ends_the_stream_after_all_rows_before_it(
         return  # then it is another kind of table
     for form in ("csv", "jsonl"):
         written, sentence = stopped(content, form, on_missing="stop")
-        one = "'1'" if form == "csv" else "1"
-        assert words.replace("{row}", f"row {before + 1:,}").replace("{one}", one) in sentence
+        assert words.replace("{row}", f"row {before + 1:,}") in sentence
         assert sentence.endswith(f"; rows decided before it: {before:,}") is (before > 0)
         assert written.count(b"{0}") == before
 

@@ -116,6 +116,7 @@ def write_certified(
     output: Path | None,
     report: Path | None,
     shares: tuple[float, float] | None,
+    in_time: tuple[tuple[str, str], ...] = (),
     *,
     quiet: bool,
 ) -> None:
@@ -129,7 +130,7 @@ def write_certified(
     if report is not None and classes is not None:
         normal, anomalous = map(as_scores, classes)
         texts[report] = render_report(
-            Report(certificate, normal, anomalous, origin, prevalence=shares), report
+            Report(certificate, normal, anomalous, origin, prevalence=shares, in_time=in_time), report
         )
     with ExitStack() as files:
         for path, text in texts.items():
@@ -151,7 +152,7 @@ def end_with(
         typer.echo(str(getattr(certified, "bare", certified)))
         for heading, text in more:
             typer.echo(f"{heading:<10} {text}")
-    if certified.empty:
+    if certified.empty or getattr(certified, "overstated", ()):
         raise typer.Exit(NOT_CERTIFIED)
 
 

@@ -89,15 +89,17 @@ def decide(
 
     Cells of a CSV stay as they are; in JSON made from one, the score is a number and every other cell a text.
 
+    Values of JSON stay as they are written; in Parquet a column of 64-bit integers or doubles has that type.
+
     JSON has no infinities: they are the texts "Infinity" and "-Infinity", and are read as such.
 
     Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
     """
     from pac_wrap.method.certificates.provenance import Doubt
     from pac_wrap.streams.answers import ADDED
-    from pac_wrap.streams.decide import is_streamed, read_start
+    from pac_wrap.streams.decide import is_streamed
     from pac_wrap.tables.columns import refuse_added
-    from pac_wrap.tables.files.text_format import check_delimiter, standard_input
+    from pac_wrap.tables.files.text_format import check_delimiter, read_start, standard_input
 
     loaded, separator = deciding(certificate, group), check_delimiter(delimiter)
     if source_column is not None:
@@ -122,7 +124,8 @@ def _decide_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
     """Write rows with their verdicts as they arrive; how many were decided is said at Ctrl-C too."""
     from pac_wrap.method.worth.shares import Counted
     from pac_wrap.streams.answers import Asked
-    from pac_wrap.streams.decide import decide_lines, is_json_line
+    from pac_wrap.streams.decide import decide_lines
+    from pac_wrap.tables.files.text_format import is_json_line
 
     as_csv = job.form == "csv" or (job.form is None and not is_json_line(start))
     asked = Asked(job.score, as_csv, job.on_missing, job.source, job.group)
@@ -162,6 +165,8 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
         with scratch_file() if output is None else whole_file(output) as target:
             if found.reader == "read_csv" and "parquet" not in options:
                 counted = _decide_csv(job, found, target, options, progress)
+            elif found.reader == "read_json":
+                counted = _decide_json(job, found, target, options)
             else:
                 with open_found(
                     found,
@@ -243,6 +248,21 @@ def _decide_csv(
             said=said,
             seen=job.doubt.see,
         )
+
+
+def _decide_json(job: _Job, found: "FoundFiles", target: Path, options: str) -> "Counted":
+    """Write JSON files with their verdicts as JSON lines, CSV or Parquet, packed if the options say so."""
+    import gzip
+
+    from pac_wrap.streams.answers import Asked
+    from pac_wrap.streams.decide import decide_json_files
+
+    asked = Asked(job.score, "csv" in options, job.on_missing, job.source, job.group)
+    tables = job.certificate, found.files, found.source_names
+    if "parquet" in options:
+        return decide_json_files(*tables, target, asked, seen=job.doubt.see)
+    with gzip.open(target, "wb", 6) if "gzip" in options else target.open("wb") as out:
+        return decide_json_files(*tables, cast(BinaryIO, out), asked, seen=job.doubt.see)
 
 
 def _rows_of(files: Sequence[Path], wanted: Sequence[str], delimiter: str | None) -> int | None:

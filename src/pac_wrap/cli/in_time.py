@@ -112,10 +112,10 @@ def calibrate_in_time(
         highest=float(used.max()),
         date=now(),
     )
-    write_certified(
-        certificate, classes, Origin(tuple(tables), score, label), output, report, shares, quiet=quiet
-    )
-    end_with(certificate, form, lines_of_several(several, certificate, time, split))
+    lines = tuple(lines_of_several(several, certificate, time, split))
+    origin = Origin(tuple(tables), score, label)
+    write_certified(certificate, classes, origin, output, report, shares, lines, quiet=quiet)
+    end_with(certificate, form, lines)
 
 
 def verify_in_time(

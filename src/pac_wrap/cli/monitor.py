@@ -51,30 +51,43 @@ class _Job:
     form: Format
     page: Path | None
 
-    def feed(self, batches: "Iterator[Rows]") -> Iterator[None]:
-        """Feed all rows as one batch, part by part, and say an alarm as soon as it comes."""
-        from pac_wrap.report.pages.watch import alarm_text
+    def feed(self, parts: "Iterator[Rows]") -> Iterator[None]:
+        """Feed all rows, and say an alarm as soon as it comes.
 
+        They are one batch, part by part as they come. With a column of batches, each batch counts together,
+        once another one begins or all rows have come.
+        """
+        from pac_wrap.streams.watch import whole_batches
+
+        if self.columns.batch is not None:
+            for name, rows in whole_batches(parts):
+                self._take(rows, name, together=True)
+                yield
+            return
         more = False
-        for rows in batches:
-            before = set(self.monitor.alarms)
-            self._take(rows, more)
-            for alarm in self.monitor.alarms:
-                if alarm not in before:
-                    say(alarm_text(alarm))
+        for rows in parts:
+            self._take(rows, self.name, more=more)
             more = True
             yield
 
-    def _take(self, rows: "Rows", more: bool) -> None:
+    def _take(self, rows: "Rows", name: str | None, **how: bool) -> None:
+        from pac_wrap.report.pages.watch import alarm_text
+
+        before = set(self.monitor.alarms)
+        self._update(rows, id=name, late=self.late, **how)
+        for alarm in self.monitor.alarms:
+            if alarm not in before:
+                say(alarm_text(alarm))
+
+    def _update(self, rows: "Rows", **told: Any) -> None:
         from pac_wrap.method.groups.rules import decided
         from pac_wrap.method.watch.by_group import GroupMonitor
 
         labels = rows.labels
-        told: dict[str, Any] = {"id": self.name, "late": self.late, "more": more}
         if isinstance(self.monitor, GroupMonitor):
             certificate, groups = self.monitor.certificate, rows.groups or []
             verdicts = decided(certificate.rules, rows.scores, certificate.lookup.places(groups))
-            self.monitor.update(verdicts, groups, labels, **told)
+            self.monitor.update(verdicts, groups, labels, scores=rows.scores, **told)
         else:
             verdicts, _ = self.monitor.certificate.rule.decided(rows.scores)
             self.monitor.update(verdicts, labels, scores=rows.scores, **told)
@@ -114,6 +127,12 @@ def monitor(
         str | None, typer.Option(help="The column of labels: 0/1 or true/false, empty where there is none.")
     ] = None,
     group: Group = None,
+    batch: Annotated[
+        str | None,
+        typer.Option(
+            help="The column that names the batch of each row: its rows count together, in any order."
+        ),
+    ] = None,
     curve: Annotated[
         Path | None, typer.Option(help="A curve made by pac-wrap curve: watch the scores without labels too.")
     ] = None,
@@ -134,44 +153,61 @@ def monitor(
 ) -> None:
     """Watch whether a certificate still keeps its promises; exit code 1 from the first alarm on.
 
+    The exit code is 1 too as long as no point was counted: then nothing is known.
+
     Run it as often as you like, each time with the rows that are new.
 
-    The chance of a false alarm, ever, is alpha, and that of the certificate itself to be wrong.
+    The chance of a false alarm, ever, of all watches together, is alpha; the chance that the certificate was
+    wrong from the start comes on top.
 
     CSV or JSON lines on standard input are watched as they arrive, and an alarm is said at once.
 
     The state is saved every second; after an interruption, go on with the row after its "rows".
 
-    Which rows get a label must not depend on their scores. Labels may be missing, or come later with --late.
+    Neither which rows get a label nor the order in which they come may depend on scores or verdicts.
+
+    If the order may, name whole batches with --batch, such as all labels of a day.
+
+    The rows of a batch follow each other, and none of it comes again.
+
+    Labels may be missing, or come later with --late.
 
     With a certificate of groups, name their column with --group: each is watched by itself, under one alpha.
 
     Example: [bold]pac-wrap monitor certificate.json new.csv --score score --state watch.json[/bold]
     """
     from pac_wrap.base.locks import held
-    from pac_wrap.cli.certificates import deciding
+    from pac_wrap.cli.certificates import any_of, columns_of
+    from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.watch.by_group import GroupMonitor
-    from pac_wrap.method.watch.monitor import Monitor
-    from pac_wrap.streams.decide import is_streamed, read_start
+    from pac_wrap.method.watch.monitor import KINDS_APART, Monitor
+    from pac_wrap.streams.decide import is_streamed
     from pac_wrap.streams.watch import Columns
-    from pac_wrap.tables.files.text_format import check_delimiter, standard_input
+    from pac_wrap.tables.files.text_format import check_delimiter, read_start, standard_input
 
-    loaded = deciding(certificate, group)
+    loaded = any_of(certificate)
+    if isinstance(loaded, KindCertificate):
+        raise InputError(f"the certificate promises by kind; {KINDS_APART}")
+    columns_of(loaded, score, None, group)
     watched: Monitor | GroupMonitor
     if isinstance(loaded, GroupCertificate):
         if curve is not None:
             raise InputError("--curve is for a certificate without groups; leave it out")
         watched = GroupMonitor(loaded, alpha)
     else:
-        watched = Monitor(loaded, None if curve is None else Curve.load(curve), alpha)
+        plain = loaded if isinstance(loaded, Certificate) else Certificate.load(certificate)
+        watched = Monitor(plain, None if curve is None else Curve.load(curve), alpha)
     separator = check_delimiter(delimiter)
     inputs: list[str | Path] = [*tables, certificate, *([] if curve is None else [curve])]
     keep_apart(inputs, state, output, page)
     if late and label is None:
         raise InputError("--late is for labels that come later; name their column with --label")
-    columns = Columns(score, label, group, anomaly_label)
+    if batch is not None and name is not None:
+        raise InputError("--batch names the batch of each row; leave --id out")
+    columns = Columns(score, label, group, anomaly_label, batch)
     job = _Job(watched, columns, separator, name, late, state, output, form, page)
     with held(state):
         if state.exists():
@@ -186,7 +222,7 @@ def monitor(
             _watch_table(job, tables, start)
     if output is None:
         typer.echo(job.text(), nl=False)
-    if watched.alarm is not None:
+    if watched.alarm is not None or not watched.points:
         raise typer.Exit(ALARM)
 
 
@@ -226,8 +262,8 @@ def _watch_table(job: _Job, tables: list[str], start: bytes) -> None:
     from pac_wrap.tables.groups import refuse_narrower
     from pac_wrap.tables.table import open_found
 
-    score, label, group, _ = job.columns
-    wanted = [score] if group is None else [score, group]
+    score, label = job.columns[:2]
+    wanted = [name for name in job.columns.wanted if name != label]
     with (
         progress_bar("watching") as progress,
         found_files(tables, start) as found,

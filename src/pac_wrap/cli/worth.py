@@ -32,7 +32,7 @@ def worth(
 ) -> None:
     """Say how many alarms are right, and how much work they make.
 
-    With --prevalence: for a share of anomalies that you state.
+    With --prevalence: for a share of anomalies that you state; false alarms need no labelled anomaly.
 
     With --unlabelled: from new points whose labels nobody knows, without any labelled anomaly.
 
@@ -50,8 +50,9 @@ def worth(
     found: dict[str, Any] = {}
     if prevalence is not None:
         share = shares_in(prevalence)
-        found["precision"] = loaded.precision(share, delta=delta)
         found["workload"] = loaded.workload(share, per, delta=delta)
+        if loaded.certified is not None and loaded.certified.max_fnr is not None:
+            found["precision"] = loaded.precision(share, delta=delta)
     if unlabelled:
         found |= _from_unlabelled(loaded, unlabelled, score, 0.05 if delta is None else delta, delimiter)
     if form == "json":

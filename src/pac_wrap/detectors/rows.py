@@ -31,11 +31,11 @@ def take_rows(X: Any, rows: Indices) -> Any:
     return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
 
 
-def in_memory(X: Any) -> Any:
-    """Return a table whose rows can be taken: that of a polars query, collected, or of Arrow, as pandas."""
-    if hasattr(X, "collect_schema") and hasattr(X, "collect"):
-        return X.collect()
-    return X.to_pandas() if hasattr(X, "column_names") and hasattr(X, "to_pandas") else X
+def collected(X: Any) -> Any:
+    """Return rows that can be taken: a LazyFrame of Polars is computed, a table of Arrow becomes pandas'."""
+    lazy = type(X).__name__ == "LazyFrame" and type(X).__module__.partition(".")[0] == "polars"
+    arrow = hasattr(X, "column_names") and hasattr(X, "to_pandas")
+    return X.collect() if lazy else X.to_pandas() if arrow else X
 
 
 def names_of(X: Any) -> list[str] | None:

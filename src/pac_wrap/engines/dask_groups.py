@@ -49,15 +49,19 @@ def certified_groups(df: Any, request: GroupRequest) -> GroupCertificate:
     if not first.answer.settled(label):
         raise InputError(NO_SCORES)
     kind = first.answer.score_type or "float64"
-    found = merged(np.arange(len(first.rows)), [value for _, value in first.rows])
-    each = request.each(len(found.values))
+    found = merged(np.arange(len(first.rows)), [value for _, value, _ in first.rows])
+    n = np.zeros((2, len(found.values)), dtype=np.int64)
+    marks, counts = np.array([(mark, rows) for (*_, mark), rows in first.rows.items()], dtype=np.int64).T
+    for mark in (0, 1):
+        np.add.at(n[mark], found.codes[marks == mark], counts[marks == mark])
+    each = request.each(n)
     # as a task of its own the table of groups travels once to each worker, not with every partition
     lookup = import_package("dask", "dask").delayed(Lookup(found.values), traverse=False)
     meta = {"place": "int64", "score": kind, "mark": "bool"}
     numbered = df.map_partitions(_numbered, lookup, label, kind, meta=meta)
     near = numbered.shuffle("place", ignore_index=True)
     part = Part.joined(answered(partial(_calibrated, each, kind), *partitions_of(near)))
-    refuse_changed(part.columns.n.sum(axis=0), found.codes, np.array([*first.rows.values()]))
+    refuse_changed(part.columns.n, n)
     pool = None
     if request.pool and (few := part.columns.vacuous).any():
         pool = _pooled(numbered, few, each)
@@ -78,10 +82,17 @@ def _seen(task: PartitionTask, number: int, frame: Any) -> Seen:
         found = coded(frame.iloc[:, 2])
     except InputError as error:
         return Seen(PartitionAnswer(None, problem=(number, str(error))))
-    counts = np.bincount(found.codes, minlength=len(found.values)).tolist()
-    # a group goes with its type, since Python holds 1 and true equal
-    pairs = zip(found.values, counts, strict=True)
-    return Seen(answer, Counter({(type(value), value): count for value, count in pairs}))
+    try:
+        marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), task.anomaly_label)
+    except InputError:  # what is wrong with the labels is said when all are known
+        return Seen(answer)
+    rows: Counter[Any] = Counter()
+    for mark in (False, True):
+        counts = np.bincount(found.codes[marks == mark], minlength=len(found.values)).tolist()
+        # a group goes with its type, since Python holds 1 and true equal
+        pairs = zip(found.values, counts, strict=True)
+        rows.update({(type(value), value, mark): count for value, count in pairs})
+    return Seen(answer, rows)
 
 
 def _numbered(frame: Any, lookup: Lookup, anomaly_label: object, kind: ScoreType) -> Any:

@@ -82,12 +82,9 @@ def check_group(certificate: Certificate | GroupCertificate, group: object) -> N
         raise InputError(f"the certificate is {which}, with group")
 
 
-def refuse_changed(found: NDArray[np.int64], places: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
-    """Refuse groups that have other sizes than were counted before, each at its place."""
-    sizes = np.zeros_like(found)
-    if found.size == counts.size:
-        sizes[places] = counts
-    if not np.array_equal(found, sizes):
+def refuse_changed(found: NDArray[np.int64], counted: NDArray[np.int64]) -> None:
+    """Refuse groups of which either class has another size than was counted before."""
+    if not np.array_equal(found, counted):
         raise InputError("the frame has other rows each time it is computed; cache or persist it first")
 
 

@@ -88,7 +88,8 @@ def certified_groups(rows: Any, request: GroupRequest, score_type: ScoreType) ->
     functions = import_package("pyspark.sql.functions", "spark")
     label = request.request.anomaly_label
     mark = SparkCounts(rows.select("score", "label"), score_type, label).mark()
-    counted = rows.groupBy("value").agg(functions.expr("count(*) AS rows"))
+    wanted = ("count(*) AS rows", f"count_if({mark} = 1) AS anomalous")
+    counted = rows.groupBy("value").agg(*map(functions.expr, wanted))
     known = fetched(counted.limit(MOST_GROUPS + 1))
     if not known.num_rows:
         raise InputError(NO_SCORES)
@@ -97,7 +98,11 @@ def certified_groups(rows: Any, request: GroupRequest, score_type: ScoreType) ->
     found = merged(np.arange(known.num_rows), known.column("value").to_pylist())
     places = known.column("value"), {"place": found.codes}
     numbered = _joined(rows.selectExpr("score", f"{mark} = 1 AS mark", "value"), "value", *places)
-    each = request.each(len(found.values))
+    n = np.zeros((2, len(found.values)), dtype=np.int64)
+    both, anomalous = (known.column(name).to_numpy() for name in ("rows", "anomalous"))
+    np.add.at(n[0], found.codes, both - anomalous)
+    np.add.at(n[1], found.codes, anomalous)
+    each = request.each(n)
     near = numbered.select("place", "score", "mark").repartition("place")
     # by one whole number Spark sorts without comparisons; the scores of a group are sorted where they arrive
     made = near.sortWithinPartitions("place").mapInArrow(
@@ -106,7 +111,7 @@ def certified_groups(rows: Any, request: GroupRequest, score_type: ScoreType) ->
     )
     columns = fetched(made)
     part = Part.from_flat({name: columns.column(name).to_numpy() for name in columns.column_names})
-    refuse_changed(part.columns.n.sum(axis=0), found.codes, known.column("rows").to_numpy())
+    refuse_changed(part.columns.n, n)
     pool = None
     if request.pool and (few := part.columns.vacuous).any():
         pool = _pooled(numbered, part.places[few], each, score_type)

@@ -1,6 +1,6 @@
 """What a promise assumes, and how calibration points were taken from a time series."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from math import isfinite
 from typing import Final, Literal
@@ -125,7 +125,7 @@ class Sampling:
     `split` is "blocks" (of `block` steps, calibration and test at least `gap` steps apart), "random",
     "series" if whole series calibrate, or "none" if every window does. The effective sizes come from the
     autocorrelation of the scores, and are at most the number of events where there were only one or two; None
-    where nothing can be said.
+    where nothing can be said. The errors are the calibration points that the rule misjudges.
 
     >>> print(Sampling(15, 60, "max", "blocks", 60, 600, effective_normal=80, effective_anomalous=9))
     windows of 15 in every 60 steps (max), split in blocks of 600 steps with a gap of 60
@@ -139,10 +139,12 @@ class Sampling:
     block: int | None
     effective_normal: float | None
     effective_anomalous: float | None
+    errors_normal: int | None = field(default=None, metadata={"optional": True})
+    errors_anomalous: int | None = field(default=None, metadata={"optional": True})
 
     def __post_init__(self) -> None:
-        for name in ("length", "every", "gap", "block"):
-            if (value := getattr(self, name)) is not None or name != "block":
+        for name in ("length", "every", "gap", "block", "errors_normal", "errors_anomalous"):
+            if (value := getattr(self, name)) is not None or name in ("length", "every", "gap"):
                 object.__setattr__(self, name, check_count(name, value))
         check_choice("reduce", self.reduce, ("max", "mean", "last"))
         check_choice("split", self.split, ("blocks", "random", "series", "none"))

@@ -1,7 +1,7 @@
-"""The chance that an anomaly outscores a normal point, and whether it shows scores that are upside down."""
+"""Two looks at the scores of both classes: are they upside down, and was a class chosen by its scores?"""
 
 import warnings
-from math import log
+from math import ceil, log
 from typing import Final
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import Floats
 from pac_wrap.base.missing import frames_inside
-from pac_wrap.errors import UpsideDownWarning
+from pac_wrap.errors import LabelWarning, UpsideDownWarning
 from pac_wrap.ranks.memory import scattered_positions
 
 Pair = tuple[Scores, Scores]
@@ -21,6 +21,16 @@ _FEW: Final = 1000
 _CLEARLY: Final = 0.6
 # how often scores that are not upside down may be taken for it
 _LEVEL: Final = 0.01
+# a class that breaks off has so many points next to its end, and at least that share of all
+_EDGE: Final = 20
+_EDGE_SHARE: Final = 0.05
+# so many of the other class lie beyond these, at most that share of it beyond the end, and few in between
+_OTHERS: Final = 20
+_OTHERS_SHARE: Final = 0.25
+_FALL: Final = 1.5
+_BETWEEN: Final = 5
+# points of a class that are looked at
+_MOST: Final = 100_000
 
 
 def rough_auc(normal: Floats, anomalous: Floats) -> float:
@@ -48,15 +58,15 @@ def auc(normal: Floats, anomalous: Floats) -> float:
     return float((below + not_above) / (2.0 * low.size * high.size))
 
 
-def spaced_positions(size: int) -> NDArray[np.intp]:
-    """Return the positions, in rising order, of the scores among `size` that an AUC is taken on.
+def spaced_positions(size: int, most: int = _POINTS) -> NDArray[np.intp]:
+    """Return the positions, in rising order, of the scores among `size` that are looked at, evenly spaced.
 
     >>> spaced_positions(3).tolist()
     [0, 1, 2]
     """
-    if size <= _POINTS:
+    if size <= most:
         return np.arange(size, dtype=np.intp)
-    return np.linspace(0, size - 1, _POINTS).astype(np.intp)
+    return np.linspace(0, size - 1, most).astype(np.intp)
 
 
 class Spaced:
@@ -114,6 +124,54 @@ def warn_if_upside_down(area: float, *sizes: int) -> None:
             UpsideDownWarning,
             stacklevel=frames_inside() + 1,
         )
+
+
+def breaks_off(scores: Floats, others: Floats) -> tuple[int, float] | None:
+    """Return how many others lie above the lowest score of a class, and that score, if it breaks off there.
+
+    It does if its J lowest scores lie close together: at most half as many others again lie above the first
+    of them as above the last. One that thins out does so with a chance of at most eq. (135). The upper end of
+    a class is the lower end of its negated scores.
+
+    >>> rng = np.random.default_rng(0)
+    >>> normal, anomalous = rng.normal(0, 1, 10_000), rng.normal(2, 1, 1000)
+    >>> breaks_off(anomalous, normal) is None, breaks_off(anomalous[anomalous >= 1.6], normal)
+    (True, (544, 1.6047406620251254))
+    """
+    many = max(_EDGE, ceil(_EDGE_SHARE * scores.size))
+    if scores.size < many or others.size < _OTHERS:
+        return None
+    low = np.partition(scores, many - 1)[:many]
+    above, beyond = (int(np.count_nonzero(others >= end)) for end in (low.min(), low.max()))
+    suspicious = (
+        beyond >= _OTHERS
+        and above <= _OTHERS_SHARE * others.size
+        and beyond + _BETWEEN <= above <= _FALL * beyond
+        # a few values that many points share end somewhere
+        and 2 * np.unique(low).size >= many
+    )
+    return (above, float(low.min())) if suspicious else None
+
+
+def warn_if_selected(normal: Floats, anomalous: Floats) -> None:
+    """Warn the user, who is outside this package, if a class looks as if its points were chosen by score."""
+    normal, anomalous = (
+        scores if scores.size <= _MOST else scores[spaced_positions(scores.size, _MOST)]
+        for scores in (normal, anomalous)
+    )
+    for sign, name, others, rate in (
+        (1.0, "anomaly scores below", f"{normal.size:,} normal points score higher", "FNR"),
+        (-1.0, "normal point scores above", f"{anomalous.size:,} anomalies score lower", "FPR"),
+    ):
+        found = breaks_off(anomalous, normal) if sign > 0.0 else breaks_off(-normal, -anomalous)
+        if found is not None:
+            warnings.warn(
+                f"no {name} {sign * found[1]:.6g}, where the class breaks off, though {found[0]:,} of"
+                f" {others}; if points were labelled because of their scores, such as reviewed alarms, the"
+                f" promise of the {rate} is void: label points at random",
+                LabelWarning,
+                stacklevel=frames_inside() + 1,
+            )
 
 
 def _spaced(scores: Floats) -> Scores:

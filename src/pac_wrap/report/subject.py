@@ -22,6 +22,8 @@ from pac_wrap.report.words.numbers import ceiling, share, told_apart
 # [low, high), None where it is unbounded: infinite scores are then included
 Range = tuple[float | None, float | None]
 
+# what a promise about points of a series rests on where these are worth too few
+CONDITION: Final = "points of one series do not depend on each other"
 _UNDECIDED: Final = "Undecided: neither an alarm nor an all-clear. Have these points looked at."
 
 
@@ -39,8 +41,9 @@ class Report:
     """A certificate with the scores it was calibrated on, if they are at hand; what every renderer takes.
 
     `metrics` are rates measured on held-out points, `prevalence` is the share of anomalies among future
-    points, or two between which it lies. Scores that are not those of the certificate are refused, because
-    everything that is said about calibration points would be untrue.
+    points, or two between which it lies, `in_time` what is said of series that calibrate and of those that
+    were held out, as pairs of a heading and a text. Scores that are not those of the certificate are refused,
+    because everything that is said about calibration points would be untrue.
 
     >>> from pac_wrap import calibrate
     >>> Report(calibrate(range(100), range(200, 300)), range(100), range(300, 400))
@@ -57,6 +60,7 @@ digests differ); pass the calibration scores
     metrics: Metrics | None = None
     detector: str | None = None
     prevalence: Prevalence | None = None
+    in_time: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if (self.normal is None) != (self.anomalous is None):
@@ -98,6 +102,20 @@ class ErrorRate:
     threshold: float | None
     measured: Rate | None = None
     promise: Promise | None = None  # what was asked for, with its room for shift and wrong labels
+    effective: float | None = None  # how many independent points those of a series are worth
+    misjudged: int | None = None  # how many points of a series the rule gets wrong
+    overstated: bool = False  # whether so few independent points do not carry what is promised
+
+    @property
+    def at_hand(self) -> int:
+        """How many labels there are, or how many independent ones they are worth."""
+        return self.evidence.n if self.effective is None else int(min(self.effective, self.evidence.n))
+
+    @property
+    def counted(self) -> str:
+        """The number of labels, and what they are worth if they are of a series."""
+        return f"{self.evidence.n:,}{'' if self.effective is None else f', worth about {self.at_hand:,}'}"
+
     exceeded: bool = False  # whether the measured rate is significantly above the ceiling
 
     @property
@@ -139,7 +157,7 @@ def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tup
     ['FPR', 'FNR']
     """
     asked = certificate.guarantee
-    kept = certificate.certified
+    kept, taken = certificate.certified, certificate.sampling
     promised = asked if kept is None else kept
     evidence = {"FPR": certificate.normal, "FNR": certificate.anomalous}
     lacking = [name for name, one in evidence.items() if one.budget is not None and one.budget.errors is None]
@@ -158,6 +176,9 @@ def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tup
             certificate.thresholds.alarm_from,
             None if metrics is None else metrics.fpr,
             asked.fpr,
+            None if taken is None else taken.effective_normal,
+            None if taken is None else taken.errors_normal,
+            "normal" in certificate.overstated,
             "FPR" in over,
         ),
         ErrorRate(
@@ -173,6 +194,9 @@ def error_rates(certificate: Certificate, metrics: Metrics | None = None) -> tup
             certificate.thresholds.clear_below,
             None if metrics is None else metrics.fnr,
             asked.fnr,
+            None if taken is None else taken.effective_anomalous,
+            None if taken is None else taken.errors_anomalous,
+            "anomalous" in certificate.overstated,
             "FNR" in over,
         ),
     )

@@ -1,7 +1,7 @@
 """Windows as points to calibrate with: scores, labels and places in time, of one series or of several."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -251,8 +251,7 @@ def calibrate_points(
     certificate = calibrate(
         points.scores[points.of_class(False, calibrating)],
         points.scores[points.of_class(True, calibrating)],
-        guarantee,
-        overlap=overlap,
+        Request.of(guarantee, overlap).fixed,
     )
     found = [points.worth(certificate.thresholds, anomalous, calibrating) for anomalous in (False, True)]
     for one, name, evidence in zip(
@@ -273,7 +272,15 @@ def calibrate_points(
         0 if split is None else split.gap,
         None if split is None else split.block,
         *(one.effective for one in found),
+        *_errors(points, certificate, calibrating),
     )
     return replace(
         certificate, sampling=sampling, assumptions=assumed(OF_SERIES, **certificate.guarantee.rooms)
     )
+
+
+def _errors(points: Points, certificate: Certificate, among: Indices | None) -> Iterator[int]:
+    """Yield how many calibration points of each class the rule misjudges."""
+    for anomalous in (False, True):
+        verdicts = certificate.rule.verdicts(points.scores[points.of_class(anomalous, among)])
+        yield int(np.count_nonzero(verdicts == (0 if anomalous else 1)))

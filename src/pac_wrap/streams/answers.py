@@ -19,12 +19,14 @@ ANSWERS: Final = [(str(verdict), text) for text in _SETS for verdict in (-1, 0, 
 
 
 class ScoredRows(NamedTuple):
-    """A few rows with their scores: each row as cells, or its own text where that can stand as it is."""
+    """A few rows with their scores: each as cells or as an object, and its own text where that can stand."""
 
     scores: Scores
-    rows: list[list[str]]
+    rows: list[Any]
     texts: list[str]
     groups: list[Any] | None = None
+    # the columns of the table so far, where each row has its own
+    names: Iterable[str] = ()
 
 
 class Asked(NamedTuple):

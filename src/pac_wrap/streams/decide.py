@@ -1,9 +1,7 @@
 """CSV and JSON lines decided as they arrive, in constant memory; CSV files are decided the same way."""
 
-import gc
-import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,33 +18,29 @@ from pac_wrap.method.groups.values import NEVER
 from pac_wrap.method.worth.shares import Counted
 from pac_wrap.streams.answers import Asked, ScoredRows
 from pac_wrap.streams.csv_lines import CsvLines
-from pac_wrap.streams.json_lines import JsonLines
-from pac_wrap.tables.columns import all_columns, miscounted, no_rows
-from pac_wrap.tables.files.csv_files import CsvFile, headers, opened_rows, refuse_scores
+from pac_wrap.streams.json_lines import ColumnKind, JsonLines, cell, json_columns, refuse_json_scores
+from pac_wrap.tables.columns import all_columns, miscounted, no_rows, refuse_twins
+from pac_wrap.tables.decide import copied
+from pac_wrap.tables.files.connection import connected
+from pac_wrap.tables.files.csv_files import CsvFile, headers, opened_json, opened_rows, refuse_scores
+from pac_wrap.tables.files.csv_queries import quoted_names
+from pac_wrap.tables.files.duckdb_view import Growing
 from pac_wrap.tables.files.text_format import (
-    CHUNK,
     EMPTY_INPUT,
-    LONGEST,
     MARK,
     PARQUET,
     ByteReader,
     CsvRows,
+    JsonRows,
     is_json,
+    is_json_line,
     refuse_binary,
+    without_collector,
 )
+from pac_wrap.tables.sql.expressions import number_sql, quote_name
 
 # verdicts, prediction sets and counts of a few rows
 Answered = tuple[NDArray[np.int8], NDArray[np.bool_], Counted]
-
-
-def read_start(reader: ByteReader) -> bytes:
-    """Return the bytes up to the first line with content, and what came with them."""
-    start = b""
-    while chunk := reader.read1(CHUNK):
-        start += chunk
-        if b"\n" in _content(start) or start[:4] == PARQUET or len(start) > LONGEST:
-            break
-    return start
 
 
 def is_streamed(start: bytes) -> bool:
@@ -55,24 +49,11 @@ def is_streamed(start: bytes) -> bool:
     Parquet, a JSON array and JSON objects that span lines have to be read whole.
     """
     refuse_binary(start, "standard input")
-    if not _content(start):
+    if not start.removeprefix(MARK).strip():
         raise InputError(EMPTY_INPUT)
     if is_json(start):
         return is_json_line(start)
     return start[:4] != PARQUET
-
-
-def is_json_line(start: bytes) -> bool:
-    """Return whether the first line with content is a JSON object."""
-    line = _content(start).split(b"\n", 1)[0]
-    try:
-        return line[:1] == b"{" and isinstance(json.loads(line.decode("utf-8", "surrogateescape")), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _content(start: bytes) -> bytes:
-    return start.removeprefix(MARK).lstrip()
 
 
 def decide_lines(
@@ -93,7 +74,7 @@ def decide_lines(
     """
     lines: CsvLines | JsonLines
     if is_json_line(start):
-        lines = JsonLines(reader, start, "-", asked)
+        lines = JsonLines([("-", nullcontext(JsonRows(reader, start)))], asked)
     else:
         rows = CsvRows(reader, start, asked.wanted, delimiter)
         lines = CsvLines([("-", nullcontext(rows))], rows.header.names, asked)
@@ -142,24 +123,120 @@ def decide_files(
     return counted
 
 
+def decide_json_files(
+    certificate: Certificate | GroupCertificate,
+    files: Sequence[Path],
+    names: Sequence[str],
+    target: BinaryIO | Path,
+    asked: Asked,
+    said: Callable[[Counted], None] = lambda counted: None,
+    seen: Callable[[Scores], None] = lambda scores: None,
+) -> Counted:
+    """Write every row of JSON files, with its verdict and prediction set, and return the counts.
+
+    A target that is a path becomes Parquet.
+    """
+    columns = json_columns(files, asked.wanted, whole=asked.as_csv)
+    opened = (opened_json(file) for file in files)
+    lines = JsonLines(zip(names, opened, strict=True), asked, columns)
+    listed, counted = list(map(str, files)), Counted()
+    try:
+        if isinstance(target, Path):
+            return _to_parquet(certificate, lines, listed, target, asked, seen)
+        for counted, text in _decided(certificate, lines, listed, seen):
+            target.write(text)
+            said(counted)
+    except InputError:
+        refuse_json_scores(files, asked.score, asked.on_missing)  # which counts what is missing
+        raise
+    return counted
+
+
+def _to_parquet(
+    certificate: Certificate | GroupCertificate,
+    lines: JsonLines,
+    names: list[str],
+    target: Path,
+    asked: Asked,
+    seen: Callable[[Scores], None],
+) -> Counted:
+    """Write rows of JSON with their answers to a Parquet file, as texts unless a column is one of numbers."""
+    kinds: dict[str, ColumnKind] = {}
+    counted = Counted()
+    added = {name: f"a{place}" for place, name in enumerate(asked.added)}
+    with connected([], output=target) as connection:
+        table = Growing(connection, "decided", dict.fromkeys(added.values(), "VARCHAR"))
+        for so_far, batch, codes in _answered(certificate, lines, names, seen):
+            counted = so_far
+            answers = zip(*(lines.endings.cells[code] for code in codes), strict=True)
+            columns: dict[str, Sequence[Any]] = dict(zip(added.values(), answers, strict=True))
+            for name in batch.names:
+                if name not in kinds:
+                    table.widen(f"c{len(kinds)}")
+                    kinds[name] = ColumnKind()
+            for place, (name, kind) in enumerate(kinds.items()):
+                values = [row.get(name) for row in batch.rows]
+                kind.see(values)
+                columns[f"c{place}"] = list(map(cell, values))
+            lines.refuse_odd(columns.values())
+            table.add(columns, len(batch.rows))
+        table.flush()
+        refuse_twins(list(kinds), ", ".join(names))
+        quoted = quoted_names(list(kinds))
+        shown = [
+            f"{_typed(f'c{place}', 'SCORE' if name == asked.score else kind.name)} AS {quoted[name]}"
+            for place, (name, kind) in enumerate(kinds.items())
+        ]
+        shown += [
+            f"{_typed(place, 'INTEGER' if name == 'verdict' else 'VARCHAR')} AS {quote_name(name)}"
+            for name, place in added.items()
+        ]
+        written = copied(
+            connection, f"SELECT {', '.join(shown)} FROM decided", target, "FORMAT parquet", names
+        )
+    if written != counted.points:
+        raise miscounted(names, counted.points, written)
+    return counted
+
+
+def _typed(column: str, kind: str) -> str:
+    """Return a column of texts as a type; a score is what number it is."""
+    return number_sql(column) if kind == "SCORE" else f"CAST({column} AS {kind})"
+
+
 def _decided(
     certificate: Certificate | GroupCertificate,
     lines: CsvLines | JsonLines,
     names: list[str],
     seen: Callable[[Scores], None],
 ) -> Iterator[tuple[Counted, bytes]]:
-    """Yield rows with their answers, and the counts so far; all rows that were read must be among them."""
+    """Yield rows with their answers, and the counts so far."""
+    started = False
+    for counted, batch, codes in _answered(certificate, lines, names, seen):
+        text = ("" if started else lines.head()) + lines.text(batch, codes)
+        started = True
+        yield counted, text.encode("utf-8", "surrogateescape")
+
+
+def _answered(
+    certificate: Certificate | GroupCertificate,
+    lines: CsvLines | JsonLines,
+    names: list[str],
+    seen: Callable[[Scores], None],
+) -> Iterator[tuple[Counted, ScoredRows, list[int]]]:
+    """Yield the counts so far, some rows, and the place of each row's answer among `ANSWERS`.
+
+    All rows that were read must be among them.
+    """
     counted, answers = Counted(), _answers(certificate)
-    with _without_collector():
+    with without_collector():
         for batch in lines:
             verdicts, possible, decided = answers(batch)
             sets = possible.view(np.int8)
-            # the place of each score's answer among `ANSWERS`
             codes: Any = 3 * (sets[:, 0] + 2 * sets[:, 1]) + verdicts + 1
-            text = ("" if counted.points else lines.head()) + lines.text(batch, codes.tolist())
             counted += decided
             seen(batch.scores)
-            yield counted, text.encode("utf-8", "surrogateescape")
+            yield counted, batch, codes.tolist()
     if not counted.points:
         raise no_rows(names)
     if counted.points != lines.read:
@@ -186,15 +263,3 @@ def _by_group(certificate: GroupCertificate, rules: Any, exclusions: Any, batch:
     missing, unseen = np.isnan(batch.scores), places == NEVER
     counted = Counted.of(verdicts, int(missing.sum()), int(unseen.sum()))
     return verdicts, sets_of(exclusions, batch.scores, places), counted
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Switch the search for cycles off: rows make none, and it would take a fifth of the time."""
-    usual = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if usual:
-            gc.enable()

@@ -1,113 +1,122 @@
-"""JSON lines with verdicts, as JSON lines or CSV, as they come: a line stays the text it is."""
+"""The rows of JSON tables with verdicts, as JSON lines or CSV: a row stays the text it is."""
 
-import json
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from decimal import Decimal, DecimalException
+from math import isinf, isnan
 from typing import Any, Final
 
-from pac_wrap.base.foreign import is_unicode
-from pac_wrap.errors import InputError
-from pac_wrap.streams.answers import Asked, Endings, ScoredRows, csv_text, json_text, not_utf8
-from pac_wrap.tables.columns import read_scores, refuse_added, require_column
-from pac_wrap.tables.files.text_format import ByteReader, up_to_first, whole_lines
+import numpy as np
 
-_BLANK: Final = " \t\r"
+from pac_wrap.base.missing import OnMissing
+from pac_wrap.errors import InputError
+from pac_wrap.streams.answers import Asked, Endings, ScoredRows, csv_text, not_utf8
+from pac_wrap.tables.columns import (
+    missing_scores,
+    read_scores,
+    refuse_added,
+    require_column,
+    require_in_all,
+)
+from pac_wrap.tables.files.csv_files import opened_json
+from pac_wrap.tables.files.text_format import JsonRows, Token, nested_in, up_to_first
+
 # a text, which stays as it is, or a number that many write and JSON does not have
 _NOT_JSON: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|(-?Infinity|NaN)')
-_Scan = Callable[[str, int], tuple[Any, int]]
+_WORDS: Final = {None: "", True: "true", False: "false"}
+# whole numbers of so few digits that both a double and 64 bits hold them, each followed by a comma
+_SMALL: Final = re.compile("(?:(?:0|-?[1-9][0-9]{0,14}),)*+")
 
 
 class JsonLines:
-    """Batches of the objects of JSON lines, which come from a table of a name."""
+    """Batches of the rows of one or more JSON tables, each opened in its turn.
 
-    def __init__(self, reader: ByteReader, start: bytes, name: str, asked: Asked) -> None:
-        self._pieces = whole_lines(reader, start)
-        score, as_csv = asked.score, asked.as_csv
-        self._asked, self._score, self._as_csv, self.read = asked, score, as_csv, 0
-        self._endings = Endings(name, asked)
-        # no row may have one of them, and a row in whose text none stands has none
-        self._added = tuple(one.lower() for one in asked.added)
-        self._names: dict[str, None] = {}
-        self._quoted = json_text(score)
-        self._quick: _Scan = json.JSONDecoder().raw_decode
-        # on the way to CSV, numbers keep their own text, and of two values with one name neither may be lost
-        kept: dict[str, Any] = dict.fromkeys(("parse_float", "parse_int", "parse_constant"), str)
-        hook = partial(_without_twins, None if as_csv else score)
-        self._careful: _Scan = json.JSONDecoder(object_pairs_hook=hook, **(kept if as_csv else {})).raw_decode
+    `tables` are named; `columns` are those of all of them, or none: then the first row has those of CSV.
+    """
+
+    def __init__(
+        self,
+        tables: Iterable[tuple[str, AbstractContextManager[JsonRows]]],
+        asked: Asked,
+        columns: Sequence[str] = (),
+    ) -> None:
+        self._tables, self._asked, self.read = tables, asked, 0
+        # no row may have one of them
+        self._added = {one.lower() for one in asked.added}
+        self.endings = Endings("", asked)
+        self._names = dict.fromkeys(columns)
+        if columns:
+            refuse_added(columns, asked.added)
 
     def head(self) -> str:
         """Return the names of the columns as CSV, if it is written."""
-        return csv_text([[*self._names, *self._asked.added]]) if self._as_csv else ""
+        return csv_text([[*self._names, *self._asked.added]]) if self._asked.as_csv else ""
 
     def __iter__(self) -> Iterator[ScoredRows]:
         """Yield all rows up to the first that cannot be decided, then raise what is wrong with that."""
-        for piece in self._pieces:
-            yield from self._batches(piece)
+        for name, opened in self._tables:
+            with opened as table:
+                self.endings, self._table = Endings(name, self._asked), table
+                yield from self._batches(table)
+
+    def refuse_odd(self, columns: Iterable[Sequence[Any]]) -> None:
+        """Refuse the first row of the last batch whose texts are not UTF-8, as a database and Parquet are."""
+        self._table.refuse_odd(columns)
 
     def text(self, batch: ScoredRows, codes: list[int]) -> str:
         """Return rows with the answers of these codes as JSON lines, or as CSV."""
-        if self._as_csv:
-            return csv_text(
-                [*row, *self._endings.cells[code]] for row, code in zip(batch.rows, codes, strict=True)
-            )
+        if self._asked.as_csv:
+            cells, answers = self.cells(batch.rows), self.endings.cells
+            return csv_text([*row, *answers[code]] for row, code in zip(cells, codes, strict=True))
+        endings = self.endings.json
+        # an object without a column has no comma before the first
         return "".join(
-            [text[:-1] + self._endings.json[code] for text, code in zip(batch.texts, codes, strict=True)]
+            [
+                text[:-1] + endings[code] if row else "{" + endings[code][1:]
+                for text, row, code in zip(batch.texts, batch.rows, codes, strict=True)
+            ]
         )
 
-    def _batches(self, piece: str) -> Iterator[ScoredRows]:
-        """Yield the batch of a piece of text, then raise what is wrong with the row after it."""
-        lines = [line for text in piece.split("\n") if (line := text.strip(_BLANK))]
-        escaped, lowered = "\\" in piece, piece.lower()
-        found, error = self._objects(piece, lines, escaped)
-        if found and not self._names:
-            for column in self._asked.wanted:
-                require_column(column, list(found[0]))
-            refuse_added(found[0], self._added)
-            if self._as_csv and (what := not_utf8(list(found[0]), "jsonl")):
-                raise InputError(f"row 1 {what}")
-            self._names = dict.fromkeys(found[0])
-        if escaped or any(name in lowered for name in self._added):
-            found, error = up_to_first(found, self._has_added, error, self.read)
-        rows: list[list[Any]] = []
-        if self._as_csv:
-            if not all(one.keys() <= self._names.keys() for one in found):
-                found, error = up_to_first(found, self._new_name, error, self.read)
-            rows = [list(map(one.get, self._names)) for one in found]
-            if set(map(type, chain.from_iterable(rows))) != {str}:
-                rows = [self._cells(row, line) for row, line in zip(rows, lines, strict=False)]
-            if escaped or not is_unicode(piece):
-                rows, error = up_to_first(rows, lambda row: not_utf8(row, "jsonl"), error, self.read)
-                found = found[: len(rows)]
-        values = [one.get(self._score) for one in found]
-        scores, bad = read_scores(self._score, values, self.read, "", self._asked.on_missing)
-        self.read += scores.size
-        if "Infinity" in piece or "NaN" in piece:
-            lines = [_NOT_JSON.sub(_quoted, line) for line in lines]
-        if scores.size:
-            group = self._asked.group
-            groups = None if group is None else [one.get(group) for one in found[: scores.size]]
-            yield ScoredRows(scores, rows[: scores.size], lines[: scores.size], groups)
-        if problem := bad or error:
-            raise problem
+    def cells(self, rows: list[Any]) -> Iterator[list[str]]:
+        """Yield the values of each row as cells: texts as they are, all else as it is written."""
+        for row in rows:
+            values = map(row.get, self._names)
+            yield [value if isinstance(value, str) else _WORDS[value] for value in values]
 
-    def _objects(
-        self, piece: str, lines: list[str], escaped: bool
-    ) -> tuple[list[dict[str, Any]], InputError | None]:
-        """Return the objects of lines, up to the first line that is none, and what is wrong with that."""
-        # without a backslash the name of the score has one spelling: found once per line, it has no twin
-        if not self._as_csv and not escaped and piece.count(self._quoted) == len(lines):
-            try:
-                pairs = [self._quick(line, 0) for line in lines]
-            except (ValueError, RecursionError):
-                pairs = []
-            found, ends = [one for one, _ in pairs], [end for _, end in pairs]
-            whole = ends == list(map(len, lines)) and set(map(type, found)) == {dict}
-            if whole and all(self._score in one for one in found):
-                return found, None
-        found = [_object(line, self._careful) for line in lines]
-        return up_to_first(found, _not_an_object, None, self.read)
+    def _batches(self, table: JsonRows) -> Iterator[ScoredRows]:
+        """Yield the batches of a table, then raise what is wrong with the row after them."""
+        score, group, as_csv = self._asked.score, self._asked.group, self._asked.as_csv
+        for found in table:
+            rows, error, before = found.rows, None, table.read - len(found.rows)
+            if not self._names:
+                for column in self._asked.wanted:
+                    require_column(column, list(rows[0]))
+                refuse_added(rows[0], self._added)
+                if as_csv and (what := not_utf8(list(rows[0]), "jsonl")):
+                    raise InputError(f"{table.where}row 1 {what}")
+                self._names = dict.fromkeys(rows[0])
+            if any(name.lower() in self._added for name in table.names):
+                rows, error = up_to_first(rows, self._has_added, error, before, table.where)
+            if as_csv and not table.names.keys() <= self._names.keys():
+                rows, error = up_to_first(rows, self._new_name, error, before, table.where)
+            whole = "".join(found.texts)
+            if as_csv and (not found.unicode or "\\" in whole):
+                rows, error = up_to_first(rows, self._not_utf8, error, before, table.where)
+            if group is not None:
+                rows, error = up_to_first(rows, lambda row: nested_in(row, group), error, before, table.where)
+            values = [row.get(score) for row in rows]
+            scores, bad = read_scores(score, values, before, table.where, self._asked.on_missing)
+            self.read += scores.size
+            texts = found.texts[: scores.size]
+            if "Infinity" in whole or "NaN" in whole:
+                texts = [_NOT_JSON.sub(_quoted, text) for text in texts]
+            if scores.size:
+                rows = rows[: scores.size]
+                groups = None if group is None else table.column(group, found._replace(rows=rows))
+                yield ScoredRows(scores, rows, texts, groups, table.names)
+            if problem := bad or error:
+                raise problem
 
     def _has_added(self, found: dict[str, Any]) -> str | None:
         taken = [name for name in found if name.lower() in self._added]
@@ -119,49 +128,100 @@ class JsonLines:
                 return f"has a column {name!r}, but the first row does not; --format jsonl keeps it as it is"
         return None
 
-    def _cells(self, values: list[Any], line: str) -> list[str]:
-        """Return the values of an object as cells; what is nested becomes JSON text."""
-        if any(isinstance(value, (dict, list)) for value in values):
-            plain = json.loads(line)
-            values = [
-                json.dumps(plain[name], ensure_ascii=False) if isinstance(value, (dict, list)) else value
-                for name, value in zip(self._names, values, strict=True)
-            ]
-        words = {None: "", True: "true", False: "false"}
-        return [value if isinstance(value, str) else words[value] for value in values]
+    def _not_utf8(self, found: dict[str, Any]) -> str | None:
+        return not_utf8([one for pair in found.items() for one in pair if isinstance(one, str)], "jsonl")
 
 
 def _quoted(found: re.Match[str]) -> str:
     return f'"{found[1]}"' if found[1] else found[0]
 
 
-class _TwinsError(ValueError):
-    """An object names a key twice."""
+def json_columns(files: Sequence[Any], wanted: Sequence[str], *, whole: bool) -> list[str]:
+    """Return the columns of JSON files, all of them if `whole`; one that is wanted must be in every file."""
+    names: list[list[str]] = []
+    for file in files:
+        with opened_json(file) as table:
+            for _ in table:
+                if not whole and table.names.keys() >= set(wanted):
+                    break
+            names.append(list(table.names))
+    require_in_all(files, names, wanted)
+    columns = list(dict.fromkeys(name for known in names for name in known))
+    for column in wanted if columns else ():
+        require_column(column, columns)
+    return columns
 
 
-def _without_twins(only: str | None, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return pairs as a dict; `only` is the one name that may not occur twice, or none may."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        for name in names if only is None else [only]:
-            if names.count(name) > 1:
-                raise _TwinsError(name)
-    return found
+def refuse_json_scores(files: Sequence[Any], score: str, on_missing: OnMissing) -> None:
+    """Refuse the first row that is none, the first score that is no number, or all that are missing."""
+    rows, missing = 0, list[int]()
+    for file in files:
+        with opened_json(file) as table:
+            for batch in table:
+                values = [row.get(score) for row in batch.rows]
+                where, before = table.where if len(files) > 1 else "", table.read - len(values)
+                scores, error = read_scores(score, values, before, where, "abstain")
+                if error is not None:
+                    raise error
+                missing += (rows + 1 + np.flatnonzero(np.isnan(scores))).tolist()
+                rows += scores.size
+    if missing and on_missing == "stop":
+        raise missing_scores(score, len(missing), rows, missing[0])
 
 
-def _object(line: str, scan: _Scan) -> Any:
-    """Return the object on a line, or the words for what is wrong with it."""
+class ColumnKind:
+    """What a column of JSON is in a file that has types: numbers, where each value is one and none changes.
+
+    >>> kind = ColumnKind()
+    >>> kind.see([Token("9007199254740993"), None])
+    >>> kind.name
+    'BIGINT'
+    >>> kind.see([Token("1.5")])
+    >>> kind.name
+    'VARCHAR'
+    """
+
+    def __init__(self) -> None:
+        self._whole = self._exact = True
+        self._seen = False
+
+    def see(self, values: Sequence[Any]) -> None:
+        """Look at some more values."""
+        kinds = set(map(type, values)) - {type(None)}
+        if not kinds or not (self._whole or self._exact):
+            return
+        self._seen = True
+        if kinds != {Token}:
+            self._whole = self._exact = False
+            return
+        tokens = [value for value in values if value is not None]
+        if not _SMALL.fullmatch(",".join(tokens) + ","):
+            self._whole = self._whole and all(map(_is_whole, tokens))
+            self._exact = self._exact and all(map(_is_exact, tokens))
+
+    @property
+    def name(self) -> str:
+        """The type in DuckDB: 64-bit integers, doubles that are the numbers as written, or else texts."""
+        if not self._seen or not (self._whole or self._exact):
+            return "VARCHAR"
+        return "BIGINT" if self._whole else "DOUBLE"
+
+
+def _is_whole(token: str) -> bool:
+    return re.fullmatch("0|-?[1-9][0-9]{0,18}", token) is not None and -(2**63) <= int(token) < 2**63
+
+
+def _is_exact(token: str) -> bool:
+    """Return whether the shortest text of the nearest double is the same number."""
+    number = float(token)
+    if isinf(number) or isnan(number):
+        return token in ("Infinity", "-Infinity", "NaN")
     try:
-        found, end = scan(line, 0)
-    except _TwinsError as twins:
-        return f"has two columns named {str(twins)!r}; rename one of them"
-    except (ValueError, RecursionError):
-        found, end = None, 0
-    if end == len(line) and type(found) is dict:
-        return found
-    return "is not a JSON object on one line; fix that row"
+        return repr(number) == token or Decimal(repr(number)) == Decimal(token)
+    except DecimalException:
+        return False
 
 
-def _not_an_object(found: Any) -> str | None:
-    return None if isinstance(found, dict) else str(found)
+def cell(value: Any) -> str | None:
+    """Return a value as the text of a cell, None if there is none."""
+    return value if value is None or isinstance(value, str) else _WORDS[value]

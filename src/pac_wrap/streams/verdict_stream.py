@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.base.arguments import as_scores, check_choice, is_number
 from pac_wrap.base.missing import ON_MISSING, OnMissing
 from pac_wrap.errors import InputError, MissingScoreWarning
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate, no_certificate
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.watch.monitor import Monitor
 
@@ -62,9 +62,11 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
         check_choice("on_missing", on_missing, ON_MISSING)
         followed = rule.rule if isinstance(rule, Certificate) else rule
         if not isinstance(followed, Rule):
-            raise InputError(
-                f"rule must be a Certificate or a Rule, got {type(rule).__name__};"
-                " load a file with Certificate.load"
+            raise no_certificate(
+                rule,
+                "rule must be a Certificate or a Rule",
+                KindCertificate="pass its rule: certificate.rule",
+                GroupCertificate="call its verdicts for each batch, with the groups",
             )
         try:
             self._batches = iter(batches)

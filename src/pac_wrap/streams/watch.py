@@ -1,10 +1,10 @@
 """Rows for a monitor, batch by batch in their order: from a pipe as they arrive, or from an open table."""
 
-import json
 import select
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from io import BufferedReader
+from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.streams.decide import is_json_line
 from pac_wrap.tables.columns import (
     FALSE,
     TRUE,
@@ -23,27 +22,35 @@ from pac_wrap.tables.columns import (
     spellings,
     without_case,
 )
-from pac_wrap.tables.files.arrow_stream import PAIR, TRIPLE, gathered
-from pac_wrap.tables.files.text_format import ByteReader, CsvRows, whole_lines
+from pac_wrap.tables.files.arrow_stream import DOUBLE, PAIR, gathered
+from pac_wrap.tables.files.text_format import ByteReader, CsvRows, JsonRows, is_json_line
 from pac_wrap.tables.groups import Numbered, group_sql
 from pac_wrap.tables.sql.expressions import label_sql, one_of, quote_text
 from pac_wrap.tables.table import Table
 
 _BATCH: Final = 1 << 18
-# how a file writes that there is no label
-_MISSING: Final = ("", "nan", "null", "none", "na", "<na>")
+# how a file writes that there is no label; "none" and the like may be labels
+_MISSING: Final = ("", "nan")
 _MISSING_CODE: Final = 2
+_NO_BATCH: Final = "a row has none; name the batch of every row"
 
 
 class Rows(NamedTuple):
     """A few rows: their scores, NaN where there is none, and their labels likewise; None without a column.
 
-    `groups` are those of the rows; None without a column.
+    `groups` are those of the rows, and `batches` the names of their batches; None without a column.
     """
 
     scores: Scores
     labels: NDArray[np.float64] | None
     groups: list[Any] | None = None
+    batches: list[str] | None = None
+
+    def part(self, start: int, end: int) -> "Rows":
+        """Return some of the rows, in memory of their own."""
+        labels = None if self.labels is None else self.labels[start:end].copy()
+        groups = None if self.groups is None else self.groups[start:end]
+        return Rows(self.scores[start:end].copy(), labels, groups)
 
 
 class Columns(NamedTuple):
@@ -53,15 +60,18 @@ class Columns(NamedTuple):
     label: str | None = None
     group: str | None = None
     anomaly_label: str | None = None
+    batch: str | None = None
 
     @property
     def wanted(self) -> list[str]:
         """Return the columns that must be there: those that were named."""
-        found = [name for name in (self.score, self.label, self.group) if name is not None]
         if self.label is not None:
             require_two(self.score, self.label)
-        if self.group in found[:-1]:
-            raise InputError(f"column {quoted(self.group)} cannot be the group as well; name another column")
+        found = [name for name in (self.score, self.label) if name is not None]
+        for name, role in ((self.group, "group"), (self.batch, "batch")):
+            if name in found:
+                raise InputError(f"column {quoted(name)} cannot be the {role} as well; name another column")
+            found += [] if name is None else [name]
         return found
 
 
@@ -123,21 +133,28 @@ def rows_of_lines(
     reader: ByteReader, start: bytes, columns: Columns, delimiter: str | None = None
 ) -> Iterator[Rows]:
     """Yield the rows of CSV or JSON lines as they arrive, up to the first that is none, and refuse that."""
-    score, label, group, anomaly_label = columns
+    score, label, group, anomaly_label, batch = columns
     wanted = columns.wanted
     codes = None if label is None else _Codes(label, anomaly_label)
-    before = 0
-    lines = _json_cells(reader, start, wanted) if is_json_line(start) else None
-    for values in lines or _csv_cells(reader, start, wanted, delimiter):
-        scores, error = read_scores(score, values[0], before, "", "abstain")
-        labels = None
-        if codes is not None:
-            labels, wrong = _labels(codes, values[1][: scores.size], before)
+    before, of_json = 0, is_json_line(start)
+    lines = _json_cells(reader, start, wanted) if of_json else _csv_cells(reader, start, wanted, delimiter)
+    for cells in lines:
+        values = dict(zip(wanted, cells, strict=True))
+        scores, error = read_scores(score, values[score], before, "", "abstain")
+        labels = groups = batches = None
+        if codes is not None and label is not None:
+            labels, wrong = _labels(codes, values[label][: scores.size], before)
             scores, error = scores[: labels.size], wrong or error
+        if batch is not None:
+            batches, wrong = _names(batch, values[batch][: scores.size], before)
+            scores, error = scores[: len(batches)], wrong or error
+            labels = None if labels is None else labels[: scores.size]
         before += scores.size
-        groups = None if group is None else [one if one != "" else None for one in values[-1][: scores.size]]
+        if group is not None:  # an empty cell is none, as in a table; JSON tells the empty text from none
+            own = values[group][: scores.size]
+            groups = own if of_json else [one if one != "" else None for one in own]
         if scores.size:
-            yield Rows(scores, labels, groups)
+            yield Rows(scores, labels, groups, batches)
         if error is not None:
             raise error
 
@@ -151,23 +168,67 @@ def rows_of_table(table: Table, columns: Columns) -> Iterator[Rows]:
         require_column(columns.label, table.columns)
         mark = _mark_sql(table, columns.label, columns.anomaly_label)
     number = f"coalesce({table.score_sql(columns.score)}, CAST('NaN' AS DOUBLE))"
-    query, formats = f"SELECT {number} AS score, {mark} AS mark FROM source", PAIR
+    selected, formats = f"{number} AS score, {mark} AS mark", PAIR
     values: tuple[Any, ...] = ()
+    names: list[str] = []
+    if columns.batch is not None:
+        names, place = _batch_sql(table, columns)
+        selected, formats = f"{selected}, {place} AS batch", formats + DOUBLE
+    query = f"SELECT {selected} FROM source"
     if columns.group is not None:
-        value = group_sql(table, tuple(wanted))
+        value = group_sql(table, tuple(name for name in wanted if name != columns.batch))
         found = Numbered(table, value, "source")
-        values, formats = found.groups, TRIPLE
-        query = found.ordered(f"SELECT {number} AS score, {mark} AS mark, {value} AS own FROM source")
+        values, formats = found.groups, formats + DOUBLE
+        query = found.ordered(f"SELECT {selected}, {value} AS own FROM source", bool(names))
     read = 0
     with closing(table.batches(query, formats)) as batches:
         for scores, marks, *places in gathered(batches, _BATCH):
             read += scores.size
             labels = None if columns.label is None else np.where(marks == _MISSING_CODE, np.nan, marks)
+            own = [names[int(place)] for place in places.pop(0).tolist()] if names else None
             groups = [values[int(place)] for place in places[0].tolist()] if places else None
-            yield Rows(scores, labels, groups)
+            yield Rows(scores, labels, groups, own)
     table.expect(read)
     if read != rows:
         raise InputError(f"{', '.join(table.names)} changed while it was read; do not change it meanwhile")
+
+
+def whole_batches(parts: Iterator[Rows]) -> Iterator[tuple[str, Rows]]:
+    """Yield every batch with its name, as soon as all of its rows have come: they follow each other."""
+    name, held = "", list[Rows]()
+    for rows in parts:
+        names = np.array(rows.batches, dtype=object)
+        cuts = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), names.size]
+        for start, end in pairwise(cuts):
+            if held and names[start] != name:
+                yield name, _joined(held)
+                held = []
+            name = str(names[start])
+            held.append(rows.part(start, end))
+    if held:
+        yield name, _joined(held)
+
+
+def _joined(parts: list[Rows]) -> Rows:
+    """Return rows that follow each other as one."""
+    labels = [one.labels for one in parts if one.labels is not None]
+    groups = [one.groups for one in parts if one.groups is not None]
+    return Rows(
+        np.concatenate([one.scores for one in parts]),
+        np.concatenate(labels) if labels else None,
+        list(chain.from_iterable(groups)) if groups else None,
+    )
+
+
+def _batch_sql(table: Table, columns: Columns) -> tuple[list[str], str]:
+    """Return the names of all batches, and the expression for the number of that of a row, without a join."""
+    assert columns.batch is not None
+    text = f"CAST({group_sql(table, (columns.score, columns.batch))} AS VARCHAR)"
+    if table.rows(f"SELECT 1 FROM source WHERE {text} IS NULL OR {text} = '' LIMIT 1"):
+        raise InputError(f"column {quoted(columns.batch)} names the batch of each row, but {_NO_BATCH}")
+    table.rows(f"CREATE TYPE batch_names AS ENUM (SELECT DISTINCT {text} FROM source ORDER BY 1)")
+    names = table.rows("SELECT unnest(enum_range(CAST(NULL AS batch_names)))")
+    return [name for (name,) in names], f"CAST(enum_code(CAST({text} AS batch_names)) AS DOUBLE)"
 
 
 def _mark_sql(table: Table, label: str, anomaly_label: str | None) -> str:
@@ -200,6 +261,18 @@ def _labels(codes: _Codes, values: list[Any], before: int) -> tuple[NDArray[np.f
     return np.array(found), None
 
 
+def _names(batch: str, values: list[Any], before: int) -> tuple[list[str], InputError | None]:
+    """Return the names of batches up to the first row that has none, and its refusal."""
+    found = list(map(_text, values))
+    if "" not in found:
+        return found, None
+    first = found.index("")
+    problem = (
+        f"row {before + first + 1:,}: column {quoted(batch)} names the batch of each row, but {_NO_BATCH}"
+    )
+    return found[:first], InputError(problem)
+
+
 def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
@@ -217,25 +290,19 @@ def _csv_cells(
 
 
 def _json_cells(reader: ByteReader, start: bytes, wanted: list[str]) -> Iterator[list[list[Any]]]:
-    """Yield the values of the columns that are wanted; a row may lack a label, but no row all of them."""
-    read = 0
-    for piece in whole_lines(reader, start):
-        found: list[dict[str, Any]] = []
-        problem = None
-        for line in piece.split("\n"):
-            if not line.strip():
-                continue
+    """Yield the values of the columns that are wanted; the first row has them all, later ones may lack some.
+
+    Without that, a column whose name was misspelt would be one that is always missing.
+    """
+    score, *others = wanted
+    rows = JsonRows(reader, start)
+    for batch in rows:
+        if rows.read == len(batch.rows):
             try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                row = None
-            if not isinstance(row, dict):
-                problem = f"row {read + len(found) + 1:,} is not a JSON object on one line; fix that row"
-                break
-            found.append(row)
-        if found and not read:
-            require_column(wanted[0], list(found[0]))
-        read += len(found)
-        yield [[row.get(name) for row in found] for name in wanted]
-        if problem is not None:
-            raise InputError(problem)
+                for name in wanted:
+                    require_column(name, list(batch.rows[0]))
+            except InputError as error:
+                raise InputError(
+                    f"{error}; the first row names every column, null where it has none"
+                ) from error
+        yield [[row.get(score) for row in batch.rows], *(rows.column(name, batch) for name in others)]

@@ -20,6 +20,7 @@ from pac_wrap.method.chunked import Asked, T, calibrate_passes
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.ranks.auc import warn_if_selected
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.passes import PassTask
 from pac_wrap.ranks.precision import is_narrower, rounded, rounding_edge
@@ -31,6 +32,8 @@ from pac_wrap.tables.sql.expressions import between, label_sql, one_of, quote_na
 from pac_wrap.tables.table import WHOLE, Table, open_table
 
 BATCH: Final = 1 << 20
+# rows of a table that are looked through for points chosen by score: whoever reviews alarms has fewer
+_LOOKED_THROUGH: Final = 1_000_000
 
 
 class LabelledScores:
@@ -292,4 +295,6 @@ def calibrate_scores(labelled: LabelledScores, request: Asked[T]) -> T:
     certificate = calibrate_passes(labelled, request)
     if request.label_text is not None and not certificate.anomalous.n:
         labelled.check_labels()
+    if 0 < certificate.normal.n + certificate.anomalous.n <= _LOOKED_THROUGH:
+        warn_if_selected(*labelled.by_class())
     return labelled.signed(certificate)

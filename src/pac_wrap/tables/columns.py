@@ -128,9 +128,10 @@ def read_scores(
     """
     abstain = on_missing == "abstain"
     kinds = set(map(type, values))
+    texts = all(issubclass(kind, str) for kind in kinds)
     try:
         # many at once; where one might be refused, all are read one by one
-        if kinds <= {float, int} or (kinds == {str} and _are_plain("".join(values))):
+        if kinds <= {float, int} or (texts and _are_plain("".join(values))):
             scores = np.fromiter(map(float, values), np.float64, len(values))
             if abstain or not np.isnan(scores).any():
                 return scores, None
@@ -275,8 +276,9 @@ def spellings(label: str) -> tuple[str, ...]:
     (('1', '1.0'), ('Böse', 'böse', 'BÖSE'))
     """
     text = without_case(label)
-    if re.fullmatch(r"[+-]?\d+", text):
-        return text, f"{text}.0"
+    if re.fullmatch(r"[+-]?\d+(\.0)?", text):
+        whole = text.removesuffix(".0")
+        return text, f"{whole}.0" if whole == text else whole
     if text.isascii():
         return (text,)
     # the usual ways to write it; any other is refused, since not every engine would take it for the same

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeGuard
 
 import duckdb
 import numpy as np
@@ -18,7 +18,7 @@ from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.worth.shares import Counted
 from pac_wrap.tables.calibrate import LabelledScores
 from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added
-from pac_wrap.tables.files.connection import MisfitError, first_line
+from pac_wrap.tables.files.connection import MisfitError, first_line, refusal
 from pac_wrap.tables.sql.expressions import (
     Compared,
     prediction_set_sql,
@@ -149,19 +149,38 @@ def copy_with(
     alike = table.reader == "read_parquet" and not options.startswith("FORMAT json")
     types = table.types if alike else table.all_types()
     columns, compared = _written(types, score, options), Compared.number(score_sql(score, types[score]))
-    # without a temporary file beside the target, which others could see and which has other permissions
-    query = (
-        f"COPY (SELECT written.{columns}, {answers(compared)} FROM {table.everything} AS written {joined})"
-        f" TO {quote_text(str(target))} ({options}, USE_TMP_FILE false)"
-    )
+    query = f"SELECT written.{columns}, {answers(compared)} FROM {table.everything} AS written {joined}"
     try:
-        written = table.rows(query)[0][0]
+        written = table.rows(copy_sql(query, target, options))[0][0]
     except InputError as error:
-        if isinstance(error.__cause__, duckdb.IOException) and "write" in str(error.__cause__).lower():
+        if _is_unwritable(error.__cause__):
             raise OSError(first_line(error.__cause__)) from error
         raise
     if written != rows:
         raise miscounted(table.names, rows, written)
+
+
+def copied(
+    connection: duckdb.DuckDBPyConnection, query: str, target: Path, options: str, names: list[str]
+) -> int:
+    """Write the rows of a query to a file, and return how many there are; errors are as in `copy_with`."""
+    try:
+        ((written,),) = connection.execute(copy_sql(query, target, options)).fetchall()
+    except (duckdb.Error, RuntimeError) as error:
+        if _is_unwritable(error):
+            raise OSError(first_line(error)) from error
+        raise refusal(error, names) from error
+    return int(written)
+
+
+def copy_sql(query: str, target: Path, options: str) -> str:
+    """Return the statement that writes the rows of a query to a file."""
+    # without a temporary file beside the target, which others could see and which has other permissions
+    return f"COPY ({query}) TO {quote_text(str(target))} ({options}, USE_TMP_FILE false)"
+
+
+def _is_unwritable(error: BaseException | None) -> TypeGuard[duckdb.IOException]:
+    return isinstance(error, duckdb.IOException) and "write" in str(error).lower()
 
 
 def output_options(name: str) -> str:

@@ -66,10 +66,13 @@ class GroupedScores:
         self._number, self._mark, self._value, self._source = self._rows.columns
         number, mark = self._number, self._mark
         wrong = f"count(*) FILTER ({number} IS NULL OR isnan({number}) OR {mark} > 1)"
-        self.found = Numbered(table, self._value, self._source, f", {wrong} AS wrong, count(*) AS rows")
+        counts = f"{wrong} AS wrong, count(*) AS rows, count(*) FILTER ({mark} = 1) AS anomalous"
+        self.found = Numbered(table, self._value, self._source, f", {counts}")
         if sum(row[2] for row in self.found.rows):
             self._rows.refuse()
-        self.sizes = np.array([row[3] for row in self.found.rows], dtype=np.int64)
+        counted = np.array([row[3:] for row in self.found.rows], dtype=np.int64)
+        self.sizes = counted[:, 0]
+        self.n = np.stack([counted[:, 0] - counted[:, 1], counted[:, 1]])
 
     def blocks(self) -> Iterator[Block]:
         """Yield the scores of whole groups, in the order of the table `numbered`."""
@@ -135,7 +138,7 @@ class GroupedScores:
     def certify(self, request: GroupRequest) -> GroupCertificate:
         """Return the certificate of all groups; the order of groups is that in memory."""
         groups = self.found.groups
-        made = request.certify(self.blocks(), groups, self.score_type)
+        made = request.certify(self.blocks(), self.n, groups, self.score_type)
         if self._anomaly_label is not None and not made.columns.n[1].any():
             self._rows.check_labels()
         order = np.array(sorted(range(len(groups)), key=lambda place: in_order(groups[place])), dtype=np.intp)
@@ -166,14 +169,15 @@ class Numbered:
             raise InputError("two groups of the column are written alike; give it one type")
 
     @staticmethod
-    def ordered(query: str) -> str:
+    def ordered(query: str, batch: bool = False) -> str:
         """Return a query for the score, the mark and the number of the group of each row, in their order.
 
-        `query` gives the columns score, mark and own, which is the group.
+        `query` gives the columns score, mark and own, which is the group; and a batch, which is kept.
         """
         rows = f"SELECT *, row_number() OVER () AS place FROM ({query})"
         joined = f"({rows}) AS given JOIN numbered ON given.own IS NOT DISTINCT FROM numbered.{_OWN}"
-        return f"SELECT score, mark, CAST(numbered.{_PLACE} AS DOUBLE) FROM {joined} ORDER BY given.place"
+        kept = "score, mark, batch" if batch else "score, mark"
+        return f"SELECT {kept}, CAST(numbered.{_PLACE} AS DOUBLE) FROM {joined} ORDER BY given.place"
 
 
 def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | None = None) -> str:
@@ -184,7 +188,30 @@ def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | No
     name, kind = quote_name(group), (types or table.types)[group]
     if kind in ("FLOAT", "DOUBLE"):
         return f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
-    return f"{name} ->> '$'" if kind == "JSON" else name
+    if kind == "INTERVAL":
+        raise InputError(
+            f"column {quoted(group)} holds durations, and groups must be texts, whole numbers or dates;"
+            " convert them"
+        )
+    zoned, fine = kind.endswith("WITH TIME ZONE") or "TZ" in kind, kind.endswith("_NS")
+    if not kind.startswith("TIMESTAMP") or not (zoned or fine):
+        return name
+    return _moment(f"epoch_{'ns' if fine else 'us'}({name})", 10**9 if fine else 10**6, "+00:00" * zoned)
+
+
+def _moment(count: str, second: int, zone: str) -> str:
+    """Return the text that `as_group` gives a time, from its count of parts of a second since 1970.
+
+    Python's own times, as which DuckDB would hand it over, know no nanoseconds, and those of DuckDB no zone.
+    """
+    part = f"((({count} % {second}) + {second}) % {second})"
+    whole = f"strftime(make_timestamp(({count} - {part}) // {second // 10**6}), '%Y-%m-%d %H:%M:%S')"
+    micro, digits = f"{part} // {second // 10**6}", len(str(second)) - 1
+    return (
+        f"({whole} || CASE WHEN {part} = 0 THEN '' WHEN {part} % {second // 10**6} = 0"
+        f" THEN '.' || lpad(CAST({micro} AS VARCHAR), 6, '0')"
+        f" ELSE '.' || lpad(CAST({part} AS VARCHAR), {digits}, '0') END || '{zone}')"
+    )
 
 
 def calibrate_groups_table(

@@ -84,14 +84,16 @@ def _part(
     label, key = others
     mine = [one for one in dict.fromkeys(scores) if one in known]
     marked = label if label in known else None
-    with open_found(found, [*mine, key], marked, delimiter=delimiter, progress=progress) as table:
+    # the first of them may be read as scores are, and the key never
+    wanted = [*(mine or ([] if marked is None else [marked])), key]
+    with open_found(found, wanted, marked, delimiter=delimiter, progress=progress) as table:
         for one in mine:
             table.check_scores(one)
-        wanted = [f"CAST({quote_name(key)} AS VARCHAR) AS k"]
-        wanted += [f"{table.score_sql(one)} AS s{place}" for place, one in enumerate(mine)]
+        read = [f"CAST({quote_name(key)} AS VARCHAR) AS k"]
+        read += [f"{table.score_sql(one)} AS s{place}" for place, one in enumerate(mine)]
         if marked is not None:
-            wanted.append(f"{table.anomalous_sql(marked, anomaly_label)} AS anomalous")
-        arrays = table.arrays(f"SELECT {', '.join(wanted)} FROM source")
+            read.append(f"{table.anomalous_sql(marked, anomaly_label)} AS anomalous")
+        arrays = table.arrays(f"SELECT {', '.join(read)} FROM source")
     name, keys = (
         visible(found.names[0]),
         np.ma.asarray(arrays["k"]).tolist(),

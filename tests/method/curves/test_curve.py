@@ -4,6 +4,7 @@ from math import inf
 from pathlib import Path
 from sys import float_info
 from time import process_time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,6 +141,16 @@ def test_a_ceiling_is_kept_at_the_least_bound_of_the_other_rate(ceiling: float) 
     assert (kept.max_fpr, kept.max_fnr) == (best, fnr[(fnr <= ceiling) & (fpr == best)].min())
 
 
+@pytest.mark.parametrize("place", [0, 3, 20])
+def test_a_ceiling_that_is_itself_a_bound_is_kept(place: int) -> None:
+    """The largest bound is used where nothing is known of the other rate, and it may equal the ceiling."""
+    bound = CURVE.normal.bounds[place]
+    assert certify_curve(NORMAL, []).choose(max_fpr=bound).guarantee.max_fpr == bound
+    assert CURVE.normal.score_within(bound) == CURVE.normal.scores[place]
+    other = CURVE.anomalous.bounds[place]
+    assert certify_curve([], ANOMALOUS).choose(max_fnr=other).guarantee.max_fnr == other
+
+
 def test_the_balanced_and_the_cheapest_threshold_are_the_best_of_all() -> None:
     fpr, fnr = exhaustive(CURVE)
     kept = CURVE.balanced().guarantee
@@ -219,7 +230,7 @@ def test_beyond_the_largest_bound_that_was_asked_for_nothing_is_said() -> None:
 
 
 @pytest.mark.parametrize("change", [{"top": 0.2}, {"top": None}, {"top": 1.5}])
-def test_a_curve_with_another_top_than_its_own_is_refused(change: dict[str, float | None]) -> None:
+def test_a_curve_with_another_top_than_its_own_is_refused(change: dict[str, Any]) -> None:
     from dataclasses import replace
 
     curve = certify_curve(NORMAL, ANOMALOUS, top_fpr=0.1)

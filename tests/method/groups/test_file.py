@@ -3,6 +3,7 @@
 import json
 import random
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,34 @@ def test_a_pool_that_does_not_belong_to_the_groups_is_refused() -> None:
         GroupCertificate.from_json(
             resealed(content | {"pool": content["pool"] | {"normal": other["pool"]["normal"] | {"n": 9}}})
         )
+
+
+@pytest.mark.parametrize("overlap", ["abstain", "hold_fnr", "hold_fpr", "raise"])
+@pytest.mark.parametrize("pool", [False, True])
+def test_shares_that_do_not_hold_together_are_refused(overlap: str, pool: bool) -> None:
+    if pool and overlap != "abstain":
+        return  # no pool there
+    content = json.loads(made(overlap, together=True, pool=pool).to_json())
+    shares = content["shares"]
+    GroupCertificate.from_json(resealed(content))
+    for more in ([shares[0] * 1.01, shares[1]], [shares[0], shares[1] * 1.01]):
+        with pytest.raises(CertificateError, match=r"do not hold together|was not asked"):
+            GroupCertificate.from_json(resealed(content | {"shares": more}))
+    with pytest.raises(CertificateError, match="have shares of delta"):
+        GroupCertificate.from_json(resealed(content | {"shares": None}))
+    with pytest.raises(CertificateError, match="have shares of delta"):
+        GroupCertificate.from_json(resealed(content | {"together": False}))
+
+
+def test_verification_finds_the_shares_again() -> None:
+    scores, labels = np.arange(900.0), np.tile([0, 1], 450)
+    groups = np.repeat(np.arange(9), [300, 200, 150, 100, 50, 40, 30, 20, 10])
+    for options in ({}, {"pool": True}, {"overlap": "hold_fnr"}):
+        found = calibrate_groups(scores, labels, groups, together=True, **options)
+        assert verify_groups(found, scores, labels, groups)
+        assert found.shares is not None
+        less = replace(found, shares=(found.shares[0] / 2, found.shares[1]))
+        assert "the deltas of each group are" in str(verify_groups(less, scores, labels, groups))
 
 
 def test_verification_names_the_groups_that_differ() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from pac_wrap.method.watch import bets as module
 from pac_wrap.method.watch.bets import Bets, Placed
@@ -165,3 +166,55 @@ def test_a_kept_ceiling_seldom_ever_raises_an_alarm() -> None:
         hits += BETS.took(BETS.unplaced(), labels, rows, NONE, log(10.0))[2] is not None
     assert_at_most(hits, 120, 0.1)
     assert_power(120, 0.1, 0.4, at_most=True)
+
+
+def together(counts: tuple[int, ...], sizes: tuple[int, ...], bar: float | None = None) -> tuple[Placed, Any]:
+    """The bets after batches of so many ones among so many points, and the last batch that reached a bar."""
+    placed, found = BETS.unplaced(), None
+    for ones, size in zip(counts, sizes, strict=True):
+        cells = np.repeat([1, 0], [ones, size - ones])
+        placed, reached = BETS.took_together(placed, cells, int(placed.cells.sum()) + 1, bar)
+        found = reached or found
+    return placed, found
+
+
+@pytest.mark.parametrize(("rate", "expected"), [(0.05, 1.0), (0.02, None)])
+def test_batches_cannot_be_expected_to_win_and_are_fair_at_the_ceiling(
+    rate: float, expected: float | None
+) -> None:
+    """All numbers of ones in batches of 3, 33 and 2 points, enumerated; bets start again before the last."""
+    sizes, mean = (3, 33, 2), 0.0
+    chances = [binom.pmf(np.arange(size + 1), size, rate) for size in sizes]
+    for counts in product(*(range(size + 1) for size in sizes)):
+        placed, _ = together(counts, sizes)
+        assert placed.starts == 2
+        chance = np.prod([one[count] for one, count in zip(chances, counts, strict=True)])
+        mean += chance * exp(float(BETS.log_wealth(placed)))
+    assert mean == pytest.approx(expected, rel=1e-9) if expected else mean < 0.9
+
+
+def test_the_wealth_of_batches_is_what_it_is_by_definition() -> None:
+    """Eq. (130) with starts before the first, the third and the fourth batch: eq. (131)."""
+    counts, sizes = (2, 4, 1, 30), (20, 12, 40, 60)
+    placed, _ = together(counts, sizes)
+    assert (placed.starts, placed.following) == (3, 72 + 32)
+    mixed = 1.0 / 4.0  # what is not placed yet
+    for number, first in enumerate((0, 2, 3)):
+        ones, size = sum(counts[first:]), sum(sizes[first:])
+        ratios = np.exp(BETS.logs @ [size - ones, ones])
+        mixed += float(ratios.mean()) / ((number + 1) * (number + 2))
+    closed = exp(float(log_wealth(sum(counts), sum(sizes), 0.05)))
+    assert float(BETS.log_wealth(placed)) == pytest.approx(log((closed + mixed) / 2.0), rel=1e-12)
+
+
+def test_a_batch_reaches_the_bar_at_its_end_or_not_at_all() -> None:
+    counts, sizes = (5, 0), (5, 200)
+    high = float(BETS.log_wealth(together(counts[:1], sizes[:1])[0]))
+    low = float(BETS.log_wealth(together(counts, sizes)[0]))
+    assert high > low
+    _, reached = together(counts[:1], sizes[:1], high)
+    assert (reached.point, reached.log_wealth) == (4, high)
+    assert together(counts[:1], sizes[:1], high + 1e-9)[1] is None
+    assert together((5,), (205,), high)[1] is None  # the same points as one batch
+    placed = BETS.unplaced()
+    assert BETS.took_together(placed, NONE, 1, -1.0) == (placed, None)

@@ -1,6 +1,11 @@
 """Groups are watched each by itself, under one alpha; those of a pool together; others not at all."""
 
+import copy
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,7 +88,67 @@ def test_batches_have_ids_and_may_come_in_parts(tmp_path: Path) -> None:
     assert alarm is not None
     assert alarm.id == "night"
     assert "600 rows in 1 batches; 3 of 3 watched groups occurred" in str(again)
-    assert "no alarm" in str(GroupMonitor(CERTIFICATE))
+    assert str(GroupMonitor(CERTIFICATE)).endswith("no point was counted, so nothing is known")
+
+
+def test_rows_that_are_not_watched_are_counted_and_said(tmp_path: Path) -> None:
+    monitor = GroupMonitor(CERTIFICATE)
+    monitor.update([0] * 7, ["a", "d", "e", "d", "zzz", "b", "b"], scores=[0, 0, 0, 0, 0, np.nan, 1])
+    assert (monitor.unseen, monitor.unpromised, monitor.points) == (1, 3, 0)
+    assert "1 rows of groups never seen at calibration are not watched" in str(monitor)
+    assert "3 rows of groups that are promised nothing are not watched" in str(monitor)
+    assert "1 rows without a score are not watched" in str(monitor)
+    assert str(monitor).endswith("no point was counted, so nothing is known")
+    monitor.save(tmp_path / "w.json")
+    again = GroupMonitor(CERTIFICATE).load(tmp_path / "w.json")
+    assert str(again) == str(monitor)
+    monitor.update([0], ["a"], [0])
+    assert str(monitor).endswith("no alarm")
+
+
+def test_a_group_without_labels_of_one_class_is_watched_for_the_other() -> None:
+    scores, labels = [*range(1000), *range(2000, 3000), *range(1000)], [0] * 1000 + [1] * 1000 + [0] * 1000
+    with pytest.warns(UserWarning, match="too few labels"):
+        certificate = calibrate_groups(scores, labels, ["a"] * 2000 + ["b"] * 1000)
+    monitor = GroupMonitor(certificate, alpha=0.02)
+    assert monitor.size == 2
+    monitor.update([1] * 50, ["b"] * 50, [0] * 50)
+    assert [(watch.name, watch.alpha) for watch in monitor.monitors["b"].watches] == [("FPR", 0.01)]
+    assert [(group, alarm.watch) for group, alarm in monitor.alarms] == [("b", "FPR")]
+    assert "1 groups are watched for one promise only" in str(monitor)
+
+
+def test_the_rows_of_each_group_count_together_in_any_order() -> None:
+    verdicts, groups, labels = rows(900, "b")
+    one, other, order = GroupMonitor(CERTIFICATE), GroupMonitor(CERTIFICATE), np.argsort(verdicts)
+    one.update(verdicts, groups, labels, together=True)
+    other.update(verdicts[order], groups[order], labels[order], together=True)
+    assert one.to_json() == other.to_json()
+    assert one.alarm is not None
+    with pytest.raises(InputError, match="without more"):
+        one.update([0], ["a"], more=True, together=True)
+    assert one.to_json() == other.to_json()
+
+
+def test_threads_lose_no_row() -> None:
+    monitor, usual = GroupMonitor(CERTIFICATE), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda row: monitor.update([0] * 5, [*"abcab"], [0] * 5), range(100)))
+    finally:
+        sys.setswitchinterval(usual)
+    assert (monitor.rows, sum(one.watches[0].n for one in monitor.monitors.values())) == (500, 500)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_copy_goes_its_own_way(copied: Any) -> None:
+    monitor = GroupMonitor(CERTIFICATE)
+    monitor.update(*rows(60))
+    other, before = copied(monitor), monitor.to_json()
+    assert other.to_json() == before
+    other.update(*rows(30))
+    assert (monitor.to_json(), other.rows) == (before, 90)
 
 
 def test_what_is_refused_leaves_all_as_it_was() -> None:

@@ -1,6 +1,10 @@
 """The monitor: what it counts and when it alarms, however rows are cut; what it refuses changes nothing."""
 
+import copy
 import itertools
+import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -9,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pac_wrap import Guarantee, InputError, Monitor, Rule, calibrate, certify_curve
+from pac_wrap import Guarantee, InputError, Monitor, Rule, calibrate, calibrate_groups, certify_curve
 from pac_wrap.method.strategies.looks import Looks
+from pac_wrap.streams.verdict_stream import VerdictStream
 
 RNG = np.random.default_rng(0)
 NORMAL, ANOMALOUS = RNG.normal(size=1000), RNG.normal(2.5, 1, size=1000)
@@ -36,8 +41,8 @@ def test_it_watches_promises_undecided_points_and_scores() -> None:
     monitor = Monitor(CERTIFICATE, CURVE, alpha=0.02)
     watches = {watch.name: watch for watch in monitor.watches}
     assert list(watches) == ["FPR", "FNR", "undecided", "scores"]
-    # shared among the promises; each of the others has its own
-    assert [watch.alpha for watch in monitor.watches] == [0.01, 0.01, 0.02, 0.02]
+    # all of them share it
+    assert [watch.alpha for watch in monitor.watches] == [0.005] * 4
     assert [round(watch.delta, 12) for watch in monitor.watches] == [0.05, 0.05, 0.1, 0.1]
     assert monitor.alarm is None
     monitor.update(**rows(2000))
@@ -74,6 +79,112 @@ def test_one_row_at_a_time_is_the_same_too() -> None:
     for row in range(300):
         single.update(**part(batch, row, row + 1))
     assert (single.watches, single.alarms) == (whole.watches, whole.alarms)
+
+
+@pytest.mark.parametrize("curve", [None, CURVE])
+@pytest.mark.parametrize("asked", [(0.05, 0.05), (0.05, None), (None, 0.05)])
+@pytest.mark.parametrize("overlap", ["abstain", "abstain_always"])
+def test_the_shares_of_all_watches_are_alpha(curve: Any, asked: Any, overlap: Any) -> None:
+    certificate = calibrate(NORMAL, ANOMALOUS, Guarantee(*asked), overlap=overlap)
+    shares = [watch.alpha for watch in Monitor(certificate, curve, alpha=0.3).watches]
+    assert len(shares) >= (curve is not None) + sum(one is not None for one in asked)
+    assert sum(shares) == pytest.approx(0.3, rel=1e-12)
+
+
+@settings(max_examples=4)
+@given(st.randoms(use_true_random=False), st.sampled_from([0.0, 1.0]))
+def test_rows_that_count_together_may_come_in_any_order(random: Any, drift: float) -> None:
+    batch, one, other = rows(900, drift), Monitor(CERTIFICATE, CURVE), Monitor(CERTIFICATE, CURVE)
+    for start, end in ((0, 200), (200, 650), (650, 900)):
+        order = list(range(start, end))
+        random.shuffle(order)
+        one.update(**part(batch, start, end), together=True, id=str(start))
+        shuffled = {name: values[order] for name, values in batch.items()}
+        other.update(**shuffled, together=True, id=str(start))
+    assert other.to_json() == one.to_json()
+    assert {alarm.row for alarm in one.alarms} <= {200, 650, 900}  # the ends of batches
+    assert {alarm.since for alarm in one.alarms} <= {1, 201, 651}
+    assert (one.alarm is None) == (drift == 0.0)
+
+
+def test_batches_of_one_row_are_rows_as_they_come() -> None:
+    batch, plain, together = rows(300, 1.0), Monitor(CERTIFICATE, CURVE), Monitor(CERTIFICATE, CURVE)
+    plain.update(**batch)
+    for row in range(300):
+        together.update(**part(batch, row, row + 1), together=True)
+    assert (together.watches, together.alarms) == (plain.watches, plain.alarms)
+    assert plain.alarm is not None
+
+
+def test_parts_of_a_batch_cannot_count_together() -> None:
+    monitor = Monitor(CLEAR)
+    monitor.update([0], [0], together=True)
+    before = monitor.to_json()
+    with pytest.raises(InputError, match="give all of them at once, without more"):
+        monitor.update([0], [0], together=True, more=True)
+    assert monitor.to_json() == before
+    monitor.update([], [], together=True)  # an empty batch says nothing
+    assert monitor.watches[0].n == 1
+
+
+def test_the_past_within_a_batch_is_that_before_it() -> None:
+    monitor = Monitor(CLEAR)
+    monitor.update([1] * 2, [0] * 2, together=True)
+    monitor.update([1] * 2 + [0], [0] * 3, together=True)
+    first, _, third, fourth, fifth = monitor.watches[0].past
+    assert first == 0.0
+    assert third == fourth == monitor.watches[0].past[1]
+    assert fifth == monitor.watches[0].log_wealth > third
+
+
+def test_threads_lose_no_row() -> None:
+    monitor, usual = Monitor(CLEAR), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda row: monitor.update([row % 2] * 5, [0] * 5), range(200)))
+    finally:
+        sys.setswitchinterval(usual)
+    assert (monitor.rows, monitor.watches[0].n, monitor.watches[0].count) == (1000, 1000, 500)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_copy_goes_its_own_way(copied: Any) -> None:
+    monitor = Monitor(CERTIFICATE, CURVE)
+    monitor.update(**rows(50))
+    other, before = copied(monitor), monitor.to_json()
+    assert other.to_json() == before
+    other.update(**rows(20))
+    assert (monitor.to_json(), other.rows) == (before, 70)
+
+
+def test_a_promise_that_nothing_can_contradict_is_not_watched() -> None:
+    """Without labels of anomalies nothing is called normal, so no anomaly is ever missed."""
+    with pytest.warns(UserWarning, match="nothing is promised of the FNR"):
+        certificate = calibrate(range(1000), [])
+    monitor = Monitor(certificate, alpha=0.02)
+    assert [(watch.name, watch.alpha) for watch in monitor.watches] == [("FPR", 0.02)]
+    assert monitor.unwatched == ("FNR",)
+    assert "not watched: FNR, which nothing can contradict" in str(monitor)
+    with pytest.warns(UserWarning, match="nothing is promised"):
+        nothing = calibrate([0.0], [1.0])
+    with pytest.raises(InputError, match="every point is left undecided, so nothing can be watched"):
+        Monitor(nothing)
+
+
+def test_certificates_of_another_kind_are_refused_with_what_to_do() -> None:
+    kinds = calibrate(range(1000), {"a": range(2000, 3000), "b": range(2500, 3500)})
+    groups = calibrate_groups([*range(100), *range(200, 300)], [0] * 100 + [1] * 100, ["a"] * 200)
+    refusals: list[tuple[Any, str]] = [
+        (lambda: Monitor(kinds), "KindCertificate; a monitor cannot tell kinds apart"),  # type: ignore[arg-type]
+        (lambda: Monitor(groups), "GroupCertificate; use GroupMonitor"),  # type: ignore[arg-type]
+        (lambda: VerdictStream(kinds, []), "KindCertificate; pass its rule: certificate.rule"),  # type: ignore[arg-type]
+        (lambda: VerdictStream(groups, []), "GroupCertificate; call its verdicts for each batch"),  # type: ignore[arg-type]
+    ]
+    for refused, remedy in refusals:
+        with pytest.raises(InputError, match=remedy):
+            refused()
+    assert VerdictStream(kinds.rule, [[0.0]]) is not None
 
 
 def test_an_alarm_says_which_since_when_and_how_strong() -> None:
@@ -151,8 +262,18 @@ def test_named_labels() -> None:
 
 def test_a_missing_score_is_no_score() -> None:
     monitor = Monitor(CERTIFICATE, CURVE)
-    monitor.update([0, -1, 0], scores=[0.0, np.nan, 0.1])
-    assert monitor.watches[-1].n == 2
+    monitor.update([0, -1, 0], [0, 0, 1], scores=[0.0, np.nan, 0.1])
+    assert [watch.n for watch in monitor.watches] == [1, 1, 2, 2]
+    assert monitor.unscored == 1
+    assert str(monitor).splitlines()[0] == "3 rows in 1 batches, 1 of them without a score"
+
+
+def test_rows_before_the_first_score_raise_no_alarm() -> None:
+    """A detector of windows has no score before the first window is full."""
+    monitor = Monitor(CERTIFICATE)
+    assert monitor.update([-1] * 500, scores=[np.nan] * 500) is None
+    assert str(monitor).endswith("no point was counted, so nothing is known")
+    assert monitor.update([-1] * 500, scores=[0.0] * 500) is not None
 
 
 def test_the_same_batch_twice_is_noticed() -> None:
@@ -167,6 +288,15 @@ def test_the_same_batch_twice_is_noticed() -> None:
     monitor.update([0], [0], id="a")
     with pytest.raises(InputError, match="fed before"):
         monitor.update([0], [0], id="999")
+
+
+def test_the_late_labels_of_a_batch_come_once_under_its_name() -> None:
+    monitor = Monitor(CLEAR)
+    monitor.update([0], id="a")
+    monitor.update([0], [0], id="a", late=True)
+    with pytest.raises(InputError, match="the batch 'a' was fed before"):
+        monitor.update([0], [0], id="a", late=True)
+    assert monitor.watches[0].n == 1
 
 
 @pytest.mark.parametrize(

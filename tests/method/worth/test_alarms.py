@@ -1,14 +1,17 @@
 """What alarms are worth: every bound on every sample of tiny populations, worst cases, and real data."""
 
 import os
+from dataclasses import replace
 from math import comb, inf
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, InputError, Looks, calibrate
 from pac_wrap.method.certificates.certificate import Overlap
+from pac_wrap.method.sampling import OF_SUBJECTS
 from pac_wrap.method.tails.bounds import lower_bound, upper_bound
 from pac_wrap.method.worth.shares import Counted, count_verdicts
 from statistical.enumeration import PARTS, POPULATIONS, SUPPORT, Answers, answers, weights
@@ -72,7 +75,7 @@ def test_no_workload_is_understated_more_often_than_said(asked: Guarantee, overl
     undecided = PARTS - shares["alarms"] - shares["missed"]
     p, shape = 0.25, (len(found.grid), len(found.grid[0]))
     low, high = {}, {}
-    for name in ("alarms", "right", "missed", "undecided"):
+    for name in ("alarms", "right", "false_alarms", "missed", "undecided"):
         low[name], high[name] = np.zeros(shape), np.full(shape, float(PARTS))
     confidence = 1.0
     for i, row in enumerate(found.grid):
@@ -88,6 +91,7 @@ def test_no_workload_is_understated_more_often_than_said(asked: Guarantee, overl
     true = {
         "alarms": (1 - p) * alarms[:, None] + p * alarms[None, :],
         "right": p * alarms[None, :],
+        "false_alarms": (1 - p) * alarms[:, None],
         "missed": p * missed[None, :],
         "undecided": (1 - p) * undecided[:, None] + p * undecided[None, :],
     }
@@ -149,24 +153,34 @@ def test_the_bounds_follow_from_the_counts() -> None:
     caught = lower_bound(int(np.sum(float(one.thresholds.alarm_from or 0) <= NEAR)), 500, 0.02)
     told = one.precision(0.1)
     assert told.low == pytest.approx(0.1 * caught / (0.1 * caught + 0.9 * 0.05))
-    assert told.confidence == pytest.approx(1 - 0.05 - 0.02 - 0.02)
+    # eq. (121): the FPR by its exact tail, and one delta for the share that is caught in either case
+    exact = one.confidences["FPR"]
+    assert told.confidence == pytest.approx(exact * (1 - 0.02))
     assert one.precision((0.1, 0.5)) == told
-    assert one.precision(0.1, delta=0.3).confidence == pytest.approx(1 - 0.05 - 0.02 - 0.3)
+    assert one.precision(0.1, delta=0.01).confidence == told.confidence
+    assert one.precision(0.1, delta=0.3).confidence == pytest.approx(exact * (1 - 0.02 - 0.3))
     work = one.workload(0.1, 1000)
     undecided = upper_bound(int(np.sum(float(one.thresholds.clear_below or 0) <= NORMAL)), 2000, 0.05)
     assert work.undecided.high == pytest.approx(1000 * (0.9 * undecided + 0.1 * (1 - caught)))
     assert work.missed.high == pytest.approx(1000 * 0.1 * 0.1)
     assert (work.right.low, work.right.high) == pytest.approx((100 * caught, 100))
     assert (work.alarms.low, work.alarms.high) == pytest.approx((100 * caught, 145))
-    assert work.confidence == pytest.approx(told.confidence - 0.05)
+    assert (work.false_alarms.low, work.false_alarms.high) == pytest.approx((0, 45))
+    assert one.workload((0.1, 0.2), 1000).false_alarms.high == pytest.approx(45)
+    # with the anomalies that are missed, and the undecided normal points, all of it is added
+    assert work.confidence == pytest.approx(1 - 0.05 - 0.02 - 0.02 - 0.05)
 
 
 def test_where_one_threshold_decides_the_fnr_says_how_many_are_caught() -> None:
     one = calibrate(NORMAL, FAR)
     assert one.rule.single
     assert one.precision(0.5).low == pytest.approx(0.95 / (0.95 + 0.05))
-    # the case was chosen by looking, so what the other would have taken is added
-    assert one.precision(0.5).confidence == pytest.approx(0.85)
+    # the case was chosen by looking, and the same delta pays for both
+    assert one.precision(0.5).confidence == pytest.approx(one.confidences["FPR"] * 0.95)
+    # points of one subject are of both classes: then nothing multiplies
+    dependent = replace(one, assumptions=OF_SUBJECTS)
+    assert dependent.precision(0.5).confidence == pytest.approx(0.9)
+    assert dependent.precision(0.5, delta=0.1).confidence == pytest.approx(0.8)
     assert one.workload(0.5).undecided.high == 0.0
     raised = calibrate(NORMAL, NEAR, overlap="raise")
     kept = raised.certified
@@ -193,7 +207,8 @@ def test_too_few_anomalies_are_still_counted() -> None:
         0.5 * lower_bound(20, 20, 0.05) / (0.5 * lower_bound(20, 20, 0.05) + 0.025)
     )
     # they cannot make the other case, which takes no delta then
-    assert told.confidence == pytest.approx(0.9)
+    assert told.confidence == pytest.approx(one.confidences["FPR"] * 0.95)
+    assert one.precision(0.5, delta=0.1).confidence == pytest.approx(one.confidences["FPR"] * 0.9)
     assert one.workload(0.5).missed.high == 0.0
     assert calibrate(NORMAL, []).precision(0.5).low == 0.0
 
@@ -215,6 +230,49 @@ def test_what_cannot_be_said_is_refused_in_one_sentence(certificate: Certificate
         certificate.precision(0.1)
 
 
+def test_where_nothing_is_counted_only_one_case_can_fail() -> None:
+    """Labels looked at as they came, and weights up to intervals, say nothing where classes overlap."""
+    looked = calibrate(NORMAL, FAR, overlap=Looks())
+    assert looked.rule.single
+    assert looked.precision(0.5).confidence == looked.confidence
+    pair = np.full(2000, 0.9), np.ones(2000)
+    drawn = calibrate(NORMAL, FAR, normal_weights=pair, weight_bound=1.0, seed=0)
+    assert drawn.precision(0.5).confidence == drawn.confidence
+
+
+def test_the_ceiling_of_the_fpr_alone_says_how_many_alarms_are_false() -> None:
+    one = calibrate(NORMAL, [], Guarantee(max_fpr=0.02, max_fnr=None))
+    work = one.workload(0.01, 1000)
+    assert (work.false_alarms.low, work.false_alarms.high) == pytest.approx((0.0, 19.8))
+    assert (work.alarms.low, work.alarms.high) == pytest.approx((0.0, 29.8))
+    assert (work.right.low, work.right.high) == pytest.approx((0.0, 10.0))
+    assert (work.missed.low, work.missed.high) == pytest.approx((0.0, 10.0))
+    assert work.undecided.high == 0.0
+    assert work.confidence == pytest.approx(0.95)
+    assert "false      at most 19.8\n" in str(work)
+
+
+def test_what_unlabelled_points_show_is_about_alarms_to_come() -> None:
+    """Half are anomalies, all caught, the FPR is at its ceiling: of the counted alarms too many are false.
+
+    Exactly, over 50 points: more often than the confidence that is said for future alarms allows.
+    """
+    one = calibrate(range(1000), [], Guarantee(max_fpr=0.02, max_fnr=None))
+    points, wrong = 50, 0.0
+    bounds = [one.precision_from_counts(Counted(alarms, 0, points), 0.05) for alarms in range(points + 1)]
+    assert bounds[0].confidence == pytest.approx(0.9)
+    for anomalies in range(points + 1):
+        false = np.arange(points - anomalies + 1)
+        least = np.array([bounds[anomalies + one].low for one in false.tolist()])
+        chances = binom.pmf(false, points - anomalies, 0.02)
+        wrong += binom.pmf(anomalies, points, 0.5) * chances[anomalies < least * (anomalies + false)].sum()
+    assert wrong == pytest.approx(0.3747, abs=1e-4)
+    # future alarms, of which half of 1.02 are right, hold it
+    share = 0.5 / 0.51
+    failing = [binom.pmf(alarms, points, 0.51) for alarms in range(points + 1) if bounds[alarms].low > share]
+    assert 0.0 < sum(failing) <= 0.05
+
+
 @pytest.mark.parametrize("wrong", [0, 1, -0.1, inf, float("nan"), (0.3, 0.2), (0.1, 0.2, 0.3), "a", None, ()])
 def test_a_prevalence_that_is_none_is_refused(wrong: Any) -> None:
     one = calibrate(NORMAL, FAR)
@@ -234,6 +292,30 @@ def test_unlabelled_scores_are_counted_with_those_that_are_missing() -> None:
     with pytest.raises(InputError, match="numbers"):
         one.precision_from_unlabelled(["a"])
     assert one.precision_from_unlabelled([]).low == 0.0
+
+
+def test_counts_add_up_and_say_what_is_undecided() -> None:
+    one, other = Counted(10, 20, 40, 3, 2), Counted(1, 2, 5, 1, 1)
+    assert one + other == Counted(11, 22, 45, 4, 3)
+    assert (
+        str(one) == "40 rows: 20 normal, 10 alarms, 10 undecided (3 without a score, 2 in groups never seen)"
+    )
+    assert str(Counted(1, 0, 1)) == "1 row: 0 normal, 1 alarm, 0 undecided"
+
+
+def test_no_more_are_missed_than_are_not_caught() -> None:
+    """With so large a delta that the share that is caught leaves less than the ceiling of the FNR."""
+    rng = np.random.default_rng(4)
+    one = calibrate(NORMAL, rng.normal(3.4, 1, 500), Guarantee(0.05, 0.1))
+    late = calibrate(NORMAL, np.append(np.full(469, 9.0), np.full(31, 0.0)), Guarantee(0.05, 0.07))
+    assert not late.rule.single
+    assert late.anomalous.crossing == 31
+    caught = lower_bound(469, 500, 0.9)
+    assert 1 - caught < 0.07
+    assert late.workload(0.5, 1000, delta=0.9).missed.high == pytest.approx(500 * (1 - caught))
+    assert late.workload(0.5, 1000).missed.high == pytest.approx(500 * 0.07)
+    assert one.workload((0.012345, 0.02)).prevalence == (0.012345, 0.02)
+    assert "at a prevalence of 0.01234 to 0.02, on average" in str(one.workload((0.012345, 0.02)))
 
 
 def test_alarms_that_may_all_be_false_have_no_worth() -> None:

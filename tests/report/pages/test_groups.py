@@ -27,7 +27,9 @@ def test_groups_are_counted_and_the_worst_stand_first() -> None:
         "partly",
         "2 of 4 groups certified; 2 have too few labels",
     )
-    assert content.promise.startswith("In each certified group by itself, with confidence 90 %: the rate of ")
+    assert content.promise.startswith(
+        "In each certified group by itself, with confidence 90.25 %: the rate of "
+    )
     assert content.listing is not None
     names = [row[0] for row in content.listing.rows]
     assert set(names[:2]) == {"'tiny'", "'small'"}
@@ -68,7 +70,7 @@ def test_all_at_once_is_said_and_by_itself_is_counted() -> None:
     assert "of 20 certified groups, up to 2 are broken on average" in alone.warnings[0]
     together = page_of_groups(calibrate_groups(scores, labels, groups, together=True))
     assert together.warnings == ()
-    assert together.promise.startswith("In all certified groups at once, with confidence 90 %")
+    assert together.promise.startswith("In all certified groups at once, with confidence 90.25 %")
     one_sided = page_of_groups(calibrate_groups(scores, labels, groups, Guarantee(0.05, None)))
     assert one_sided.promise.endswith("and nothing is promised about missed anomalies.")
     single = page_of_groups(calibrate_groups(scores, labels, np.zeros(6000)))

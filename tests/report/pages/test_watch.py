@@ -123,6 +123,29 @@ def test_a_page_of_many_groups_draws_those_nearest_to_an_alarm() -> None:
     assert "counted within each group" in shown
 
 
+def test_the_page_says_what_alpha_is_of_and_when_nothing_is_known() -> None:
+    monitor = Monitor(CERTIFICATE, alpha=0.03)
+    assert "Nothing is known" in Page(monitor_page(monitor)).texts
+    monitor.update([0, -1], [0, 0], scores=[0.0, np.nan])
+    shown = " ".join(Page(monitor_page(monitor)).texts)
+    assert "No alarm" in shown
+    assert "any watch ever raises an alarm is at most 0.03, which they share" in shown
+    assert "nor the order in which labels arrive may depend on scores or verdicts" in shown
+    assert "1 rows have no score and count nowhere." in shown
+    assert json.loads(monitor_json(monitor))["unscored"] == 1
+    assert "pac_wrap_monitor_unscored_total 1\n" in monitor_metrics(monitor)
+
+
+def test_rows_of_groups_that_are_not_watched_are_shown_everywhere() -> None:
+    monitor = grouped()
+    monitor.update([0] * 3, ["never seen"] * 3)
+    assert "3 rows of groups never seen at calibration are not watched." in Page(monitor_page(monitor)).texts
+    content = json.loads(monitor_json(monitor))
+    assert (content["unseen"], content["unpromised"], content["points"]) == (3, 0, monitor.points)
+    metrics = parsed(monitor_metrics(monitor))
+    assert metrics["pac_wrap_monitor_unwatched_total"][(("reason", "never seen"),)] == 3.0
+
+
 def test_json_has_every_watch_and_every_alarm() -> None:
     content = json.loads(monitor_json(monitored()))
     assert [one["name"] for one in content["watches"]] == ["FPR", "FNR", "undecided", "scores"]

@@ -13,11 +13,12 @@ from pac_wrap.base.codec import checksum_of
 from pac_wrap.base.filed import Filed
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.base.rounding import float_below
+from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.consistency import inconsistencies
 from pac_wrap.method.certificates.lineage import Lineage
 from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.certificates.shown import Shown
-from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.room.radius import Robust
 from pac_wrap.method.room.weights import Weighting
 from pac_wrap.method.rule import Rule
@@ -162,6 +163,33 @@ class Certificate(Worth, Robust, Traced, Filed, Shown):
         return len(self.certified.promises) < len(self.guarantee.promises)
 
     @property
+    def overstated(self) -> tuple[str, ...]:
+        """The classes whose points of a series are worth too few independent ones for what is promised.
+
+        So few that the share of errors of the rule is more than their own budget allows, eq. (137), or nobody
+        knows how many. More than half of their number count as all.
+        """
+        taken, found = self.sampling, []
+        if taken is None or self.certified is None:
+            return ()
+        for name, effective, errors in (
+            ("normal", taken.effective_normal, taken.errors_normal),
+            ("anomalous", taken.effective_anomalous, taken.errors_anomalous),
+        ):
+            evidence: Evidence = getattr(self, name)
+            budget = evidence.budget
+            if budget is None or budget.errors is None:
+                continue  # nothing is promised that could be wrong
+            if effective is None:
+                found.append(name)
+            elif 2.0 * effective < evidence.n:
+                fewer = Budget.of(int(effective), budget.rate, budget.delta).errors
+                shown = budget.errors if errors is None else errors
+                if fewer is None or fewer * evidence.n < shown * int(effective):
+                    found.append(name)
+        return tuple(found)
+
+    @property
     def claim(self) -> Claim:
         """What is claimed, as its strategy sees it."""
         budgets = self.normal.budget, self.anomalous.budget
@@ -253,3 +281,11 @@ class Certificate(Worth, Robust, Traced, Filed, Shown):
 
     def _problems(self) -> Iterator[str]:
         return inconsistencies(self)
+
+
+def no_certificate(
+    given: object, wanted: str = "certificate must be a Certificate", **remedies: str
+) -> InputError:
+    """Return the refusal of what is no certificate of two classes, with the remedy for its type."""
+    name = type(given).__name__
+    return InputError(f"{wanted}, got {name}; {remedies.get(name, 'load a file with Certificate.load')}")

@@ -29,12 +29,14 @@ _RATES: Final = (("FPR", "normal"), ("FNR", "anomalous"))
 def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     """Yield what in a certificate contradicts itself, its own texts and those of a series included."""
     found = certificate.sampling
-    effective = (None, None) if found is None else (found.effective_normal, found.effective_anomalous)
-    sides = (("normal", certificate.normal), ("anomalous", certificate.anomalous))
-    for (name, evidence), size in zip(sides, effective, strict=True):
-        yield from digest_problems(name, evidence.n, evidence.digest)
-        if size is not None and size > evidence.n:
-            yield f"{evidence.n:,} {name} scores cannot be worth {size:,.0f}"
+    for name in ("normal", "anomalous"):
+        n, digest = getattr(certificate, name).n, getattr(certificate, name).digest
+        yield from digest_problems(name, n, digest)
+        size, errors = getattr(found, f"effective_{name}", None), getattr(found, f"errors_{name}", None)
+        if size is not None and size > n:
+            yield f"{n:,} {name} scores cannot be worth {size:,.0f}"
+        if errors is not None and errors > n:
+            yield f"{errors:,} of {n:,} {name} scores cannot be errors"
     yield from version_problems(certificate.version)
     if certificate.lineage is not None:
         yield from certificate.lineage.problems(certificate.guarantee, certificate.overlap)

@@ -23,7 +23,8 @@ _MOST_BRACKETS: Final = 5
 # so many new scores are looked at, and from so few on
 _LOOKED_AT: Final = 1000
 _FEWEST: Final = 20
-_NEARLY_ALL: Final = 0.9
+# of one class of n calibration points, more lie outside with a chance of (n + 1) / 2^n: eq. (136)
+_HALF: Final = 0.5
 _OPTIONAL: Final = {"optional": True}
 
 
@@ -171,7 +172,8 @@ class Traced:
 class Doubt:
     """A look at the first new scores: whether they may be another detector's than a certificate's.
 
-    They may be if their column has another name, or if nearly all of them lie outside the calibration scores.
+    They may be if their column has another name, or if half of them lie outside the calibration scores, as
+    they also do where only alarms were labelled.
     Each is warned of once, the second when a thousand scores were seen, or all.
 
     >>> doubt = Doubt(Provenance(lowest=0.0, highest=1.0), "score")
@@ -180,7 +182,8 @@ class Doubt:
     ...     doubt.see(np.arange(100.0))
     ...     doubt.end()
     >>> print(caught[0].message)
-    98 of the first 100 scores lie outside those of the calibration, 0 to 1; are they the same detector's?
+    98 of the first 100 scores lie outside those of the calibration, 0 to 1; are they the same detector's, \
+and were points labelled whatever their scores?
     """
 
     def __init__(self, provenance: Provenance | None, score: str) -> None:
@@ -210,10 +213,11 @@ class Doubt:
         if self._ended:
             return
         self._ended = True
-        if self._seen >= _FEWEST and self._outside >= _NEARLY_ALL * self._seen:
+        if self._seen >= _FEWEST and self._outside >= _HALF * self._seen:
             self._warn(
                 f"{self._outside:,} of the first {self._seen:,} scores lie outside those of the calibration,"
-                f" {self._known.lowest:.6g} to {self._known.highest:.6g}; are they the same detector's?"
+                f" {self._known.lowest:.6g} to {self._known.highest:.6g}; are they the same detector's,"
+                " and were points labelled whatever their scores?"
             )
 
     def _warn(self, text: str) -> None:

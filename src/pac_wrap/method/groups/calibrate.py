@@ -28,8 +28,8 @@ from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.groups.block import Block, calibrated
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined
-from pac_wrap.method.groups.file import shared
+from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, shares_of
+from pac_wrap.method.groups.file import with_shares
 from pac_wrap.method.groups.values import Coded, Group, GroupColumn, coded, shown
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.sampling import OF_DRAWS, OF_POOL, assumed
@@ -78,7 +78,7 @@ class GroupRequest:
                 )
 
     def certify(
-        self, blocks: Iterable[Block], groups: tuple[Group, ...], score_type: ScoreType
+        self, blocks: Iterable[Block], n: Counts, groups: tuple[Group, ...], score_type: ScoreType
     ) -> GroupCertificate:
         """Return the certificate of groups that come in blocks, in their order, wherever they come from.
 
@@ -86,6 +86,8 @@ class GroupRequest:
         ----------
         blocks : iterable of Block
             The sorted scores of all groups, each group whole in one block.
+        n : ndarray of int, shape (2, groups)
+            How many normal and how many anomalous points each group has.
         groups : tuple
             The values of the groups.
         score_type : "float64", "float32" or "float16"
@@ -95,7 +97,7 @@ class GroupRequest:
         -------
         GroupCertificate
         """
-        each = self.each(len(groups))
+        each = self.each(n)
         parts: list[Columns] = []
         left: list[tuple[Scores, Scores]] = []
         areas: list[Numbers] = []
@@ -107,9 +109,15 @@ class GroupRequest:
         pool = _pooled(each, left, score_type) if left else None
         return self.certificate(joined(parts), np.concatenate(areas), groups, score_type, pool)
 
-    def each(self, groups: int) -> Request:
-        """Return what each of so many groups is asked for, with its share of delta."""
-        return Request(shared(self.request.guarantee, groups if self.together else 1), self.request.overlap)
+    def each(self, n: Counts) -> Request:
+        """Return what each group is asked for, with its share of delta; `n` as in `certify`."""
+        # one pair of deltas for all groups, whatever their counts
+        return Request(with_shares(self.request.guarantee.fixed, self._shares(n)), self.request.overlap)
+
+    def _shares(self, n: Counts) -> tuple[float, float] | None:
+        if not self.together:
+            return None
+        return shares_of(self.request.guarantee, self.request.overlap, n, self.pool)
 
     def certificate(
         self,
@@ -125,11 +133,12 @@ class GroupRequest:
         if pool is not None:
             pool = replace(pool, assumptions=assumed(OF_POOL, **rooms))
         return GroupCertificate(
-            asked=self.request.guarantee,
+            asked=self.request.guarantee.fixed,
             overlap=self.request.overlap,
             together=self.together,
             score_type=score_type,
             pool=pool,
+            shares=self._shares(columns.n),
             groups=groups,
             columns=columns,
             assumptions=assumed(OF_DRAWS, **rooms),
@@ -166,7 +175,8 @@ def calibrate_groups(
         What is done where the classes overlap; see `calibrate`.
     together : bool
         Whether the promises of all groups are to hold at once, with the deltas of the guarantee:
-        eqs. (53) to (54). Otherwise each holds by itself: eq. (52). Every group counts, however small.
+        eqs. (53) to (54), eq. (111). Otherwise each holds by itself: eq. (52). The share of each group
+        follows from the numbers of labels of all, and groups that are promised nothing take none.
     pool : bool
         Whether groups with too few labels follow one rule that is found from all of them. Its promise is
         about their mixture, as they stand in the table, and about none of them by itself: eq. (55).
@@ -206,7 +216,7 @@ def calibrate_groups(
     asked = GroupRequest(request, together, pool)
     values, mask, found, kind = checked(scores, labels, groups, request.anomaly_label)
     block = Block.of(values, mask, found.codes, len(found.values))
-    return warned_of_groups(asked.certify([block], found.values, kind))
+    return warned_of_groups(asked.certify([block], block.n, found.values, kind))
 
 
 def warned_of_groups(certificate: GroupCertificate) -> GroupCertificate:

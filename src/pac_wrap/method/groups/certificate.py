@@ -21,11 +21,12 @@ from pac_wrap.base.codec import plain, typed
 from pac_wrap.base.filed import Filed
 from pac_wrap.base.floats import widened
 from pac_wrap.base.missing import ON_MISSING, OnMissing, abstained_or_stopped, missing_places
+from pac_wrap.base.rounding import confidence_left, float_below, kept_together
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.columns import Columns, Numbers
-from pac_wrap.method.groups.file import MOST_BYTES, NOUN, Head, problems, read, shared, written
+from pac_wrap.method.groups.file import MOST_BYTES, NOUN, Head, problems, read, with_shares, written
 from pac_wrap.method.groups.gaps import Gaps, gaps_of
 from pac_wrap.method.groups.listing import Certificates, Row, rows_of
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
@@ -33,6 +34,7 @@ from pac_wrap.method.groups.rules import decided, exclusions_of, sets_of, with_p
 from pac_wrap.method.groups.shown import ShownGroups
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
 from pac_wrap.method.promise import refuse_room
+from pac_wrap.method.sampling import are_independent
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class GroupCertificate(ShownGroups, Head, Filed):
         mixture, not about any one of them.
     assumptions : tuple of Assumption
         What the promises assume.
+    shares : tuple of float, optional
+        The deltas of the FPR and of the FNR in each group where all hold together: eq. (111).
     version : str
         The version of the package that made it.
     provenance : Provenance, optional
@@ -85,7 +89,17 @@ class GroupCertificate(ShownGroups, Head, Filed):
     @property
     def request(self) -> Request:
         """What each group by itself was asked for, with its share of delta."""
-        return Request(shared(self.asked, len(self.groups) if self.together else 1), self.overlap)
+        return Request(with_shares(self.asked, self.shares), self.overlap)
+
+    @property
+    def confidence(self) -> float | None:
+        """How surely all ceilings of all groups hold together, eqs. (53) and (97); None if they need not."""
+        if not self.together:
+            return None
+        sure = [confidence_left(promise.delta) for promise in self.asked.promises]
+        if self.overlap.multiplies and are_independent(self.assumptions):
+            return float_below(kept_together(*sure))
+        return float_below(confidence_left(*(promise.delta for promise in self.asked.promises)))
 
     @property
     def certificates(self) -> Mapping[Group, Certificate]:

@@ -2,18 +2,23 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from math import isnan
+from math import inf, isnan
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.rounding import shared_together
 from pac_wrap.method.calibrate import Request
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Budget, Guarantee, Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, assumed
+from pac_wrap.method.strategies.abstain import Abstain
+from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.tails.bounds import min_samples
+from pac_wrap.method.tails.budget import common_share, keeps_together
 from pac_wrap.method.thresholds import Evidence, Thresholds, find_regime
 from pac_wrap.ranks.kernels import as_digest
 
@@ -69,6 +74,13 @@ class Columns:
         unknown = np.isnan(self.ceilings) | np.isnan(self.deltas[0])
         promised: NDArray[np.bool_] = (self.budget != NO_COUNT) & ~unknown
         return promised
+
+    @property
+    def watchable(self) -> NDArray[np.bool_]:
+        """Which groups have a promise that can be broken: a ceiling, and a verdict that is given at all."""
+        given = np.stack([self.rule[1] < inf, self.rule[0] > -inf])
+        promised = (given & ~np.isnan(self.ceilings)).any(axis=0) & ~np.isnan(self.deltas[0])
+        return np.asarray(promised)
 
     def at(self, place: int, request: Request, score_type: ScoreType) -> Certificate:
         """Return the certificate of a group, as `calibrate` makes it."""
@@ -180,6 +192,79 @@ def budgets_of(promise: Promise | None, sizes: Counts) -> Counts:
     different, places = np.unique(sizes, return_inverse=True)
     found = [promise.budget(n).errors for n in different.tolist()]
     return np.array([_count(one) for one in found], dtype=np.int64)[places.reshape(-1)]
+
+
+def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tuple[float, float]:
+    """Return the deltas of each group with which all groups keep what is asked together: eqs. (111) to (113).
+
+    They depend on the numbers of labels alone, in whatever order the groups come.
+
+    >>> n = np.array([[300, 300, 20], [300, 40, 20]])
+    >>> shares_of(Guarantee(), Abstain(), n, pool=False)
+    (0.04221, 0.05)
+    """
+    promises = asked.fpr, asked.fnr
+    equal = [shared_together(delta, n.shape[1]) for delta in (asked.delta_fpr, asked.delta_fnr)]
+    if not isinstance(overlap, Abstain | Hold):
+        return equal[0], equal[1]
+    found = [asked.delta_fpr, asked.delta_fnr]
+    while True:
+        before = found[0], found[1]
+        for label, sizes in enumerate(_samples(asked, n, before, pool)):
+            promise = promises[label]
+            if promise is None:
+                found[label] = equal[label]
+            elif promise.name in overlap.keeps:
+                found[label] = common_share(sizes, promise.at_calibration, promise.delta, before[label])
+        # a lower delta leaves more groups to the pool, so that another one may be needed
+        if not pool or before == (found[0], found[1]):
+            break
+    for label, promise in enumerate(promises):
+        if promise is not None and promise.name not in overlap.keeps:
+            found[label] = _counted_share(asked, n, label, found[1 - label])
+    return found[0], found[1]
+
+
+def are_kept(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool, shares: tuple[float, float]) -> bool:
+    """Return whether all groups keep what is asked together if each has these deltas: eqs. (111) to (113)."""
+    samples = _samples(asked, n, shares, pool)
+    for label, promise in enumerate((asked.fpr, asked.fnr)):
+        delta = (asked.delta_fpr, asked.delta_fnr)[label]
+        if shares[label] <= shared_together(delta, n.shape[1]):
+            continue
+        if promise is None or not isinstance(overlap, Abstain | Hold):
+            return False
+        if promise.name in overlap.keeps:
+            if not keeps_together(samples[label], promise.at_calibration, shares[label], promise.delta):
+                return False
+        elif shares[label] > _counted_share(asked, n, label, shares[1 - label]):
+            return False
+    return True
+
+
+def _counted_share(asked: Guarantee, n: Counts, label: int, held: float) -> float:
+    """Return the delta of the class that `hold` counts, where the other, held one has its own: eq. (112)."""
+    other, promise = (asked.fpr, asked.fnr)[1 - label], (asked.fpr, asked.fnr)[label]
+    assert other is not None  # nothing is held with a single ceiling
+    assert promise is not None
+    counted = (n[1 - label] >= min_samples(other.at_calibration, held)) & (n[label] > 0)
+    return shared_together(promise.delta, int(np.count_nonzero(counted)))
+
+
+def _samples(asked: Guarantee, n: Counts, shares: tuple[float, ...], pool: bool) -> tuple[Counts, Counts]:
+    """Return the sizes of the samples of each class that have a promise, the pool being one of them."""
+    if not pool:
+        return n[0], n[1]
+    least = [
+        0 if promise is None else min_samples(promise.at_calibration, share)
+        for promise, share in zip((asked.fpr, asked.fnr), shares, strict=True)
+    ]
+    few = (n < np.array(least)[:, None]).any(axis=0)
+    together = n[:, few].sum(axis=1)
+    if not few.any() or (together < least).any():  # then each group keeps what its own labels promise
+        return n[0], n[1]
+    normal, anomalous = (np.append(n[label, ~few], together[label]) for label in (0, 1))
+    return normal, anomalous
 
 
 def _known(number: float) -> float | None:

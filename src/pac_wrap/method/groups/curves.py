@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_array
+from pac_wrap.base.rounding import shared_together
 from pac_wrap.method.curves.certify import certify_curve
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.calibrate import checked
-from pac_wrap.method.groups.file import shared
 from pac_wrap.method.groups.values import Group, GroupColumn
 from pac_wrap.method.promise import Guarantee
 
@@ -57,7 +57,8 @@ def certify_curve_groups(
     """
     values, mask, found, _ = checked(scores, labels, groups, anomaly_label)
     asked = Guarantee(delta_fpr=delta_fpr, delta_fnr=delta_fnr)
-    each = shared(asked, len(found.values) if together else 1)
+    count = len(found.values) if together else 1
+    each = [shared_together(delta, count) for delta in (asked.delta_fpr, asked.delta_fnr)]
     given = as_array(scores, "scores")
     wide = given if given.dtype.kind == "f" else values
     tops = {"top_fpr": top_fpr, "top_fnr": top_fnr}
@@ -66,5 +67,5 @@ def certify_curve_groups(
     curves: dict[Group, Curve] = {}
     for group, rows in zip(found.values, np.split(order, ends[:-1]), strict=True):
         low, high = wide[rows[~mask[rows]]], wide[rows[mask[rows]]]
-        curves[group] = certify_curve(low, high, each.delta_fpr, each.delta_fnr, **tops)
+        curves[group] = certify_curve(low, high, each[0], each[1], **tops)
     return curves

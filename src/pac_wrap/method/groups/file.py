@@ -12,13 +12,12 @@ from pac_wrap.base.arguments import ScoreType
 from pac_wrap.base.codec import checksum, content_of
 from pac_wrap.base.floats import is_flushed, order_keys
 from pac_wrap.base.foreign import quoted
-from pac_wrap.base.rounding import shared_together
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.certificates.consistency import MOST_SCORES, inconsistencies, version_problems
 from pac_wrap.method.certificates.provenance import Provenance, Traced
-from pac_wrap.method.groups.columns import NO_COUNT, Columns
+from pac_wrap.method.groups.columns import NO_COUNT, Columns, are_kept
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
 from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS, Assumption, assumed
@@ -52,19 +51,20 @@ class Head(Traced):
     together: bool
     score_type: ScoreType = "float64"
     pool: Certificate | None = None
+    # the deltas of each group where all hold together, those of the FPR and of the FNR
+    shares: tuple[float, float] | None = None
     assumptions: tuple[Assumption, ...] = OF_DRAWS
     version: str = __version__
     provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
 
 
-def shared(asked: Guarantee, groups: int) -> Guarantee:
-    """Return what each of so many groups is asked for so that all keep it together: eq. (53).
+def with_shares(asked: Guarantee, shares: tuple[float, float] | None) -> Guarantee:
+    """Return what each group is asked for, with its share of delta where all are to keep it together.
 
-    >>> round(shared(Guarantee(), 20).delta_fpr, 6)
-    0.002561
+    >>> with_shares(Guarantee(), (0.001, 0.002)).delta_fnr
+    0.002
     """
-    deltas = [shared_together(delta, groups) for delta in (asked.delta_fpr, asked.delta_fnr)]
-    return replace(asked, delta_fpr=deltas[0], delta_fnr=deltas[1])
+    return asked if shares is None else replace(asked, delta_fpr=shares[0], delta_fnr=shares[1])
 
 
 def written(head: dict[str, Any], groups: tuple[Group, ...], columns: Columns) -> str:
@@ -116,6 +116,12 @@ def problems(head: Head, groups: tuple[Group, ...], columns: Columns, request: R
     yield from version_problems(head.version)
     if head.assumptions not in (assumed(one, **head.asked.rooms) for one in (OF_DRAWS, OF_SUBJECTS)):
         yield "these are not the assumptions of draws"
+    if (head.shares is not None) is not head.together:
+        yield "groups that hold together have shares of delta, and others have none"
+    elif head.shares is not None and not are_kept(
+        head.asked, head.overlap, columns.n, head.pool is not None, head.shares
+    ):
+        yield "with these shares of delta, groups of these sizes do not hold together"
     yield from _column_problems(columns, groups, request, head.score_type)
     if head.pool is None:
         return

@@ -118,7 +118,7 @@ def gaps_of(
         share = shared_together(delta, compared.size)
         if isinstance(request.overlap, Abstain | Hold) and rate in request.overlap.keeps:
             low, high = bounds(n, errors, budgets[label][compared], share)
-        elif isinstance(request.overlap, Hold):
+        elif isinstance(request.overlap, Hold) and request.overlap.always:
             low, high = counted_bounds(n, errors, share / 2.0)
         else:
             low, high = counted_bounds(n, errors, share / (2.0 * np.maximum(1, n)))
@@ -153,7 +153,7 @@ def bounds(n: Counts, errors: Counts, budget: Counts, delta: float) -> tuple[Num
 
 
 def counted_bounds(n: Counts, errors: Counts, level: Numbers | float) -> tuple[Numbers, Numbers]:
-    """Return the lower and the upper bound of each rate, each but for a level: eqs. (59) and (114).
+    """Return the lower and the upper bound of each rate, each but for a level: eq. (59), eq. (114).
 
     >>> low, high = counted_bounds(np.array([1000]), np.array([70]), 0.0127)
     >>> (high - low).round(4).tolist()

@@ -69,7 +69,8 @@ def verify_groups(
         warnings.simplefilter("ignore", UpsideDownWarning)
         request = request_of(certificate, anomaly_label)
         values, mask, found, _ = checked(made, labels, groups, anomaly_label)
-        again = request.certify([Block.of(values, mask, found.codes, len(found.values))], found.values, kind)
+        block = Block.of(values, mask, found.codes, len(found.values))
+        again = request.certify([block], block.n, found.values, kind)
     return verify_groups_against(certificate, again)
 
 
@@ -92,6 +93,8 @@ def _differences(found: GroupCertificate, expected: GroupCertificate) -> Iterato
             yield f"{len(groups):,} groups are in {where} alone, such as {shown(groups[0])}"
     if missing or added:
         return
+    if found.shares != expected.shares:
+        yield f"the deltas of each group are {expected.shares}, not {found.shares}"
     order = [expected.lookup.place(group) for group in found.groups]
     again = permuted(expected.columns, np.array(order, dtype=np.intp))
     different = np.flatnonzero(~found.columns.same(again)).tolist()

@@ -74,9 +74,9 @@ class LabelNoise(Room):
     def counted(self, rate: float) -> float:
         """Return what a true rate may look like among points whose labels are as wrong: eq. (76).
 
-        The share of wrong labels under a label changes with the prevalence: where anomalies are more frequent
-        than at calibration, more of the points that are labelled normal are anomalies, though the labeller
-        errs as before. Then a rate may look worse than this and still be kept.
+        The share of wrong labels under a label changes with the prevalence, eq. (119): where anomalies are
+        more frequent than at calibration, more of the points that are labelled normal are anomalies, though
+        the labeller errs as before. Then a rate may look worse than this and still be kept.
 
         Parameters
         ----------

@@ -1,5 +1,6 @@
 """One batch as a monitor reads it: verdicts, labels that may be missing, scores that may be missing."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -23,13 +24,22 @@ UNLABELLED: Final = -1
 
 
 class Batch(NamedTuple):
-    """The rows of a batch; `labelled` and `scored` are the places of those that have a label and a score."""
+    """The rows of a batch, and the places of those that count.
+
+    `points` are the rows that are not known to lack a score, `labelled` those of them that have a label, and
+    `scores` the scores of all points, None if no scores were given.
+    """
 
     verdicts: NDArray[np.int8]
+    points: Places
     labelled: Places
     anomalous: NDArray[np.bool_]
-    scored: Places
-    scores: Scores
+    scores: Scores | None
+
+    @property
+    def unscored(self) -> int:
+        """How many rows lack a score; certificates speak of points that have one, so they count nowhere."""
+        return self.verdicts.size - self.points.size
 
 
 def read_batch(
@@ -37,8 +47,7 @@ def read_batch(
 ) -> Batch:
     """Return a batch, or refuse what is no verdict, no label or no score."""
     given = as_verdicts(verdicts)
-    none = np.empty(0, dtype=np.int64)
-    labelled, anomalous = none, np.empty(0, dtype=bool)
+    labelled, anomalous = np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
     if labels is not None:
         check_aligned("verdicts", verdicts, "labels", labels)
         values = (
@@ -48,22 +57,28 @@ def read_batch(
         labelled = np.flatnonzero(~_missing(values))
         known = values if labelled.size == values.size else values[labelled]
         anomalous = as_anomaly_mask(known, anomaly_label) if labelled.size else anomalous
-    scored, values = none, np.empty(0)
-    if scores is not None:
-        check_aligned("verdicts", verdicts, "scores", scores)
-        values = as_array(_filled(scores), "scores")
-        check_same_length("verdicts", given.size, "scores", values.size)
-        missing = _missing(values)
-        scored = np.flatnonzero(~missing)
-        values = as_scores(values[scored] if missing.any() else values)
-    return Batch(given, labelled, anomalous, scored, values)
+    if scores is None:
+        return Batch(given, np.arange(given.size), labelled, anomalous, None)
+    check_aligned("verdicts", verdicts, "scores", scores)
+    values = as_array(_filled(scores), "scores")
+    check_same_length("verdicts", given.size, "scores", values.size)
+    missing = _missing(values)
+    counts = ~missing[labelled]
+    known = as_scores(values[~missing] if missing.any() else values)
+    return Batch(given, np.flatnonzero(~missing), labelled[counts], anomalous[counts], known)
 
 
-def part_of(verdicts: NDArray[np.int8], marks: NDArray[np.int8]) -> Batch:
-    """Return some rows of a batch that was read, by their verdicts and marks."""
-    labelled = np.flatnonzero(marks != UNLABELLED)
-    none = np.empty(0, dtype=np.int64)
-    return Batch(verdicts, labelled, marks[labelled] == 1, none, np.empty(0))
+def parts_of(batch: Batch, rows: Sequence[Places]) -> Iterator[Batch]:
+    """Yield a batch of each of several choices of the rows of one, without scores."""
+    marks = np.full(batch.verdicts.size, UNLABELLED, dtype=np.int8)
+    marks[batch.labelled] = batch.anomalous
+    counts = np.zeros(batch.verdicts.size, dtype=bool)
+    counts[batch.points] = True
+    for own in rows:
+        labelled = np.flatnonzero(marks[own] != UNLABELLED)
+        yield Batch(
+            batch.verdicts[own], np.flatnonzero(counts[own]), labelled, marks[own][labelled] == 1, None
+        )
 
 
 def check_id(name: object) -> str:

@@ -56,6 +56,11 @@ class Reached(NamedTuple):
     placed: Placed
 
 
+def wait(total: int) -> int:
+    """Return after how many more points bets start again that have started after so many: eq. (83)."""
+    return max(_LEAST_WAIT, total // _PART)
+
+
 @dataclass(frozen=True)
 class Bets:
     """Bets on points that fall into cells: what each cell multiplies each bet with, as logarithms.
@@ -99,6 +104,24 @@ class Bets:
         row, number, *before = placed.began[bet].tolist()
         return Since(bet, row, number, self._by_fate(placed.cells)[bet] - np.array(before))
 
+    def took_together(
+        self, placed: Placed, cells: Counts, row: int, bar: float | None
+    ) -> tuple[Placed, Reached | None]:
+        """Return the bets after a batch whose points count together, and whether they reached a bar.
+
+        Only how many points fell into each cell matters, not their order: eq. (130). Bets start again before
+        the batch, never within it, and the wealth is looked at after it.
+        """
+        if not cells.size:
+            return placed, None
+        total = int(placed.cells.sum())
+        if total >= placed.following:
+            placed = self._started(placed, total, row)
+        placed = placed._replace(cells=placed.cells + self._counted(cells))
+        height = float(self.log_wealth(placed))
+        reached = bar is not None and height >= bar
+        return placed, Reached(cells.size - 1, height, placed) if reached else None
+
     def took(
         self, placed: Placed, cells: Counts, rows: Counts, stops: Counts, bar: float | None
     ) -> tuple[Placed, list[float], Reached | None]:
@@ -114,7 +137,7 @@ class Bets:
         done = 0
         while done < cells.size:
             total = int(placed.cells.sum())
-            if total == placed.following:
+            if total >= placed.following:  # beyond it only after a batch whose points counted together
                 placed = self._started(placed, total, int(rows[done]))
             end = min(cells.size, done + placed.following - total)
             if bar is not None and found is None:
@@ -137,7 +160,7 @@ class Bets:
         return Placed(
             placed.cells,
             number + 1,
-            total + max(_LEAST_WAIT, total // _PART),
+            total + wait(total),
             np.logaddexp(placed.gains, gain),
             np.where(better, gain, placed.best),
             np.where(better[:, None], began, placed.began),

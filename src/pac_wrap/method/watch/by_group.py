@@ -16,12 +16,15 @@ from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import as_verdicts
 from pac_wrap.method.watch.alarm import Alarm
-from pac_wrap.method.watch.batch import UNLABELLED, part_of, read_batch
+from pac_wrap.method.watch.batch import parts_of, read_batch
 from pac_wrap.method.watch.kept import Kept
-from pac_wrap.method.watch.monitor import Monitor
+from pac_wrap.method.watch.monitor import Monitor, quiet, refuse_parts
 from pac_wrap.method.watch.state import after
 
 _FORMAT: Final = "pac-wrap group monitor"
+_SCHEMA: Final = 2
+# what is counted over all groups
+_COUNTS: Final = ("rows", "batches", "unseen", "unpromised")
 _MOST_BYTES: Final = 10**9
 _LONGEST_SHOWN: Final = 60
 
@@ -31,15 +34,16 @@ class GroupMonitor(Kept):
 
     Groups with too few labels that follow the rule of a pool are watched together, since the promise of the
     pool is about their mixture: their rows must come mixed, as often as at calibration, not sorted by group.
-    What is promised nothing, and groups never seen, is not watched.
+    A group with too few labels of one class is watched for the promise about the other class. Groups that are
+    promised nothing, and groups never seen, are not watched; `unpromised` and `unseen` count their rows.
+    Several threads may feed one monitor.
 
     Parameters
     ----------
     certificate : GroupCertificate
         What is promised, from `calibrate_groups`.
     alpha : float
-        The chance that the promises of any group raise a false alarm, ever; and, likewise, that the share of
-        undecided points of any group does.
+        The chance that any watch of any group raises a false alarm, ever: eq. (129).
     anomaly_label : object
         The label that marks an anomaly.
 
@@ -67,18 +71,19 @@ class GroupMonitor(Kept):
                 f"certificate must be a GroupCertificate, got {type(certificate).__name__};"
                 " for a certificate without groups use Monitor"
             )
+        super().__init__()
         pooled = certificate.pooled
         self.certificate, self._anomaly_label = certificate, anomaly_label
         # the place of whoever watches each group, and last of one never seen; the pool is behind all groups
         watched = np.where(pooled, len(certificate.groups), np.arange(len(certificate.groups)))
-        self._watchers = np.append(np.where(certificate.columns.empty & ~pooled, NEVER, watched), NEVER)
+        self._watchers = np.append(np.where(certificate.columns.watchable | pooled, watched, NEVER), NEVER)
         self.size = int(np.unique(self._watchers[self._watchers >= 0]).size)
         if not self.size:
             raise InputError("no group is promised anything, so nothing can be watched; label more points")
         self.alpha = check_rate("alpha", alpha)
         self._monitors: dict[int, Monitor] = {}
         self._ids: tuple[str, ...] = ()
-        self.rows = self.batches = 0
+        self.rows = self.batches = self.unseen = self.unpromised = 0
 
     @property
     def monitors(self) -> dict[Group | tuple[Group, ...], Monitor]:
@@ -104,6 +109,8 @@ class GroupMonitor(Kept):
         id: str | None = None,
         late: bool = False,
         more: bool = False,
+        together: bool = False,
+        scores: ArrayLike | None = None,
     ) -> None:
         """Take a batch of rows in the order in which they came; what is refused leaves all as it was.
 
@@ -116,49 +123,56 @@ class GroupMonitor(Kept):
         labels : array-like, optional
             The label of each row; None, NaN or NA where there is none (yet).
         id : str, optional
-            The name of the batch. One of the last 1,000 names is refused if it comes again.
+            The name of the batch. One of the last 1,000 names is refused if it comes again, but once as that
+            of late labels.
         late : bool
             Whether these rows were fed before without their labels.
         more : bool
             Whether these rows go on with the batch that was fed last, under the same `id`.
+        together : bool
+            Whether the rows of each group count together, whatever their order; see `Monitor.update`.
+        scores : array-like of float, optional
+            The score of each row; where it is NaN, the row counts nowhere.
 
         Raises
         ------
         InputError
-            If an array is none of its kind, or the batch was fed before.
+            If an array is none of its kind, the batch was fed before, or more of it is to count together.
         """
-        ids = after(self._ids, id, more, self.batches)
-        batches = self.batches + (not more)
         check_aligned("verdicts", verdicts, "groups", groups)
         given, places = as_verdicts(verdicts), self.certificate.lookup.places(groups)
         check_same_length("verdicts", given.size, "groups", places.size)
         if labels is not None:
             check_aligned("verdicts", verdicts, "labels", labels)
-        batch = read_batch(given, labels, None, self._anomaly_label)
+        batch = read_batch(given, labels, scores, self._anomaly_label)
         watchers = self._watchers[places]
         order = np.argsort(watchers, kind="stable")
         found, starts = np.unique(watchers[order], return_index=True)
-        marks = np.full(given.size, UNLABELLED, dtype=np.int8)
-        marks[batch.labelled] = batch.anomalous
-        monitors = {}
-        for place, rows in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
-            if place == NEVER:
-                continue
-            before = self._monitors.get(place) or self._fresh(place)
-            own = part_of(batch.verdicts[rows], marks[rows])
-            monitors[place] = before.as_one_of_many(own, late, id, batches)
-        self._monitors |= monitors
-        self._ids, self.batches, self.rows = ids, batches, self.rows + given.size
+        parts = parts_of(batch, np.split(order, starts[1:]))
+        with self._turn:
+            ids = after(self._ids, id, late, more, self.batches)
+            refuse_parts(more, together)
+            batches, monitors = self.batches + (not more), dict(self._monitors)
+            for place, own in zip(found.tolist(), parts, strict=True):
+                if place != NEVER:
+                    before = monitors.get(place) or self._fresh(place)
+                    monitors[place] = before.as_one_of_many(own, late, id, batches, together)
+            unseen = int(np.count_nonzero(places == NEVER))
+            self._monitors, self._ids, self.batches = monitors, ids, batches
+            self.unseen, self.unpromised = (
+                self.unseen + unseen,
+                self.unpromised + int(np.count_nonzero(watchers == NEVER)) - unseen,
+            )
+            self.rows += given.size
 
     def to_json(self) -> str:
         """Return everything that was seen as JSON text."""
-        facts = {"format": _FORMAT, "schema": 1, "alpha": self.alpha, "certificate": self._digest}
-        content = facts | {
-            "rows": self.rows,
-            "batches": self.batches,
-            "ids": list(self._ids),
-            "monitors": {str(place): one.to_json() for place, one in sorted(self._monitors.items())},
-        }
+        facts = {"format": _FORMAT, "schema": _SCHEMA, "alpha": self.alpha, "certificate": self._digest}
+        with self._turn:
+            content = facts | {name: getattr(self, name) for name in _COUNTS}
+            content["ids"] = list(self._ids)
+            monitors = sorted(self._monitors.items())
+        content["monitors"] = {str(place): one.to_json() for place, one in monitors}
         return json.dumps(content | {"checksum": _checksum(content)}) + "\n"
 
     def load(self, path: str | os.PathLike[str]) -> Self:
@@ -186,10 +200,10 @@ class GroupMonitor(Kept):
             sound = content.pop("checksum") == _checksum(content)
             facts = content["format"], content["schema"], content["alpha"], content["certificate"]
             places = {int(place): state for place, state in dict(content["monitors"]).items()}
-            rows, batches, ids = content["rows"], content["batches"], tuple(content["ids"])
+            counts, ids = {name: content[name] for name in _COUNTS}, tuple(content["ids"])
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise CertificateError("this is no group monitor; is it the right file?") from error
-        if facts != (_FORMAT, 1, self.alpha, self._digest):
+        if facts != (_FORMAT, _SCHEMA, self.alpha, self._digest):
             raise CertificateError(
                 "the group monitor belongs to another certificate, alpha or version; start a new one"
             )
@@ -198,19 +212,42 @@ class GroupMonitor(Kept):
                 "the group monitor was changed after it was written; go back to an older copy, or start again"
             )
         monitors = {place: self._fresh(place).resumed(state) for place, state in places.items()}
-        if sum(one.rows for one in monitors.values()) > check_count("rows", rows):
+        for name in _COUNTS:
+            check_count(name, counts[name])
+        apart = counts["unseen"] + counts["unpromised"]
+        if sum(one.rows for one in monitors.values()) + apart != counts["rows"]:
             raise CertificateError(
-                "the group monitor contradicts itself: it has more rows of groups than rows"
+                "the group monitor contradicts itself: the rows of its groups are not its rows"
             )
-        self._monitors, self._ids, self.rows = monitors, ids, rows
-        self.batches = check_count("batches", batches)
+        with self._turn:
+            self._monitors, self._ids = monitors, ids
+            vars(self).update(counts)
         return self
 
     def __str__(self) -> str:
         watched = f"{len(self._monitors):,} of {self.size:,} watched groups occurred"
         lines = [f"{called(name)}: {alarm}" for name, alarm in self.alarms]
-        told = ["rows of alarms are counted within their group", *lines] if lines else ["no alarm"]
-        return "\n".join([f"{self.rows:,} rows in {self.batches:,} batches; {watched}", *told])
+        told = ["rows of alarms are counted within their group", *lines] if lines else [quiet(self.points)]
+        head = f"{self.rows:,} rows in {self.batches:,} batches; {watched}"
+        return "\n".join([head, *self.unwatched, *told])
+
+    @property
+    def points(self) -> int:
+        """How many points the watches of all groups have counted; as long as it is 0, nothing is known."""
+        return sum(one.points for one in self._monitors.values())
+
+    @property
+    def unwatched(self) -> tuple[str, ...]:
+        """Sentences about what is not watched: rows without a score or a promise, and promises of groups."""
+        unscored = sum(one.unscored for one in self._monitors.values())
+        partly = sum(bool(one.unwatched) for one in self._monitors.values())
+        told = {
+            f"{unscored:,} rows without a score are not watched": unscored,
+            f"{self.unseen:,} rows of groups never seen at calibration are not watched": self.unseen,
+            f"{self.unpromised:,} rows of groups that are promised nothing are not watched": self.unpromised,
+            f"{partly:,} groups are watched for one promise only: nothing can contradict the other": partly,
+        }
+        return tuple(sentence for sentence, count in told.items() if count)
 
     @property
     def _digest(self) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import inf, isfinite, log
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +14,26 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.metrics import Rate
-from pac_wrap.method.promise import refuse_room
+from pac_wrap.method.promise import Error, refuse_room
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.watch.alarm import SCORES, UNDECIDED, Alarm, as_wealth, wealth_text
-from pac_wrap.method.watch.bets import Bets, Placed, Reached
+from pac_wrap.method.watch.bets import Bets, Placed, Reached, wait
 from pac_wrap.method.watch.hull import Hull, hull_of
 from pac_wrap.method.watch.wealth import confidence_sequence
 from pac_wrap.method.worth.shares import kept_by, shares_of
 
 Counts = NDArray[np.int64]
 _NO_BETS: Final = Bets(np.zeros((1, 1)), np.zeros((1, 1), dtype=np.int64))
+
+
+class _Limit(NamedTuple):
+    """A limit that can be watched: a share, or that of scores; `delta` is the chance that it is wrong."""
+
+    name: str
+    delta: float
+    ceiling: float | None
+    hull: Hull | None = None
+    noisy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +45,7 @@ class Watch:
     name : str
         "FPR" or "FNR", which need labels; "undecided" or "scores", which need none.
     alpha : float
-        The chance of an alarm, ever, though nothing exceeds what is allowed.
+        The chance of an alarm of this watch, ever, though nothing exceeds what is allowed.
     delta : float
         The chance that what is allowed is itself wrong, over draws of the calibration points: eq. (86).
     ceiling : float or None
@@ -80,7 +90,8 @@ class Watch:
         check_rate("alpha", self.alpha)
         for number in (*self.cells, self.starts, self.following, *self.began):
             check_count("what was counted", number)
-        if not all(map(isfinite, self.past)) or not self.n <= self.following or inf in self.gains:
+        late = self.following > self.n + wait(self.n)
+        if late or not all(map(isfinite, self.past)) or inf in self.gains:
             raise InputError(f"the watch of {self.name} cannot have come about; start a new monitor")
 
     @classmethod
@@ -164,6 +175,23 @@ class Watch:
             alarm = self._alarm(row + 1 + int(places[reached.point]), reached, batch)
         return self._with(placed, (*self.past, *heights)), alarm
 
+    def fed_together(
+        self, cells: Counts, rows: tuple[int, int], marks: Counts, watching: bool, batch: str | None
+    ) -> tuple["Watch", Alarm | None]:
+        """Return the watch after a batch whose points count together, and the alarm if it came: eq. (130).
+
+        `rows` are how many came before the batch, and how many with it. Nothing depends on the order of the
+        points: a new start has the first row of the batch, an alarm its last one, and the past kept within
+        the batch is that before it.
+        """
+        before, after = rows
+        bar = -log(self.alpha) if watching else None
+        placed, reached = self.bets.took_together(self._placed, cells, before + 1, bar)
+        height = float(self.bets.log_wealth(placed))
+        heights = [height if before + mark == after else self.log_wealth for mark in marks.tolist()]
+        alarm = None if reached is None else self._alarm(after, reached, batch)
+        return self._with(placed, (*self.past, *heights)), alarm
+
     def _alarm(self, row: int, reached: Reached, batch: str | None) -> Alarm:
         """Return the record of what had been counted when the wealth reached the bar."""
         bet, since, number, fates = self.bets.strongest(reached.placed)
@@ -212,27 +240,30 @@ class Watch:
 
 def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> tuple[Watch, ...]:
     """Return what can be watched of a certificate, and of a curve, before any point."""
+    kept, rule = kept_by(certificate).promises, certificate.rule
+    # of a verdict that is never given nothing can be counted
+    given = {Error.FALSE_ALARM: rule.anomaly_from < inf, Error.MISS: rule.normal_below > -inf}
     # labels so wrong that they may show any share of errors while a ceiling holds contradict nothing
-    promises = [one for one in kept_by(certificate).promises if one.counted < 1.0]
-    found = [
-        Watch.of(one.name, alpha / len(promises), one.delta, one.counted, noisy=one.label_noise is not None)
-        for one in promises
-    ]
-    found += _undecided(certificate, alpha)
+    promises = [one for one in kept if one.counted < 1.0 and given[one.error]]
+    found = [_Limit(one.name, one.delta, one.counted, noisy=one.label_noise is not None) for one in promises]
+    found += _undecided(certificate)
     if curve is not None:
         refuse_room(certificate.guarantee, "a curve", "leave it out: all else is watched without it")
     hull = None if curve is None else hull_of(curve)
     if curve is not None and hull is not None:
-        found.append(Watch.of(SCORES, alpha, curve.normal.delta + curve.anomalous.delta, None, hull))
+        found.append(_Limit(SCORES, curve.normal.delta + curve.anomalous.delta, None, hull))
+    if not found and not any(given.values()):
+        raise InputError("every point is left undecided, so nothing can be watched; label more points")
     if not found:
         raise InputError(
             "labels as wrong as there is room for may show any share of errors while the ceilings hold, so"
             " nothing can be watched; ask for lower ceilings, or for room for fewer lost labels"
         )
-    return tuple(found)
+    share = alpha / len(found)  # eq. (129)
+    return tuple(Watch.of(one.name, share, *one[1:4], noisy=one.noisy) for one in found)
 
 
-def _undecided(certificate: Certificate, alpha: float) -> list[Watch]:
+def _undecided(certificate: Certificate) -> list[_Limit]:
     """Return the watch of undecided points, where there can be any and their share has a bound: eq. (88)."""
     if certificate.rule.single:
         return []
@@ -245,7 +276,7 @@ def _undecided(certificate: Certificate, alpha: float) -> list[Watch]:
         return []
     always = isinstance(certificate.overlap, Abstain) and certificate.overlap.always
     delta = sum(shares.deltas if always else shares.deltas[-1:]) + sum(shares.extra)
-    return [Watch.of(UNDECIDED, alpha, delta, limit)]
+    return [_Limit(UNDECIDED, delta, limit)]
 
 
 @lru_cache(maxsize=64)

@@ -3,14 +3,29 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Self
+from threading import RLock
+from typing import Any, Self
 
 from pac_wrap.base.files import write_whole
 from pac_wrap.base.locks import held
 
 
 class Kept:
-    """What a monitor does with its file; a part of `Monitor` and `GroupMonitor`."""
+    """What a monitor does with its file; a part of `Monitor` and `GroupMonitor`.
+
+    One thread at a time changes a monitor, and others wait. What it holds is replaced, never changed, so a
+    copy goes its own way.
+    """
+
+    def __init__(self) -> None:
+        self._turn = RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._turn:
+            return {name: value for name, value in vars(self).items() if name != "_turn"}
+
+    def __setstate__(self, facts: dict[str, Any]) -> None:
+        vars(self).update(facts, _turn=RLock())
 
     def to_json(self) -> str:
         """Return everything that was seen as JSON text."""

@@ -1,6 +1,7 @@
 """The monitor: batch after batch it watches whether a certificate still keeps its promises."""
 
 import os
+from copy import copy
 from dataclasses import replace
 from typing import Final, Self
 
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.codec import MOST_BYTES, checksum_of
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate, no_certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.watch.alarm import Alarm
@@ -22,6 +23,11 @@ from pac_wrap.method.watch.state import MonitorState, after, read_state
 # which verdict on which class is an error
 _ERRORS: Final = {"FPR": (False, Verdict.ANOMALY), "FNR": (True, Verdict.NORMAL)}
 _NONE: Final = np.empty(0, dtype=np.int64)
+# the remedy for a certificate of kinds
+KINDS_APART: Final = (
+    "a monitor cannot tell kinds apart, and each has a ceiling of its own: evaluate new labels by kind, or"
+    " watch a certificate that was made without kinds"
+)
 
 
 class Monitor(Kept):
@@ -29,14 +35,15 @@ class Monitor(Kept):
 
     Each promise is watched by bets on a rate above its ceiling, whose wealth reaches 1/alpha with probability
     alpha at most, ever, as long as the ceiling is kept: eq. (84). So one may look after every row, and an
-    alarm is no accident of looking often. `alpha` is shared equally among the promises, which need labels.
-    Without labels, undecided points are watched where the certificate bounds them and, with a curve, all
-    scores; each of these has an alpha of its own. The chance that the certificate or the curve was wrong from
-    the start comes on top: `Watch.delta`.
+    alarm is no accident of looking often. Promises need labels. Without labels, undecided points are watched
+    where the certificate bounds them and, with a curve, all scores. All watches share `alpha` equally, so it
+    bounds the chance that any of them ever raises a false alarm: eq. (129). The chance that the certificate
+    or the curve was wrong from the start comes on top: `Watch.delta`.
 
-    Which rows get a label must not depend on their scores or verdicts. With room for wrong labels, new ones
-    are assumed to be wrong in no larger shares, which change with the prevalence. How rows are cut into
-    batches changes nothing.
+    Neither which rows get a label nor the order in which labels arrive may depend on scores or verdicts.
+    Where the order may, feed whole batches with `together`. Otherwise, how rows are cut into batches changes
+    nothing. With room for wrong labels, new ones are assumed to be wrong in no larger shares, which change
+    with the prevalence. Rows without a score count nowhere. Several threads may feed one monitor.
 
     Parameters
     ----------
@@ -45,7 +52,7 @@ class Monitor(Kept):
     curve : Curve, optional
         Bands of the scores of both classes, from `certify_curve`: then scores are watched without labels.
     alpha : float
-        The chance of a false alarm, ever: of all promises together, and of each watch without labels.
+        The chance of a false alarm, ever, of all watches together.
     anomaly_label : object
         The label that marks an anomaly.
 
@@ -77,13 +84,13 @@ class Monitor(Kept):
         anomaly_label: object = 1,
     ) -> None:
         if not isinstance(certificate, Certificate):
-            raise InputError(
-                f"certificate must be a Certificate, got {type(certificate).__name__};"
-                " load a file with Certificate.load"
+            raise no_certificate(
+                certificate, GroupCertificate="use GroupMonitor", KindCertificate=KINDS_APART
             )
         if curve is not None and not isinstance(curve, Curve):
             raise InputError(f"curve must be a Curve, got {type(curve).__name__}; load one with Curve.load")
         alpha = check_rate("alpha", alpha)
+        super().__init__()
         self.certificate, self._anomaly_label = certificate, anomaly_label
         self._state = MonitorState(
             certificate.checksum,
@@ -115,6 +122,23 @@ class Monitor(Kept):
         return self._state.rows
 
     @property
+    def unscored(self) -> int:
+        """How many of the rows had no score; they count nowhere."""
+        return self._state.unscored
+
+    @property
+    def points(self) -> int:
+        """How many points the watches have counted; as long as it is 0, nothing is known."""
+        return sum(watch.n for watch in self.watches)
+
+    @property
+    def unwatched(self) -> tuple[str, ...]:
+        """The promises that were asked for and are not watched, since nothing can contradict them."""
+        watched = {watch.name for watch in self.watches}
+        names = dict.fromkeys(one.name for one in self.certificate.guarantee.promises)
+        return tuple(name for name in names if name not in watched)
+
+    @property
     def alpha(self) -> float:
         """The chance of a false alarm that was asked for."""
         return self._state.alpha
@@ -134,6 +158,7 @@ class Monitor(Kept):
         id: str | None = None,
         late: bool = False,
         more: bool = False,
+        together: bool = False,
     ) -> Alarm | None:
         """Take a batch of rows in the order in which they came; what is refused leaves all as it was.
 
@@ -144,13 +169,19 @@ class Monitor(Kept):
         labels : array-like, optional
             The label of each row; None, NaN or NA where there is none (yet).
         scores : array-like of float, optional
-            The score of each row, for a monitor with a curve; NaN where there is none.
+            The score of each row; NaN where there is none, and then the row counts nowhere. A monitor with a
+            curve needs them.
         id : str, optional
-            The name of the batch. One of the last 1,000 names is refused if it comes again.
+            The name of the batch. One of the last 1,000 names is refused if it comes again, but once as that
+            of late labels.
         late : bool
             Whether these rows were fed before without their labels. Then only the promises count them.
         more : bool
             Whether these rows go on with the batch that was fed last, under the same `id`.
+        together : bool
+            Whether all rows of the batch count together, whatever their order: eq. (130). Which rows make up
+            the batch must not depend on their scores or verdicts: all labels of a day, say, once they are
+            complete. An alarm then comes at the end of the batch.
 
         Returns
         -------
@@ -160,15 +191,20 @@ class Monitor(Kept):
         Raises
         ------
         InputError
-            If an array is none of its kind, or the batch was fed before.
+            If an array is none of its kind, the batch was fed before, or more of it is to count together.
         """
-        ids = after(self._state.ids, id, more, self._state.batches)
         batch = read_batch(verdicts, labels, scores, self._anomaly_label)
-        self._state = _took(self._state, batch, late, id)
-        self._state = replace(self._state, batches=self._state.batches + (not more), ids=ids)
-        return self.alarm
+        with self._turn:
+            state = self._state
+            ids = after(state.ids, id, late, more, state.batches)
+            refuse_parts(more, together)
+            taken = _took(state, batch, late, id, together)
+            self._state = replace(taken, batches=state.batches + (not more), ids=ids)
+            return self.alarm
 
-    def as_one_of_many(self, batch: Batch, late: bool, id: str | None, batches: int) -> "Monitor":
+    def as_one_of_many(
+        self, batch: Batch, late: bool, id: str | None, batches: int, together: bool
+    ) -> "Monitor":
         """Return a monitor that has taken its rows of a batch of many; the ids are kept above.
 
         Parameters
@@ -181,13 +217,15 @@ class Monitor(Kept):
             The name of the batch.
         batches : int
             How many batches there were.
+        together : bool
+            Whether its rows count together.
 
         Returns
         -------
         Monitor
         """
         other = self.copy()
-        other._state = replace(_took(self._state, batch, late, id), batches=batches)
+        other._state = replace(_took(self._state, batch, late, id, together), batches=batches)
         return other
 
     def to_json(self) -> str:
@@ -228,23 +266,37 @@ class Monitor(Kept):
         Monitor
             This one.
         """
-        self._state = read_state(text, self._state)
+        with self._turn:
+            self._state = read_state(text, self._state)
         return self
 
     def copy(self) -> "Monitor":
         """Return a monitor that has seen the same, and goes its own way from here."""
-        other = object.__new__(Monitor)
-        # a state is never changed, only replaced
-        other.certificate, other._anomaly_label = self.certificate, self._anomaly_label
-        other._state = self._state
-        return other
+        return copy(self)  # a state is never changed, only replaced
 
     def __str__(self) -> str:
-        lines = [f"{self.rows:,} rows in {self._state.batches:,} batches", *map(str, self.watches)]
-        return "\n".join([*lines, *(map(str, self.alarms) if self.alarms else ["no alarm"])])
+        without = f", {self.unscored:,} of them without a score" if self.unscored else ""
+        lines = [f"{self.rows:,} rows in {self._state.batches:,} batches{without}", *map(str, self.watches)]
+        lines += [f"not watched: {name}, which nothing can contradict" for name in self.unwatched]
+        return "\n".join([*lines, *(map(str, self.alarms) if self.alarms else [quiet(self.points)])])
 
 
-def _took(state: MonitorState, batch: Batch, late: bool, id: str | None) -> MonitorState:
+def quiet(points: int) -> str:
+    """Return what a monitor without an alarm says: to have seen nothing is not to have seen nothing wrong.
+
+    >>> quiet(7), quiet(0)
+    ('no alarm', 'no point was counted, so nothing is known')
+    """
+    return "no alarm" if points else "no point was counted, so nothing is known"
+
+
+def refuse_parts(more: bool, together: bool) -> None:
+    """Refuse a part of a batch where the whole batch counts together."""
+    if more and together:
+        raise InputError("rows that count together are one batch; give all of them at once, without more")
+
+
+def _took(state: MonitorState, batch: Batch, late: bool, id: str | None, together: bool) -> MonitorState:
     """Return the state after more rows; which batch they belong to is kept elsewhere."""
     rows = batch.verdicts.size
     state = state.with_room(state.rows + rows)
@@ -252,13 +304,18 @@ def _took(state: MonitorState, batch: Batch, late: bool, id: str | None) -> Moni
     alarmed = {alarm.watch for alarm in state.alarms}
     watches, alarms = [], list(state.alarms)
     for watch in state.watches:
-        points = _points(watch, batch, late)
-        fed, alarm = watch.fed(points, state.rows, marks, watch.name not in alarmed, id)
+        points, watching = _points(watch, batch, late), watch.name not in alarmed
+        if together:
+            span = state.rows, state.rows + rows
+            fed, alarm = watch.fed_together(points[1], span, marks, watching, id)
+        else:
+            fed, alarm = watch.fed(points, state.rows, marks, watching, id)
         watches.append(fed)
         alarms += [] if alarm is None else [alarm]
     return replace(
         state,
         rows=state.rows + rows,
+        unscored=state.unscored + batch.unscored,
         watches=tuple(watches),
         alarms=tuple(sorted(alarms, key=lambda alarm: alarm.row)),
     )
@@ -273,5 +330,5 @@ def _points(watch: Watch, batch: Batch, late: bool) -> tuple[Counts, Counts]:
     if late:
         return _NONE, _NONE
     if watch.hull is not None:
-        return batch.scored, watch.hull.cells(batch.scores)
-    return np.arange(batch.verdicts.size), (batch.verdicts == Verdict.ABSTAIN).astype(np.int64)
+        return (_NONE, _NONE) if batch.scores is None else (batch.points, watch.hull.cells(batch.scores))
+    return batch.points, (batch.verdicts[batch.points] == Verdict.ABSTAIN).astype(np.int64)

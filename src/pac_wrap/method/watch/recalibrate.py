@@ -1,6 +1,7 @@
 """Start again: a certificate from new points that knows which one it follows, and what is left of delta."""
 
 from dataclasses import replace
+from typing import Final
 
 from numpy.typing import ArrayLike
 
@@ -13,9 +14,11 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate, no_certificate
 from pac_wrap.method.certificates.lineage import MOST_ANCESTORS, Lineage
 from pac_wrap.method.promise import Guarantee
+
+_AGAIN: Final = "calibrate the new points as the old ones were"
 
 
 def recalibrate(
@@ -71,10 +74,7 @@ def recalibrate(
     (3.0, 1)
     """
     if not isinstance(certificate, Certificate):
-        raise InputError(
-            f"certificate must be a Certificate, got {type(certificate).__name__};"
-            " load a file with Certificate.load"
-        )
+        raise no_certificate(certificate, KindCertificate=_AGAIN, GroupCertificate=_AGAIN)
     check_aligned("scores", scores, "labels", labels)
     values, mask = as_array(scores, "scores"), as_anomaly_mask(labels, anomaly_label)
     check_same_length("scores", values.size, "labels", mask.size)

@@ -14,7 +14,7 @@ from pac_wrap.method.watch.batch import check_id
 from pac_wrap.method.watch.counted import Watch
 from pac_wrap.version import __version__
 
-_HEADER: Final = {"format": "pac-wrap monitor", "schema": 1}
+_HEADER: Final = {"format": "pac-wrap monitor", "schema": 2}
 # how many parts of the past are kept, and how many ids of batches
 MOST_PARTS: Final = 256
 MOST_IDS: Final = 1000
@@ -22,13 +22,17 @@ MOST_IDS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class MonitorState:
-    """Everything that a monitor has to remember; `certificate` and `curve` are their checksums."""
+    """Everything that a monitor has to remember; `certificate` and `curve` are their checksums.
+
+    `unscored` of the rows had no score.
+    """
 
     certificate: str
     alpha: float
     rows: int
     batches: int
     watches: tuple[Watch, ...]
+    unscored: int = 0
     alarms: tuple[Alarm, ...] = ()
     ids: tuple[str, ...] = ()
     step: int = 1
@@ -69,9 +73,12 @@ def read_state(text: str | bytes, fresh: MonitorState) -> MonitorState:
     return state
 
 
-def after(ids: tuple[str, ...], name: str | None, more: bool, batches: int) -> tuple[str, ...]:
-    """Return the ids of batches after one more, or after more of the last; one fed before is refused."""
-    digest = None if name is None else id_digest(check_id(name))
+def after(ids: tuple[str, ...], name: str | None, late: bool, more: bool, batches: int) -> tuple[str, ...]:
+    """Return the ids of batches after one more, or after more of the last; one fed before is refused.
+
+    The late labels of a batch have its name too, once.
+    """
+    digest = None if name is None else id_digest(check_id(name), late)
     if more:
         if not batches or (digest is not None and ids[-1:] != (digest,)):
             raise InputError(f"more is for the batch that was fed last, which is not {quoted(name)}")
@@ -86,20 +93,21 @@ def after(ids: tuple[str, ...], name: str | None, more: bool, batches: int) -> t
     return (*ids, digest)[-MOST_IDS:]
 
 
-def id_digest(name: str) -> str:
-    """Return what is kept of the id of a batch: 64 bits.
+def id_digest(name: str, late: bool = False) -> str:
+    """Return what is kept of the id of a batch, or of its late labels: 64 bits.
 
     >>> id_digest("2026-11-17")
     '749763b3c8999e0b'
     """
-    return sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return sha256(name.encode("utf-8", "surrogatepass") + b"\xff" * late).hexdigest()[:16]
 
 
 def _problems(state: MonitorState, fresh: MonitorState) -> Iterator[str]:
     """Yield what does not fit together."""
     if [_kind(watch) for watch in state.watches] != [_kind(watch) for watch in fresh.watches]:
         yield "it does not watch what the certificate promises"
-    if state.rows < 0 or state.batches < 0 or state.step < 1 or state.step & (state.step - 1):
+    counted = 0 <= state.unscored <= state.rows and state.batches >= 0
+    if not counted or state.step < 1 or state.step & (state.step - 1):
         yield "a count is impossible"
         return
     parts = state.rows // state.step

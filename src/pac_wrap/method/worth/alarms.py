@@ -31,7 +31,7 @@ class Bounds:
     low, high : float
         It is at least the first and at most the second.
     confidence : float
-        1 minus all deltas that were used, added up.
+        How surely it does.
 
     Examples
     --------
@@ -60,8 +60,9 @@ class Workload:
         How many points.
     prevalence : tuple of float
         The share of anomalies among them, from the least to the greatest.
-    alarms, right, missed, undecided : Bounds
-        How many points are alarms, anomalies among the alarms, anomalies declared normal, and abstained on.
+    alarms, right, false_alarms, missed, undecided : Bounds
+        How many points are alarms, anomalies and normal points among the alarms, anomalies declared normal,
+        and abstained on. Where no ceiling of the FNR is certified, all anomalies may be missed.
     confidence : float
         1 minus all deltas that were used, added up.
 
@@ -72,6 +73,7 @@ class Workload:
     per 1,000 points at a prevalence of 0.01, on average and with confidence 0.8:
     alarms     9.23 to 59.5
     right      9.23 to 10
+    false      at most 49.5
     missed     at most 0.5
     undecided  at most 76.1
     """
@@ -80,6 +82,7 @@ class Workload:
     prevalence: tuple[float, float]
     alarms: Bounds
     right: Bounds
+    false_alarms: Bounds
     missed: Bounds
     undecided: Bounds
     confidence: float
@@ -91,9 +94,9 @@ class Workload:
             f"per {self.per:,} points at a prevalence of {share}, on average and with confidence"
             f" {rounded_down(self.confidence)}:"
         ]
-        for name in ("alarms", "right", "missed", "undecided"):
+        for name in ("alarms", "right", "false_alarms", "missed", "undecided"):
             found = getattr(self, name)
-            lines.append(f"{name:<10} {between(found.low, found.high)}")
+            lines.append(f"{name.partition('_')[0]:<10} {between(found.low, found.high)}")
         return "\n".join(lines)
 
 
@@ -115,8 +118,16 @@ class Worth:
         def overlap(self) -> Any:
             """What was done where the classes overlap: a `Strategy`."""
 
+        @property
+        def confidence(self) -> float:
+            """How surely all ceilings hold together."""
+
+        @property
+        def confidences(self) -> dict[str, float]:
+            """How surely each ceiling holds."""
+
     def precision(self, prevalence: Prevalence, *, delta: float | None = None) -> Bounds:
-        """Return a lower bound of the precision, the share of anomalies among the alarms: eq. (48).
+        """Return a lower bound of the precision, the share of anomalies among future alarms: eq. (48).
 
         Parameters
         ----------
@@ -129,7 +140,7 @@ class Worth:
         Returns
         -------
         Bounds
-            The least precision; its confidence has all deltas added up.
+            The least precision, with the confidence of eq. (121).
 
         Raises
         ------
@@ -140,17 +151,23 @@ class Worth:
         --------
         >>> from pac_wrap import calibrate
         >>> print(calibrate(range(1000), range(900, 1900)).precision(0.1))
-        at least 0.672, with confidence 0.85
+        at least 0.672, with confidence 0.908819
         """
         low, _ = as_interval(prevalence)
         shares = shares_of(self, delta)
+        if kept_by(self).max_fnr is None:
+            raise InputError(
+                "nothing is certified about missed anomalies, so nothing bounds how many are caught;"
+                " ask for a ceiling of the FNR, or count new points without labels"
+            )
         right, wrong = low * shares.caught, (1.0 - low) * shares.false_alarms
-        return Bounds(right / (right + wrong), 1.0, _left(*shares.deltas))
+        return Bounds(right / (right + wrong), 1.0, shares.sure)
 
     def precision_from_unlabelled(self, scores: ArrayLike, *, delta: float = 0.05) -> Bounds:
         """Return a lower bound of the precision from new points without labels: eq. (50).
 
-        No anomaly needs a label, and no prevalence is stated; only the normal points must be like those of
+        It is about all alarms that will come, not about those that are counted: of few, more may be false. No
+        anomaly needs a label, and no prevalence is stated; only the normal points must be like those of
         the calibration. The bound is loose where alarms are hardly more frequent than false alarms may be.
 
         Parameters
@@ -164,7 +181,7 @@ class Worth:
         Returns
         -------
         Bounds
-            The least precision; 0 if the alarms may all be false.
+            The least precision of future alarms; 0 if they may all be false.
 
         Raises
         ------
@@ -230,7 +247,10 @@ class Worth:
         return Bounds(low, max(low, high), _left(*deltas))
 
     def workload(self, prevalence: Prevalence, per: int = 1000, *, delta: float | None = None) -> Workload:
-        """Return how many alarms, right alarms, misses and undecided points to expect: eq. (49).
+        """Return how many alarms, right and false ones, misses and undecided points to expect: eq. (49).
+
+        Only a ceiling of the FPR is needed; without one of the FNR, nothing is said of how many anomalies are
+        caught or missed but how many there are.
 
         Parameters
         ----------
@@ -277,6 +297,7 @@ class Worth:
             (low, high),
             alarms=bounds(least * caught, (1 - most) * false_alarms + most),
             right=bounds(least * caught, most),
+            false_alarms=bounds(Decimal(0), (1 - least) * false_alarms),
             missed=bounds(Decimal(0), most * missed),
             undecided=bounds(Decimal(0), max((1 - p) * normal + p * anomalous for p in (least, most))),
             confidence=confidence,

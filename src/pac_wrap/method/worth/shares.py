@@ -1,6 +1,7 @@
 """What a certificate bounds of the fate of a point of each class, and the deltas that this takes."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 from math import inf, nextafter
 from typing import Any, NamedTuple, Protocol
 
@@ -8,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import check_rate
+from pac_wrap.base.rounding import confidence_left, float_below, kept_together
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.room.weights import Weighting
 from pac_wrap.method.rule import Rule, Verdict
-from pac_wrap.method.sampling import Assumption
+from pac_wrap.method.sampling import Assumption, are_independent
 from pac_wrap.method.tails.bounds import lower_bound, upper_bound
 from pac_wrap.method.thresholds import Evidence, Regime
 
@@ -52,6 +54,14 @@ class Certified(Protocol):
     def assumptions(self) -> tuple[Assumption, ...]:
         """What the promises assume."""
 
+    @property
+    def confidence(self) -> float:
+        """How surely all ceilings hold together."""
+
+    @property
+    def confidences(self) -> dict[str, float]:
+        """How surely each ceiling holds, by the name of its rate."""
+
 
 class Shares(NamedTuple):
     """Bounds of what happens to a point of each class, and the deltas they take: eqs. (46), (47) and (49).
@@ -65,6 +75,8 @@ class Shares(NamedTuple):
     missed: float
     undecided: tuple[float, float]
     deltas: tuple[float, ...]
+    # how surely `false_alarms` and `caught` hold together, which takes less than everything does: eq. (121)
+    sure: float
     # what only the undecided normal points take
     extra: tuple[float, ...] = ()
 
@@ -145,19 +157,20 @@ def false_alarms_of(one: Certified) -> float:
 def shares_of(one: Certified, delta: float | None) -> Shares:
     """Return the bounds of a certificate; delta is that of each share that is counted."""
     kept, false_alarms = kept_by(one), false_alarms_of(one)
-    if kept.max_fnr is None:
-        raise InputError(
-            "nothing is certified about missed anomalies, so nothing bounds how many are caught;"
-            " ask for a ceiling of the FNR, or count new points without labels"
-        )
+    if kept.max_fnr is None:  # then anomalies may be caught, missed or undecided, as far as the rule abstains
+        undecided = 0.0 if one.rule.single else 1.0
+        deltas: tuple[float, ...] = (kept.delta_fpr,)
+        return Shares(false_alarms, 0.0, 1.0, (undecided, undecided), deltas, float_below(_sure(one)))
     deltas = kept.delta_fpr, kept.delta_fnr
-    found = Shares(false_alarms, 1.0 - kept.max_fnr, kept.max_fnr, (0.0, 0.0), deltas)
+    found = Shares(false_alarms, 1.0 - kept.max_fnr, kept.max_fnr, (0.0, 0.0), deltas, one.confidence)
     if one.overlap.single:
         return found
     # one threshold or two, by how the classes lie: what either case takes is added up, eq. (47)
     counted = check_rate("delta", kept.delta_fnr if delta is None else delta)
     others = kept.delta_fpr if delta is None else counted
     found = found._replace(deltas=(*deltas, counted), extra=(others,))
+    if _counts(one):
+        found = found._replace(sure=float_below(_caught_too(one, kept, counted)))
     if one.rule.single:
         return found
     if one.regime is Regime.SEPARATED:  # two thresholds all the same: alarms begin at clear_below
@@ -172,7 +185,7 @@ def shares_of(one: Certified, delta: float | None) -> Shares:
             "the labels were looked at as they came, and the classes overlap, so what is counted among"
             " them has no bound; count new points without labels"
         )
-    if Assumption.POOLED in one.assumptions:
+    if Assumption.POOLED in one.assumptions:  # counts are not binomial: eq. (116)
         raise InputError(
             "the points of a pool come from several groups, and the classes overlap, so what is counted among"
             " them is not binomial and has no bound; count new points without labels"
@@ -184,7 +197,7 @@ def shares_of(one: Certified, delta: float | None) -> Shares:
     caught = lower_bound(n - crossing, n, counted)
     if anomalous.room is not None:  # what is not caught may become more, eq. (70)
         caught = max(0.0, nextafter(1.0 - anomalous.afterwards(upper_bound(crossing, n, counted)), -1.0))
-    lacking = one.anomalous.budget is None or one.anomalous.budget.errors is None
+    lacking = _lacking(one)
     return Shares(
         false_alarms,
         caught,
@@ -192,5 +205,32 @@ def shares_of(one: Certified, delta: float | None) -> Shares:
         0.0 if lacking else min(kept.max_fnr, 1.0 - caught),
         (normal.afterwards(upper_bound(one.normal.crossing or 0, one.normal.n, others)), 1.0 - caught),
         (kept.delta_fpr, counted) if lacking else found.deltas,
+        found.sure,
         (others,),
     )
+
+
+def _counts(one: Certified) -> bool:
+    """Return whether a share may be counted where the classes overlap; else nothing is said there."""
+    known = one.weighting is None or not one.weighting.intervals
+    return known and one.overlap.fixed_sizes and Assumption.POOLED not in one.assumptions
+
+
+def _lacking(one: Certified) -> bool:
+    """Return whether the anomalies are too few for any budget, so that nothing is ever declared normal."""
+    return one.anomalous.budget is None or one.anomalous.budget.errors is None
+
+
+def _sure(one: Certified) -> Decimal:
+    """Return how surely the ceiling of the FPR holds."""
+    return Decimal(repr(one.confidences.get("FPR", 1.0)))
+
+
+def _caught_too(one: Certified, kept: Guarantee, counted: float) -> Decimal:
+    """Return how surely the ceiling of the FPR and the share of anomalies that are caught hold: eq. (121)."""
+    own: tuple[float, ...] = (counted,)
+    if not _lacking(one):
+        own = (kept.delta_fnr,) if counted <= kept.delta_fnr else (kept.delta_fnr, counted)
+    if are_independent(one.assumptions):
+        return kept_together(_sure(one), confidence_left(*own))
+    return confidence_left(kept.delta_fpr, *own)

@@ -145,7 +145,7 @@ def _setting(orders: int, quick: bool) -> tuple[str, ...]:
         f"*Changes*: a quarter of thyroid and of celeba trains gradient boosting and a quarter calibrates"
         f" ceilings of the FPR and FNR of {thyroid} on thyroid and {celeba} on celeba. The rest comes in"
         f" {orders} random orders, at most 20,000 rows each, all labelled; from the middle on something is"
-        f" changed. Promises, undecided points and scores are watched, with an alpha of {ALPHA} each."
+        f" changed. Promises, undecided points and scores are watched, under one alpha of {ALPHA}."
         + (" Quick run: few series, and thyroid alone." if quick else ""),
     )
 

@@ -31,6 +31,7 @@ _HEADER: Final = {"format": "pac-wrap report", "schema": 2}
 
 BREAKS: Final = (
     "Calibration points that the detector was trained on, or copies of training rows.",
+    "Points that were labelled because of their scores, such as reviewed alarms.",
     "A detector that is retrained or rescaled after the calibration.",
     "Points that depend on each other, such as neighbours in a time series or several records of one patient:"
     " n then overstates the evidence.",
@@ -74,6 +75,7 @@ class Content:
     explorer: Explorer | None
     verdicts: tuple[VerdictRow, ...]
     held_out: tuple[HeldOutRow, ...]
+    in_time: tuple[str, ...]
     notes: tuple[str, ...]
     assumptions: tuple[str, ...]
     breaks: tuple[str, ...]
@@ -108,6 +110,7 @@ def content_of(report: Report) -> Content:
         explorer=explorer_of(report),
         verdicts=verdict_rows(report),
         held_out=tuple(_held_out(report)),
+        in_time=tuple(_in_time(report)),
         notes=tuple(notes(report)),
         assumptions=tuple(sentence(text) for text in _assumed(certificate)),
         breaks=BREAKS,
@@ -159,6 +162,12 @@ def _assumed(certificate: Certificate) -> tuple[str, ...]:
 def sentence(text: str) -> str:
     """Return a text as a sentence: with a capital, and a full stop."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
+def _in_time(report: Report) -> Iterator[str]:
+    """Yield what is said of series as sentences; a heading begins one."""
+    for heading, text in report.in_time:
+        yield sentence(f"{heading}: {text}" if heading else text)
 
 
 def _held_out(report: Report) -> Iterator[HeldOutRow]:
@@ -246,6 +255,7 @@ def to_json(report: Report) -> str:
         "thresholds": None if content.explorer is None else _thresholds(content.explorer),
         "verdicts": [_verdict(row) for row in content.verdicts],
         "held_out": None if report.metrics is None else _metrics(report.metrics, content),
+        "in_time": content.in_time,
         "notes": content.notes,
         "assumptions": content.assumptions,
         "breaks": content.breaks,

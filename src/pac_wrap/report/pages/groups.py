@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.base.rounding import rounded_up
+from pac_wrap.base.rounding import confidence_left, kept_together, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.groups.calibrate import checked
@@ -17,6 +17,7 @@ from pac_wrap.method.groups.listing import Row, undecided
 from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, shown
 from pac_wrap.method.rule import Rule
+from pac_wrap.method.sampling import are_independent
 from pac_wrap.method.tails.bounds import min_samples
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.ranks.kernels import digest
@@ -35,7 +36,7 @@ from pac_wrap.report.words.groups import (
     measured_notes,
     measured_rows,
 )
-from pac_wrap.report.words.numbers import ceiling, confidence, percent, told_apart
+from pac_wrap.report.words.numbers import ceiling, floored, percent, told_apart
 from pac_wrap.report.words.sentences import Status
 
 # the normal and the anomalous scores of some groups
@@ -201,10 +202,12 @@ def _promise(certificate: GroupCertificate) -> str:
         clauses.append(f"the rate of {mistake} is at most {highest}")
         deltas.append(float(columns.deltas[label, good].max()))
     asked = [one.delta for one in certificate.request.guarantee.promises]
-    whom = f"In each certified group by itself, with confidence {confidence(*deltas)}"
+    sure = confidence_left(*deltas)
+    if certificate.overlap.multiplies and are_independent(certificate.assumptions):
+        sure = kept_together(*map(confidence_left, deltas))
+    whom = f"In each certified group by itself, with confidence {floored(sure)}"
     if certificate.together and all(one <= other for one, other in zip(deltas, asked, strict=False)):
-        sure = confidence(*(one.delta for one in certificate.asked.promises))
-        whom = f"In all certified groups at once, with confidence {sure}"
+        whom = f"In all certified groups at once, with confidence {floored(certificate.confidence or 0.0)}"
     proved = "" if certificate.overlap.proved else "; this confidence is not guaranteed"
     return f"{whom}: {', and '.join(clauses)}{proved}."
 

@@ -15,6 +15,7 @@ PER: Final = 1000
 _NAMES: Final = {
     "alarms": "Alarms",
     "right": "of which right",
+    "false_alarms": "of which false",
     "missed": "Missed anomalies",
     "undecided": "Undecided",
 }

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.promise import Budget
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.tails.bounds import achievable_rate, min_samples
 from pac_wrap.method.tails.budget import LEAST_CEILING
@@ -62,7 +63,7 @@ def plan(certificate: Certificate) -> tuple[PlanRow, ...]:
             rate.asked_delta,
             none,
             _labels(rate, lower, TOLERATED) or none,
-            rate.evidence.n,
+            rate.at_hand,
         )
         for rate in error_rates(certificate)
         if rate.asked is not None
@@ -79,6 +80,8 @@ def plan_caption(certificate: Certificate) -> str:
         "Labels needed for the ceilings that were asked for and for lower ones, at the confidence asked for"
         f" ({listed}): if none of the labelled points may be misjudged, and if {TOLERATED} may."
     )
+    if any(rate.effective is not None for rate in asked):
+        text += " At hand: the number of independent points that those of the series are worth."
     more = certificate.overlap.needs_more_labels
     return text if more is None else f"{text} {more}"
 
@@ -93,13 +96,37 @@ def next_steps(report: Report) -> tuple[str, ...]:
         for rate in both
         if rate.exceeded
     ]
+    steps += [step for rate in both for step in _space_out(rate)]
     steps += [step for rate in both for step in _label_more(rate)]
     steps += _decide(report)
     steps += [step for rate, other in (both, both[::-1]) for step in _tighten(certificate, rate, other)]
-    if report.metrics is None:
+    if report.metrics is None and not any(heading == "held out" for heading, _ in report.in_time):
         steps.append("As a check, measure the rates on labelled points that were not used here.")
     steps.append("Calibrate again, on fresh points, when the detector is retrained or the data change.")
     return tuple(steps)
+
+
+def _space_out(rate: ErrorRate) -> Iterator[str]:
+    """Return what helps where points of a series are worth too few for what is promised."""
+    if rate.overstated and rate.asked is not None:
+        yield (
+            f"Do not rely on the {rate.name} yet: {rate.evidence.n:,} {rate.kind} points are worth"
+            f" {_worth(rate)}. Label points of more series, or points farther apart (--every)."
+        )
+
+
+def _worth(rate: ErrorRate) -> str:
+    """Return what points of a series are worth, and why that is too little for what is promised."""
+    budget = rate.evidence.budget
+    if rate.effective is None or budget is None:
+        return "nobody knows how many independent ones"
+    fewer = Budget.of(rate.at_hand, budget.rate, budget.delta)
+    why = f"{rate.at_hand + fewer.missing:,} are needed"
+    if fewer.errors is not None:
+        wrong = budget.errors if rate.misjudged is None else rate.misjudged
+        share = percent((wrong or 0) / budget.n)
+        why = f"{fewer.errors:,} of those may be errors, while the rule misjudges {share}"
+    return f"about {rate.at_hand:,} independent ones, and {why}"
 
 
 def _label_more(rate: ErrorRate) -> Iterator[str]:
@@ -126,7 +153,7 @@ def _label_more(rate: ErrorRate) -> Iterator[str]:
 
 def _least(rate: ErrorRate) -> float:
     """Return the lowest ceiling that the labels at hand can keep."""
-    found = achievable_rate(rate.evidence.n, rate.asked_delta)
+    found = achievable_rate(rate.at_hand, rate.asked_delta)
     return found if rate.promise is None else rate.promise.afterwards(found)
 
 
@@ -153,7 +180,7 @@ def _decide(report: Report) -> Iterator[str]:
             "To have fewer of them, improve the detector so that the classes overlap less, or ask for a"
             " higher ceiling on fresh labels; more labels help a little."
         )
-        if report.normal is not None:
+        if report.normal is not None and certificate.sampling is None:
             yield "To decide every point now, choose one threshold on the curve (see other thresholds)."
         yield (
             "To decide every point from fresh labels on, calibrate them with overlap hold_fnr_if_needed (one"
@@ -189,14 +216,14 @@ def _how_many(report: Report) -> str:
 
 def _tighten(certificate: Certificate, rate: ErrorRate, other: ErrorRate) -> Iterator[str]:
     """Return how far a ceiling can be lowered with the labels at hand."""
-    n = rate.evidence.n
-    if rate.lacks_labels or not n or rate.name not in certificate.overlap.keeps:
+    n = rate.counted
+    if rate.lacks_labels or not rate.at_hand or rate.name not in certificate.overlap.keeps:
         return
     least = ceiling(_least(rate))
     if rate.asked is None:
         yield (
             f"Nothing is promised about {rate.errors}. If they matter, set max_{rate.name.lower()} for fresh"
-            f" labels: as many {rate.kind} ones as here ({n:,}) suffice for ceilings down to {least}."
+            f" labels: as many {rate.kind} ones as here ({n}) suffice for ceilings down to {least}."
         )
     else:
         costs = ""
@@ -205,6 +232,6 @@ def _tighten(certificate: Certificate, rate: ErrorRate, other: ErrorRate) -> Ite
         elif certificate.rule.single:
             costs = f", at the price of more {other.errors}"
         yield (
-            f"For a lower {rate.name} ceiling, use fresh labels: as many {rate.kind} ones as here ({n:,})"
+            f"For a lower {rate.name} ceiling, use fresh labels: as many {rate.kind} ones as here ({n})"
             f" suffice for ceilings down to {least}{costs}; lower ones need more."
         )

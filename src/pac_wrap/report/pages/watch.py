@@ -45,10 +45,12 @@ def monitor_json(monitor: Monitor | GroupMonitor) -> str:
     first = monitor.alarm
     content: dict[str, Any] = {
         "rows": monitor.rows,
+        "points": monitor.points,
         "alpha": monitor.alpha,
         "alarm": None if first is None else alarm_text(first),
     }
     if isinstance(monitor, GroupMonitor):
+        content |= {"unseen": monitor.unseen, "unpromised": monitor.unpromised}
         found = monitor.monitors.items()
         content["groups"] = [{"group": name, "rows": one.rows} | _content(one) for name, one in found]
     else:
@@ -58,6 +60,8 @@ def monitor_json(monitor: Monitor | GroupMonitor) -> str:
 
 def _content(monitor: Monitor) -> dict[str, Any]:
     return {
+        "unscored": monitor.unscored,
+        "unwatched": monitor.unwatched,
         "watches": [_facts(watch) for watch in monitor.watches],
         "alarms": [
             asdict(alarm) | {"e_value": f"{alarm.e_value:.6g}", "interval": alarm.interval}
@@ -77,13 +81,17 @@ def monitor_metrics(monitor: Monitor | GroupMonitor) -> str:
     """
     watches: list[tuple[Watch, dict[str, str]]] = []
     rising: list[tuple[dict[str, str], Alarm]] = []
+    unscored: list[tuple[dict[str, str], float]] = []
     for labels, one in _labelled(monitor):
+        unscored.append((labels, one.unscored))
         watches += [(watch, labels | {"watch": watch.name}) for watch in one.watches]
         rising += [(labels | {"watch": alarm.watch}, alarm) for alarm in one.alarms]
     alarmed = [labels for labels, _ in rising]
     shares = [(watch, labels) for watch, labels in watches if watch.ceiling is not None]
     metrics: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
         ("rows_total", "counter", "Rows that were fed.", [({}, monitor.rows)]),
+        ("unscored_total", "counter", "Rows without a score, which count nowhere.", unscored),
+        ("unwatched_total", "counter", "Rows of groups that are not watched.", _unwatched(monitor)),
         ("points_total", "counter", "Points that a watch counts.", [(of, one.n) for one, of in watches]),
         ("errors_total", "counter", "Errors, or undecided points.", [(of, one.count) for one, of in shares]),
         ("limit", "gauge", "The share that is allowed.", [(of, one.ceiling or 0.0) for one, of in shares]),
@@ -112,6 +120,13 @@ def _labelled(monitor: Monitor | GroupMonitor) -> list[tuple[dict[str, str], Mon
     if not isinstance(monitor, GroupMonitor):
         return [({}, monitor)]
     return [(_group_labels(name), one) for name, one in monitor.monitors.items()]
+
+
+def _unwatched(monitor: Monitor | GroupMonitor) -> list[tuple[dict[str, str], float]]:
+    """Return how many rows belong to groups that are not watched, by the reason; none without groups."""
+    if not isinstance(monitor, GroupMonitor):
+        return []
+    return [({"reason": "never seen"}, monitor.unseen), ({"reason": "promised nothing"}, monitor.unpromised)]
 
 
 def _group_labels(name: Name) -> dict[str, str]:
@@ -154,12 +169,25 @@ def monitor_page(monitor: Monitor | GroupMonitor) -> str:
         alarms=[alarm_text(alarm) for alarm in monitor.alarms[:MOST_DRAWN]],
         more_alarms=max(0, len(monitor.alarms) - MOST_DRAWN),
         grouped=isinstance(monitor, GroupMonitor),
+        status="Alarm" if monitor.alarm else "No alarm" if monitor.points else "Nothing is known",
+        notes=_notes(monitor),
+        alpha=rounded_up(monitor.alpha),
         pictures=[picture for name, one in members for picture in _pictures(name, one)],
         undrawn=undrawn,
         size=(_WIDTH, _HEIGHT, _TOP),
         columns={"watch": "title", "so far": "share", "allowed": "allowed", "false alarm, ever": "chance"},
         rows=[_row(name, watch) for name, one in members for watch in one.watches],
     )
+
+
+def _notes(monitor: Monitor | GroupMonitor) -> list[str]:
+    """Return sentences about what is not watched, and about a monitor that has counted nothing."""
+    told = [] if monitor.points else ["No point was counted so far."]
+    if isinstance(monitor, GroupMonitor):
+        return [*told, *(f"{one[:1].upper()}{one[1:]}." for one in monitor.unwatched)]
+    if monitor.unscored:
+        told.append(f"{monitor.unscored:,} rows have no score and count nowhere.")
+    return [*told, *(f"The {name} is not watched: nothing can contradict it." for name in monitor.unwatched)]
 
 
 def _nearness(monitor: Monitor) -> tuple[float, ...]:

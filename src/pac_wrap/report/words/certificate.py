@@ -21,7 +21,7 @@ from pac_wrap.method.tails.bounds import achievable_rate
 from pac_wrap.method.thresholds import Evidence, Regime
 from pac_wrap.method.worth.alarms import Bounds, Workload
 from pac_wrap.method.worth.shares import Counted
-from pac_wrap.report.subject import ErrorRate, error_rates
+from pac_wrap.report.subject import CONDITION, ErrorRate, error_rates
 from pac_wrap.report.words.numbers import ceiling, confidence, exact, floored, least, range_of
 
 _NOTHING: Final = "not promised"
@@ -163,7 +163,8 @@ def _promised(certificate: Certificate) -> str:
     texts = [promises[rate.name] if rate.kept else f"{rate.name}: nothing {_why(rate)}" for rate in rates]
     both = len(rates) == 2 and all(rate.kept for rate in rates)
     joint = f"; jointly {rounded_down(certificate.confidence)}"
-    return f"{', '.join(texts)}{joint if both else ''}"
+    only = f"only if {CONDITION}: " if certificate.overstated else ""
+    return f"{only}{', '.join(texts)}{joint if both else ''}"
 
 
 def rule_words(rule: Rule) -> str:
@@ -274,14 +275,18 @@ def lines_of_worth(
     prevalence: Bounds | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Yield what alarms are worth, as pairs of a heading and a text."""
-    if precision is not None and workload is not None:
+    if workload is not None:
         low, high = workload.prevalence
         share = _plain(low) if low == high else f"{_plain(low)} to {_plain(high)}"
-        yield "alarms", f"{_least(precision)} if {share} of all points are anomalous"
+        if precision is None:
+            yield "alarms", f"how many anomalies are caught is not promised; if {share} are anomalous:"
+        else:
+            yield "alarms", f"{_least(precision)} if {share} of all points are anomalous"
         yield "work", f"per {workload.per:,} points, on average; together {_sure(workload.confidence)}"
         for name, found in (
             ("alarms", workload.alarms),
             ("right alarms", workload.right),
+            ("false alarms", workload.false_alarms),
             ("missed anomalies", workload.missed),
             ("undecided", workload.undecided),
         ):
@@ -291,13 +296,15 @@ def lines_of_worth(
         yield "counted", f"{counted.alarms:,} alarms among {counted.points:,} points without labels{gone}"
         yield "alarms", f"{_least(unlabelled)}, whatever the anomalies are"
         if unlabelled.low == 0.0:
-            yield "", "they are hardly more frequent than false alarms may be, so they may all be false"
+            yield "", "alarms are hardly more frequent than false ones may be, so they may all be false"
+        else:
+            yield "", "this is about alarms to come: among those that were counted, more may be false"
         share = range_of(prevalence.low, prevalence.high)
         yield "anomalies", f"{share} of all points, {_sure(prevalence.confidence)}"
 
 
 def _least(precision: Bounds) -> str:
-    return f"at least {least(precision.low)} of them are right ({_sure(precision.confidence)})"
+    return f"at least {least(precision.low)} of future ones are right ({_sure(precision.confidence)})"
 
 
 def _sure(confidence: float) -> str:

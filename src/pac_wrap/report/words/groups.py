@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
+from pac_wrap.base.rounding import rounded_down, rounded_up
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.gaps import Gap
@@ -36,8 +36,7 @@ def lines_of_groups(certificate: GroupCertificate) -> list[tuple[str, str]]:
     count = len(certificate.groups)
     whom, each = "of each group by itself", certificate.request.guarantee
     if certificate.together:
-        deltas = (promise.delta for promise in certificate.asked.promises)
-        joint = rounded_down(confidence_left(*deltas))
+        joint = rounded_down(certificate.confidence or 0.0)
         shares = " and ".join(rounded_up(promise.delta) for promise in each.promises)
         whom = f"of all {count:,} groups at once, everything with {joint}; each group has delta = {shares}"
     lines = [("asked", f"{certificate.asked}"), ("", whom), ("groups", "; ".join(_counted(certificate)))]

@@ -9,7 +9,7 @@ from pac_wrap.method.room.noise import NEW_LABELS
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.ranks.auc import is_upside_down, rough_auc
-from pac_wrap.report.subject import Report, error_rates, ranges
+from pac_wrap.report.subject import CONDITION, Report, error_rates, ranges
 from pac_wrap.report.words.numbers import ceiling, confidence, floored, percent
 
 # what a rule that lacks a verdict does with every point
@@ -54,6 +54,8 @@ def status(report: Report) -> Status:
         return Status("none", "too few labels")
     if not certificate.overlap.proved:
         return Status("broken", "confidence not guaranteed")
+    if certificate.overstated:
+        return Status("partly", f"certified only if {CONDITION}")
     if any(rate.asked is not None and not rate.kept for rate in rates):
         return Status("partly", "partly certified")
     if any(rate.raised for rate in rates):
@@ -103,7 +105,20 @@ nothing is promised about missed anomalies.'
     if not certificate.overlap.proved:
         clauses.append("this confidence is not guaranteed")
     text = "; ".join(clauses)
+    if doubted := list(_overstated(certificate)):
+        return f"But {' and '.join(doubted)}. If they were independent, this would hold: {text}."
     return f"{text[0].upper()}{text[1:]}."
+
+
+def _overstated(certificate: Certificate) -> Iterator[str]:
+    """Yield what points of a series are worth, where that is too little for what is promised."""
+    for rate in error_rates(certificate):
+        if rate.overstated:
+            points = f"{rate.evidence.n:,} {rate.kind} points"
+            if rate.effective is None:
+                yield f"it is unknown what the {points} are worth"
+            else:
+                yield f"the {points} are worth about {rate.at_hand:,} independent ones"
 
 
 def notes(report: Report) -> Iterator[str]:
@@ -135,6 +150,12 @@ def warnings_of(report: Report) -> Iterator[str]:
         yield (
             "The confidence is not guaranteed: the promise was chosen on the points that certify it, and"
             ' delta was not corrected for that. Use correction="exact", or hold one ceiling.'
+        )
+    if certificate.overstated:
+        held_out = any(heading == "held out" for heading, _ in report.in_time)
+        yield (
+            "Every confidence on this page counts each point as an independent draw, which these are not."
+            f"{' What held-out series show stands below.' if held_out else ''}"
         )
     for rate in error_rates(certificate, report.metrics):
         if rate.exceeded and rate.measured is not None:

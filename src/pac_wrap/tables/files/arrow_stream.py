@@ -76,8 +76,9 @@ class Streamable(Protocol):
 
 # a column of DOUBLE and one of UTINYINT
 PAIR: Final = b"gC"
-# the same with one more column of DOUBLE
-TRIPLE: Final = PAIR + b"g"
+# one more column of DOUBLE
+DOUBLE: Final = b"g"
+TRIPLE: Final = PAIR + DOUBLE
 
 
 def batches(relation: Streamable, formats: bytes = PAIR) -> Generator[tuple[NDArray[Any], ...]]:

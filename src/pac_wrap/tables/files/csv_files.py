@@ -33,6 +33,8 @@ from pac_wrap.tables.files.text_format import (
     ByteReader,
     CsvHeader,
     CsvRows,
+    JsonRows,
+    read_start,
     refuse_binary,
 )
 
@@ -155,6 +157,15 @@ def opened_rows(file: Path, wanted: Sequence[str], delimiter: str | None) -> Ite
         if "\0" in "".join(rows.header.names) and not set(wanted) <= set(rows.header.names):
             raise InputError(f"{file}: the header {_ODD}")
         yield rows
+
+
+@contextmanager
+def opened_json(file: Path) -> Iterator[JsonRows]:
+    """Yield the rows of a JSON file, which may be packed."""
+    with opened(file) as reader:
+        start = read_start(reader)
+        refuse_binary(start, str(file))
+        yield JsonRows(reader, start, f"{file}: ")
 
 
 @contextmanager

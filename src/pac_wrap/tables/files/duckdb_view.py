@@ -1,9 +1,11 @@
 """Files of one format as one DuckDB view called source, which shows the columns asked for."""
 
-from collections.abc import Callable, Sequence
+from base64 import b64decode
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from struct import error, unpack_from
 from typing import Any, Final
 
 import duckdb
@@ -18,7 +20,7 @@ from pac_wrap.tables.columns import (
     require_in_all,
 )
 from pac_wrap.tables.files.connection import file_text
-from pac_wrap.tables.files.csv_files import CsvFile, survey
+from pac_wrap.tables.files.csv_files import CsvFile, opened_json, survey
 from pac_wrap.tables.files.csv_queries import (
     SAMPLE,
     csv_queries,
@@ -29,10 +31,15 @@ from pac_wrap.tables.files.csv_queries import (
 )
 from pac_wrap.tables.files.find import FoundFiles
 from pac_wrap.tables.files.numpy_files import numpy_columns, read_numpy
+from pac_wrap.tables.files.text_format import without_collector
 from pac_wrap.tables.sql.expressions import quote_name, quote_text
 
 # the names of folders are not data
 _NO_FOLDERS: Final = "hive_partitioning = false"
+# what Arrow calls durations among its types
+_DURATION: Final = 18
+# rows that are handed to the database together: each time costs as much as some hundred rows
+_HELD: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +48,7 @@ class DuckDBView:
 
     `everything` holds every column and stands after FROM. For Parquet it is no query of its own: each `*`
     takes DuckDB a time that grows with the square of the number of columns. CSV files were looked at, and
-    their rows counted, beforehand; a Parquet file tells its rows, and nobody knows those of JSON.
+    their rows counted, beforehand; a Parquet file tells its rows. Of JSON there are the wanted columns alone.
     """
 
     columns: list[str]
@@ -89,47 +96,92 @@ def make_view(
     if found.reader == "read_csv":
         surveyed = [survey(file, wanted, delimiter) for file in found.files]
         return _csv(connection, surveyed, wanted, found, whole, source)
-    read = _json if found.reader == "read_json" else _parquet
-    columns, picked, everything = read(connection, found.files, wanted, found.scratch, named)
+    if found.reader == "read_json":
+        return _json(connection, found.files, wanted)
+    columns, picked, everything = _parquet(connection, found.files, wanted, found.scratch, named)
     if source is not None:
         refuse_added(columns, [source])
     connection.execute(f"CREATE VIEW source AS {picked}")
-    rows = None
-    if found.reader == "read_parquet":
-        listed = ", ".join(file_text(file, found.scratch) for file in found.files)
-        counted = f"SELECT sum(num_rows) FROM parquet_file_metadata([{listed}])"
-        ((rows,),) = connection.execute(counted).fetchall()
-    return DuckDBView(columns, types_of(connection, "source"), everything, rows=rows)
+    listed = ", ".join(file_text(file, found.scratch) for file in found.files)
+    counted = f"SELECT sum(num_rows) FROM parquet_file_metadata([{listed}])"
+    ((rows,),) = connection.execute(counted).fetchall()
+    types = types_of(connection, "source")
+    if "BIGINT" in types.values():
+        told = f"SELECT DISTINCT value FROM parquet_kv_metadata([{listed}]) WHERE key = 'ARROW:schema'"
+        for (schema,) in connection.execute(told).fetchall():
+            types |= dict.fromkeys(durations(schema) & types.keys(), "INTERVAL")
+    return DuckDBView(columns, types, everything, rows=rows)
 
 
-def _json(
-    connection: duckdb.DuckDBPyConnection,
-    files: Sequence[Path],
-    wanted: Sequence[str],
-    scratch: Path,
-    named: Sequence[str],
-) -> tuple[list[str], str, str]:
-    each = [file_text(file, scratch) for file in files]
-    options = f"{_NO_FOLDERS}, union_by_name = true, sample_size = -1"
-    names = [list(types_of(connection, f"read_json({one}, {options})")) for one in each]
+class Growing:
+    """A table of a database that grows by rows of texts and doubles, many of them at a time."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, name: str, types: dict[str, str]) -> None:
+        self._connection, self._name, self.types = connection, name, types
+        self._held: dict[str, list[Any]] = {column: [] for column in types}
+        typed = (f"{column} {kind}" for column, kind in types.items())
+        connection.execute(f"CREATE TABLE {name} ({', '.join(typed)})")
+
+    def add(self, columns: Mapping[str, Sequence[Any]], rows: int) -> None:
+        """Add so many rows; a column that is not among those given is empty in them."""
+        for column, held in self._held.items():
+            held.extend(columns.get(column) or [None] * rows)
+        if len(next(iter(self._held.values()))) >= _HELD:
+            self.flush()
+
+    def widen(self, column: str) -> None:
+        """Add a column of texts, empty so far; or make one of doubles a column of texts."""
+        self.flush()
+        known = column in self.types
+        change = f"ALTER COLUMN {column} TYPE" if known else f"ADD COLUMN {column}"
+        self._connection.execute(f"ALTER TABLE {self._name} {change} VARCHAR")
+        self.types[column] = "VARCHAR"
+        self._held[column] = []
+
+    def flush(self) -> None:
+        """Hand all rows to the database."""
+        if not next(iter(self._held.values())):
+            return
+        # as objects: in an array of NumPy's own texts each takes as much room as the longest
+        arrays = {
+            column: np.array(held, dtype=np.float64 if self.types[column] == "DOUBLE" else object)
+            for column, held in self._held.items()
+        }
+        # a column of None alone has no type of its own
+        cells = ", ".join(f"CAST({column} AS {kind})" for column, kind in self.types.items())
+        self._connection.register("batch", arrays)
+        self._connection.execute(f"INSERT INTO {self._name} ({', '.join(arrays)}) SELECT {cells} FROM batch")
+        self._connection.unregister("batch")
+        self._held = {column: [] for column in self.types}
+
+
+def _json(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], wanted: Sequence[str]) -> DuckDBView:
+    """Copy the wanted columns, the first of which holds scores, into a table: DuckDB would guess at types."""
+    score, *others = wanted
+    places = {name: f"c{place}" for place, name in enumerate(wanted)}
+    table = Growing(connection, "loaded", dict.fromkeys(places.values(), "VARCHAR") | {"c0": "DOUBLE"})
+    names: list[list[str]] = []
+    rows = 0
+    with without_collector():
+        for file in files:
+            with opened_json(file) as found:
+                for batch in found:
+                    columns: dict[str, list[Any]] = {places[one]: found.column(one, batch) for one in others}
+                    scores = found.numbers(score, batch) if table.types["c0"] == "DOUBLE" else None
+                    if scores is None and table.types["c0"] == "DOUBLE":
+                        table.widen("c0")  # there are texts among the scores
+                    columns["c0"] = found.column(score, batch) if scores is None else scores
+                    found.refuse_odd(columns.values())
+                    table.add(columns, len(batch.rows))
+                names.append(list(found.names))
+                rows += found.read
+        table.flush()
     require_in_all(files, names, wanted)
-    columns = list(dict.fromkeys(name for listed in names for name in listed))
-    listed = f"[{', '.join(each)}]"
-    present = [name for name in wanted if name in columns] or columns[:1]
-    # as JSON, every value keeps the text it was written as, whatever the other rows hold
-    typed = ", ".join(f"{quote_text(name)}: 'JSON'" for name in present)
-    texts = ", ".join(f"{quote_name(name)} ->> '$' AS {quote_name(name)}" for name in present)
-    picked = f"SELECT {texts} FROM read_json({listed}, {_NO_FOLDERS}, columns = {{{typed}}})"
-    if not any(named):
-        return columns, picked, f"read_json({listed}, {options})"
-    # as all files together are read, so that a column has one type
-    kinds = types_of(connection, f"read_json({listed}, {options})")
-    typed = ", ".join(f"{quote_text(name)}: {quote_text(kind)}" for name, kind in kinds.items())
-    selects = (
-        f"(SELECT *{text} FROM read_json({one}, {_NO_FOLDERS}, columns = {{{typed}}}))"
-        for one, text in zip(each, named, strict=True)
-    )
-    return columns, picked, f"({' UNION ALL BY NAME '.join(selects)})"
+    every = list(dict.fromkeys(name for listed in names for name in listed))
+    types = {name: table.types[place] for name, place in places.items() if name in every}
+    shown = ", ".join(f"{places[name]} AS {quote_name(name)}" for name in types)
+    connection.execute(f"CREATE VIEW source AS SELECT {shown or '*'} FROM loaded")
+    return DuckDBView(every, types, "source", rows=rows)
 
 
 def _parquet(
@@ -226,6 +278,39 @@ def types_of(connection: duckdb.DuckDBPyConnection, table: str, columns: str = "
     # DESCRIBE would go through all columns twice
     found = connection.sql(f"SELECT {columns} FROM {table}")
     return dict(zip(found.columns, map(str, found.types), strict=True))
+
+
+def durations(schema: bytes) -> set[str]:
+    """Return the columns that Arrow's own schema in a Parquet file calls durations, as Parquet has none.
+
+    The schema is a FlatBuffer in base64: a table starts with the way back to the offsets of its fields.
+    """
+    try:
+        data = b64decode(schema)
+        start = 8 if data[:4] == b"\xff\xff\xff\xff" else 4
+
+        def number(kind: str, at: int) -> int:
+            return int(unpack_from(f"<{kind}", data, at)[0])
+
+        def field(table: int, place: int) -> int:
+            offsets = table - number("i", table)
+            inside = 4 + 2 * place < number("H", offsets)
+            at = number("H", offsets + 4 + 2 * place) if inside else 0
+            return table + at if at else 0
+
+        def follow(at: int) -> int:
+            return at + number("I", at)
+
+        fields = follow(field(follow(field(follow(start), 2)), 1))
+        found = set()
+        for place in range(number("I", fields)):
+            column = follow(fields + 4 + 4 * place)
+            name, kind = follow(field(column, 0)), field(column, 2)
+            if kind and data[kind] == _DURATION:
+                found.add(data[name + 4 : name + 4 + number("I", name)].decode())
+    except (ValueError, error, IndexError):
+        return set()
+    return found
 
 
 def _top_level(connection: duckdb.DuckDBPyConnection, file: str) -> list[str]:

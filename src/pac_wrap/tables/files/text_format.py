@@ -1,4 +1,4 @@
-"""Tables as text: the bytes they come in, which of them are JSON, and what a CSV is for every reader of one.
+"""Tables as text: the bytes they come in, and what CSV and JSON are for every reader of one.
 
 A CSV is exactly the rows that Python's `csv` module reads, strictly. Its text is UTF-8, with or without a
 byte order mark. The first line that is not empty holds the names of the columns, and every row has as many
@@ -7,18 +7,27 @@ with which all columns asked for are found in the header; if there is none, the 
 cell that starts with `"` ends with the next single `"`; within it, `""` stands for one. Nothing is a comment,
 nothing is escaped otherwise, and blanks belong to the cell. Lines end with LF or CRLF. Empty lines are no
 rows, except that of one column they are empty cells. Rows are counted from 1, without the header.
+
+JSON is what Python's `json` module reads: an object on each line, or else objects one after the other or in
+one array, each of them a row. No type is guessed: a number, a list and an object are known as the text that
+they are written as. An object that has a name twice is refused.
 """
 
 import csv
+import gc
+import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from io import BufferedReader, StringIO
+from itertools import chain
+from math import isfinite, isnan, nan
 from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
-from pac_wrap.base.foreign import is_unicode
+from pac_wrap.base.foreign import is_unicode, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import refuse_twins
 
@@ -285,3 +294,297 @@ def _after(text: str, lines: int) -> str:
 def _reader(text: str, delimiter: str) -> Any:
     # not splitlines: it ends lines at characters that may stand in a cell
     return csv.reader(StringIO(text, newline="\n"), delimiter=delimiter, strict=True)
+
+
+# blanks around a row, and within JSON
+_BLANK: Final = " \t\r"
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+# what stands between two objects of an array, and after the last
+_COMMA: Final = re.compile(r"[ \t\r\n]*,[ \t\r\n]*")
+_CLOSED: Final = re.compile(r"[ \t\r\n]*\][ \t\r\n]*")
+# rows of JSON that does not stand on lines, taken together
+_TOGETHER: Final = 4096
+_WHOLE: Final = re.compile("-?[0-9]+")
+# floats below are whole numbers where they have no fraction, as `as_group` has it
+_LARGEST: Final = 10**18
+
+
+class Token(str):
+    """A number of JSON as the text that it is written as."""
+
+    __slots__ = ()
+
+
+class Nested(Token):
+    """A list or an object of JSON likewise."""
+
+    __slots__ = ()
+
+
+class JsonBatch(NamedTuple):
+    """A few rows as objects, each row's own text, and whether all is UTF-8."""
+
+    rows: list[dict[str, Any]]
+    texts: list[str]
+    unicode: bool
+
+
+class JsonRows:
+    """The rows of JSON, batch by batch; `where` starts the sentence that refuses one.
+
+    Whether each row has a line of its own is told by the first, unless it is known. The values of a row are
+    texts, true, false, None, and `Token`s. `names` are the columns found so far.
+    """
+
+    def __init__(
+        self, reader: ByteReader, start: bytes, where: str = "", on_lines: bool | None = None
+    ) -> None:
+        self._on_lines, self.where, self.read = (
+            is_json_line(start) if on_lines is None else on_lines,
+            where,
+            0,
+        )
+        self._pieces = (
+            _lines(whole_lines(reader, start)) if self._on_lines else self._scattered(_texts(reader, start))
+        )
+        self.names: dict[str, None] = {}
+
+    def __iter__(self) -> Iterator[JsonBatch]:
+        """Yield all rows up to the first that is none, then raise what is wrong with that."""
+        for texts in self._pieces:
+            rows = _flat_objects(texts)
+            error = None
+            if rows is None:
+                found = [_object(text, self._on_lines) for text in texts]
+                rows, error = up_to_first(found, _not_an_object, None, self.read, self.where)
+            self.names |= dict.fromkeys(chain.from_iterable(rows))
+            self.read += len(rows)
+            if rows:
+                whole = "".join(texts)
+                yield JsonBatch(rows, texts[: len(rows)], whole.isascii() or is_unicode(whole))
+            if error:
+                raise error
+
+    def numbers(self, name: str, batch: JsonBatch) -> list[float] | None:
+        """Return a column of the last batch as doubles, NaN where missing, None if it holds anything else."""
+        values = [row.get(name) for row in batch.rows]
+        if not set(map(type, values)) <= {Token, type(None)}:
+            return None
+        return [nan if value is None else float(value) for value in values]
+
+    def refuse_odd(self, columns: Iterable[Sequence[Any]]) -> None:
+        """Refuse the first row of the last batch whose texts are not UTF-8, which a database is."""
+        for column in columns:
+            whole = "".join(one for one in column if isinstance(one, str))
+            if not whole.isascii() and not is_unicode(whole):
+                place = next(at for at, one in enumerate(column, 1) if not is_unicode(str(one)))
+                row = self.read - len(column) + place
+                raise InputError(f"{self.where}row {row:,} is not UTF-8; convert the file first")
+
+    def column(self, name: str, batch: JsonBatch) -> list[str | None]:
+        """Return a column of the last batch as the texts by which its values are known, None where missing.
+
+        A list or an object is refused, with its row.
+        """
+        values = [row.get(name) for row in batch.rows]
+        kinds = set(map(type, values))
+        if kinds == {str}:
+            return cast("list[str | None]", values)
+        if Nested in kinds:
+            before = self.read - len(values)
+            _, error = up_to_first(batch.rows, lambda row: nested_in(row, name), None, before, self.where)
+            raise cast(InputError, error)
+        if kinds == {Token}:  # most often few numbers many times; beside texts, 7 and "7" would be one
+            texts = {value: known_as(value) for value in set(values)}
+            return [texts[value] for value in values]
+        return list(map(known_as, values))
+
+    def _scattered(self, pieces: Iterator[str]) -> Iterator[list[str]]:
+        """Yield the texts of objects that stand in an array or one after the other, each on one line."""
+        text = _SPACE.sub("", next(pieces, ""), 1)
+        array = text.startswith("[")
+        place, between, found = int(array), _SPACE, list[str]()
+        while True:
+            gap = between.match(text, place)
+            end = -1 if gap is None else _end_of_object(text, gap.end())
+            if gap is not None and end > 0:
+                found.append(text[gap.end() : end].replace("\n", " ").replace("\r", " "))
+                place, between = end, _COMMA if array else _SPACE
+                if len(found) == _TOGETHER:
+                    yield found
+                    found = []
+            elif len(text) - place <= LONGEST and (more := next(pieces, "")):
+                text, place = text[place:] + more, 0
+            else:
+                break
+        if found:
+            yield found
+        if not (_CLOSED if array else _SPACE).fullmatch(text, place):
+            raise InputError(f"{self.where}row {self.read + 1:,} {_NO_OBJECT}; fix that row")
+
+
+def read_start(reader: ByteReader) -> bytes:
+    """Return the bytes up to the first line with content, and what came with them."""
+    start = b""
+    while chunk := reader.read1(CHUNK):
+        start += chunk
+        if b"\n" in _content(start) or start[:4] == PARQUET or len(start) > LONGEST:
+            break
+    return start
+
+
+def is_json_line(start: bytes) -> bool:
+    """Return whether the first line with content is a JSON object."""
+    line = _content(start).split(b"\n", 1)[0]
+    try:
+        return line[:1] == b"{" and isinstance(json.loads(line.decode("utf-8", "surrogateescape")), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _content(start: bytes) -> bytes:
+    return start.removeprefix(MARK).lstrip()
+
+
+def _lines(pieces: Iterator[str]) -> Iterator[list[str]]:
+    for piece in pieces:
+        yield [line for text in piece.split("\n") if (line := text.strip(_BLANK))]
+
+
+def _texts(reader: ByteReader, start: bytes) -> Iterator[str]:
+    """Yield text as it comes, never none; bytes that are no UTF-8 become surrogates."""
+    decoder = getincrementaldecoder("utf-8")("surrogateescape")
+    chunk, waiting = start.removeprefix(MARK), ""
+    while chunk:
+        waiting += decoder.decode(chunk)
+        if waiting.strip():
+            yield waiting
+            waiting = ""
+        chunk = reader.read1(CHUNK)
+    if rest := waiting + decoder.decode(b"", True):
+        yield rest
+
+
+def _end_of_object(text: str, place: int) -> int:
+    """Return where the object at a place ends, -1 if there is none, or no whole one."""
+    try:
+        return _DECODER.raw_decode(text, place)[1] if text.startswith("{", place) else -1
+    except (ValueError, RecursionError):
+        return -1
+
+
+def _flat_objects(texts: list[str]) -> list[dict[str, Any]] | None:
+    """Return the objects of texts that are one each and hold none, read together; None if in doubt.
+
+    Each text has one { and starts with it, so as many objects as texts are one on each. A name ends in ": and
+    nothing else that parses does outside of texts, so as many as there are names leave no name out.
+    """
+    joined = ",".join(texts)
+    if joined.count("{") != len(texts) or any(sign in joined for sign in ("[", " :", "\t:", "\r:")):
+        return None
+    if {text[0] for text in texts} != {"{"} or {text[-1] for text in texts} != {"}"}:
+        return None
+    try:
+        rows: list[dict[str, Any]] = _DECODER.decode(f"[{joined}]")
+    except (ValueError, RecursionError):
+        return None
+    alone = len(rows) == len(texts) and joined.count('":') == sum(map(len, rows))
+    return rows if alone else None
+
+
+class _TwinsError(ValueError):
+    """An object has a name twice."""
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _TwinsError(next(name for name in names if names.count(name) > 1))
+    return found
+
+
+_NUMBERS: Final[dict[str, Any]] = dict.fromkeys(("parse_float", "parse_int", "parse_constant"), Token)
+_DECODER: Final = json.JSONDecoder(**_NUMBERS)
+_CAREFUL: Final = json.JSONDecoder(object_pairs_hook=_without_twins, **_NUMBERS)
+_NO_OBJECT: Final = "is not a JSON object"
+
+
+def _object(text: str, on_line: bool) -> Any:
+    """Return the object that a text is, or the words for what is wrong with it."""
+    try:
+        found = _CAREFUL.decode(text)
+    except _TwinsError as twins:
+        return f"has two columns named {quoted(str(twins))}; rename one of them"
+    except (ValueError, RecursionError):
+        found = None
+    if type(found) is not dict:
+        return f"{_NO_OBJECT}{' on one line' * on_line}; fix that row"
+    nested = any(isinstance(value, (dict, list)) for value in found.values())
+    return _as_written(text) if nested else found
+
+
+def _as_written(text: str) -> dict[str, Any]:
+    """Return an object that is known to be one; what is nested in it is the text that it is written as."""
+    found: dict[str, Any] = {}
+    place = _after_space(text, 1)
+    while text[place] != "}":
+        name, place = _DECODER.raw_decode(text, place)
+        start = _after_space(text, _after_space(text, place) + 1)
+        value, end = _DECODER.raw_decode(text, start)
+        found[name] = Nested(text[start:end]) if isinstance(value, (dict, list)) else value
+        place = _after_space(text, end)
+        if text[place] == ",":
+            place = _after_space(text, place + 1)
+    return found
+
+
+def _after_space(text: str, place: int) -> int:
+    found = _SPACE.match(text, place)
+    return place if found is None else found.end()
+
+
+def nested_in(row: dict[str, Any], column: str) -> str | None:
+    """Return the words for what is wrong with a row that has no single value in a column."""
+    if not isinstance(row.get(column), Nested):
+        return None
+    return f"has a list or an object in column {quoted(column)}; name a column of single values"
+
+
+def _not_an_object(found: Any) -> str | None:
+    return None if isinstance(found, dict) else str(found)
+
+
+def known_as(value: Any) -> str | None:
+    """Return the text by which a value that is not nested is known, None if it is missing.
+
+    A number without a fraction is its digits, so that 7.0 is 7 as in Parquet; one beyond all doubles stays as
+    it is written.
+
+    >>> [known_as(one) for one in ("7.0", Token("7.0"), Token("1e2"), True, Token("NaN"))]
+    ['7.0', '7', '100', 'true', None]
+    """
+    if value is None or type(value) is str:
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if _WHOLE.fullmatch(value):
+        return "0" if value == "-0" else str(value)
+    number = float(value)
+    if isnan(number):
+        return None
+    if not isfinite(number):
+        return str(value)
+    return str(int(number)) if number.is_integer() and abs(number) < _LARGEST else repr(number)
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Switch the search for cycles off: rows make none, and it would take a fifth of the time."""
+    usual = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if usual:
+            gc.enable()
