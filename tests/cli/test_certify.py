@@ -107,9 +107,13 @@ def test_a_certificate_with_options_of_python_is_shown_verified_and_followed(
     assert found["verdict"].tolist() == certificate.verdicts(TABLE[:, 0]).tolist()
 
 
-def test_a_confidence_is_that_of_two_equal_deltas_or_of_a_single_one() -> None:
-    by_deltas = succeeded("calibrate", *LABELLED, "--delta-fpr", "0.05", "--delta-fnr", "0.05")
-    assert succeeded("calibrate", *LABELLED, "--confidence", "0.9") == by_deltas
+def test_a_confidence_is_that_of_the_deltas_that_the_counts_give_or_of_a_single_one() -> None:
+    shared = calibrate(NORMAL, ANOMALOUS, Guarantee(confidence=0.9))
+    assert shared.confidence >= 0.9
+    deltas = shared.guarantee.delta_fpr, shared.guarantee.delta_fnr
+    assert min(deltas) > 0.05
+    by_deltas = succeeded("calibrate", *LABELLED, "--delta-fpr", deltas[0], "--delta-fnr", deltas[1])
+    assert succeeded("calibrate", *LABELLED, "--confidence", "0.9") == by_deltas == f"{shared}\n"
     alone = ["--max-fpr", "none"]
     assert succeeded("calibrate", *LABELLED, *alone, "--confidence", "0.95") == succeeded(
         "calibrate", *LABELLED, *alone, "--delta-fnr", "0.05"

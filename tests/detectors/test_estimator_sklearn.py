@@ -82,7 +82,7 @@ def test_what_is_done_where_classes_overlap_is_tuned() -> None:
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     best = search.best_estimator_
     assert best.certificate_.overlap.word == getattr(best.overlap, "word", best.overlap)
-    assert best.certificate_.guarantee.confidence == pytest.approx(best.confidence)
+    assert best.certificate_.confidence >= best.confidence
 
 
 @pytest.mark.parametrize("overlap", ["hold_fpr", Hold("fnr"), Algorithm1(raised="fpr", step=0.05)], ids=str)

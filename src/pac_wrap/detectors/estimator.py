@@ -330,9 +330,12 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             notes += repeated_rows(self._training_rows, X)
         else:
             warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
-        certificate = certified(scores, anomalous, groups, self._by_group())
-        if subjects is not None and (text := several_rows(anomalous, subjects)):
-            rooms = self._request().guarantee.rooms
+        asked, text = self._by_group(), None if subjects is None else several_rows(anomalous, subjects)
+        if text:
+            asked = replace(asked, request=asked.request.fixed)
+        certificate = certified(scores, anomalous, groups, asked)
+        if text:
+            rooms = asked.request.guarantee.rooms
             certificate = replace(certificate, assumptions=assumed(OF_SUBJECTS, **rooms))
             warnings.warn(text, DependenceWarning, stacklevel=3)
         rows = self._trained_on if hasattr(self, "_training_rows") else None

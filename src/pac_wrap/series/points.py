@@ -251,8 +251,7 @@ def calibrate_points(
     certificate = calibrate(
         points.scores[points.of_class(False, calibrating)],
         points.scores[points.of_class(True, calibrating)],
-        guarantee,
-        overlap=overlap,
+        Request.of(guarantee, overlap).fixed,
     )
     found = [points.worth(certificate.thresholds, anomalous, calibrating) for anomalous in (False, True)]
     for one, name, evidence in zip(

@@ -224,11 +224,11 @@ def _batch_sql(table: Table, columns: Columns) -> tuple[list[str], str]:
     """Return the names of all batches, and the expression for the number of that of a row, without a join."""
     assert columns.batch is not None
     text = f"CAST({group_sql(table, (columns.score, columns.batch))} AS VARCHAR)"
-    found = [name for (name,) in table.rows(f"SELECT DISTINCT {text} FROM source ORDER BY 1 NULLS FIRST")]
-    if None in found or "" in found:
+    if table.rows(f"SELECT 1 FROM source WHERE {text} IS NULL OR {text} = '' LIMIT 1"):
         raise InputError(f"column {quoted(columns.batch)} names the batch of each row, but {_NO_BATCH}")
-    table.rows(f"CREATE TYPE batch_names AS ENUM ({', '.join(map(quote_text, found))})")
-    return found, f"CAST(enum_code(CAST({text} AS batch_names)) AS DOUBLE)"
+    table.rows(f"CREATE TYPE batch_names AS ENUM (SELECT DISTINCT {text} FROM source ORDER BY 1)")
+    names = table.rows("SELECT unnest(enum_range(CAST(NULL AS batch_names)))")
+    return [name for (name,) in names], f"CAST(enum_code(CAST({text} AS batch_names)) AS DOUBLE)"
 
 
 def _mark_sql(table: Table, label: str, anomaly_label: str | None) -> str:

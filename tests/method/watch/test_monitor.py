@@ -91,7 +91,7 @@ def test_the_shares_of_all_watches_are_alpha(curve: Any, asked: Any, overlap: An
     assert sum(shares) == pytest.approx(0.3, rel=1e-12)
 
 
-@settings(max_examples=10)
+@settings(max_examples=4)
 @given(st.randoms(use_true_random=False), st.sampled_from([0.0, 1.0]))
 def test_rows_that_count_together_may_come_in_any_order(random: Any, drift: float) -> None:
     batch, one, other = rows(900, drift), Monitor(CERTIFICATE, CURVE), Monitor(CERTIFICATE, CURVE)

@@ -294,6 +294,30 @@ def test_unlabelled_scores_are_counted_with_those_that_are_missing() -> None:
     assert one.precision_from_unlabelled([]).low == 0.0
 
 
+def test_counts_add_up_and_say_what_is_undecided() -> None:
+    one, other = Counted(10, 20, 40, 3, 2), Counted(1, 2, 5, 1, 1)
+    assert one + other == Counted(11, 22, 45, 4, 3)
+    assert (
+        str(one) == "40 rows: 20 normal, 10 alarms, 10 undecided (3 without a score, 2 in groups never seen)"
+    )
+    assert str(Counted(1, 0, 1)) == "1 row: 0 normal, 1 alarm, 0 undecided"
+
+
+def test_no_more_are_missed_than_are_not_caught() -> None:
+    """With so large a delta that the share that is caught leaves less than the ceiling of the FNR."""
+    rng = np.random.default_rng(4)
+    one = calibrate(NORMAL, rng.normal(3.4, 1, 500), Guarantee(0.05, 0.1))
+    late = calibrate(NORMAL, np.append(np.full(469, 9.0), np.full(31, 0.0)), Guarantee(0.05, 0.07))
+    assert not late.rule.single
+    assert late.anomalous.crossing == 31
+    caught = lower_bound(469, 500, 0.9)
+    assert 1 - caught < 0.07
+    assert late.workload(0.5, 1000, delta=0.9).missed.high == pytest.approx(500 * (1 - caught))
+    assert late.workload(0.5, 1000).missed.high == pytest.approx(500 * 0.07)
+    assert one.workload((0.012345, 0.02)).prevalence == (0.012345, 0.02)
+    assert "at a prevalence of 0.01234 to 0.02, on average" in str(one.workload((0.012345, 0.02)))
+
+
 def test_alarms_that_may_all_be_false_have_no_worth() -> None:
     one = calibrate(NORMAL, FAR)
     assert one.precision_from_unlabelled(NORMAL).low == 0.0

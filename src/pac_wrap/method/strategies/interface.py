@@ -6,7 +6,7 @@ does not follow from what was asked, and how to say what it did. Nothing else as
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import isclose
 from typing import ClassVar, Final
@@ -18,6 +18,7 @@ from pac_wrap.base.rounding import confidence_left, kept_together
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Budget, Guarantee
 from pac_wrap.method.rule import Rule
+from pac_wrap.method.tails.budget import Sharing, equal_deltas, split_confidence
 from pac_wrap.method.thresholds import LARGEST, Thresholds
 from pac_wrap.ranks.memory import Ranked, kth_between
 from pac_wrap.ranks.precision import rounded
@@ -200,6 +201,35 @@ class Strategy(ABC):
         iterator of str
             The sentences.
         """
+
+    def settled(self, asked: Guarantee, sizes: tuple[int, int]) -> Guarantee:
+        """Return what is asked with the deltas that so many points get of a confidence: eq. (102).
+
+        Parameters
+        ----------
+        asked : Guarantee
+            What was asked for: deltas, which stay as they are, or a confidence.
+        sizes : tuple of int
+            How many normal and how many anomalous points there are.
+
+        Returns
+        -------
+        Guarantee
+            The same ceilings, with deltas that depend on no score.
+        """
+        if asked.together is None:
+            return asked
+        fpr, fnr = asked.fpr, asked.fnr
+        if fpr is None or fnr is None or not self.multiplies:
+            return asked.fixed
+        deltas = (equal_deltas(asked.together),) * 2
+        if self.fixed_sizes and not self.given:
+            low, high = (
+                Sharing((n,), (promise.at_calibration,), promise.name not in self.keeps)
+                for n, promise in zip(sizes, (fpr, fnr), strict=True)
+            )
+            deltas = split_confidence(asked.together, low, high)
+        return replace(asked, delta_fpr=deltas[0], delta_fnr=deltas[1])
 
     def confidences(self, claim: Claim, *, exact: bool = True) -> dict[str, Decimal]:
         """Return how surely each ceiling holds that is certified: by its exact tail where it is kept.
