@@ -17,6 +17,7 @@ from pac_wrap.detectors.predictor import CertifiedPredictor, all_or_nothing
 from pac_wrap.detectors.rows import (
     Indices,
     TrainingRows,
+    collected,
     repeated_rows,
     take_rows,
     warn_of_training_rows,
@@ -296,6 +297,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
 
     def _labelled(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[np.bool_]]:
         """Return the rows, and which are anomalous: none if there are no labels and only the FPR matters."""
+        X = collected(X)
         if X is not None and y is None and self.max_fnr is None:
             y = np.zeros(X.shape[0] if hasattr(X, "shape") else len(X), dtype=int)
             return self._indexable(X, y)[0], y == 1

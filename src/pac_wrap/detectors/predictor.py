@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned
 from pac_wrap.detectors.callers import check_metric
 from pac_wrap.detectors.groups import divided
-from pac_wrap.detectors.rows import check_names, names_of, warn_of_training_rows
+from pac_wrap.detectors.rows import check_names, collected, names_of, warn_of_training_rows
 from pac_wrap.detectors.scores import (
     Polarity,
     UnfittedError,
@@ -129,6 +129,7 @@ class CertifiedPredictor(BaseEstimator):
             raise UnfittedError(
                 "this PACWrap is not calibrated yet; call fit(X, y), or calibrate(X, y) on a fitted detector"
             )
+        X = collected(X)
         if self._group_column is not None and self._group_column in getattr(X, "columns", ()):
             X, _ = divided(X, self._group_column)
         self._check_features(X, self.detector_)
@@ -241,6 +242,7 @@ class CertifiedPredictor(BaseEstimator):
         if reset:
             self._group_column = groups if isinstance(groups, str) else None
             return divided(X, groups)
+        X = collected(X)
         by_group = isinstance(getattr(self, "certificate_", None), GroupCertificate)
         if not by_group and groups is not None:
             raise InputError(
@@ -265,6 +267,7 @@ class CertifiedPredictor(BaseEstimator):
     def _indexable(self, X: Any, y: ArrayLike | None) -> tuple[Any, ArrayLike]:
         if X is None:
             raise InputError("X must be a table of rows, got None")
+        X = collected(X)
         if y is None:
             raise InputError(
                 "PACWrap requires y to be passed, but the target y is None; pass the labels of these rows, or"

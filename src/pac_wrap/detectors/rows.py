@@ -31,6 +31,12 @@ def take_rows(X: Any, rows: Indices) -> Any:
     return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
 
 
+def collected(X: Any) -> Any:
+    """Return rows that are there: a LazyFrame of Polars is computed, all else is as it is."""
+    lazy = type(X).__name__ == "LazyFrame" and type(X).__module__.partition(".")[0] == "polars"
+    return X.collect() if lazy else X
+
+
 def names_of(X: Any) -> list[str] | None:
     """Return the names of the columns of a data frame; None if there are none, or some are no texts."""
     names = list(getattr(X, "columns", ()))

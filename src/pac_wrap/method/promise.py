@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, Literal, TypeVar
 
 from pac_wrap.base.arguments import check_rate
@@ -165,16 +166,29 @@ class Guarantee:
 
     @property
     def confidence(self) -> float:
-        """How surely all promised ceilings hold together: 1 minus the deltas, and never less than 0."""
+        """How surely all promised ceilings hold together, by any strategy: 1 minus the deltas, or 0.
+
+        A certificate, which knows its strategy and its counts, says more: `Certificate.confidence`.
+        """
         return float(confidence_left(*(promise.delta for promise in self.promises)))
 
     @property
     def fixed(self) -> "Guarantee":
         """The same with its deltas as they stand, whatever the counts: those of a confidence add up to it."""
-        return self if self.together is None else replace(self)
+        return self if self.together is None else with_deltas(self, self.delta_fpr, self.delta_fnr)
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.promises))
+
+
+@lru_cache(maxsize=256)
+def with_deltas(asked: Guarantee, delta_fpr: float, delta_fnr: float) -> Guarantee:
+    """Return the same ceilings with other deltas, which no count changes.
+
+    >>> with_deltas(Guarantee(confidence=0.95), 0.01, 0.04).together is None
+    True
+    """
+    return replace(asked, delta_fpr=delta_fpr, delta_fnr=delta_fnr)
 
 
 def as_guarantee(given: Guarantee | None, *, by_kind: bool = False) -> Guarantee:

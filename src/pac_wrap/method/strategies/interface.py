@@ -6,8 +6,9 @@ does not follow from what was asked, and how to say what it did. Nothing else as
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from math import isclose
 from typing import ClassVar, Final
 
@@ -16,7 +17,7 @@ from pac_wrap.base.floats import order_key
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.rounding import confidence_left, kept_together
 from pac_wrap.errors import InputError
-from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.promise import Budget, Guarantee, with_deltas
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.tails.budget import Sharing, equal_deltas, split_confidence
 from pac_wrap.method.thresholds import LARGEST, Thresholds
@@ -219,17 +220,11 @@ class Strategy(ABC):
         """
         if asked.together is None:
             return asked
-        fpr, fnr = asked.fpr, asked.fnr
-        if fpr is None or fnr is None or not self.multiplies:
+        if asked.max_fpr is None or asked.max_fnr is None or not self.multiplies:
             return asked.fixed
-        deltas = (equal_deltas(asked.together),) * 2
-        if self.fixed_sizes and not self.given:
-            low, high = (
-                Sharing((n,), (promise.at_calibration,), promise.name not in self.keeps)
-                for n, promise in zip(sizes, (fpr, fnr), strict=True)
-            )
-            deltas = split_confidence(asked.together, low, high)
-        return replace(asked, delta_fpr=deltas[0], delta_fnr=deltas[1])
+        if self.given or not self.fixed_sizes:
+            return with_deltas(asked, *(equal_deltas(asked.together),) * 2)
+        return _shared(asked, sizes, ("FPR" not in self.keeps, "FNR" not in self.keeps))
 
     def confidences(self, claim: Claim, *, exact: bool = True) -> dict[str, Decimal]:
         """Return how surely each ceiling holds that is certified: by its exact tail where it is kept.
@@ -300,6 +295,16 @@ class Strategy(ABC):
             1 where the promise is fixed beforehand.
         """
         return 1
+
+
+@lru_cache(maxsize=256)
+def _shared(asked: Guarantee, sizes: tuple[int, int], counted: tuple[bool, bool]) -> Guarantee:
+    """Return two ceilings with the deltas that so many points get of their confidence."""
+    low, high = (
+        Sharing((n,), (promise.at_calibration,), own)
+        for n, promise, own in zip(sizes, asked.promises, counted, strict=True)
+    )
+    return with_deltas(asked, *split_confidence(asked.together or 0.0, low, high))
 
 
 def check_position(position: float) -> float:

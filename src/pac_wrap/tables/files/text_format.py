@@ -332,11 +332,18 @@ class JsonBatch(NamedTuple):
 class JsonRows:
     """The rows of JSON, batch by batch; `where` starts the sentence that refuses one.
 
-    The values of a row are texts, true, false, None, and `Token`s. `names` are the columns found so far.
+    Whether each row has a line of its own is told by the first, unless it is known. The values of a row are
+    texts, true, false, None, and `Token`s. `names` are the columns found so far.
     """
 
-    def __init__(self, reader: ByteReader, start: bytes, where: str = "") -> None:
-        self._on_lines, self.where, self.read = is_json_line(start), where, 0
+    def __init__(
+        self, reader: ByteReader, start: bytes, where: str = "", on_lines: bool | None = None
+    ) -> None:
+        self._on_lines, self.where, self.read = (
+            is_json_line(start) if on_lines is None else on_lines,
+            where,
+            0,
+        )
         self._pieces = (
             _lines(whole_lines(reader, start)) if self._on_lines else self._scattered(_texts(reader, start))
         )
