@@ -14,6 +14,7 @@ import numpy as np
 from pac_wrap.base.arguments import ScoreType, score_type
 from pac_wrap.tables.columns import (
     all_columns,
+    no_rows,
     refuse_added,
     refuse_twins,
     require_column,
@@ -178,6 +179,8 @@ def _json(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], wanted: 
                 names.append(list(found.names))
                 rows += found.read
         table.flush()
+    if not rows:
+        raise no_rows(list(map(str, files)))
     require_in_all(files, names, wanted)
     every = list(dict.fromkeys(name for listed in names for name in listed))
     types = {name: table.types[place] for name, place in places.items() if name in every}
