@@ -234,6 +234,12 @@ def check_delimiter(delimiter: str | None) -> str | None:
     )
 
 
+def only_in_csv(delimiter: str | None) -> None:
+    """Refuse a delimiter of what is no CSV."""
+    if delimiter is not None:
+        raise InputError("the delimiter is for CSV, and what is read is none; leave it out")
+
+
 def _header(
     pieces: Iterator[str], wanted: Sequence[str], delimiters: str, where: str
 ) -> tuple[CsvHeader, str]:
