@@ -32,7 +32,7 @@ from pac_wrap.tables.files.csv_queries import (
 )
 from pac_wrap.tables.files.find import FoundFiles
 from pac_wrap.tables.files.numpy_files import numpy_columns, read_numpy
-from pac_wrap.tables.files.text_format import without_collector
+from pac_wrap.tables.files.text_format import only_in_csv, without_collector
 from pac_wrap.tables.sql.expressions import quote_name, quote_text
 
 # the names of folders are not data
@@ -82,6 +82,8 @@ def make_view(
         "" if source is None else f", {quote_text(name)} AS {quote_name(source)}"
         for name in found.source_names
     ]
+    if found.reader != "read_csv":
+        only_in_csv(delimiter)
     if found.reader == "numpy":
         arrays = numpy_columns(found.files)
         if source is not None:
