@@ -443,7 +443,7 @@ def is_json_line(start: bytes) -> bool:
     """Return whether the first line with content is a JSON object."""
     line = _content(start).split(b"\n", 1)[0]
     try:
-        return line[:1] == b"{" and isinstance(json.loads(line.decode("utf-8", "surrogateescape")), dict)
+        return line[:1] == b"{" and isinstance(_DECODER.decode(line.decode("utf-8", "surrogateescape")), dict)
     except (ValueError, RecursionError):
         return False
 
