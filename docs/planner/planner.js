@@ -188,7 +188,7 @@ ${row("the threshold is chosen after looking (a curve)", "curve")}${row("one thr
     said.className = short.length || over.length ? "none" : "certified";
     said.textContent = tied(short.length || over.length
       ? `Not yet: ${[...short, ...over].join("; ")}.`
-      : `Enough: ${tolerated.join(", ")}. Then ${asked} hold${after}, each with a confidence of ${sure(delta)}, both together with ${sure(2 * delta)}.`);
+      : `Enough: ${tolerated.join(", ")}. Then ${asked} hold${after}, each with a confidence of ${sure(delta)}, both together with ${PacWrap.together(found.map(({ n, left, budget }) => [n, left, budget]))}.`);
     const [fpr, fnr] = found.map(({ ceiling }) => PacWrap.repr(ceiling));
     const shift = far ? PacWrap.repr(far) : null;
     tell("shell", `pac-wrap plan --max-fpr ${fpr} --max-fnr ${fnr} --delta ${PacWrap.repr(delta)}${shift ? ` --shift ${kind}:${shift}` : ""}`);

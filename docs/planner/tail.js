@@ -121,13 +121,19 @@ Object.assign(PacWrap, (() => {
     return rate(whole);
   };
 
-  // the confidence 1 - F(errors; n, rate), in percent and rounded down: (3)
-  const sure = (n, rate, errors) => {
-    const [m, e] = cdf(errors, n, rate);
-    const scale = 10n ** 20n;
-    const digits = String(((scale << BigInt(-e)) - m * scale) >> BigInt(-e)).padStart(20, "0");
+  // the confidence that independent classes keep together, the product of 1 - F(errors; n, rate), in percent and rounded
+  // down: (97), and (3) for one of them
+  const together = (cases) => {
+    let [kept, bits] = [10n ** 20n, 0n];
+    for (const [n, rate, errors] of cases) {
+      const [m, e] = cdf(errors, n, rate);
+      kept *= (1n << BigInt(-e)) - m;
+      bits += BigInt(-e);
+    }
+    const digits = String(kept >> bits).padStart(20, "0");
     return `${PacWrap.rounded(Number(`0.${digits}`), 4, false, 2)} %`;
   };
+  const sure = (n, rate, errors) => together([[n, rate, errors]]);
 
   // the largest double that something exact allows, next to a guess
   const allowed = (guess, holds) => {
@@ -151,5 +157,5 @@ Object.assign(PacWrap, (() => {
     }),
   };
 
-  return { needed, budget, kept, sure, about, rooms };
+  return { needed, budget, kept, sure, together, about, rooms };
 })());

@@ -34,8 +34,8 @@ FORMATS: tuple[tuple[str, int, Any], ...] = (
     ("certificate of classes", 1, ClassCertificate),
     ("groups", 1, Head),
     ("curve", 1, Curve),
-    ("monitor", 1, MonitorState),
-    ("group monitor", 1, None),
+    ("monitor", 2, MonitorState),
+    ("group monitor", 2, None),
 )
 
 
@@ -138,6 +138,8 @@ def build() -> str:
                     "certificate": HEX64,
                     "rows": COUNT,
                     "batches": COUNT,
+                    "unseen": COUNT,
+                    "unpromised": COUNT,
                     "ids": {"type": "array", "items": HEX16},
                     "monitors": {"type": "object", "additionalProperties": {"type": "string"}},
                 },

@@ -47,7 +47,7 @@ VARIANTS: dict[str, tuple[list[str], Guarantee, dict[str, Any]]] = {
     "raise": (["--overlap", "raise"], Guarantee(), {"overlap": Raise()}),
     "hold_fnr": (["--overlap", "hold-fnr"], Guarantee(), {"overlap": Hold("fnr")}),
     "hold_fpr": (["--overlap", "hold-fpr"], Guarantee(), {"overlap": Hold("fpr")}),
-    "one ceiling": (["--overlap", "hold-fpr", "--max-fnr", "none"], Guarantee(0.05, None), {}),
+    "one ceiling": (["--max-fnr", "none"], Guarantee(0.05, None), {}),
 }
 # options of Algorithm 1 are Python's only; what was made with them is a certificate like any other
 ONLY_IN_PYTHON = {
@@ -107,9 +107,13 @@ def test_a_certificate_with_options_of_python_is_shown_verified_and_followed(
     assert found["verdict"].tolist() == certificate.verdicts(TABLE[:, 0]).tolist()
 
 
-def test_a_confidence_is_that_of_two_equal_deltas_or_of_a_single_one() -> None:
-    by_deltas = succeeded("calibrate", *LABELLED, "--delta-fpr", "0.05", "--delta-fnr", "0.05")
-    assert succeeded("calibrate", *LABELLED, "--confidence", "0.9") == by_deltas
+def test_a_confidence_is_that_of_the_deltas_that_the_counts_give_or_of_a_single_one() -> None:
+    shared = calibrate(NORMAL, ANOMALOUS, Guarantee(confidence=0.9))
+    assert shared.confidence >= 0.9
+    deltas = shared.guarantee.delta_fpr, shared.guarantee.delta_fnr
+    assert min(deltas) > 0.05
+    by_deltas = succeeded("calibrate", *LABELLED, "--delta-fpr", deltas[0], "--delta-fnr", deltas[1])
+    assert succeeded("calibrate", *LABELLED, "--confidence", "0.9") == by_deltas == f"{shared}\n"
     alone = ["--max-fpr", "none"]
     assert succeeded("calibrate", *LABELLED, *alone, "--confidence", "0.95") == succeeded(
         "calibrate", *LABELLED, *alone, "--delta-fnr", "0.05"
@@ -182,9 +186,10 @@ def test_the_real_command_gives_the_note_too(tmp_path: Path) -> None:
         (["--confidence", "nan"], "--confidence must lie strictly between 0 and 1, got nan"),
         (["--confidence", "0.9", "--delta-fpr", "0.05"], "give either confidence or deltas"),
         (
-            ["--confidence", "0.9", "--max-fpr", "none", "--delta-fpr", "0.05"],
-            "give either confidence or deltas",
+            ["--max-fpr", "none", "--delta-fpr", "0.05"],
+            "--delta-fpr is for a ceiling, and --max-fpr is none; leave it out",
         ),
+        (["--max-fnr", "none", "--overlap", "raise"], "nothing can overlap; leave --overlap out"),
     ],
 )
 def test_impossible_promises_are_refused(options: list[str], words: str, tmp_path: Path) -> None:

@@ -9,7 +9,10 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.ensemble import IsolationForest
+from sklearn.linear_model import LogisticRegression
 
+from pac_wrap import PACClassifier, PACWrap
 from pac_wrap.detectors.rows import row_digests, take_rows
 
 NUMBERS = np.array([[1.0, 0.0, 3.0], [0.0, -2.5, 0.0], [1.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
@@ -184,3 +187,23 @@ def test_whole_numbers_and_texts_are_not_rounded() -> None:
 def test_the_order_of_columns_matters() -> None:
     rows = np.random.default_rng(0).normal(size=(1000, 2))
     assert not np.any(row_digests(rows) == row_digests(rows[:, ::-1]))
+
+
+@pytest.mark.parametrize("kind", [PACWrap, PACClassifier])
+def test_a_lazy_frame_of_polars_is_read_as_the_frame_that_it_collects_to(kind: type[Any]) -> None:
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], 300)
+    frame = pl.DataFrame(rng.normal(4 * y[:, None], 1, (600, 2)), schema=["a", "b"])
+    wrapped = IsolationForest(random_state=0) if kind is PACWrap else LogisticRegression()
+    seen, lazy = (kind(wrapped, random_state=0).fit(one, y) for one in (frame, frame.lazy()))
+    assert np.array_equal(seen.predict(frame), lazy.predict(frame.lazy()))
+    assert np.array_equal(seen.predict_set(frame), lazy.predict_set(frame.lazy()))
+    assert seen.score(frame, y) == lazy.score(frame.lazy(), y)
+
+
+def test_a_lazy_frame_may_hold_the_column_of_groups() -> None:
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], 300)
+    frame = pl.DataFrame(rng.normal(4 * y[:, None], 1, (600, 2)), schema=["a", "b"])
+    tenant = frame.with_columns(pl.Series("tenant", ["x", "y"] * 300))
+    wrap = PACWrap(IsolationForest(random_state=0), random_state=0)
+    lazy = wrap.fit(tenant.lazy(), y, groups="tenant").predict(tenant.lazy())
+    assert np.array_equal(lazy, wrap.fit(tenant, y, groups="tenant").predict(tenant))

@@ -1,16 +1,21 @@
 """Groups in Dask: the certificate of memory byte for byte, and the verdicts of memory."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pac_wrap import Guarantee, UpsideDownWarning, VacuousWarning, calibrate
+from pac_wrap import Guarantee, Request, UpsideDownWarning, VacuousWarning, calibrate
 from pac_wrap.engines import dask as engine
 from pac_wrap.engines import dask_groups
+from pac_wrap.engines.files import EngineFiles
+from pac_wrap.method.groups.calibrate import GroupRequest
+from pac_wrap.tables.groups import calibrate_groups_table
+from pac_wrap.tables.table import open_table
 from support.daskcluster import cluster, current, needs_dask
-from support.grouped import ASKED, COLUMNS, OPTIONS, drawn, in_memory
+from support.grouped import ASKED, COLUMNS, OPTIONS, drawn, in_memory, json_of_tokens
 from support.strategies import refusal
 
 dd = needs_dask()
@@ -129,3 +134,14 @@ def test_the_user_is_warned_as_in_memory() -> None:
     with pytest.warns(VacuousWarning) as found:
         engine.calibrate_groups(dd.from_pandas(frame, npartitions=2), Guarantee(), group="name")
     assert found[0].filename == __file__
+
+
+def test_groups_of_json_are_read_as_everywhere(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(json_of_tokens())
+    asked, columns = GroupRequest(Request(ASKED)), {"score": "score", "label": "label", "group": "group"}
+    found = EngineFiles("dask", [path], "read_json").calibrate_groups(asked, **columns)
+    with open_table([str(path)], ["score", "group"], "label") as table:
+        expected = calibrate_groups_table(table, asked, ("score", "label", "group"))
+    assert found.bare.to_json() == expected.bare.to_json()
+    assert len(found.groups) == 17

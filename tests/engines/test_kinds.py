@@ -41,6 +41,7 @@ CASES: dict[str, dict[str, Any]] = {
         "column": "fault",
         "guarantee": Guarantee(0.05, dict.fromkeys(NAMES, 0.1) | {"7": None, None: 0.08}),
     },
+    "a confidence": {"column": "both", "guarantee": Guarantee(0.05, 0.1, confidence=0.9)},
 }
 
 

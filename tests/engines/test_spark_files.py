@@ -169,7 +169,7 @@ def test_what_is_wrong_is_one_sentence(session: Any, tmp_path: Path) -> None:
     assert "has cells with line breaks, which only DuckDB reads" in said("score,label", '0.5,"a', 'b"')
     rows = ['{"score": 0.5, "label": 0}'] * 3
     found = said(*rows, '{"score": 0.5, "la', suffix=".jsonl", reader="read_json")
-    assert found.startswith("Spark cannot read wrong.jsonl: ")
+    assert found.endswith("wrong.jsonl: row 4 is not a JSON object on one line; fix that row")
     found = said(*rows, '{"score": "abc", "label": 0}', suffix=".jsonl", reader="read_json")
     assert found.startswith("column 'score' must hold numbers, got 'abc'")
     assert said("x", suffix=".csv.zst").startswith("wrong.csv.zst is packed by zstd, which only DuckDB")

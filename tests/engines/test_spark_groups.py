@@ -17,7 +17,7 @@ from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.tables.groups import calibrate_groups_table
 from pac_wrap.tables.table import open_table
 from support import sparksession
-from support.grouped import ASKED, COLUMNS, OPTIONS, drawn, in_memory
+from support.grouped import ASKED, COLUMNS, OPTIONS, drawn, in_memory, json_of_tokens
 from support.strategies import refusal
 
 # groups with too few labels are what many of these are about
@@ -159,3 +159,21 @@ def test_files_give_the_certificate_that_duckdb_gives(session: Any, ending: str,
         assert "groups of different types, bigint and string" in refusal(
             lambda: EngineFiles("spark", [path, other], reader).calibrate_groups(request, **columns)
         )
+
+
+def test_groups_of_json_are_read_as_everywhere(session: Any, tmp_path: Path) -> None:
+    lines = json_of_tokens()
+    for name, text in (("t.jsonl", lines), ("t.json", f"[{lines.strip().replace(chr(10), ',')}]")):
+        path = tmp_path / name
+        path.write_text(text)
+        asked, columns = GroupRequest(Request(ASKED)), {"score": "score", "label": "label", "group": "group"}
+        found = EngineFiles("spark", [path], "read_json").calibrate_groups(asked, **columns)
+        with open_table([str(path)], ["score", "group"], "label") as table:
+            expected = calibrate_groups_table(table, asked, ("score", "label", "group"))
+        assert found.bare.to_json() == expected.bare.to_json()
+    twice = tmp_path / "twice.jsonl"
+    twice.write_text(f'{lines}{{"score": 1, "label": 0, "group": "a", "group": "b"}}\n')
+    files = EngineFiles("spark", [twice], "read_json")
+    assert "row 1,801 has two columns named 'group'; rename" in refusal(
+        lambda: files.calibrate_groups(asked, **columns)
+    )

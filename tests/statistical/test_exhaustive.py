@@ -192,3 +192,28 @@ def test_holding_only_if_needed_both_keeps_and_gives_up() -> None:
     ceilings = [one.read(lambda certificate: certificate.certified.max_fpr or 1.0) for one in (answer, held)]  # type: ignore[union-attr]  # always certified
     assert (ceilings[0] == ceilings[1])[~both].all()
     assert (ceilings[0] >= ceilings[1]).all()
+
+
+@sizes
+@pytest.mark.parametrize("overlap", ["abstain", "hold_fnr", "hold_fpr"])
+@pytest.mark.parametrize("confidence", [0.5, 0.62])
+def test_a_confidence_that_is_shared_by_the_counts_is_kept(
+    confidence: float, overlap: str, n: int, m: int
+) -> None:
+    answer = answers(n, m, Guarantee(0.499, 0.624, confidence=confidence), overlap)
+    # no sample decides the deltas
+    assert len(answer.deltas("fpr")) == len(answer.deltas("fnr")) == 1
+    alarms, misses = answer.too_many_alarms(), answer.too_many_misses()
+    either = answer.worst(answer.count_either(alarms, misses))
+    assert either <= 1 - Fraction(confidence)
+    assert either <= 1 - Fraction(stated(answer)) + ROUNDING
+
+
+def test_sharing_by_the_counts_uses_what_equal_deltas_leave() -> None:
+    """Three normal points certify nothing at half of the delta; five anomalous ones leave them more."""
+    shared = answers(3, 5, Guarantee(0.499, 0.499, confidence=0.82))
+    equal = answers(3, 5, Guarantee(0.499, 0.499, 0.09, 0.09))
+    assert list(equal.grid[0][0].confidences) == ["FNR"]
+    assert list(shared.grid[0][0].confidences) == ["FPR", "FNR"]
+    either = shared.worst(shared.count_either(shared.too_many_alarms(), shared.too_many_misses()))
+    assert Fraction(3, 25) < either <= 1 - Fraction(82, 100)

@@ -37,3 +37,21 @@ def drawn(rows: int = 4000, kind: Any = np.float64) -> pd.DataFrame:
 def in_memory(frame: pd.DataFrame, column: str, **options: Any) -> GroupCertificate:
     """Return the certificate that every engine must give."""
     return calibrate_groups(frame["score"].to_numpy(), frame["label"], frame[column], ASKED, **options)
+
+
+# spelled alike and unlike: what a reader that guesses at types would take for one another, or write anew
+TOKENS = [
+    *('"6F9619FF-8B86-D011-B42D-00C04FC964FF"', '"6f9619ff-8b86-d011-b42d-00c04fc964ff"', '"1.50"', "1.50"),
+    *('"2026-01-31T10:00:00Z"', '"2026-01-31 10:00:00"', '"2026-01-31"', '"01:00"', '"01:00:00"', "true"),
+    *("7", "7.0", '"7.0"', "12345678901234567890", "1e20", '"\\u00e9"', '""', "null"),
+]
+
+
+def json_of_tokens(rows: int = 1800) -> str:
+    """Return JSON lines whose groups are spelled in every way; each spelling has scores of its own."""
+    lines = []
+    for row in range(rows):
+        place, label = row % len(TOKENS), row // len(TOKENS) % 2
+        score = 1000 * place + 50 * label + row // len(TOKENS) % 40
+        lines.append(f'{{"score": {score}, "label": {label}, "group": {TOKENS[place]}, "x": [1]}}\n')
+    return "".join(lines)

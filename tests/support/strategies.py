@@ -154,5 +154,7 @@ RULES: dict[str, dict[str, Any]] = {
         "overlap": Hold("fpr", always=False),
         "guarantee": Guarantee(0.3, 0.3),
     },
+    "a confidence": {"guarantee": Guarantee(0.1, 0.2, confidence=0.9)},
+    "a confidence, and the FNR held": {"overlap": "hold_fnr", "guarantee": Guarantee(confidence=0.9)},
 }
 every_rule = pytest.mark.parametrize("options", RULES.values(), ids=RULES.keys())

@@ -6,6 +6,8 @@ from typing import Final
 
 # what a reader takes in at a glance
 _TOLD: Final = 3
+# what two machines agree on
+_FEW: Final = 8
 # digits enough for a sum or a share of doubles as they are written
 _FLOOR: Final = Context(prec=28, rounding=ROUND_FLOOR)
 # digits enough for a double in what 1 and the millionth part of a logarithm leave
@@ -84,6 +86,16 @@ def equal_share(confidence: float, count: int) -> float:
     (0.025, 0.05)
     """
     return float_below(_FLOOR.divide(confidence_left(confidence), Decimal(count)))
+
+
+def of_few_digits(share: Decimal | float, *, up: bool = False) -> float:
+    """Return a delta with eight digits, the same on every machine: never more than it is, or never less.
+
+    >>> of_few_digits(0.0123456789), of_few_digits(0.0123456789, up=True), of_few_digits(Decimal("0.1"))
+    (0.012345678, 0.012345679, 0.1)
+    """
+    exact = share if isinstance(share, Decimal) else Decimal(repr(float(share)))
+    return float(Context(prec=_FEW, rounding=ROUND_CEILING if up else ROUND_FLOOR).plus(exact))
 
 
 def float_below(share: Decimal) -> float:

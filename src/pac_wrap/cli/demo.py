@@ -13,6 +13,7 @@ from rich.text import Text
 from sklearn.ensemble import IsolationForest
 
 from pac_wrap.base.arguments import Scores
+from pac_wrap.base.rounding import confidence_left, kept_together
 from pac_wrap.detectors.scores import anomaly_scores
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificates.certificate import Certificate
@@ -21,7 +22,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.paper.data.dataset import two_gaussians
 from pac_wrap.report.terminal import BLOCKS, ceiling_text, ceilings_of
-from pac_wrap.report.words.numbers import ceiling, confidence
+from pac_wrap.report.words.numbers import ceiling, confidence, floored
 
 _BINS: Final = 64
 _FULL: Final = len(BLOCKS) - 1
@@ -117,7 +118,9 @@ def _promise(guarantee: Guarantee) -> Text:
         if rate is not None:
             deltas.append(delta)
             text.append(f"at most {ceiling(rate)} of {mistake} (confidence {confidence(delta)}),\n")
-    return text.append(f"all of it at once with confidence {confidence(*deltas)}.")
+    # the demo abstains, and its classes are independent: eq. (97)
+    joint = floored(kept_together(*(confidence_left(delta) for delta in deltas)))
+    return text.append(f"all of it at once with confidence {joint} or more.")
 
 
 def _histogram(normal: Scores, anomalous: Scores, rule: Rule) -> RenderableType:

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pac_wrap.base.arguments import Scores, as_array, check_aligned, check_rate
-from pac_wrap.detectors.rows import TrainingRows, repeated_rows, take_rows, warn_of_training_rows
+from pac_wrap.detectors.rows import TrainingRows, collected, repeated_rows, take_rows, warn_of_training_rows
 from pac_wrap.detectors.scores import UnfittedError, class_scores, is_estimator, untrained
 from pac_wrap.detectors.steadiness import Witness, check_batches, check_tolerance
 from pac_wrap.detectors.training import check_chosen, divide_classes
@@ -173,6 +173,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
                 "this PACClassifier is not calibrated yet; call fit(X, y), or calibrate(X, y) on a fitted"
                 " classifier"
             )
+        X = collected(X)
         self._features(X, reset=False)
         score = _Projected(self.classifier_)
         _ = score(X) if self._witness is None else self._witness.scores_of(X, self.classifier_, score)
@@ -243,6 +244,7 @@ class PACClassifier(MetaEstimatorMixin, BaseEstimator):
                 "PACClassifier requires y to be passed, but the target y is None; it is its labels"
             )
         check_tolerance(self.score_tolerance)
+        X = collected(X)
         check_aligned("X", X, "y", y)
         try:
             X, y = indexable(X, y)

@@ -17,6 +17,7 @@ from pac_wrap.detectors.predictor import CertifiedPredictor, all_or_nothing
 from pac_wrap.detectors.rows import (
     Indices,
     TrainingRows,
+    collected,
     repeated_rows,
     take_rows,
     warn_of_training_rows,
@@ -296,6 +297,7 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
 
     def _labelled(self, X: Any, y: ArrayLike | None) -> tuple[Any, NDArray[np.bool_]]:
         """Return the rows, and which are anomalous: none if there are no labels and only the FPR matters."""
+        X = collected(X)
         if X is not None and y is None and self.max_fnr is None:
             y = np.zeros(X.shape[0] if hasattr(X, "shape") else len(X), dtype=int)
             return self._indexable(X, y)[0], y == 1
@@ -330,9 +332,12 @@ class PACWrap(MetaEstimatorMixin, CertifiedPredictor):
             notes += repeated_rows(self._training_rows, X)
         else:
             warn_of_training_rows(getattr(self, "_training_rows", None), detector, X, scores)
-        certificate = certified(scores, anomalous, groups, self._by_group())
-        if subjects is not None and (text := several_rows(anomalous, subjects)):
-            rooms = self._request().guarantee.rooms
+        asked, text = self._by_group(), None if subjects is None else several_rows(anomalous, subjects)
+        if text:
+            asked = replace(asked, request=asked.request.fixed)
+        certificate = certified(scores, anomalous, groups, asked)
+        if text:
+            rooms = asked.request.guarantee.rooms
             certificate = replace(certificate, assumptions=assumed(OF_SUBJECTS, **rooms))
             warnings.warn(text, DependenceWarning, stacklevel=3)
         rows = self._trained_on if hasattr(self, "_training_rows") else None

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned
 from pac_wrap.detectors.callers import check_metric
 from pac_wrap.detectors.groups import divided
-from pac_wrap.detectors.rows import check_names, names_of, warn_of_training_rows
+from pac_wrap.detectors.rows import check_names, collected, names_of, warn_of_training_rows
 from pac_wrap.detectors.scores import (
     Polarity,
     UnfittedError,
@@ -26,6 +26,7 @@ from pac_wrap.detectors.scores import (
     trainable,
 )
 from pac_wrap.detectors.steadiness import Witness
+from pac_wrap.detectors.training import with_scoring
 from pac_wrap.errors import InputError
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn
@@ -58,7 +59,7 @@ class CertifiedPredictor(BaseEstimator):
         router = MetadataRouter(owner=self).add_self_request(self)
         if trainable(self.detector):
             mapping = MethodMapping().add(caller="fit", callee="fit")
-            router.add(detector=self.detector, method_mapping=mapping)
+            router.add(detector=with_scoring(self.detector, self.polarity), method_mapping=mapping)
         return router
 
     def predict(self, X: Any, *, groups: GroupColumn | None = None) -> NDArray[np.int8]:
@@ -129,6 +130,7 @@ class CertifiedPredictor(BaseEstimator):
             raise UnfittedError(
                 "this PACWrap is not calibrated yet; call fit(X, y), or calibrate(X, y) on a fitted detector"
             )
+        X = collected(X)
         if self._group_column is not None and self._group_column in getattr(X, "columns", ()):
             X, _ = divided(X, self._group_column)
         self._check_features(X, self.detector_)
@@ -212,7 +214,8 @@ class CertifiedPredictor(BaseEstimator):
             rows, found = self._with_groups(X, groups)
             anomalous, scores = as_class_mask(y, self.anomaly_label), self.decision_function(X)
             self._refuse_calibrating(scores, anomalous)
-            warn_of_training_rows(getattr(self, "_training_rows", None), self.detector_, rows, scores)
+            training = getattr(self, "_training_rows", None)
+            warn_of_training_rows(training, self.detector_, rows, scores, held_out=True)
             if by_group:
                 measured = self.certificate_.evaluate(scores, anomalous, found)
             else:
@@ -238,6 +241,7 @@ class CertifiedPredictor(BaseEstimator):
         self, X: Any, groups: GroupColumn | str | None, *, reset: bool = False
     ) -> tuple[Any, Any]:
         """Return rows without the column of groups, and the groups; with `reset`, remember that column."""
+        X = collected(X)
         if reset:
             self._group_column = groups if isinstance(groups, str) else None
             return divided(X, groups)
@@ -265,6 +269,7 @@ class CertifiedPredictor(BaseEstimator):
     def _indexable(self, X: Any, y: ArrayLike | None) -> tuple[Any, ArrayLike]:
         if X is None:
             raise InputError("X must be a table of rows, got None")
+        X = collected(X)
         if y is None:
             raise InputError(
                 "PACWrap requires y to be passed, but the target y is None; pass the labels of these rows, or"
@@ -291,14 +296,14 @@ class CertifiedPredictor(BaseEstimator):
         seen = getattr(trained, "feature_names_in_", getattr(self, "feature_names_in_", None))
         if seen is not None and not takes_by_name(trained):
             check_names(list(seen), X)
-        if not is_estimator(self.detector) and names_of(X) is None:
+        named = names_of(X) is not None if reset else seen is not None
+        if not named and not is_estimator(self.detector):
             return
-        known = "feature_names_in_" if hasattr(self, "feature_names_in_") else "n_features_in_"
-        if not reset and (hasattr(trained, known) or not is_estimator(self.detector)):
+        if not reset and hasattr(trained, "feature_names_in_" if named else "n_features_in_"):
             return
         try:
             validate_data(self, X, skip_check_array=True, reset=reset)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise InputError(str(error)) from error
 
 

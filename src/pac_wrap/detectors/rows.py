@@ -31,6 +31,13 @@ def take_rows(X: Any, rows: Indices) -> Any:
     return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
 
 
+def collected(X: Any) -> Any:
+    """Return rows that can be taken: a LazyFrame of Polars is computed, a table of Arrow becomes pandas'."""
+    lazy = type(X).__name__ == "LazyFrame" and type(X).__module__.partition(".")[0] == "polars"
+    arrow = hasattr(X, "column_names") and hasattr(X, "to_pandas")
+    return X.collect() if lazy else X.to_pandas() if arrow else X
+
+
 def names_of(X: Any) -> list[str] | None:
     """Return the names of the columns of a data frame; None if there are none, or some are no texts."""
     names = list(getattr(X, "columns", ()))
@@ -106,16 +113,27 @@ def repeated_rows(training: TrainingRows, X: Any) -> tuple[str, ...]:
     )
 
 
-def warn_of_training_rows(training: TrainingRows | None, detector: Any, X: Any, scores: Scores) -> None:
-    """Warn of calibration rows that the detector was trained on, here or elsewhere if it still holds them."""
+def warn_of_training_rows(
+    training: TrainingRows | None, detector: Any, X: Any, scores: Scores, *, held_out: bool = False
+) -> None:
+    """Warn of calibration rows, or of held-out ones, that the detector was trained on.
+
+    Here, or elsewhere if it still holds them.
+    """
     if training is not None:
         count, where = training.count_in(X), "are also in the training data"
     else:
         count, where = _known_to(detector, X, scores), "are known to the detector from its training"
     if count:
+        kind = "held-out" if held_out else "calibration"
+        harm = (
+            "they show too little error: measure"
+            if held_out
+            else "the promise does not hold for them: calibrate"
+        )
         warnings.warn(
-            f"{count:,} calibration rows {where}; if they are the same records the promise does not hold for"
-            " them: calibrate on rows the detector has not seen",
+            f"{count:,} {kind} rows {where}; if they are the same records {harm} on rows the detector has not"
+            " seen",
             OverlapWarning,
             stacklevel=4,
         )

@@ -1,6 +1,5 @@
 """Files of labelled scores, read by Dask's own readers: what `--engine dask` does."""
 
-import json
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from glob import escape
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,10 +19,10 @@ from pac_wrap.engines.files import InspectedFiles, Layout, Reader, inspect
 from pac_wrap.engines.frames import import_package
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.tables.columns import LOOKED_AT, anomaly_marks, no_rows, number, without_case
+from pac_wrap.tables.files.text_format import JsonRows, read_start
 
 _BLOCK: Final = 1 << 25
 _SAMPLE: Final = 1 << 20
-_AS_WRITTEN: Final[dict[str, Any]] = dict.fromkeys(("parse_float", "parse_int", "parse_constant"), str)
 # what the readers of pandas and Arrow raise on files that are not what they seem
 _ILL_FORMED: Final = (ValueError, TypeError, AttributeError, LookupError, OSError, NotImplementedError)
 
@@ -121,26 +121,21 @@ def read(reader: Reader, layout: Layout, files: Sequence[Path], wanted: tuple[st
 def _read_json(file: Any, orient: str, lines: bool, wanted: tuple[str, ...]) -> Any:
     """Return the scores and labels in a part of a file."""
     import pyarrow as pa
-    from pyarrow.json import read_json
 
-    content = file.read()
-    try:
-        if lines:
-            table = read_json(pa.BufferReader(content.encode())).select(wanted)
-            # true is no number, and a group is known by its text
-            texts_only = all(pa.types.is_string(table[name].type) for name in wanted[2:])
-            if texts_only and not pa.types.is_boolean(table[wanted[0]].type):
-                return score_and_label(table, *wanted)
-    except (pa.ArrowInvalid, LookupError):
-        pass  # numbers beside texts, as infinities are, or no JSON at all, as is said below
-    decode = json.JSONDecoder(**_AS_WRITTEN).decode
-    rows = [decode(line) for line in content.split("\n") if line.strip()] if lines else decode(content)
-    texts = {name: pa.chunked_array([[_text(row.get(name)) for row in rows]], pa.string()) for name in wanted}
-    return score_and_label(texts, *wanted)
-
-
-def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)
+    content = BytesIO(file.read().encode())
+    rows = JsonRows(content, read_start(content), on_lines=lines)
+    batches = list(rows)
+    columns: dict[str, Any] = {
+        name: pa.array([one for batch in batches for one in rows.column(name, batch)], pa.string())
+        for name in wanted[1:]
+    }
+    scores = [rows.numbers(wanted[0], batch) for batch in batches]
+    if None in scores:  # there are texts among them
+        texts = [one for batch in batches for one in rows.column(wanted[0], batch)]
+        columns[wanted[0]] = pa.array(texts, pa.string())
+    else:
+        columns[wanted[0]] = pa.array([one for some in scores for one in some or ()], pa.float64())
+    return score_and_label({name: pa.chunked_array([one]) for name, one in columns.items()}, *wanted)
 
 
 def score_and_label(frame: Any, score: str, label: str, *group: str) -> Any:

@@ -33,6 +33,7 @@ from pac_wrap.tables.files.csv_files import (
     CsvFile,
     columns_of,
     opened,
+    opened_json,
     refuse_scores,
     survey,
 )
@@ -59,6 +60,8 @@ class InspectedFiles:
     by_layout: dict[Layout, list[Path]]
     rows: int | None = None
     csv_files: tuple[CsvFile, ...] = ()
+    json_files: tuple[Path, ...] = ()
+    wanted: tuple[str, ...] = ()
 
     def expect(self, rows: int) -> None:
         """Refuse to go on if an engine has read another number of rows than the files hold."""
@@ -68,11 +71,16 @@ class InspectedFiles:
 
     @contextmanager
     def naming_rows(self, score: str) -> Iterator[None]:
-        """Name the first row of a CSV that is wrong if the engine, which counts no rows, refuses one."""
+        """Name the first row of a text that is wrong if the engine, which counts no rows, refuses one."""
         try:
             yield
         except InputError:
             refuse_scores(self.csv_files, score)
+            for file in self.json_files:
+                with opened_json(file) as rows:
+                    for batch in rows:
+                        for name in self.wanted:
+                            rows.column(name, batch)
             raise
 
 
@@ -215,7 +223,7 @@ def _json(files: Sequence[Path], wanted: tuple[str, ...]) -> InspectedFiles:
             for column in wanted:
                 require_column(column, list(first))
         layouts.append(Layout(packed=file.suffix.lower() in PACKED, array=start.startswith("[")))
-    return _counted(files, layouts)
+    return replace(_counted(files, layouts), json_files=tuple(files), wanted=wanted)
 
 
 def _require(files: Sequence[Path], names: Sequence[Sequence[str]], wanted: tuple[str, ...]) -> None:

@@ -6,7 +6,8 @@ import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import reduce
+from functools import partial, reduce
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from pac_wrap.engines.spark_counts import literal
 from pac_wrap.engines.spark_groups import GROUPS, group_sql
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.tables.columns import BLANKS, LOOKED_AT, NUMBER, anomaly_marks, no_rows
+from pac_wrap.tables.files.text_format import JsonRows, read_start
 from pac_wrap.tables.sql.expressions import quote_name, without_case_sql
 
 # all cores, and a task that fails is tried again
@@ -134,16 +136,29 @@ def read(session: Any, reader: Reader, layout: Layout, files: Sequence[Path], wa
     paths = [_literal(file) for file in files]
     if reader == "read_parquet":
         return session.read.parquet(*paths)
-    strict = session.read.option("mode", "FAILFAST")
-    if reader == "read_json":
+    if reader == "read_json":  # Spark's own reader would write numbers anew, and take a name twice
         schema = ", ".join(f"{quote_name(name, 'spark')} STRING" for name in wanted)
-        return strict.schema(schema).option("multiLine", layout.array).json(paths)
+        lines = session.read.text(paths, wholetext=layout.array, lineSep=None if layout.array else "\n")
+        return lines.mapInArrow(partial(_objects, wanted, not layout.array), schema)
+    strict = session.read.option("mode", "FAILFAST")
     # by place, since Spark takes names that differ in case for one
     schema = ", ".join(f"c{place} STRING" for place in range(len(layout.names)))
     places = [layout.names.index(name) for name in wanted]
     picked = [f"c{place} AS {quote_name(name, 'spark')}" for place, name in zip(places, wanted, strict=True)]
     options = {**_CSV, "sep": layout.delimiter, "maxColumns": len(layout.names) + 1}
     return strict.schema(schema).options(**options).csv(paths).selectExpr(*picked)
+
+
+def _objects(wanted: tuple[str, ...], on_lines: bool, batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield columns of the objects that some lines hold, as texts; called in a worker."""
+    import pyarrow as pa
+
+    for batch in batches:
+        content = BytesIO("\n".join(one or "" for one in batch.column(0).to_pylist()).encode())
+        rows = JsonRows(content, read_start(content), on_lines=on_lines)
+        for some in rows:
+            columns = [pa.array(rows.column(name, some), pa.string()) for name in wanted]
+            yield pa.RecordBatch.from_arrays(columns, list(wanted))
 
 
 def _literal(file: Path) -> str:

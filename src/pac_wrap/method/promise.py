@@ -1,7 +1,8 @@
 """All that is asked for or certified at once: promises about error rates."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, Literal, TypeVar
 
 from pac_wrap.base.arguments import check_rate
@@ -34,8 +35,11 @@ class Guarantee:
         The chance, over draws of the calibration points, that the ceiling does not hold; 0.05 each, and for
         each kind.
     confidence : float, optional
-        How surely all ceilings hold together. What is left to 1 is shared equally between the deltas of all
-        promises; a single ceiling gets all of it. Give either this or deltas.
+        How surely all ceilings hold together. The deltas follow from it and from the numbers of labels once
+        these are known, never from a score: both classes get an error budget if any deltas leave them one,
+        and then the largest two together, eq. (103). A single ceiling gets all that is left to 1. Until the
+        numbers are known, where ceilings are raised, and where the classes depend on each other, the deltas
+        are equal and add up. Give either this or deltas.
     shift : TotalVariation, DensityRatio, KL or ChiSquared, or a pair of such, optional
         How far future points of each class may shift from the calibration points; the ceilings hold after
         every such shift. A pair is for the normal and for the anomalous points; None leaves one without.
@@ -66,8 +70,8 @@ class Guarantee:
     delta_fnr: float
     # ceilings of kinds; where there are some, max_fpr or max_fnr is that of all kinds as they come, or None
     kinds: tuple[KindCeiling, ...] = field(default=(), init=False, repr=False)
-    # the confidence that was asked for, since a class may turn out to have kinds
-    together: float | None = field(default=None, init=False, repr=False, compare=False)
+    # the confidence that was asked for, of which the counts decide the deltas
+    together: float | None = field(default=None, init=False, repr=False)
     # normal and anomalous; None where neither has room
     shift: tuple[Shift | None, ...] | None = field(default=None, metadata={"optional": True})
     label_noise: tuple[LabelNoise | None, ...] | None = field(default=None, metadata={"optional": True})
@@ -162,11 +166,29 @@ class Guarantee:
 
     @property
     def confidence(self) -> float:
-        """How surely all promised ceilings hold together: 1 minus the deltas, and never less than 0."""
+        """How surely all promised ceilings hold together, by any strategy: 1 minus the deltas, or 0.
+
+        A certificate, which knows its strategy and its counts, says more: `Certificate.confidence`.
+        """
         return float(confidence_left(*(promise.delta for promise in self.promises)))
+
+    @property
+    def fixed(self) -> "Guarantee":
+        """The same with its deltas as they stand, whatever the counts: those of a confidence add up to it."""
+        return self if self.together is None else with_deltas(self, self.delta_fpr, self.delta_fnr)
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.promises))
+
+
+@lru_cache(maxsize=256)
+def with_deltas(asked: Guarantee, delta_fpr: float, delta_fnr: float) -> Guarantee:
+    """Return the same ceilings with other deltas, which no count changes.
+
+    >>> with_deltas(Guarantee(confidence=0.95), 0.01, 0.04).together is None
+    True
+    """
+    return replace(asked, delta_fpr=delta_fpr, delta_fnr=delta_fnr)
 
 
 def as_guarantee(given: Guarantee | None, *, by_kind: bool = False) -> Guarantee:

@@ -81,9 +81,14 @@ class Request:
         """The label that marks an anomaly as a file has it; None stands for 0 and 1, or false and true."""
         return label_text(self.anomaly_label)
 
+    @property
+    def fixed(self) -> "Request":
+        """The same for classes that depend on each other: deltas that add up, whatever the counts."""
+        return replace(self, guarantee=self.guarantee.fixed)
+
     def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
         """Yield the ranks that may be asked for, as far as the numbers of labels tell."""
-        yield from self.overlap.ranks(self.guarantee, sizes)
+        yield from self.overlap.ranks(self.overlap.settled(self.guarantee, sizes), sizes)
 
     def with_usual_labels(self) -> "Request":
         """Return the same for labels 0 and 1."""
@@ -105,13 +110,14 @@ class Request:
         """
         if normal.size == anomalous.size == 0:
             raise InputError("normal and anomalous are both empty; pass at least one labelled score")
-        found = self.overlap.decide(self.guarantee, normal, anomalous)
+        wanted = self.overlap.settled(self.guarantee, (normal.size, anomalous.size))
+        found = self.overlap.decide(wanted, normal, anomalous)
         # a threshold that was given is read off a curve, which knows some ranks and not the counts; what can
         # be asked of it is what the curve bounds there
         high, low = (None, None) if self.overlap.given else crossings(normal, anomalous, found.thresholds)
-        asked = found.certified if self.overlap.given else self.guarantee
+        asked = found.certified if self.overlap.given else wanted
         return Certificate(
-            guarantee=asked or self.guarantee,
+            guarantee=asked or wanted,
             overlap=self.overlap,
             certified=found.certified,
             rule=found.rule.before_rounding(score_type),

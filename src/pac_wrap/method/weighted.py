@@ -102,6 +102,8 @@ def certify_weighted(
             f'intervals of weights go with overlap="abstain" only, got "{request.overlap.word}"; what they'
             " prove is not proved for others"
         )
+    if intervals:  # how many points count depends on their scores
+        request = request.fixed
     kept: list[NDArray[Any]] = []
     promises = request.guarantee.fpr, request.guarantee.fnr
     for side, name in enumerate(("normal", "anomalous")):

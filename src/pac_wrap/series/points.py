@@ -251,8 +251,7 @@ def calibrate_points(
     certificate = calibrate(
         points.scores[points.of_class(False, calibrating)],
         points.scores[points.of_class(True, calibrating)],
-        guarantee,
-        overlap=overlap,
+        Request.of(guarantee, overlap).fixed,
     )
     found = [points.worth(certificate.thresholds, anomalous, calibrating) for anomalous in (False, True)]
     for one, name, evidence in zip(
@@ -272,7 +271,8 @@ def calibrate_points(
         "none" if split is None else split.kind,
         0 if split is None else split.gap,
         None if split is None else split.block,
-        *(one.effective for one in found),
+        found[0].effective,
+        found[1].effective,
         *_errors(points, certificate, calibrating),
     )
     return replace(

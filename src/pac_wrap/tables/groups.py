@@ -188,7 +188,30 @@ def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | No
     name, kind = quote_name(group), (types or table.types)[group]
     if kind in ("FLOAT", "DOUBLE"):
         return f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
-    return f"{name} ->> '$'" if kind == "JSON" else name
+    if kind == "INTERVAL":
+        raise InputError(
+            f"column {quoted(group)} holds durations, and groups must be texts, whole numbers or dates;"
+            " convert them"
+        )
+    zoned, fine = kind.endswith("WITH TIME ZONE") or "TZ" in kind, kind.endswith("_NS")
+    if not kind.startswith("TIMESTAMP") or not (zoned or fine):
+        return name
+    return _moment(f"epoch_{'ns' if fine else 'us'}({name})", 10**9 if fine else 10**6, "+00:00" * zoned)
+
+
+def _moment(count: str, second: int, zone: str) -> str:
+    """Return the text that `as_group` gives a time, from its count of parts of a second since 1970.
+
+    Python's own times, as which DuckDB would hand it over, know no nanoseconds, and those of DuckDB no zone.
+    """
+    part = f"((({count} % {second}) + {second}) % {second})"
+    whole = f"strftime(make_timestamp(({count} - {part}) // {second // 10**6}), '%Y-%m-%d %H:%M:%S')"
+    micro, digits = f"{part} // {second // 10**6}", len(str(second)) - 1
+    return (
+        f"({whole} || CASE WHEN {part} = 0 THEN '' WHEN {part} % {second // 10**6} = 0"
+        f" THEN '.' || lpad(CAST({micro} AS VARCHAR), 6, '0')"
+        f" ELSE '.' || lpad(CAST({part} AS VARCHAR), {digits}, '0') END || '{zone}')"
+    )
 
 
 def calibrate_groups_table(

@@ -10,7 +10,7 @@ from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import calibrate_passes
-from pac_wrap.method.kinds.calibrate import KindRequest, Pair, asked_of_kinds
+from pac_wrap.method.kinds.calibrate import KindRequest, Pair, Sizes, asked_of_kinds
 from pac_wrap.method.kinds.ceilings import check_kind
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate
 from pac_wrap.method.kinds.part import Measured
@@ -41,6 +41,7 @@ class KindScores:
         if any(mark > 1 for mark, _, _ in counted):
             self._rows.check_labels()
         self.normal, self.anomalous = kinds_named(kind, counted)
+        self.sizes = kind_sizes(counted)
         if anomaly_label is not None and not any(mark == 1 for mark, _, _ in counted):
             self._rows.check_labels()
 
@@ -80,7 +81,7 @@ def calibrate_kinds_table(
     passes for each kind.
     """
     scores = KindScores(table, columns, anomaly_label)
-    request = KindRequest.of(guarantee, overlap, scores.normal, scores.anomalous)
+    request = KindRequest.of(guarantee, overlap, *scores.sizes)
     return scores.signed(request.certify(scores.pair))
 
 
@@ -137,8 +138,8 @@ class KindsAsked:
 
     def certificate(self, counted: Sequence[tuple[int, str | None, int]], pair: Pair) -> KindCertificate:
         """Return the certificate of kinds whose rows were counted, by class and kind; None is no kind."""
-        names = kinds_named(self.column, counted)
-        made = KindRequest.of(self.guarantee, self.overlap, *names).certify(pair)
+        kinds_named(self.column, counted)
+        made = KindRequest.of(self.guarantee, self.overlap, *kind_sizes(counted)).certify(pair)
         for label, parts in enumerate((made.normal, made.anomalous)):
             for part in parts:
                 rows = sum(
@@ -165,6 +166,12 @@ def kinds_named(column: str, counted: Sequence[tuple[int, str | None, int]]) -> 
         for wanted, label in enumerate(("normal", "anomalous"))
     )
     return normal, anomalous
+
+
+def kind_sizes(counted: Sequence[tuple[int, str | None, int]]) -> tuple[Sizes, Sizes]:
+    """Return how many rows each kind of each class has; those of a class without kinds under None."""
+    low, high = ({name: count for mark, name, count in counted if mark == wanted} for wanted in (0, 1))
+    return low or {None: 0}, high or {None: 0}
 
 
 def _names(label: str, column: str, counted: list[tuple[str | None, int]]) -> Names:

@@ -26,6 +26,7 @@ from pac_wrap import (
     verify_curve,
 )
 from pac_wrap.method.curves.band import band_of
+from pac_wrap.method.curves.side import best
 from pac_wrap.method.strategies.given import Given
 from statistical.claims import assert_at_most, assert_power, assert_rate
 
@@ -134,16 +135,19 @@ def exhaustive(curve: Curve) -> tuple[np.ndarray, np.ndarray]:
 def test_a_ceiling_is_kept_at_the_least_bound_of_the_other_rate(ceiling: float) -> None:
     fpr, fnr = exhaustive(CURVE)
     kept = CURVE.choose(max_fpr=ceiling).guarantee
-    best = fnr[fpr <= ceiling].min()
-    assert (kept.max_fnr, kept.max_fpr) == (best, fpr[(fpr <= ceiling) & (fnr == best)].min())
+    least = fnr[fpr <= ceiling].min()
+    assert (kept.max_fnr, kept.max_fpr) == (least, fpr[(fpr <= ceiling) & (fnr == least)].min())
     kept = CURVE.choose(max_fnr=ceiling).guarantee
-    best = fpr[fnr <= ceiling].min()
-    assert (kept.max_fpr, kept.max_fnr) == (best, fnr[(fnr <= ceiling) & (fpr == best)].min())
+    least = fpr[fnr <= ceiling].min()
+    assert (kept.max_fpr, kept.max_fnr) == (least, fnr[(fnr <= ceiling) & (fpr == least)].min())
 
 
 @pytest.mark.parametrize("place", [0, 3, 20])
 def test_a_ceiling_that_is_itself_a_bound_is_kept(place: int) -> None:
     """The largest bound is used where nothing is known of the other rate, and it may equal the ceiling."""
+    pairs = np.array([0.3, 0.25, 0.1]), np.array([0.1, 0.2, 0.4])
+    assert best(*pairs, 0.25) == 1
+    assert best(*pairs, np.nextafter(0.25, 0.0)) == 2
     bound = CURVE.normal.bounds[place]
     assert certify_curve(NORMAL, []).choose(max_fpr=bound).guarantee.max_fpr == bound
     assert CURVE.normal.score_within(bound) == CURVE.normal.scores[place]

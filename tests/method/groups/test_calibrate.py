@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pac_wrap import (
     Abstain,
+    GroupCertificate,
     Guarantee,
     Hold,
     InputError,
@@ -388,3 +389,18 @@ def test_a_request_says_all_that_is_asked_for() -> None:
     request = Request.of(EASY, "hold_fnr", anomaly_label=-1)
     found = calibrate_groups([0.1, 0.9, 0.2], [1, -1, 1], [1, 1, 2], request)
     assert found.certificates[1] == calibrate([0.1], [0.9], Request.of(EASY, "hold_fnr"))
+
+
+@pytest.mark.parametrize("overlap", ["abstain", "hold_fnr", "raise"])
+@pytest.mark.parametrize("together", [False, True])
+def test_a_confidence_gives_every_group_the_same_deltas(overlap: str, together: bool) -> None:
+    """Counts differ from group to group, and one pair of deltas serves all: half of what is left each."""
+    rng = np.random.default_rng(5)
+    labels = rng.random(4000) < 0.4
+    scores, groups = rng.normal(3 * labels), rng.choice(["a", "b", "c"], 4000, p=[0.2, 0.5, 0.3])
+    found, by_deltas = (
+        calibrate_groups(scores, labels, groups, asked, overlap=overlap, together=together)
+        for asked in (Guarantee(confidence=0.9), Guarantee())
+    )
+    assert found == by_deltas
+    assert GroupCertificate.from_json(found.to_json()) == found

@@ -1,8 +1,9 @@
 """How the rules of groups do on new points, printed."""
 
 import numpy as np
+import pytest
 
-from pac_wrap import calibrate_groups
+from pac_wrap import InputError, calibrate_groups
 
 
 def test_rates_are_printed_the_worst_group_first_with_what_is_exceeded() -> None:
@@ -28,3 +29,12 @@ def test_of_many_groups_the_worst_are_printed_and_the_others_counted() -> None:
     assert kept[-1] == "significantly above its ceiling: none"
     broken = str(certificate.evaluate(300.0 + scores, np.zeros(labels.size), groups)).splitlines()
     assert broken[-1].endswith(" and 5 more")
+
+
+@pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
+def test_a_group_is_looked_up_by_its_text_as_everywhere() -> None:
+    measured = calibrate_groups([0.0, 1.0, 5.0], [0, 1, 0], [1, 1, 2]).evaluate([0.0], [0], [1])
+    assert measured.of("1") == measured.of(1) == measured.of(1.0)
+    for other in (True, 3, None):
+        with pytest.raises(InputError, match="there is no group"):
+            measured.of(other)

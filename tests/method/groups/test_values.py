@@ -1,6 +1,6 @@
 """Columns of groups: what each kind of column becomes, and what is refused."""
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from uuid import UUID
 
@@ -61,6 +61,12 @@ def test_rows_get_the_number_of_their_own_value(values: list[object]) -> None:
         (pl.Series([2, 1]), (1, 2), [1, 0]),
         (pl.Series(["b", "a"], dtype=pl.Categorical), ("a", "b"), [1, 0]),
         ([date(2026, 1, 31), "x", 3], (3, "2026-01-31", "x"), [1, 2, 0]),
+        ([Decimal("1.5"), Decimal("1.50")], ("1.5", "1.50"), [0, 1]),
+        (
+            [datetime(2026, 1, 31, 5, tzinfo=timezone(timedelta(hours=1)))],
+            ("2026-01-31 04:00:00+00:00",),
+            [0],
+        ),
         ([float("nan"), None, pd.NA, pd.NaT, float("nan")], (None,), [0, 0, 0, 0, 0]),
         ([], (), []),
     ],
@@ -82,6 +88,13 @@ def test_other_values_become_their_texts() -> None:
     [
         ([7, "7"], "written alike"),
         ([True, 2], "mix truth values and numbers"),
+        ([True, np.int64(1)], "mix truth values and numbers"),
+        ([np.True_, np.float32(1)], "mix truth values and numbers"),
+        ([True, Decimal(1)], "mix truth values and numbers"),
+        ([1, Decimal(1)], "written alike"),
+        ([timedelta(1)], "must be texts"),
+        (np.array([1, 2], dtype="m8[ns]"), "must be texts"),
+        (np.array(["2026-01-31T00:00:00.0000000000001"], dtype="M8[fs]"), "finer than nanoseconds"),
         ([[1], [2]], "one value for each point"),
         (np.zeros((2, 2)), "one-dimensional"),
         ([float("inf")], "cannot be inf"),

@@ -184,6 +184,10 @@ def test_float32_scores_decide_as_they_calibrated() -> None:
     np.testing.assert_array_equal(certificate.verdicts(narrow), certificate.verdicts(narrow.astype(float)))
     assert verify_classes(certificate, narrow, LABELS)
     assert verify_classes(certificate, narrow.astype(float), LABELS)
+    # the doubles that these were rounded from are rounded again
+    assert (narrow.astype(float) != SCORES).any()
+    assert verify_classes(certificate, SCORES, LABELS)
+    assert not verify_classes(CERTIFICATE, narrow.astype(float), LABELS)
 
 
 def test_missing_scores_leave_a_row_undecided_or_are_refused() -> None:

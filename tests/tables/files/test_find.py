@@ -157,3 +157,13 @@ def test_a_folder_is_told_of_the_files_that_are_in_it(
     assert refusal(lambda: find_files(str(tmp_path), tmp_path)) == (
         f"{tmp_path} is a folder; name the files in it{hint}"
     )
+
+
+@pytest.mark.parametrize(
+    "path", ["s3://bucket/scores.csv", "https://a.org/*.parquet", "gs://b/c.jsonl", "hdfs://n:80/x.csv"]
+)
+def test_a_file_that_is_elsewhere_is_refused_as_such(folder: Path, path: str) -> None:
+    assert refusal(lambda: find_files(path, folder)) == (
+        f"{path} is not on this computer, and only local files are read; copy it here, or pipe it in and"
+        " name - instead"
+    )

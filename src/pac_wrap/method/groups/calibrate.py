@@ -111,7 +111,8 @@ class GroupRequest:
 
     def each(self, n: Counts) -> Request:
         """Return what each group is asked for, with its share of delta; `n` as in `certify`."""
-        return Request(with_shares(self.request.guarantee, self._shares(n)), self.request.overlap)
+        # one pair of deltas for all groups, whatever their counts
+        return Request(with_shares(self.request.guarantee.fixed, self._shares(n)), self.request.overlap)
 
     def _shares(self, n: Counts) -> tuple[float, float] | None:
         if not self.together:
@@ -132,7 +133,7 @@ class GroupRequest:
         if pool is not None:
             pool = replace(pool, assumptions=assumed(OF_POOL, **rooms))
         return GroupCertificate(
-            asked=self.request.guarantee,
+            asked=self.request.guarantee.fixed,
             overlap=self.request.overlap,
             together=self.together,
             score_type=score_type,

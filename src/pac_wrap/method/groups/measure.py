@@ -9,8 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from pac_wrap.errors import InputError
 from pac_wrap.method.groups.columns import Columns, Counts
-from pac_wrap.method.groups.values import Codes, Group, shown
+from pac_wrap.method.groups.values import Codes, Group, Lookup, shown
 from pac_wrap.method.metrics import Metrics, all_exceeded, metrics_of
 from pac_wrap.method.room.noise import LabelNoise
 
@@ -58,7 +59,10 @@ class GroupMeasured:
         -------
         Metrics
         """
-        return self.of_place(list(self.groups).index(group))
+        place = Lookup(self.groups).place(group)
+        if place is None:
+            raise InputError(f"there is no group {shown(group)}; `groups` lists all of them")
+        return self.of_place(place)
 
     def of_place(self, place: int) -> Metrics:
         """Return the rates of the group at a place.

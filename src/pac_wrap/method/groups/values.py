@@ -1,14 +1,16 @@
 """A column of groups as numbers: which groups there are, and to which of them each row belongs.
 
 A group is known by its text, so that 7 in a Parquet file and "7" in a CSV are one group. A missing value is
-a group of its own, None, as in SQL's GROUP BY.
+a group of its own, None, as in SQL's GROUP BY. `as_group` is the one rule for what may name a group, in
+memory, in files and in look-ups: texts, numbers, truth values, dates and times. A time with a zone is the
+same moment in UTC, nanoseconds are kept, and a duration is refused.
 """
 
 from collections.abc import Sequence
-from datetime import date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from math import isfinite, isnan
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 import numpy as np
@@ -33,6 +35,8 @@ _DENSE: Final = 8
 _SMALL_TABLE: Final = 1 << 20
 # what shows itself as a text that its own software reads
 _WRITTEN: Final = (date, time, UUID, Decimal)
+_TRUTH: Final = (bool, np.bool_)
+_COUNTED: Final = (int, float, np.number, Decimal)
 
 
 class Coded(NamedTuple):
@@ -50,21 +54,21 @@ def as_group(value: Any) -> Group:
     >>> as_group(np.int64(7)), as_group(7.0), as_group(float("nan")), as_group(date(2026, 1, 31))
     (7, 7, None, '2026-01-31')
     """
-    if isinstance(value, np.generic) and not isinstance(value, np.datetime64):
-        value = value.item()
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, np.datetime64):
-        # finer than microseconds, NumPy would give a mere number
-        day = np.datetime_data(value)[0] in ("Y", "M", "W", "D")
-        return as_group(value.item() if day else value.astype("M8[us]").item())
-    if isinstance(value, bool):
+        value = _written_out(value)
+    elif isinstance(value, np.generic) and not isinstance(value, np.timedelta64):
+        value = value.item()
+    if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, (int, float)):
         return _number(value)
     if isinstance(value, datetime):
-        value = value.isoformat(" ")
-    elif isinstance(value, _WRITTEN) or type(value).__module__.split(".")[0] == "pandas":
+        value = (value if value.utcoffset() is None else value.astimezone(UTC)).isoformat(" ")
+    elif isinstance(value, _WRITTEN) or (
+        type(value).__module__.split(".")[0] == "pandas" and not isinstance(value, timedelta)
+    ):
         value = str(value)
     if not isinstance(value, str):
         raise InputError(f"groups must be texts, whole numbers or dates, got {quoted(value)}; convert them")
@@ -74,6 +78,20 @@ def as_group(value: Any) -> Group:
             f" {quoted(value, 40)}; shorten it"
         )
     return str(value)
+
+
+def _written_out(value: np.datetime64) -> date | str | None:
+    """Return a date, or the text of a time; Python's own times know no nanoseconds."""
+    if np.isnat(value):
+        return None
+    if np.datetime_data(value)[0] in ("Y", "M", "W", "D"):
+        return cast(date, value.astype("M8[D]").item())
+    if value.astype("M8[ns]") != value:
+        raise InputError(f"the time {value} of a group is finer than nanoseconds; round it or make it a text")
+    second = value.astype("M8[s]")
+    rest = int((value.astype("M8[ns]") - second.astype("M8[ns]")).astype(np.int64))
+    digits = f".{rest // 1000:06d}" if rest % 1000 == 0 else f".{rest:09d}"
+    return f"{second.item().isoformat(' ')}{digits if rest else ''}"
 
 
 def _number(value: float) -> Group:
@@ -166,6 +184,10 @@ def _numbered(groups: Any, name: str) -> tuple[Codes, Sequence[Any]]:
     if hasattr(groups, "iloc") and hasattr(groups, "factorize") and getattr(groups.dtype, "kind", "O") != "O":
         codes, uniques = groups.factorize()
         return np.asarray(codes, dtype=np.int64), list(uniques)
+    if getattr(getattr(groups, "dtype", None), "time_unit", None) == "ns" and hasattr(groups, "to_numpy"):
+        zone = getattr(groups.dtype, "time_zone", None)  # Polars, whose lists drop nanoseconds
+        texts = list(map(as_group, groups.to_numpy()))
+        return _of_objects([one if one is None or zone is None else f"{one}+00:00" for one in texts], name)
     for method in (
         "to_list",
         "to_pylist",
@@ -192,7 +214,7 @@ def _of_array(array: NDArray[Any], name: str) -> tuple[Codes, Sequence[Any]]:
             uniques = np.flatnonzero(numbers)
             numbers[uniques] = np.arange(uniques.size)
             return numbers[places], (uniques + low).tolist()
-    if array.dtype.kind in "biufM":
+    if array.dtype.kind in "biufmM":
         values, codes = np.unique(array, return_inverse=True)
         return codes.reshape(-1).astype(np.int64, copy=False), list(values)
     return _of_objects(array.tolist(), name)
@@ -200,8 +222,16 @@ def _of_array(array: NDArray[Any], name: str) -> tuple[Codes, Sequence[Any]]:
 
 def _of_objects(values: Sequence[Any], name: str) -> tuple[Codes, Sequence[Any]]:
     kinds = set(map(type, values))
-    if kinds & {bool, np.bool_} and kinds & {int, float}:
+    if any(issubclass(one, _TRUTH) for one in kinds) and any(issubclass(one, _COUNTED) for one in kinds):
         raise InputError(f"{name} mix truth values and numbers, which Python holds equal; make them texts")
+    if len(kinds - {str, type(None)}) > 1 or Decimal in kinds:  # what Python holds equal has other texts
+        values = [(type(one), one) for one in map(as_group, values)]
+        codes, found = _of_hashable(values, name)
+        return codes, [one for _, one in found]
+    return _of_hashable(values, name)
+
+
+def _of_hashable(values: Sequence[Any], name: str) -> tuple[Codes, list[Any]]:
     try:
         found = {value: number for number, value in enumerate(dict.fromkeys(values))}
     except TypeError as error:

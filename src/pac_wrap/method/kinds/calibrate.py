@@ -1,6 +1,6 @@
 """Scores by kind in, a certificate out whose ceilings hold for every kind."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Final, Literal, NamedTuple
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import as_array, as_scores, type_of
 from pac_wrap.base.foreign import listed, quoted
-from pac_wrap.base.rounding import equal_share
+from pac_wrap.base.rounding import confidence_left, float_below
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.kinds.ceilings import check_kind
@@ -20,8 +20,11 @@ from pac_wrap.method.promise import Guarantee, as_guarantee, refuse_room
 from pac_wrap.method.request import Request, as_strategy, certify_classes
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.tails.budget import Sharing, split_confidence
 from pac_wrap.method.thresholds import LARGEST, Evidence
 
+# how many points each kind of a class has; None is a class without kinds
+Sizes = Mapping[str | None, int]
 # the certificate of a normal and an anomalous kind by themselves; None is the whole class
 Pair = Callable[[str | None, str | None, Request], Certificate]
 # a part of which nothing is promised is looked at with some ceiling, which is then forgotten
@@ -41,8 +44,8 @@ class KindRequest:
     """What a calibration by kind is asked for, once the kinds are known.
 
     >>> asked = Guarantee(max_fpr=0.05, max_fnr={"a": 0.02, "b": 0.1}, confidence=0.94)
-    >>> KindRequest.of(asked, Abstain(), None, ["a", "b"]).anomalous[0]
-    Wanted(name='a', ceiling=0.02, delta=0.02)
+    >>> KindRequest.of(asked, Abstain(), {None: 500}, {"a": 300, "b": 300}).anomalous[0]
+    Wanted(name='a', ceiling=0.02, delta=0.026622711)
     """
 
     normal: tuple[Wanted, ...]
@@ -54,10 +57,10 @@ class KindRequest:
         cls,
         guarantee: Guarantee,
         overlap: object,
-        normal: Sequence[str] | None,
-        anomalous: Sequence[str] | None,
+        normal: Sizes,
+        anomalous: Sizes,
     ) -> "KindRequest":
-        """Return what is asked of the kinds that each class has; None is a class without kinds."""
+        """Return what is asked of the kinds that each class has, so many points of each; None has no kind."""
         if not isinstance(overlap, Abstain | Hold) or (isinstance(overlap, Hold) and not overlap.always):
             word = quoted(getattr(overlap, "word", overlap))
             raise InputError(
@@ -65,11 +68,17 @@ class KindRequest:
                 " kind; use abstain, hold_fnr or hold_fpr"
             )
         refuse_room(guarantee, "a promise for each kind", "calibrate the kinds one by one")
+        sizes = normal, anomalous
         ceilings = _ceilings(guarantee, "normal", normal), _ceilings(guarantee, "anomalous", anomalous)
         deltas = guarantee.delta_fpr, guarantee.delta_fnr
         if guarantee.together is not None:
-            count = sum(one is not None for side in ceilings for one in side.values())
-            deltas = (equal_share(guarantee.together, max(count, 1)),) * 2
+            sharing = [
+                _sharing(side, points, isinstance(overlap, Hold) and rate not in overlap.keeps)
+                for side, points, rate in zip(ceilings, sizes, ("FPR", "FNR"), strict=True)
+            ]
+            deltas = (float_below(confidence_left(guarantee.together)),) * 2
+            if all(one.points for one in sharing):
+                deltas = split_confidence(guarantee.together, sharing[0], sharing[1])
         low, high = (
             tuple(Wanted(name, ceiling, delta) for name, ceiling in side.items())
             for side, delta in zip(ceilings, deltas, strict=True)
@@ -165,9 +174,9 @@ def calibrate_kinds(
     """Return the certificate for scores by kind; `calibrate` calls it for mappings."""
     asked, strategy = asked_of_kinds(guarantee, overlap)
     scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
-    names = (None if None in side else tuple(str(name) for name in side) for side in scores)
     _refuse_empty(*scores)
-    return KindRequest.of(asked, strategy, *names).certify(_pairs(*scores))
+    sizes = ({name: points.size for name, points in side.items()} for side in scores)
+    return KindRequest.of(asked, strategy, *sizes).certify(_pairs(*scores))
 
 
 def asked_of_kinds(
@@ -223,13 +232,14 @@ def _whole(side: dict[str | None, NDArray[Any]], kind: str | None) -> NDArray[An
 
 
 def _ceilings(
-    guarantee: Guarantee, label: Literal["normal", "anomalous"], kinds: Sequence[str] | None
+    guarantee: Guarantee, label: Literal["normal", "anomalous"], sizes: Sizes
 ) -> dict[str | None, float | None]:
     """Return the ceiling of every part of a class, all of it last."""
     option = "max_fpr" if label == "normal" else "max_fnr"
     whole = guarantee.max_fpr if label == "normal" else guarantee.max_fnr
     named = {one.kind: one.ceiling for one in guarantee.kinds if one.label == label}
-    if kinds is None:
+    kinds = [kind for kind in sizes if kind is not None]
+    if None in sizes:
         if named:
             raise InputError(
                 f"{option} names kinds, but the {label} scores come without kinds; pass {{kind: scores}}"
@@ -237,7 +247,7 @@ def _ceilings(
         return {None: whole}
     if not kinds or len(kinds) > MOST_KINDS:
         raise InputError(f"{label} scores must have 1 to {MOST_KINDS} kinds, got {len(kinds):,}; merge some")
-    kinds = sorted(kinds)  # so that the order in which they come changes nothing
+    kinds.sort()  # so that the order in which they come changes nothing
     if not named:
         return dict.fromkeys(kinds, whole)
     for kind in kinds:
@@ -254,6 +264,13 @@ def _ceilings(
             )
     parts: dict[str | None, float | None] = {kind: named[kind] for kind in kinds}
     return parts if whole is None else parts | {None: whole}
+
+
+def _sharing(ceilings: Mapping[str | None, float | None], sizes: Sizes, counted: bool) -> Sharing:
+    """Return a class as it shares a confidence: its promises, that of all kinds together last."""
+    promised = {name: rate for name, rate in ceilings.items() if rate is not None}
+    points = tuple(sizes[name] if name in sizes else sum(sizes.values()) for name in promised)
+    return Sharing(points, tuple(promised.values()), counted, None in promised and len(promised) > 1)
 
 
 def _of(side: tuple[Wanted, ...], name: str | None) -> Wanted:

@@ -1,7 +1,8 @@
 """How many labels until a promise is likely: the chance that their errors stay within budget."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from math import nextafter
 from typing import Final
 
@@ -14,10 +15,11 @@ from pac_wrap.base.rounding import rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.labels.sequential import Masses, first_success, look_budgets
 from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.tails.binomial import check_errors
 from pac_wrap.method.tails.bounds import achievable_rate, min_samples
-from pac_wrap.method.tails.budget import Budget
+from pac_wrap.method.tails.budget import Budget, Sharing, equal_deltas
 from pac_wrap.method.thresholds import LARGEST
 
 # budgets are tried up to so many errors; whoever needs more is told so
@@ -249,6 +251,28 @@ def _affords(promise: Promise, budget: Budget) -> str:
     return f"{budget.n:,} at hand tolerate {budget.errors:,} errors; {least}"
 
 
+def _settled(asked: Guarantee, normal: int | None, anomalous: int | None) -> Guarantee:
+    """Return what is asked with the deltas that `calibrate` gives so many labels of a confidence: eq. (102).
+
+    Where one class has not been counted, it has as many as will do; where neither has, the deltas are equal.
+    """
+    fpr, fnr = asked.fpr, asked.fnr
+    if asked.together is None or fpr is None or fnr is None:
+        return asked
+    counts = [normal, anomalous]
+    if None in counts:
+        known, other = (1, 0) if normal is None else (0, 1)
+        own, its = (
+            Sharing((counts[place] or 0,), ((fpr, fnr)[place].at_calibration,)) for place in (known, other)
+        )
+        rest = its.rest(Decimal(repr(asked.together)) / own.keeps(own.least)) if own.least < 1.0 else 0.0
+        counts[other] = min_samples(its.rates[0], rest) if rest > 0.0 else None
+    if None in counts:
+        share = equal_deltas(asked.together)
+        return replace(asked, delta_fpr=share, delta_fnr=share)
+    return Abstain().settled(asked, (counts[0] or 0, counts[1] or 0))
+
+
 def plan(
     guarantee: Guarantee | None = None,
     *,
@@ -261,7 +285,8 @@ def plan(
     Parameters
     ----------
     guarantee : Guarantee, optional
-        The ceilings and their deltas; by default 5 % each, at a delta of .05.
+        The ceilings and their deltas; by default 5 % each, at a delta of .05. A confidence is shared as
+        `calibrate` shares it, by the numbers of labels.
     normal, anomalous : int, optional
         How many labels of each class there are.
     pilot : pair of array-like of float, optional
@@ -281,8 +306,10 @@ def plan(
     --------
     >>> plan(Guarantee(max_fpr=0.01, max_fnr=None)).needed[0].labels[0]
     299
+    >>> [plan(Guarantee(confidence=0.95), normal=n).needed[1].labels[0] for n in (None, 100, 126)]
+    [72, 61, 59]
     """
-    asked = Guarantee() if guarantee is None else guarantee
+    asked = _settled(Guarantee() if guarantee is None else guarantee, normal, anomalous)
     found = None if pilot is None else pilot_of(*pilot, asked)
     sides = {
         "normal": (normal, None if found is None else found.normal),

@@ -110,7 +110,9 @@ class LabelUntil:
         anomaly_label: object = 1,
     ) -> None:
         self._strategy = Looks(every, up_to, threshold)
-        self._request = Request(as_guarantee(guarantee), self._strategy, anomaly_label)
+        # how many labels there will be is not known, and no part of what a confidence is shared by
+        asked = self._strategy.settled(as_guarantee(guarantee), (0, 0))
+        self._request = Request(asked, self._strategy, anomaly_label)
         promises = self._request.guarantee.promises
         if len(promises) == 1 and threshold is None:
             least = min_samples(promises[0].at_calibration, promises[0].delta)

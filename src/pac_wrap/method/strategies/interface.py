@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from math import isclose
 from typing import ClassVar, Final
 
@@ -16,8 +17,9 @@ from pac_wrap.base.floats import order_key
 from pac_wrap.base.foreign import quoted
 from pac_wrap.base.rounding import confidence_left, kept_together
 from pac_wrap.errors import InputError
-from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.promise import Budget, Guarantee, with_deltas
 from pac_wrap.method.rule import Rule
+from pac_wrap.method.tails.budget import Sharing, equal_deltas, split_confidence
 from pac_wrap.method.thresholds import LARGEST, Thresholds
 from pac_wrap.ranks.memory import Ranked, kth_between
 from pac_wrap.ranks.precision import rounded
@@ -201,6 +203,29 @@ class Strategy(ABC):
             The sentences.
         """
 
+    def settled(self, asked: Guarantee, sizes: tuple[int, int]) -> Guarantee:
+        """Return what is asked with the deltas that so many points get of a confidence: eq. (102).
+
+        Parameters
+        ----------
+        asked : Guarantee
+            What was asked for: deltas, which stay as they are, or a confidence.
+        sizes : tuple of int
+            How many normal and how many anomalous points there are.
+
+        Returns
+        -------
+        Guarantee
+            The same ceilings, with deltas that depend on no score.
+        """
+        if asked.together is None:
+            return asked
+        if asked.max_fpr is None or asked.max_fnr is None or not self.multiplies:
+            return asked.fixed
+        if self.given or not self.fixed_sizes:
+            return with_deltas(asked, *(equal_deltas(asked.together),) * 2)
+        return _shared(asked, sizes, ("FPR" not in self.keeps, "FNR" not in self.keeps))
+
     def confidences(self, claim: Claim, *, exact: bool = True) -> dict[str, Decimal]:
         """Return how surely each ceiling holds that is certified: by its exact tail where it is kept.
 
@@ -270,6 +295,16 @@ class Strategy(ABC):
             1 where the promise is fixed beforehand.
         """
         return 1
+
+
+@lru_cache(maxsize=256)
+def _shared(asked: Guarantee, sizes: tuple[int, int], counted: tuple[bool, bool]) -> Guarantee:
+    """Return two ceilings with the deltas that so many points get of their confidence."""
+    low, high = (
+        Sharing((n,), (promise.at_calibration,), own)
+        for n, promise, own in zip(sizes, asked.promises, counted, strict=True)
+    )
+    return with_deltas(asked, *split_confidence(asked.together or 0.0, low, high))
 
 
 def check_position(position: float) -> float:

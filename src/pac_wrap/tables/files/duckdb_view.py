@@ -1,9 +1,11 @@
 """Files of one format as one DuckDB view called source, which shows the columns asked for."""
 
+from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from struct import error, unpack_from
 from typing import Any, Final
 
 import duckdb
@@ -12,6 +14,7 @@ import numpy as np
 from pac_wrap.base.arguments import ScoreType, score_type
 from pac_wrap.tables.columns import (
     all_columns,
+    no_rows,
     refuse_added,
     refuse_twins,
     require_column,
@@ -29,11 +32,13 @@ from pac_wrap.tables.files.csv_queries import (
 )
 from pac_wrap.tables.files.find import FoundFiles
 from pac_wrap.tables.files.numpy_files import numpy_columns, read_numpy
-from pac_wrap.tables.files.text_format import without_collector
+from pac_wrap.tables.files.text_format import only_in_csv, without_collector
 from pac_wrap.tables.sql.expressions import quote_name, quote_text
 
 # the names of folders are not data
 _NO_FOLDERS: Final = "hive_partitioning = false"
+# what Arrow calls durations among its types
+_DURATION: Final = 18
 # rows that are handed to the database together: each time costs as much as some hundred rows
 _HELD: Final = 1 << 16
 
@@ -77,6 +82,8 @@ def make_view(
         "" if source is None else f", {quote_text(name)} AS {quote_name(source)}"
         for name in found.source_names
     ]
+    if found.reader != "read_csv":
+        only_in_csv(delimiter)
     if found.reader == "numpy":
         arrays = numpy_columns(found.files)
         if source is not None:
@@ -101,7 +108,12 @@ def make_view(
     listed = ", ".join(file_text(file, found.scratch) for file in found.files)
     counted = f"SELECT sum(num_rows) FROM parquet_file_metadata([{listed}])"
     ((rows,),) = connection.execute(counted).fetchall()
-    return DuckDBView(columns, types_of(connection, "source"), everything, rows=rows)
+    types = types_of(connection, "source")
+    if "BIGINT" in types.values():
+        told = f"SELECT DISTINCT value FROM parquet_kv_metadata([{listed}]) WHERE key = 'ARROW:schema'"
+        for (schema,) in connection.execute(told).fetchall():
+            types |= dict.fromkeys(durations(schema) & types.keys(), "INTERVAL")
+    return DuckDBView(columns, types, everything, rows=rows)
 
 
 class Growing:
@@ -167,6 +179,8 @@ def _json(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], wanted: 
                 names.append(list(found.names))
                 rows += found.read
         table.flush()
+    if not rows:
+        raise no_rows(list(map(str, files)))
     require_in_all(files, names, wanted)
     every = list(dict.fromkeys(name for listed in names for name in listed))
     types = {name: table.types[place] for name, place in places.items() if name in every}
@@ -269,6 +283,39 @@ def types_of(connection: duckdb.DuckDBPyConnection, table: str, columns: str = "
     # DESCRIBE would go through all columns twice
     found = connection.sql(f"SELECT {columns} FROM {table}")
     return dict(zip(found.columns, map(str, found.types), strict=True))
+
+
+def durations(schema: bytes) -> set[str]:
+    """Return the columns that Arrow's own schema in a Parquet file calls durations, as Parquet has none.
+
+    The schema is a FlatBuffer in base64: a table starts with the way back to the offsets of its fields.
+    """
+    try:
+        data = b64decode(schema)
+        start = 8 if data[:4] == b"\xff\xff\xff\xff" else 4
+
+        def number(kind: str, at: int) -> int:
+            return int(unpack_from(f"<{kind}", data, at)[0])
+
+        def field(table: int, place: int) -> int:
+            offsets = table - number("i", table)
+            inside = 4 + 2 * place < number("H", offsets)
+            at = number("H", offsets + 4 + 2 * place) if inside else 0
+            return table + at if at else 0
+
+        def follow(at: int) -> int:
+            return at + number("I", at)
+
+        fields = follow(field(follow(field(follow(start), 2)), 1))
+        found = set()
+        for place in range(number("I", fields)):
+            column = follow(fields + 4 + 4 * place)
+            name, kind = follow(field(column, 0)), field(column, 2)
+            if kind and data[kind] == _DURATION:
+                found.add(data[name + 4 : name + 4 + number("I", name)].decode())
+    except (ValueError, error, IndexError):
+        return set()
+    return found
 
 
 def _top_level(connection: duckdb.DuckDBPyConnection, file: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Finding files of scores: paths, patterns, standard input, none of them twice; which reader fits them."""
 
+import re
 import stat
 import warnings
 from collections import Counter
@@ -29,6 +30,8 @@ _READERS: Final = {
     ".npz": "numpy",
 }
 _PACKED: Final = (".gz", ".zst")
+# s3://, https:// and the like; a drive of Windows has one letter
+_REMOTE: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
 _BLOCK: Final = 1 << 16
 _SPOOLED: Final = "standard-input"
 
@@ -118,6 +121,11 @@ def find_files(path: str, scratch: Path, start: bytes = b"") -> list[Path]:
     """
     if path == "-":
         return [_spooled(scratch, start)]
+    if _REMOTE.match(path) and not Path(path).exists():
+        raise InputError(
+            f"{path} is not on this computer, and only local files are read; copy it here, or pipe it in and"
+            " name - instead"
+        )
     file = Path(path)
     if file.is_dir():
         endings = Counter(ending for one in file.iterdir() if (ending := _ending(one)) in _READERS)

@@ -234,6 +234,12 @@ def check_delimiter(delimiter: str | None) -> str | None:
     )
 
 
+def only_in_csv(delimiter: str | None) -> None:
+    """Refuse a delimiter of what is no CSV."""
+    if delimiter is not None:
+        raise InputError("the delimiter is for CSV, and what is read is none; leave it out")
+
+
 def _header(
     pieces: Iterator[str], wanted: Sequence[str], delimiters: str, where: str
 ) -> tuple[CsvHeader, str]:
@@ -332,11 +338,18 @@ class JsonBatch(NamedTuple):
 class JsonRows:
     """The rows of JSON, batch by batch; `where` starts the sentence that refuses one.
 
-    The values of a row are texts, true, false, None, and `Token`s. `names` are the columns found so far.
+    Whether each row has a line of its own is told by the first, unless it is known. The values of a row are
+    texts, true, false, None, and `Token`s. `names` are the columns found so far.
     """
 
-    def __init__(self, reader: ByteReader, start: bytes, where: str = "") -> None:
-        self._on_lines, self.where, self.read = is_json_line(start), where, 0
+    def __init__(
+        self, reader: ByteReader, start: bytes, where: str = "", on_lines: bool | None = None
+    ) -> None:
+        self._on_lines, self.where, self.read = (
+            is_json_line(start) if on_lines is None else on_lines,
+            where,
+            0,
+        )
         self._pieces = (
             _lines(whole_lines(reader, start)) if self._on_lines else self._scattered(_texts(reader, start))
         )
@@ -430,7 +443,7 @@ def is_json_line(start: bytes) -> bool:
     """Return whether the first line with content is a JSON object."""
     line = _content(start).split(b"\n", 1)[0]
     try:
-        return line[:1] == b"{" and isinstance(json.loads(line.decode("utf-8", "surrogateescape")), dict)
+        return line[:1] == b"{" and isinstance(_DECODER.decode(line.decode("utf-8", "surrogateescape")), dict)
     except (ValueError, RecursionError):
         return False
 

@@ -36,13 +36,18 @@ def quote_name(name: str, dialect: Dialect = "duckdb") -> str:
 def quote_text(text: str, dialect: Dialect = "duckdb") -> str:
     """Return a text as an SQL literal for a dialect.
 
-    >>> print(quote_text("it's"))
-    'it''s'
+    PostgreSQL may be set to take a backslash for an escape, and other databases do; a text with one is
+    written so that it is the same text either way, or none at all.
+
+    >>> print(quote_text("it's"), quote_text("a\\\\b", "postgres"), quote_text("a\\\\b", "ansi"))
+    'it''s' E'a\\\\b' U&'a\\\\b'
     """
     _require_unicode(text)
     if dialect == "spark":  # where two quotes in a row end one text and begin another
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    return "'" + text.replace("'", "''") + "'"
+    mark = {"postgres": "E", "ansi": "U&"}.get(dialect, "") if "\\" in text else ""
+    plain = text.replace("\\", "\\\\") if mark else text
+    return f"{mark}'" + plain.replace("'", "''") + "'"
 
 
 def _require_unicode(text: str) -> None:
@@ -140,8 +145,10 @@ class Compared(NamedTuple):
         return cls(f"{score} IS NULL OR isnan({score})", score)
 
 
-def verdict_sql(rule: Rule, column: str | Compared, dialect: Dialect = "duckdb") -> str:
+def verdict_sql(rule: Rule, column: str | Compared, dialect: Dialect = "duckdb", margin: str = "") -> str:
     """Return the expression that gives 1 (anomaly), 0 (normal) or -1 (abstain).
+
+    A margin stands before all its lines but the first.
 
     >>> print(verdict_sql(Rule(normal_below=0.3, anomaly_from=0.7), "s"))
     CASE
@@ -153,8 +160,8 @@ def verdict_sql(rule: Rule, column: str | Compared, dialect: Dialect = "duckdb")
     """
     alarm = [] if rule.anomaly_from == inf else [(">=", rule.anomaly_from, "1")]
     if rule.single:
-        return _case(column, dialect, "-1", alarm, "0")
-    return _case(column, dialect, "-1", [("<", rule.normal_below, "0"), *alarm], "-1")
+        return _case(column, dialect, "-1", alarm, "0", margin)
+    return _case(column, dialect, "-1", [("<", rule.normal_below, "0"), *alarm], "-1", margin)
 
 
 def prediction_set_sql(exclusions: Thresholds, column: str | Compared, dialect: Dialect = "duckdb") -> str:
@@ -187,8 +194,10 @@ def _case(
     missing: str,
     cases: list[tuple[str, float, str]],
     otherwise: str,
+    margin: str = "",
 ) -> str:
     absent, score, double = Compared.column(column, dialect) if isinstance(column, str) else column
     lines = [f"WHEN {absent} THEN {missing}"]
     lines += [f"WHEN {score} {sign} {quote_number(value, double)} THEN {then}" for sign, value, then in cases]
-    return "\n".join(["CASE", *(f"  {line}" for line in lines), f"  ELSE {otherwise}", "END"])
+    # the name of a column may hold line ends of its own
+    return f"\n{margin}".join(["CASE", *(f"  {line}" for line in lines), f"  ELSE {otherwise}", "END"])

@@ -59,7 +59,7 @@ def group_verdict_sql(
     lines = ["CASE"]
     for rule, texts in branches.items():
         lines.append(f"  WHEN {_one_of(group, texts, dialect)} THEN")
-        lines += [f"    {line}" for line in verdict_sql(rule, score, dialect).splitlines()]
+        lines.append(f"    {verdict_sql(rule, score, dialect, ' ' * 4)}")
     # neither a group that was never seen nor one without a promise is decided
     return "\n".join([*lines, "  ELSE -1", "END"] if branches else ["-1"])
 
@@ -169,7 +169,7 @@ def _literal(text: str, dialect: Dialect) -> str:
     if dialect == "spark":
         return "".join(one if one.isprintable() else _code(one, "\\u{:04x}", "\\U{:08x}") for one in plain)
     if dialect == "ansi":
-        signs = plain.replace("\\", "\\\\")
+        signs = plain.removeprefix("U&")  # in which backslashes are doubled already
         codes = (sign if sign.isprintable() else _code(sign, "\\{:04x}", "\\+{:06x}") for sign in signs)
         return f"U&{''.join(codes)}"
     pieces: list[str] = []
