@@ -220,9 +220,10 @@ SAME: dict[tuple[str, tuple[str, ...], str], str] = {
 }
 
 
-def command_of(name: str) -> Any:
-    """Return a command as the command line has it."""
-    return typer.main.get_command(app).commands[name]
+def commands() -> dict[str, Any]:
+    """Return the commands as the command line has them; what groups several of them is left out."""
+    tree: Any = typer.main.get_command(app)
+    return {name: one for name, one in tree.commands.items() if not hasattr(one, "commands")}
 
 
 def options_of(name: str) -> dict[str, tuple[str, Any]]:
@@ -233,7 +234,7 @@ def options_of(name: str) -> dict[str, tuple[str, Any]]:
     types = get_type_hints(function)
     return {
         one.name: (one.opts[0], types[one.name])
-        for one in command_of(name).params
+        for one in commands()[name].params
         if one.param_type_name == "option"
     }
 
@@ -342,10 +343,10 @@ def save(name: str, records: list[dict[str, Any]]) -> None:
         for form in ("csv", "parquet"):
             connection.execute(f"COPY (FROM read_json('{name}.jsonl')) TO '{name}.{form}'")
     numbers = [key for key, one in records[0].items() if not isinstance(one, str)]
-    np.savez(
-        f"{name}.npz",
-        **{key: np.array([np.nan if one[key] is None else one[key] for one in records]) for key in numbers},
-    )
+    arrays: dict[str, Any] = {
+        key: np.array([np.nan if one[key] is None else one[key] for one in records]) for key in numbers
+    }
+    np.savez(f"{name}.npz", **arrays)
 
 
 def answer() -> None:
@@ -394,7 +395,4 @@ def test_no_option_is_ignored(name: str, mode: str, folder: Path) -> None:
 
 
 def test_every_command_has_its_modes() -> None:
-    commands = {
-        name for name, one in typer.main.get_command(app).commands.items() if not hasattr(one, "commands")
-    }
-    assert commands == set(MODES) | set(APART)
+    assert set(commands()) == set(MODES) | set(APART)

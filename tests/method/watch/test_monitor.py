@@ -379,3 +379,13 @@ def test_an_alarm_is_one_whole_sentence() -> None:
         " where 0.05 is allowed (e-value beyond 1e308)"
     )
     assert (scores.interval, scores.e_value) == (None, np.inf)
+
+
+def test_more_of_the_last_of_several_batches() -> None:
+    monitor = Monitor(CLEAR)
+    monitor.update([0], [0], id="a")
+    monitor.update([0], [0], id="b")
+    monitor.update([0], [0], id="b", more=True)
+    assert (monitor.rows, str(monitor).splitlines()[0]) == (3, "3 rows in 2 batches")
+    with pytest.raises(InputError, match="more is for the batch that was fed last, which is not 'a'"):
+        monitor.update([0], [0], id="a", more=True)
