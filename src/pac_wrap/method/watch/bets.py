@@ -110,7 +110,7 @@ class Bets:
         """Return the bets after a batch whose points count together, and whether they reached a bar.
 
         Only how many points fell into each cell matters, not their order: eq. (130). Bets start again before
-        the batch, never within it, and the wealth is looked at after it.
+        the batch, never within it, eq. (131), and the wealth is looked at after it.
         """
         if not cells.size:
             return placed, None
