@@ -396,3 +396,51 @@ def test_no_option_is_ignored(name: str, mode: str, folder: Path) -> None:
 
 def test_every_command_has_its_modes() -> None:
     assert set(commands()) == set(MODES) | set(APART)
+
+
+HOSTILE: dict[str, Any] = {
+    "no rows": lambda rows: [],
+    "one row": lambda rows: rows[:1],
+    "one class": lambda rows: [one for one in rows if one["y"] == 0],
+    "no names": lambda rows: [one | dict.fromkeys(("k", "g", "u", "t", "w")) for one in rows],
+    "other names": lambda rows: [one | {"g": "z", "k": "z", "u": "z"} for one in rows],
+    "one score": lambda rows: [one | {"s": 1.0} for one in rows],
+    "other columns": lambda rows: [{"a": one["s"], "b": one["y"]} for one in rows],
+}
+COLUMNS = [[], ["--kind", "k"], ["--group", "g"], ["--weight", "w"], ["--time", "t", "--series", "u"]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("certificate", [*MODES["show"], "time"])
+def test_no_table_breaks_a_command_with_any_certificate(certificate: str, folder: Path) -> None:
+    saved = f"{certificate}.json"
+    rows = [json.loads(line) for line in Path("t2.jsonl").read_text(encoding="utf-8").splitlines()[:200]]
+    for changed in HOSTILE.values():
+        table = changed(rows)
+        lines = [list(table[0] if table else rows[0]), *(list(one.values()) for one in table)]
+        text = "".join(",".join("" if one is None else str(one) for one in line) + "\n" for line in lines)
+        Path("hostile.csv").write_text(text, encoding="utf-8")
+        tried = [
+            [name, *words]
+            for name in ("evaluate", "verify")
+            for words in COLUMNS[: 3 + 2 * (name == "verify")]
+        ]
+        for name, *words in tried:
+            survived(name, saved, "hostile.csv", *LABELLED, *words)
+        for words in (COLUMNS[0], COLUMNS[2]):
+            survived("decide", saved, "hostile.csv", "--score", "s", *words)
+            survived("decide", saved, "-", "--score", "s", *words, piped="hostile.csv")
+            survived("monitor", saved, "hostile.csv", *LABELLED, *words, "--state", "out/m.json")
+        survived("recalibrate", saved, "hostile.csv", *LABELLED, "-o", "out/n.json")
+        survived("worth", saved, "--unlabelled", "hostile.csv", "--score", "s")
+
+
+def survived(*words: str, piped: str | None = None) -> None:
+    """Fail if a command ends in an error of its own, or says more than sentences."""
+    for path in Path("out").iterdir():
+        path.unlink()
+    stdin = None if piped is None else Path(piped).read_bytes()
+    result = CliRunner().invoke(app, list(words), input=stdin)
+    assert result.exception is None or isinstance(result.exception, SystemExit), (words, result)
+    assert result.exit_code in (0, 1, 2), (words, result.stderr)
+    assert all(line.startswith("pac-wrap: ") for line in result.stderr.splitlines()), (words, result.stderr)
