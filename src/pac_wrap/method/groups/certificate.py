@@ -121,7 +121,8 @@ class GroupCertificate(ShownGroups, Head, Filed):
     def empty(self) -> bool:
         """Whether a rate that was asked for is promised to no group, by itself or as a part of the pool."""
         asked = [self.asked.fpr is not None, self.asked.fnr is not None]
-        return not bool((self.columns.kept | self.pooled).any(axis=1)[asked].all())
+        promised = np.asarray((self.columns.kept | self.pooled).any(axis=1))
+        return not bool(promised[asked].all())
 
     @property
     def lookup(self) -> Lookup:
