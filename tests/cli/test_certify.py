@@ -47,7 +47,7 @@ VARIANTS: dict[str, tuple[list[str], Guarantee, dict[str, Any]]] = {
     "raise": (["--overlap", "raise"], Guarantee(), {"overlap": Raise()}),
     "hold_fnr": (["--overlap", "hold-fnr"], Guarantee(), {"overlap": Hold("fnr")}),
     "hold_fpr": (["--overlap", "hold-fpr"], Guarantee(), {"overlap": Hold("fpr")}),
-    "one ceiling": (["--overlap", "hold-fpr", "--max-fnr", "none"], Guarantee(0.05, None), {}),
+    "one ceiling": (["--max-fnr", "none"], Guarantee(0.05, None), {}),
 }
 # options of Algorithm 1 are Python's only; what was made with them is a certificate like any other
 ONLY_IN_PYTHON = {
@@ -186,9 +186,10 @@ def test_the_real_command_gives_the_note_too(tmp_path: Path) -> None:
         (["--confidence", "nan"], "--confidence must lie strictly between 0 and 1, got nan"),
         (["--confidence", "0.9", "--delta-fpr", "0.05"], "give either confidence or deltas"),
         (
-            ["--confidence", "0.9", "--max-fpr", "none", "--delta-fpr", "0.05"],
-            "give either confidence or deltas",
+            ["--max-fpr", "none", "--delta-fpr", "0.05"],
+            "--delta-fpr is for a ceiling, and --max-fpr is none; leave it out",
         ),
+        (["--max-fnr", "none", "--overlap", "raise"], "nothing can overlap; leave --overlap out"),
     ],
 )
 def test_impossible_promises_are_refused(options: list[str], words: str, tmp_path: Path) -> None:

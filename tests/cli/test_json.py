@@ -243,6 +243,12 @@ def test_an_empty_object_has_no_score_and_stays_json(tmp_path: Path) -> None:
     assert json.loads(last) == {"verdict": -1, "prediction_set": "{0,1}"}
 
 
+def test_an_array_without_rows_is_refused_as_such(tmp_path: Path) -> None:
+    source = write(tmp_path / "in.json", "[]")
+    for words in (("calibrate", source, *COLUMNS), ("decide", CERTIFIED, source, "--score", "s")):
+        assert "has no rows; pass one with scores" in refused(tmp_path, *words)
+
+
 def test_a_list_is_no_group(tmp_path: Path) -> None:
     source = write(tmp_path / "in.jsonl", GOOD + '{"s": 1, "y": 0, "g": [1]}\n')
     words = "row 2 has a list or an object in column 'g'; name a column of single values"

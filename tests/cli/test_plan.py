@@ -77,7 +77,10 @@ def test_labels_as_they_come() -> None:
         (["--true-rate", "0.02"], "--true-rate, --every and --up-to are for --sequential"),
         (["--every", "30"], "--true-rate, --every and --up-to are for --sequential"),
         (["--up-to", "200"], "--true-rate, --every and --up-to are for --sequential"),
-        (["--score", "score"], "--score, --label, --anomaly-label and --delimiter are for --pilot"),
+        (
+            ["--score", "score"],
+            "--score, --label, --anomaly-label, --leave-out and --delimiter are for --pilot",
+        ),
         (["--sequential", "--true-rate", "2"], "--true-rate must lie strictly between 0 and 1, got 2.0"),
         (["--sequential", "--every", "0"], "every must be a whole number, 1 or more, got 0"),
         (

@@ -127,8 +127,11 @@ def test_what_does_not_fit_together_is_one_sentence(tmp_path: Path) -> None:
     both = "--calibrate makes a certificate: name no other, and the table with --table"
     assert refused(tmp_path, "sql", CERTIFICATE, "--calibrate", "--table", "t") == both
     assert refused(tmp_path, "sql", "--calibrate") == both
-    for options in ((), (CERTIFICATE, "--table", "t"), (CERTIFICATE, "-o", tmp_path / "c.json")):
-        assert refused(tmp_path, "sql", *options).startswith("name a certificate, whose rule is printed, or")
+    assert refused(tmp_path, "sql").startswith("name a certificate, whose rule is printed, or")
+    for option, value in (("--table", "t"), ("-o", tmp_path / "c.json"), ("--overlap", "raise")):
+        sentence = f"{option} is for --calibrate; give that as well, or leave {option} out"
+        assert refused(tmp_path, "sql", CERTIFICATE, option, value) == sentence
+    assert refused(tmp_path, *ASKED, "--group", "g").startswith("--calibrate makes a certificate without gro")
     answers = write(tmp_path / "answers.csv", "label\n")
     assert "is also an input" in refused(tmp_path, *ASKED, "--answers", answers, "-o", answers)
     assert refused(tmp_path, *ASKED, "--answers", answers).startswith("answer 1 has the columns 'label', not")

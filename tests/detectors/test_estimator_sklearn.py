@@ -218,6 +218,29 @@ def test_names_are_compared_where_the_detector_does_not(name: str, kind: str) ->
         assert not hasattr(wrap.fit(X, Y), "feature_names_in_")
 
 
+def test_rows_that_come_as_a_query_or_from_arrow_are_read() -> None:
+    table = pl.DataFrame(dict(zip(NAMES, X.T, strict=True)))
+    expected = PACWrap(forest(), random_state=0).fit(table, Y).predict(table)
+    for given in (table.lazy(), table.to_arrow()):
+        wrap = PACWrap(forest(), random_state=0).fit(given, Y)
+        assert wrap.feature_names_in_.tolist() == NAMES
+        np.testing.assert_array_equal(wrap.predict(given), expected)
+        assert wrap.score(given, Y) == PACWrap(forest(), random_state=0).fit(table, Y).score(table, Y)
+        assert wrap.decision_function(given).shape == Y.shape
+    grouped = table.with_columns(tenant=pl.lit("a"))
+    wrap = PACWrap(forest(), random_state=0).fit(grouped.lazy(), Y, groups="tenant")
+    assert wrap.predict(grouped.to_arrow()).shape == Y.shape
+
+
+def test_names_that_are_lost_or_no_texts_are_said() -> None:
+    wrap = PACWrap(lambda rows: np.asarray(rows)[:, 0]).fit(frame("pandas", NAMES), Y)
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but PACWrap was fitted with"):
+        wrap.predict(X)
+    rows = frame("pandas", NAMES).set_axis(["width", "height", 3], axis=1)
+    with pytest.raises(InputError, match="only supported if all input features have string names"):
+        PACWrap(forest()).fit(rows, Y)
+
+
 def test_a_trained_detector_that_compares_no_names_is_compared_with() -> None:
     trained = LocalOutlierFactor(novelty=True).fit(frame("pandas", NAMES, X + 0.1))
     with pytest.raises(InputError, match="X has them in another order; pass its columns in the order width"):

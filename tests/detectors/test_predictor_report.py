@@ -2,12 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.ensemble import IsolationForest
 
-from pac_wrap import PACWrap, UnfittedError
+from pac_wrap import OverlapWarning, PACWrap, UnfittedError
 from support.strategies import refusal
 
 RANDOM = np.random.default_rng(4)
@@ -44,3 +45,19 @@ def test_rows_that_calibrated_prove_nothing(tmp_path: Path) -> None:
     assert not path.exists()
     with pytest.raises(UnfittedError, match="not calibrated yet"):
         PACWrap(trained).report(path)
+
+
+@pytest.mark.parametrize("groups", [None, np.tile(["a", "b"], 800)])
+def test_what_was_noted_stands_in_the_report(groups: Any, tmp_path: Path) -> None:
+    twice, labels = np.r_[X, X[:200]], np.r_[Y, Y[:200]]
+    wrap = PACWrap(IsolationForest(n_estimators=5, random_state=0), random_state=0, max_fpr=0.1, max_fnr=0.1)
+    certificate = wrap.fit(twice, labels, groups=groups).certificate_
+    (note,) = certificate.provenance.notes
+    assert str(certificate).splitlines()[-1].split(maxsplit=1) == ["notes", note]
+    for name in ("report.md", "report.html"):
+        wrap.report(tmp_path / name)
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert "calibration rows equal a training row: no harm if future rows repeat as often" in text
+    if groups is None:
+        with pytest.warns(OverlapWarning, match="held-out rows are also in the training data; .* measure on"):
+            wrap.report(tmp_path / "report.json", X, Y)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from pyod.models.knn import KNN
 from sklearn.base import BaseEstimator
 from sklearn.covariance import EllipticEnvelope
@@ -165,3 +166,15 @@ def test_too_few_anomalies_to_choose_by_are_said(anomalies: int, text: str) -> N
     search = GridSearchCV(OneClassSVM(), {"nu": [0.1, 0.2]})
     with pytest.raises(InputError, match=re.escape(f"GridSearchCV has {text} to choose by, and needs 2")):
         PACWrap(search, random_state=0).fit(X[: 600 + anomalies], Y[: 600 + anomalies])
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_weights_reach_the_candidates_and_the_chosen_one(routed: bool) -> None:
+    forest = IsolationForest(n_estimators=5, random_state=0)
+    weights = np.where(np.arange(800) % 2, 1.0, 1e-9)
+    with sklearn.config_context(enable_metadata_routing=routed):
+        forest = forest.set_fit_request(sample_weight=True) if routed else forest
+        wrap = PACWrap(GridSearchCV(forest, {"max_features": [1, 2]}, cv=2), random_state=0)
+        weighted = wrap.fit(X, Y, sample_weight=weights).decision_function(X)
+        plain = wrap.fit(X, Y).decision_function(X)
+    assert not np.array_equal(weighted, plain)

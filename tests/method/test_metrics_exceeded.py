@@ -3,6 +3,7 @@
 import json
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,12 +145,14 @@ def test_twenty_kinds_and_the_fpr_that_are_just_kept_are_called_broken_in_one_of
     rng, trials, n = np.random.default_rng(8), 2_000, 400
     errors = rng.binomial(n, 0.05, (trials, 21))
 
-    def counts(wrong: int, at: int) -> np.ndarray:
+    def counts(wrong: int, at: int) -> Any:
         return np.array([n - wrong, wrong, 0]) if at == 1 else np.array([wrong, n - wrong, 0])
 
     hits = alone = 0
     for row in errors.tolist():
-        anomalous = {kind: counts(k, 0) for kind, k in zip(KINDS, row[1:], strict=True)}
+        anomalous: dict[str | None, Any] = {
+            kind: counts(k, 0) for kind, k in zip(KINDS, row[1:], strict=True)
+        }
         measured = certificate.measured({None: counts(row[0], 1)}, anomalous)
         hits += any(one.exceeded for one in measured)
         alone += any(is_exceeded(one.ceiling, one.rate) for one in measured)

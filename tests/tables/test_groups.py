@@ -487,3 +487,18 @@ def test_a_column_whose_name_has_lines_keeps_it_in_sql(name: str) -> None:
         connection.execute(f'CREATE TABLE scores AS SELECT 300.0 AS "{quoted}", \'g\' AS "{quoted}g"')
         verdict = group_verdict_sql(certificate, name, f"{name}g")
         assert connection.execute(f"SELECT {verdict} FROM scores").fetchall() == [(1,)]
+
+
+def test_many_rows_that_threads_share_stay_in_order(tmp_path: Path) -> None:
+    certificate = calibrate_groups(np.arange(400.0), np.arange(400) >= 200, [0, 1] * 200)
+    source, out = tmp_path / "t.parquet", tmp_path / "out.parquet"
+    with duckdb.connect() as connection:
+        rows = "SELECT i AS id, i % 400 AS score, i % 2 AS number FROM range(300000) r (i)"
+        connection.execute(f"COPY ({rows}) TO '{source}' (FORMAT parquet)")
+        with (
+            found_files([str(source)]) as found,
+            open_found(found, ["score"], "number", whole=True, output=out) as table,
+        ):
+            decide_groups_table(table, certificate, ("score", "number"), out, output_options(out.name))
+        written = connection.execute(f"SELECT id FROM '{out}'").fetchnumpy()["id"]
+    assert np.array_equal(written, np.arange(300000))

@@ -70,7 +70,7 @@ def content_of(
             parse_constant=_refuse_constant,
             parse_int=_short(int),
             parse_float=_short(float),
-            object_pairs_hook=_no_twins,
+            object_pairs_hook=no_twins,
         )
         written = content.pop("checksum", None) if isinstance(content, dict) else None
         expected = checksum(content)
@@ -162,7 +162,8 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the members of a JSON object; a name twice is a ValueError."""
     content = dict(pairs)
     if len(content) < len(pairs):
         raise ValueError("a name appears twice in one object")

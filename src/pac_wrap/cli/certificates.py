@@ -152,7 +152,7 @@ def end_with(
         typer.echo(str(getattr(certified, "bare", certified)))
         for heading, text in more:
             typer.echo(f"{heading:<10} {text}")
-    if certified.empty or getattr(certified, "overstated", ()):
+    if certified.empty or bool(getattr(certified, "overstated", False)):
         raise typer.Exit(NOT_CERTIFIED)
 
 

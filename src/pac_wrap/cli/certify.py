@@ -37,6 +37,7 @@ from pac_wrap.cli.options import (
     keep_apart,
     on_cluster,
     shares_in,
+    strategy_of,
 )
 from pac_wrap.cli.parts import Pool, Together, calibrate_by_group, calibrate_by_kind, check_by_group
 from pac_wrap.cli.progress import progress_bar
@@ -108,7 +109,7 @@ def calibrate(
     hold_out: HoldOut = None,
     seed: Seed = None,
     delimiter: Delimiter = None,
-    overlap: OverlapWord = "abstain",
+    overlap: OverlapWord = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to save the certificate.")
     ] = None,
@@ -162,6 +163,7 @@ def calibrate(
     from pac_wrap.tables.weighted import labelled_of
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
+    strategy = strategy_of(overlap, asked)
     check_weighted(weight, weight_bound, engine, {"--kind": kind, "--group": group, "--time": time})
     check_in_time(time, series, every, hold_out, None if weight else seed, kind=kind, engine=engine)
     check_by_group(group, together or pool, (kind, time, prevalence))
@@ -181,7 +183,7 @@ def calibrate(
         calibrate_by_kind(
             tables,
             asked,
-            overlap,
+            strategy,
             columns,
             anomaly_label,
             delimiter,
@@ -193,7 +195,7 @@ def calibrate(
             quiet=quiet,
         )
         return
-    request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
+    request = Request.of(asked, strategy, 1 if anomaly_label is None else anomaly_label)
     if group is not None:
         by_group = GroupRequest(request, together, pool)
         columns, files = (score, label, group), (output, report)
@@ -298,6 +300,8 @@ def compare(
     from pac_wrap.tables.table import open_found
 
     guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
+    if key is not None and len(tables) == 1:
+        raise InputError("--key joins several tables, and there is one; leave it out, or name the others")
     separator = check_delimiter(delimiter)
     if key is not None and leave_out:
         raise InputError("--leave-out does not go with --key; leave those rows out of all tables")

@@ -110,6 +110,8 @@ def decide(
     job = _Job(loaded, score, group, output, form, separator, on_missing, source_column, quiet, doubt)
     if output is not None:
         keep_apart([*tables, certificate], output)
+        if form is not None and not _has_no_ending(output):
+            raise InputError(f"the name of {output} says its format; leave --format out")
     start = b""
     if tables == ["-"] and output is None:
         reader = standard_input()
@@ -256,7 +258,9 @@ def _decide_json(job: _Job, found: "FoundFiles", target: Path, options: str) -> 
 
     from pac_wrap.streams.answers import Asked
     from pac_wrap.streams.decide import decide_json_files
+    from pac_wrap.tables.files.text_format import only_in_csv
 
+    only_in_csv(job.delimiter)
     asked = Asked(job.score, "csv" in options, job.on_missing, job.source, job.group)
     tables = job.certificate, found.files, found.source_names
     if "parquet" in options:

@@ -203,6 +203,8 @@ def monitor(
     separator = check_delimiter(delimiter)
     inputs: list[str | Path] = [*tables, certificate, *([] if curve is None else [curve])]
     keep_apart(inputs, state, output, page)
+    if anomaly_label is not None and label is None:
+        raise InputError("--anomaly-label is for labels; name their column with --label")
     if late and label is None:
         raise InputError("--late is for labels that come later; name their column with --label")
     if batch is not None and name is not None:

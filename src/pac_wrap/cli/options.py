@@ -123,11 +123,12 @@ OverlapWord = Annotated[
         "hold-fnr-if-needed",
         "hold-fpr-if-needed",
         "algorithm1",
-    ],
+    ]
+    | None,
     typer.Option(
         help="What is done where the classes overlap: leave points undecided, only if needed or always;"
         " raise both ceilings as little as can be proved; hold one, always or only if needed, and certify"
-        " the other rate; or the paper's Algorithm 1."
+        " the other rate; or the paper's Algorithm 1. By default abstain."
     ),
 ]
 
@@ -145,7 +146,17 @@ def guarantee_of(
     from pac_wrap.method.promise import Guarantee
 
     ceilings = _ceilings("--max-fpr", max_fpr), _ceilings("--max-fnr", max_fnr)
+    for side, ceiling, delta in (("fpr", ceilings[0], delta_fpr), ("fnr", ceilings[1], delta_fnr)):
+        if delta is not None and ceiling is None and ceilings != (None, None):
+            raise InputError(f"--delta-{side} is for a ceiling, and --max-{side} is none; leave it out")
     return Guarantee(*ceilings, delta_fpr, delta_fnr, confidence=confidence, **rooms_of(shift, label_noise))
+
+
+def strategy_of(overlap: str | None, asked: "Guarantee") -> str:
+    """Return the strategy that a word of the command line names; one ceiling alone has nothing to choose."""
+    if overlap is not None and len({one.of.label for one in asked.promises}) == 1:
+        raise InputError("with a ceiling for one class only, nothing can overlap; leave --overlap out")
+    return (overlap or "abstain").replace("-", "_")
 
 
 def check_weighted(weight: str | None, bound: float | None, engine: str, others: dict[str, object]) -> None:
@@ -256,9 +267,12 @@ def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
 def on_cluster(engine: str, found: "FoundFiles", delimiter: str | None, master: str | None) -> "EngineFiles":
     """Return what calibrates files with an engine other than DuckDB, which is loaded only if it is named."""
     from pac_wrap.engines.files import EngineFiles
+    from pac_wrap.tables.files.text_format import only_in_csv
 
     if found.reader == "numpy":
         raise InputError(f"the engine {engine} does not read NumPy files; leave --engine out")
+    if found.reader != "read_csv":
+        only_in_csv(delimiter)
     return EngineFiles(engine, found.files, found.reader, delimiter, master)
 
 

@@ -136,7 +136,7 @@ def calibrate_by_kind(
     keep_apart(tables, output, report)
     score, label, kind = columns
     scores: Any = None, None
-    separator, strategy = check_delimiter(delimiter), as_strategy(overlap.replace("-", "_"))
+    separator, strategy = check_delimiter(delimiter), as_strategy(overlap)
     with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
         if engine != "duckdb":
             wanted = KindsAsked(asked, strategy, 1 if anomaly_label is None else anomaly_label, kind)

@@ -13,12 +13,11 @@ from pac_wrap.cli.options import (
     DeltaFnr,
     DeltaFpr,
     Group,
-    MaxFnr,
-    MaxFpr,
     OverlapWord,
     Score,
     guarantee_of,
     keep_apart,
+    strategy_of,
 )
 from pac_wrap.cli.parts import print_rules
 from pac_wrap.errors import InputError
@@ -47,16 +46,23 @@ def sql(
         str | None, typer.Option(help="For --calibrate: the table or view, such as schema.table.")
     ] = None,
     label: Annotated[
-        str,
-        typer.Option(help="For --calibrate, as all options below: the column of labels, 0/1 or true/false."),
-    ] = "label",
+        str | None,
+        typer.Option(
+            help="For --calibrate, as all options below: the column of labels, 0/1 or true/false; by default"
+            " label."
+        ),
+    ] = None,
     anomaly_label: AnomalyLabel = None,
-    max_fpr: MaxFpr = "0.05",
-    max_fnr: MaxFnr = "0.05",
+    max_fpr: Annotated[
+        str | None, typer.Option(help="Ceiling of the false positive rate, or none; by default 0.05.")
+    ] = None,
+    max_fnr: Annotated[
+        str | None, typer.Option(help="Ceiling of the false negative rate, or none; by default 0.05.")
+    ] = None,
     delta_fpr: DeltaFpr = None,
     delta_fnr: DeltaFnr = None,
     confidence: Confidence = None,
-    overlap: OverlapWord = "abstain",
+    overlap: OverlapWord = None,
     answers: Annotated[
         Path | None, typer.Option(help="The answers so far, CSV with a header for each; - is standard input.")
     ] = None,
@@ -75,10 +81,24 @@ def sql(
     Example: [bold]pac-wrap sql certificate.json --score score --dialect postgres[/bold]
     """
     if not calibrate:
-        if certificate is None or (table, answers, output) != (None, None, None):
+        for_calibrate = {
+            "--table": table,
+            "--label": label,
+            "--anomaly-label": anomaly_label,
+            "--max-fpr": max_fpr,
+            "--max-fnr": max_fnr,
+            "--delta-fpr": delta_fpr,
+            "--delta-fnr": delta_fnr,
+            "--confidence": confidence,
+            "--overlap": overlap,
+            "--answers": answers,
+            "-o": output,
+        }
+        if given := [option for option, value in for_calibrate.items() if value is not None]:
+            raise InputError(f"{given[0]} is for --calibrate; give that as well, or leave {given[0]} out")
+        if certificate is None:
             raise InputError(
-                "name a certificate, whose rule is printed, or make one with --calibrate and --table, which"
-                " --answers and -o belong to"
+                "name a certificate, whose rule is printed, or make one with --calibrate and --table"
             )
         _print_rule(certificate, score, dialect, group, join_table)
         return
@@ -89,11 +109,16 @@ def sql(
 
     if certificate is not None or table is None:
         raise InputError("--calibrate makes a certificate: name no other, and the table with --table")
+    if group is not None or join_table is not None:
+        raise InputError(
+            "--calibrate makes a certificate without groups; leave --group and --join-table out, or export"
+            " scores, labels and groups for pac-wrap calibrate --group"
+        )
     keep_apart([] if answers is None else [answers], output)
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
-    request = Request.of(asked, overlap.replace("-", "_"), 1 if anomaly_label is None else anomaly_label)
+    request = Request.of(asked, strategy_of(overlap, asked), 1 if anomaly_label is None else anomaly_label)
     try:
-        found = from_answers(_read(answers), request, Source(table, score, label, dialect))
+        found = from_answers(_read(answers), request, Source(table, score, label or "label", dialect))
     except UnansweredError as next_one:
         file = "a file" if answers is None else str(answers)
         _comment(f"pac-wrap: statement {next_one.number}, {next_one.statement.purpose}")

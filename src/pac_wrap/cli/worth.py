@@ -19,11 +19,14 @@ def worth(
         str | None,
         typer.Option(help="The share of anomalies among future points: 0.01, or a range, 0.01-0.03."),
     ] = None,
-    per: Annotated[int, typer.Option(min=1, help="Count the work for so many points.")] = 1000,
+    per: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --prevalence: count the work for so many points; by default 1000."),
+    ] = None,
     unlabelled: Annotated[
         list[str] | None, typer.Option(help="A table of new points without labels; give it several times.")
     ] = None,
-    score: Annotated[str | None, typer.Option(help="The column of its scores.")] = None,
+    score: Annotated[str | None, typer.Option(help="With --unlabelled: the column of its scores.")] = None,
     delta: Annotated[
         float | None, typer.Option(help="Chance that a share counted for this does not hold.")
     ] = None,
@@ -47,10 +50,14 @@ def worth(
     loaded = of_classes(certificate)
     if prevalence is None and not unlabelled:
         raise InputError("say what is known: --prevalence 0.01, or --unlabelled new.parquet --score score")
+    if prevalence is None and per is not None:
+        raise InputError("--per counts the work at a prevalence; give --prevalence as well, or leave it out")
+    if not unlabelled and (score is not None or delimiter is not None):
+        raise InputError("--score and --delimiter are for --unlabelled; give it as well, or leave them out")
     found: dict[str, Any] = {}
     if prevalence is not None:
         share = shares_in(prevalence)
-        found["workload"] = loaded.workload(share, per, delta=delta)
+        found["workload"] = loaded.workload(share, 1000 if per is None else per, delta=delta)
         if loaded.certified is not None and loaded.certified.max_fnr is not None:
             found["precision"] = loaded.precision(share, delta=delta)
     if unlabelled:

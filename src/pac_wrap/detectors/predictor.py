@@ -26,6 +26,7 @@ from pac_wrap.detectors.scores import (
     trainable,
 )
 from pac_wrap.detectors.steadiness import Witness
+from pac_wrap.detectors.training import with_scoring
 from pac_wrap.errors import InputError
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn
@@ -58,7 +59,7 @@ class CertifiedPredictor(BaseEstimator):
         router = MetadataRouter(owner=self).add_self_request(self)
         if trainable(self.detector):
             mapping = MethodMapping().add(caller="fit", callee="fit")
-            router.add(detector=self.detector, method_mapping=mapping)
+            router.add(detector=with_scoring(self.detector, self.polarity), method_mapping=mapping)
         return router
 
     def predict(self, X: Any, *, groups: GroupColumn | None = None) -> NDArray[np.int8]:
@@ -213,7 +214,8 @@ class CertifiedPredictor(BaseEstimator):
             rows, found = self._with_groups(X, groups)
             anomalous, scores = as_class_mask(y, self.anomaly_label), self.decision_function(X)
             self._refuse_calibrating(scores, anomalous)
-            warn_of_training_rows(getattr(self, "_training_rows", None), self.detector_, rows, scores)
+            training = getattr(self, "_training_rows", None)
+            warn_of_training_rows(training, self.detector_, rows, scores, held_out=True)
             if by_group:
                 measured = self.certificate_.evaluate(scores, anomalous, found)
             else:
@@ -239,10 +241,10 @@ class CertifiedPredictor(BaseEstimator):
         self, X: Any, groups: GroupColumn | str | None, *, reset: bool = False
     ) -> tuple[Any, Any]:
         """Return rows without the column of groups, and the groups; with `reset`, remember that column."""
+        X = collected(X)
         if reset:
             self._group_column = groups if isinstance(groups, str) else None
             return divided(X, groups)
-        X = collected(X)
         by_group = isinstance(getattr(self, "certificate_", None), GroupCertificate)
         if not by_group and groups is not None:
             raise InputError(
@@ -294,14 +296,14 @@ class CertifiedPredictor(BaseEstimator):
         seen = getattr(trained, "feature_names_in_", getattr(self, "feature_names_in_", None))
         if seen is not None and not takes_by_name(trained):
             check_names(list(seen), X)
-        if not is_estimator(self.detector) and names_of(X) is None:
+        named = names_of(X) is not None if reset else seen is not None
+        if not named and not is_estimator(self.detector):
             return
-        known = "feature_names_in_" if hasattr(self, "feature_names_in_") else "n_features_in_"
-        if not reset and (hasattr(trained, known) or not is_estimator(self.detector)):
+        if not reset and hasattr(trained, "feature_names_in_" if named else "n_features_in_"):
             return
         try:
             validate_data(self, X, skip_check_array=True, reset=reset)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise InputError(str(error)) from error
 
 

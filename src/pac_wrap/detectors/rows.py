@@ -32,9 +32,10 @@ def take_rows(X: Any, rows: Indices) -> Any:
 
 
 def collected(X: Any) -> Any:
-    """Return rows that are there: a LazyFrame of Polars is computed, all else is as it is."""
+    """Return rows that can be taken: a LazyFrame of Polars is computed, a table of Arrow becomes pandas'."""
     lazy = type(X).__name__ == "LazyFrame" and type(X).__module__.partition(".")[0] == "polars"
-    return X.collect() if lazy else X
+    arrow = hasattr(X, "column_names") and hasattr(X, "to_pandas")
+    return X.collect() if lazy else X.to_pandas() if arrow else X
 
 
 def names_of(X: Any) -> list[str] | None:
@@ -112,16 +113,27 @@ def repeated_rows(training: TrainingRows, X: Any) -> tuple[str, ...]:
     )
 
 
-def warn_of_training_rows(training: TrainingRows | None, detector: Any, X: Any, scores: Scores) -> None:
-    """Warn of calibration rows that the detector was trained on, here or elsewhere if it still holds them."""
+def warn_of_training_rows(
+    training: TrainingRows | None, detector: Any, X: Any, scores: Scores, *, held_out: bool = False
+) -> None:
+    """Warn of calibration rows, or of held-out ones, that the detector was trained on.
+
+    Here, or elsewhere if it still holds them.
+    """
     if training is not None:
         count, where = training.count_in(X), "are also in the training data"
     else:
         count, where = _known_to(detector, X, scores), "are known to the detector from its training"
     if count:
+        kind = "held-out" if held_out else "calibration"
+        harm = (
+            "they show too little error: measure"
+            if held_out
+            else "the promise does not hold for them: calibrate"
+        )
         warnings.warn(
-            f"{count:,} calibration rows {where}; if they are the same records the promise does not hold for"
-            " them: calibrate on rows the detector has not seen",
+            f"{count:,} {kind} rows {where}; if they are the same records {harm} on rows the detector has not"
+            " seen",
             OverlapWarning,
             stacklevel=4,
         )

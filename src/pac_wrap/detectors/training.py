@@ -288,14 +288,23 @@ def _prepare(search: Any, X: Any, anomalous: Mask, polarity: Polarity, only_norm
     cv = StratifiedKFold(min(_FOLDS, int(few))) if search.cv is None else search.cv
     labels = anomalous.astype(int)
     folds = check_cv(cv, labels, classifier=True).split(X, labels)
-    scoring = partial(_ranking, polarity=polarity) if search.scoring is None else search.scoring
     search.set_params(
-        scoring=scoring,
+        scoring=with_scoring(search, polarity).scoring,
         cv=[(train[~anomalous[train]] if only_normal else train, test) for train, test in folds],
     )
 
 
-def _ranking(detector: Any, X: Any, y: NDArray[np.int_], *, polarity: Polarity) -> float:
+def with_scoring(detector: Any, polarity: Polarity) -> Any:
+    """Return a detector; of a search over detectors that has no scoring, a copy that ranks anomalies."""
+    if not is_search(detector) or not _ranks(detector) or detector.scoring is not None:
+        return detector
+    return clone(detector, safe=False).set_params(scoring=partial(_ranking, polarity=polarity))
+
+
+def _ranking(
+    detector: Any, X: Any, y: NDArray[np.int_], sample_weight: Any = None, *, polarity: Polarity
+) -> float:
+    """Return the chance that an anomaly outscores a normal row; weights are for training only."""
     scores = anomaly_scores(detector, X, polarity)
     return auc(scores[y == 0], scores[y == 1])
 

@@ -68,7 +68,7 @@ def warn_if_undecidable(certificate: Certificate, kind: ScoreType, score: str) -
         )
 
 
-def check_group(certificate: Certificate | GroupCertificate, group: object) -> None:
+def check_group(certificate: object, group: object) -> None:
     """Refuse what is no certificate, one of groups without their column, and a column without such a one."""
     if isinstance(certificate, KindCertificate):
         raise InputError("the certificate is of kinds, whose rule is that of its binding; pass that")

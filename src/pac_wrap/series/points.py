@@ -271,7 +271,8 @@ def calibrate_points(
         "none" if split is None else split.kind,
         0 if split is None else split.gap,
         None if split is None else split.block,
-        *(one.effective for one in found),
+        found[0].effective,
+        found[1].effective,
         *_errors(points, certificate, calibrating),
     )
     return replace(

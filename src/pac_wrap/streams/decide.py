@@ -34,6 +34,7 @@ from pac_wrap.tables.files.text_format import (
     JsonRows,
     is_json,
     is_json_line,
+    only_in_csv,
     refuse_binary,
     without_collector,
 )
@@ -74,6 +75,7 @@ def decide_lines(
     """
     lines: CsvLines | JsonLines
     if is_json_line(start):
+        only_in_csv(delimiter)
         lines = JsonLines([("-", nullcontext(JsonRows(reader, start)))], asked)
     else:
         rows = CsvRows(reader, start, asked.wanted, delimiter)

@@ -23,7 +23,7 @@ from pac_wrap.tables.columns import (
     without_case,
 )
 from pac_wrap.tables.files.arrow_stream import DOUBLE, PAIR, gathered
-from pac_wrap.tables.files.text_format import ByteReader, CsvRows, JsonRows, is_json_line
+from pac_wrap.tables.files.text_format import ByteReader, CsvRows, JsonRows, is_json_line, only_in_csv
 from pac_wrap.tables.groups import Numbered, group_sql
 from pac_wrap.tables.sql.expressions import label_sql, one_of, quote_text
 from pac_wrap.tables.table import Table
@@ -137,6 +137,8 @@ def rows_of_lines(
     wanted = columns.wanted
     codes = None if label is None else _Codes(label, anomaly_label)
     before, of_json = 0, is_json_line(start)
+    if of_json:
+        only_in_csv(delimiter)
     lines = _json_cells(reader, start, wanted) if of_json else _csv_cells(reader, start, wanted, delimiter)
     for cells in lines:
         values = dict(zip(wanted, cells, strict=True))

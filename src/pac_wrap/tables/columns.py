@@ -252,10 +252,10 @@ def anomaly_marks(
     marks = spellings(anomaly_label)
     others = [value for value in values if value not in marks]
     if len(others) > 1 or len(others) == len(values):
-        third = "; leave the third out with --leave-out" if 1 < len(others) < len(values) else ""
+        remedy = "; leave the third out with --leave-out" if 1 < len(others) < len(values) else ""
         raise InputError(
             f"column {quoted(column)} must hold {quoted(anomaly_label)} and one other value,"
-            f" got {listed(values)}{third}"
+            f" got {listed(values)}{remedy}"
         )
     return marks
 

@@ -31,6 +31,8 @@ from pac_wrap.tables.sql.expressions import (
 from pac_wrap.tables.table import Table
 
 ADDED: Final = ("verdict", "prediction_set")
+# a column by which rows stay in order; no table has one of this name
+_ROW: Final = '"pac-wrap row"'
 _WRITERS: Final = {
     ".parquet": "FORMAT parquet",
     ".csv": "FORMAT csv, HEADER",
@@ -149,7 +151,12 @@ def copy_with(
     alike = table.reader == "read_parquet" and not options.startswith("FORMAT json")
     types = table.types if alike else table.all_types()
     columns, compared = _written(types, score, options), Compared.number(score_sql(score, types[score]))
-    query = f"SELECT written.{columns}, {answers(compared)} FROM {table.everything} AS written {joined}"
+    source = table.everything
+    if joined:  # after which rows would come in any order
+        source = f"(SELECT *, row_number() OVER () AS {_ROW} FROM {source})"
+    query = f"SELECT written.{columns}, {answers(compared)} FROM {source} AS written {joined}"
+    if joined:
+        query = f"SELECT * EXCLUDE ({_ROW}) FROM ({query}) ORDER BY {_ROW}"
     try:
         written = table.rows(copy_sql(query, target, options))[0][0]
     except InputError as error:

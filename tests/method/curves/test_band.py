@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from itertools import product
-from math import factorial, prod
+from math import factorial, nextafter, prod
 from time import process_time
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.special import betainccinv
 from scipy.stats import binom
 
 from pac_wrap import InputError, error_budget, min_samples, upper_bound
-from pac_wrap.method.curves.band import Band, _anchored, anchor_ranks, band_of, failure
+from pac_wrap.method.curves.band import LEAST_DELTA, Band, _anchored, anchor_ranks, band_of, failure
 from pac_wrap.method.curves.crossing import keeping
 
 
@@ -74,6 +74,20 @@ def test_a_top_leaves_as_many_ranks_as_have_bounds_up_to_it(n: int, top: float) 
     if 0 < count < whole.ranks.size:
         assert band.level > whole.level
         assert (band.bounds < whole.bounds[:count]).all()
+
+
+@pytest.mark.parametrize("n", [59, 1000])
+def test_a_bound_that_is_the_top_itself_belongs_to_the_band(n: int) -> None:
+    band = band_of(n, 0.05, 0.3)
+    same, less = (band_of(n, 0.05, top) for top in (band.bounds[-1], nextafter(band.bounds[-1], 0.0)))
+    assert (same.level, same.ranks.size) == (band.level, band.ranks.size)
+    assert less.ranks.size < band.ranks.size
+
+
+def test_the_least_delta_of_a_band_is_one() -> None:
+    assert band_of(20, LEAST_DELTA).delta == LEAST_DELTA
+    with pytest.raises(InputError, match="delta must be at least"):
+        band_of(20, nextafter(LEAST_DELTA, 0.0))
 
 
 @pytest.mark.parametrize("top", [0.0, 1.0, -0.1, float("nan"), "0.3", True])

@@ -256,6 +256,14 @@ def test_it_survives_its_file(tmp_path: Path) -> None:
     assert verify(large.at(1.7), NORMAL, ANOMALOUS) is not None
 
 
+def test_a_curve_of_ties_and_infinities_survives_its_file() -> None:
+    normal, anomalous = [-inf, 0.0, -0.0, 1.0, 1.0, 1.0, inf, inf], [1.0, 1.0, 1.0, 2.0, inf, inf]
+    curve = certify_curve(normal, anomalous)
+    assert len(set(curve.normal.scores)) < len(curve.normal.scores)
+    assert len(set(curve.anomalous.scores)) < len(curve.anomalous.scores)
+    assert Curve.from_json(curve.to_json()) == curve
+
+
 def test_a_file_that_was_changed_or_contradicts_itself_is_refused() -> None:
     from dataclasses import replace
 

@@ -267,6 +267,10 @@ def test_the_radius_of_a_certificate() -> None:
     assert "not promised after any shift" in str(plain.radius(0.04))
     one_sided = calibrate(NORMAL, [], Guarantee(max_fnr=None))
     assert one_sided.radius(0.1).fnr == ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PACWrapWarning)
+        few = calibrate(NORMAL[:10], ANOMALOUS)
+    assert (few.radius(0.5).fpr, len(few.radius(0.5).fnr)) == ((), 4)
     noisy = calibrate(NORMAL, ANOMALOUS, Guarantee(label_noise=LabelNoise(0.05)))
     assert noisy.radius(0.08).fpr[0].size == pytest.approx(0.03)
     assert "strictly between 0 and 1" in refusal(lambda: plain.radius(1.0))

@@ -73,6 +73,18 @@ def test_a_weight_of_the_bound_always_survives(bound: float) -> None:
     assert "scale the weights" in refusal(lambda: Draws(5e-324, 0))
 
 
+def test_a_weight_of_nothing_never_survives_and_equal_ends_are_a_weight() -> None:
+    weights = np.where(NORMAL > 1.0, 0.0, WEIGHTS)
+    made = calibrate(NORMAL, ANOMALOUS, normal_weights=weights, weight_bound=3, seed=1)
+    alone = calibrate(NORMAL[weights > 0.0], ANOMALOUS)
+    assert made.normal.n <= alone.normal.n
+    assert made.thresholds.alarm_from is not None
+    assert made.thresholds.alarm_from <= nextafter(1.0, inf)
+    pair = calibrate(NORMAL, ANOMALOUS, normal_weights=(weights, weights), weight_bound=3, seed=1)
+    assert pair.weighting is not None
+    assert replace(pair, weighting=made.weighting) == made
+
+
 def test_the_place_of_a_point_in_its_class_decides_and_nothing_else() -> None:
     mask = RANDOM.random(700) < 0.4
     weights = np.append(WEIGHTS, RANDOM.random(300))

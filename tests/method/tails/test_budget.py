@@ -179,6 +179,19 @@ def test_kinds_keep_the_confidence_that_was_asked_for(overlap: str) -> None:
         assert found.confidence >= c
 
 
+@pytest.mark.parametrize("overlap", ["abstain", "hold_fnr", "hold_fpr"])
+def test_a_ceiling_on_all_kinds_together_has_a_delta_that_no_number_of_a_kind_decides(overlap: str) -> None:
+    """It holds on average over how many points each kind has: their mix goes with their scores."""
+    asked = Guarantee(0.05, {"worn": 0.1, "torn": 0.1, None: 0.08}, confidence=0.9)
+    seen = set()
+    for worn in (60, 200, 340):
+        kinds = {"worn": RNG.normal(4, 1, worn), "torn": RNG.normal(5, 1, 400 - worn)}
+        found = calibrate(RNG.normal(0, 1, 300), kinds, asked, overlap=overlap)
+        assert found.confidence >= 0.9
+        seen.add(tuple(part.delta for part in (*found.normal, *found.anomalous)))
+    assert len(seen) == 1
+
+
 def test_where_the_counts_may_not_decide_the_deltas_are_equal() -> None:
     asked = Guarantee(confidence=0.95)
     normal, anomalous = np.arange(3000.0), np.arange(200.0) + 2990

@@ -218,3 +218,25 @@ def test_a_batch_reaches_the_bar_at_its_end_or_not_at_all() -> None:
     assert together((5,), (205,), high)[1] is None  # the same points as one batch
     placed = BETS.unplaced()
     assert BETS.took_together(placed, NONE, 1, -1.0) == (placed, None)
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "count", "last"),
+    [(0.05, 16, 0.95), (1e-9, 24, 0.95), (0.5, 8, 0.95), (0.9, 2, 0.95), (0.94, 1, None), (0.99, 1, None)],
+)
+def test_the_rates_that_are_bet_on_are_those_of_the_theory(
+    ceiling: float, count: int, last: float | None
+) -> None:
+    """Equal steps of the odds up to .95, of a factor of root 2 at least; one such step if .95 is nearer."""
+    rates = 1.0 - np.exp(Bets.above(ceiling).logs[:, 0]) * (1.0 - ceiling)
+    odds = np.r_[ceiling, rates] / (1.0 - np.r_[ceiling, rates])
+    factors = odds[1:] / odds[:-1]
+    assert rates.size == count
+    np.testing.assert_allclose(factors, factors[0], rtol=1e-6)
+    if last is None:
+        assert factors[0] == pytest.approx(2.0**0.5)
+    else:
+        assert rates[-1] == pytest.approx(last)
+        assert factors[0] >= 2.0**0.5
+        # one rate more would leave less, unless there are as many as there may be
+        assert count == 24 or (odds[-1] / odds[0]) ** (1.0 / (count + 1)) < 2.0**0.5

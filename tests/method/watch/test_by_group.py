@@ -61,7 +61,8 @@ def test_it_goes_on_from_its_file(tmp_path: Path) -> None:
     path.write_text(whole.to_json().replace('rows\\": ', 'rows\\": 1', 1))
     with pytest.raises(CertificateError, match="was changed after it was written"):
         GroupMonitor(CERTIFICATE).load(path)
-    for text in ("{}", "[1]", "no", '{"monitors": 3}', '{"monitors": {"x": ""}, "format": 1}'):
+    twice = whole.to_json().replace("{", '{"alpha": 1, ', 1)
+    for text in ("{}", "[1]", "no", '{"monitors": 3}', '{"monitors": {"x": ""}, "format": 1}', twice):
         path.write_text(text)
         with pytest.raises(CertificateError, match="this is no group monitor"):
             GroupMonitor(CERTIFICATE).load(path)

@@ -85,3 +85,20 @@ def test_float32_scores_are_compared_as_such() -> None:
     np.testing.assert_array_equal(
         made.cells(np.array([0.1, float(np.float32(0.1)), 9.0])), [0, 0, made.edges.size]
     )
+
+
+def test_the_thresholds_and_shares_are_those_of_the_theory() -> None:
+    """Eq. (91): where the bands keep .01, .03, .08, .2 and .4, and .5, .2, .08 and .03 of the largest bet."""
+    levels, curve = (0.01, 0.03, 0.08, 0.2, 0.4), certify_curve(range(1000), range(2000, 3000))
+    hull = hull_of(curve)
+    assert hull is not None
+    lows = hull.edges[sorted({low for low, _, _, _ in hull.pairs})]
+    highs = hull.edges[sorted({high for _, high, _, _ in hull.pairs})]
+    for keeps, edges, step in ((curve.fpr, lows[::-1], -1.0), (curve.fnr, highs, 1.0)):
+        assert len(edges) == len(levels)
+        for edge, level in zip(edges, levels, strict=True):
+            assert keeps(edge) <= level < keeps(edge + step)  # and at the next score no more
+    *_, a, b = hull.pairs[0]
+    largest = min(a / (1.0 - a), b / (1.0 - b))
+    shares = np.expm1(hull.bets.logs[:4].max(axis=1)) / largest
+    np.testing.assert_allclose(shares, (0.5, 0.2, 0.08, 0.03))

@@ -5,6 +5,7 @@ import itertools
 import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pac_wrap import Guarantee, InputError, Monitor, Rule, calibrate, calibrate_groups, certify_curve
+from pac_wrap import Alarm, Guarantee, InputError, Monitor, Rule, calibrate, calibrate_groups, certify_curve
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.streams.verdict_stream import VerdictStream
 
@@ -364,3 +365,27 @@ def test_the_past_is_thinned_and_never_grows() -> None:
     for seed in range(5):
         monitor.update(**rows(3000, seed=seed))
     assert len(monitor.to_json()) < 1.3 * size < 60_000
+
+
+def test_an_alarm_is_one_whole_sentence() -> None:
+    alarm = Alarm("FPR", 1612, 1033, 5.4, count=61, n=580, limit=0.05, alpha=0.005, delta=0.05, level=0.0025)
+    assert str(alarm) == (
+        "FPR alarm at row 1,612: 61 of 580 normal points since row 1,033 are false alarms, 0.105 where 0.05"
+        " is allowed (e-value 221)"
+    )
+    scores = replace(alarm, watch="scores", between=(0.25, 1.5), id="a", log_wealth=800.0)
+    assert str(scores) == (
+        "scores alarm at row 1,612 in batch 'a': 61 of 580 scores since row 1,033 lie from 0.25 to 1.5, 0.105"
+        " where 0.05 is allowed (e-value beyond 1e308)"
+    )
+    assert (scores.interval, scores.e_value) == (None, np.inf)
+
+
+def test_more_of_the_last_of_several_batches() -> None:
+    monitor = Monitor(CLEAR)
+    monitor.update([0], [0], id="a")
+    monitor.update([0], [0], id="b")
+    monitor.update([0], [0], id="b", more=True)
+    assert (monitor.rows, str(monitor).splitlines()[0]) == (3, "3 rows in 2 batches")
+    with pytest.raises(InputError, match="more is for the batch that was fed last, which is not 'a'"):
+        monitor.update([0], [0], id="a", more=True)

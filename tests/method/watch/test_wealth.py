@@ -151,3 +151,19 @@ def test_what_is_no_count_is_refused() -> None:
         confidence_sequence(3, 2, 0.05)
     with pytest.raises(InputError, match="alpha must lie strictly between 0 and 1"):
         confidence_sequence(1, 2, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "e"), [(10, 3000, Fraction(1, 2)), (400, 5000, Fraction(2, 5)), (5, 700, Fraction(7, 10))]
+)
+def test_the_wealth_is_exact_where_the_tail_is_far_below_all_doubles(k: int, n: int, e: Fraction) -> None:
+    """Eq. (81) by the binomial sum, in exact fractions."""
+    odds, term, ratio = e / (1 - e), Fraction(1), Fraction(0)
+    for i in range(k + 1):  # of b(i; n + 1, e) to b(0; n + 1, e)
+        ratio += term
+        last, term = term, term * Fraction(n + 1 - i, i + 1) * odds
+    # b(k; n, e) is b(k; n + 1, e) (n + 1 - k) / ((n + 1) (1 - e))
+    wealth = ratio / last / (n + 1 - k)
+    assert betaincc(k + 1, n - k + 1, float(e)) < 1e-250
+    expected = float(Decimal(wealth.numerator).ln() - Decimal(wealth.denominator).ln())
+    assert float(log_wealth(k, n, float(e))) == pytest.approx(expected, abs=1e-11)

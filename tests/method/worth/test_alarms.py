@@ -326,6 +326,9 @@ def test_alarms_that_may_all_be_false_have_no_worth() -> None:
     assert told.low > 0.99
     assert told.high == 1.0
     assert str(told).startswith("at least 0.99")
+    # and where most are declared normal, there are few anomalies: eq. (51)
+    most = one.prevalence_from_counts(Counted(100, 900, 1000), 0.05)
+    assert most.high == pytest.approx((1 - lower_bound(900, 1000, 0.05)) / 0.95)
 
 
 @pytest.mark.slow

@@ -120,9 +120,9 @@ class GroupCertificate(ShownGroups, Head, Filed):
     @property
     def empty(self) -> bool:
         """Whether a rate that was asked for is promised to no group, by itself or as a part of the pool."""
-        asked = [self.asked.fpr is not None, self.asked.fnr is not None]
-        promised = np.asarray((self.columns.kept | self.pooled).any(axis=1))
-        return not bool(promised[asked].all())
+        kept: NDArray[np.bool_] = self.columns.kept | self.pooled
+        asked = (self.asked.fpr, self.asked.fnr)
+        return any(one is not None and not kept[label].any() for label, one in enumerate(asked))
 
     @property
     def lookup(self) -> Lookup:

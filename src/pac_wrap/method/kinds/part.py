@@ -209,8 +209,9 @@ def confidence_of_kinds(parts: Sequence[Part], *, counted: bool) -> Decimal:
     """
     found = kept(parts)
     if not counted:
-        # a kind that lacks labels leaves the class without a threshold, so that nothing fails
-        lacking = any(part.vacuous for part in parts)
+        # a kind that lacks labels leaves the class without a threshold, so that nothing fails; a ceiling on
+        # all kinds together holds on average over their numbers, and these may not raise its confidence
+        lacking = any(part.vacuous for part in parts) and not any(part.name is None for part in found)
         return Decimal(1) if lacking else min((part.confidence for part in found), default=Decimal(1))
     # all points of a class as they come are those of its kinds: no sample of their own
     whole = [Decimal(repr(part.delta)) for part in found if part.name is None and len(parts) > 1]

@@ -179,13 +179,20 @@ def split_confidence(confidence: float, normal: Sharing, anomalous: Sharing) -> 
 
     They depend on the numbers of points and on the ceilings, never on a score. Both classes have a budget if
     any deltas leave them one; among such the budgets, each plus one, have the largest product. Where one
-    class is held, the deltas are as alike as its budget allows.
+    class is held, the deltas are as alike as its budget allows; with a ceiling on all kinds together they
+    are the same whatever the numbers are.
 
     >>> one, other = Sharing((126,), (0.05,)), Sharing((59,), (0.05,))
     >>> split_confidence(0.95, one, other)
     (0.0015822029, 0.048515514)
     """
     sides = normal, anomalous
+    if normal.whole or anomalous.whole:
+        # a ceiling on all kinds together holds on average over their numbers, which may not decide its delta
+        equal = equal_deltas(confidence)
+        needed = Decimal(repr(confidence)) / confidence_left(equal)
+        low, high = (side.rest(needed) if side.counted else equal for side in sides)
+        return low, high
     splits = list(_splits(confidence, sides))
     return max(splits, key=lambda deltas: _rank(sides, deltas)) if splits else (equal_deltas(confidence),) * 2
 

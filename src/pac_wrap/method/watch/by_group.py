@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import check_aligned, check_count, check_rate, check_same_length
+from pac_wrap.base.codec import no_twins
 from pac_wrap.base.foreign import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificates.certificate import Certificate
@@ -196,7 +197,7 @@ class GroupMonitor(Kept):
         with open(path, "rb") as file:
             text = file.read(_MOST_BYTES + 1)
         try:
-            content: Any = json.loads(text) if len(text) <= _MOST_BYTES else None
+            content: Any = json.loads(text, object_pairs_hook=no_twins) if len(text) <= _MOST_BYTES else None
             sound = content.pop("checksum") == _checksum(content)
             facts = content["format"], content["schema"], content["alpha"], content["certificate"]
             places = {int(place): state for place, state in dict(content["monitors"]).items()}

@@ -14,6 +14,7 @@ import numpy as np
 from pac_wrap.base.arguments import ScoreType, score_type
 from pac_wrap.tables.columns import (
     all_columns,
+    no_rows,
     refuse_added,
     refuse_twins,
     require_column,
@@ -31,7 +32,7 @@ from pac_wrap.tables.files.csv_queries import (
 )
 from pac_wrap.tables.files.find import FoundFiles
 from pac_wrap.tables.files.numpy_files import numpy_columns, read_numpy
-from pac_wrap.tables.files.text_format import without_collector
+from pac_wrap.tables.files.text_format import only_in_csv, without_collector
 from pac_wrap.tables.sql.expressions import quote_name, quote_text
 
 # the names of folders are not data
@@ -81,6 +82,8 @@ def make_view(
         "" if source is None else f", {quote_text(name)} AS {quote_name(source)}"
         for name in found.source_names
     ]
+    if found.reader != "read_csv":
+        only_in_csv(delimiter)
     if found.reader == "numpy":
         arrays = numpy_columns(found.files)
         if source is not None:
@@ -176,6 +179,8 @@ def _json(connection: duckdb.DuckDBPyConnection, files: Sequence[Path], wanted: 
                 names.append(list(found.names))
                 rows += found.read
         table.flush()
+    if not rows:
+        raise no_rows(list(map(str, files)))
     require_in_all(files, names, wanted)
     every = list(dict.fromkeys(name for listed in names for name in listed))
     types = {name: table.types[place] for name, place in places.items() if name in every}

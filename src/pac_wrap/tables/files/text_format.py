@@ -234,6 +234,12 @@ def check_delimiter(delimiter: str | None) -> str | None:
     )
 
 
+def only_in_csv(delimiter: str | None) -> None:
+    """Refuse a delimiter of what is no CSV."""
+    if delimiter is not None:
+        raise InputError("the delimiter is for CSV, and what is read is none; leave it out")
+
+
 def _header(
     pieces: Iterator[str], wanted: Sequence[str], delimiters: str, where: str
 ) -> tuple[CsvHeader, str]:
@@ -437,7 +443,7 @@ def is_json_line(start: bytes) -> bool:
     """Return whether the first line with content is a JSON object."""
     line = _content(start).split(b"\n", 1)[0]
     try:
-        return line[:1] == b"{" and isinstance(json.loads(line.decode("utf-8", "surrogateescape")), dict)
+        return line[:1] == b"{" and isinstance(_DECODER.decode(line.decode("utf-8", "surrogateescape")), dict)
     except (ValueError, RecursionError):
         return False
 
