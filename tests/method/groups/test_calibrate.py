@@ -32,6 +32,7 @@ from pac_wrap.base.rounding import rounded_up, shared_together
 from pac_wrap.method.groups.columns import Counts, are_kept, shares_of
 from pac_wrap.method.sampling import OF_POOL
 from pac_wrap.method.tails.binomial import cdf
+from pac_wrap.method.tails.budget import keeps_together, tails_at
 
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
@@ -203,6 +204,15 @@ def test_all_groups_together_keep_what_is_asked_for_and_hardly_more(
             pair = (more, shares[1]) if label == 0 else (shares[0], more)
             assert kept_by_all(asked, n, pair, pool)[label] < 1 - delta + 1e-8
             assert not are_kept(asked, Abstain(), n, pool, pair)
+
+
+def test_a_tail_that_meets_delta_counts() -> None:
+    # two points may show no error at 0.5 and 0.25, where the tail is 0.25 itself
+    assert tails_at(np.array([1, 2, 3]), 0.5, 0.25).tolist() == pytest.approx([0.0, 0.25, 0.125], rel=1e-8)
+    assert not keeps_together(np.array([2, 2]), 0.5, 0.25, 0.25)
+    # beyond a million points delta itself stands for the tail
+    few, many = tails_at(np.array([10**6, 10**6 + 1]), 0.01, 0.01).tolist()
+    assert few < many == 0.01
 
 
 def test_groups_that_are_promised_nothing_take_no_share() -> None:
