@@ -125,7 +125,11 @@ def test_a_number_of_another_country_is_refused_with_what_to_do(
     ("name", "content", "what"),
     [
         ("a.csv.gz", TEXT, "is not packed, though its name says so; rename it, without .gz"),
-        ("a.csv", gzip.compress(TEXT, mtime=0), "is packed by gzip; unpack it first, for example with gunzip"),
+        (
+            "a.csv",
+            gzip.compress(TEXT, mtime=0),
+            "is packed by gzip; unpack it first, for example with gunzip",
+        ),
         ("a.csv", b"PAR1" + TEXT, "is Parquet; give it a name that ends in .parquet"),
         ("a.csv", b"PK\x03\x04" + TEXT, "is an archive or a spreadsheet; save the table in it as CSV first"),
         (

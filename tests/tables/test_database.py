@@ -229,7 +229,8 @@ def test_what_is_wrong_with_a_table_is_one_sentence(database: Database, dialect:
         "column 'y' must be 0/1 or true/false, got '2'; name the label of anomalies with --anomaly-label"
     )
     assert refused([0.1] * 3, ["ok", "fine", "bad"], label="bad") == (
-        "column 'y' must hold 'bad' and one other value, got bad, fine, ok"
+        "column 'y' must hold 'bad' and one other value, got bad, fine, ok; leave the third out with"
+        " --leave-out"
     )
     assert refused([0.1], ["ok"], label="bad").startswith("column 'y' must hold 'bad' and one other value")
 

@@ -110,7 +110,7 @@ def decide(
     job = _Job(loaded, score, group, output, form, separator, on_missing, source_column, quiet, doubt)
     if output is not None:
         keep_apart([*tables, certificate], output)
-        if form is not None and not _has_no_ending(output):
+        if form is not None and output.suffix:
             raise InputError(f"the name of {output} says its format; leave --format out")
     start = b""
     if tables == ["-"] and output is None:

@@ -157,8 +157,7 @@ def monitor(
 
     Run it as often as you like, each time with the rows that are new.
 
-    The chance of a false alarm, ever, of all watches together, is alpha; the chance that the certificate was
-    wrong from the start comes on top.
+    Alpha is the chance that any watch ever raises a false alarm, beside that of a certificate that was wrong.
 
     CSV or JSON lines on standard input are watched as they arrive, and an alarm is said at once.
 
@@ -174,7 +173,7 @@ def monitor(
 
     With a certificate of groups, name their column with --group: each is watched by itself, under one alpha.
 
-    Example: [bold]pac-wrap monitor certificate.json new.csv --score score --state watch.json[/bold]
+    Example: [bold]pac-wrap monitor certificate.json new.csv --score score --label label --state w.json[/bold]
     """
     from pac_wrap.base.locks import held
     from pac_wrap.cli.certificates import any_of, columns_of

@@ -172,15 +172,22 @@ def as_strategy(overlap: str | Overlap) -> Overlap:
     return found
 
 
-def certify_classes(request: Request, normal: ArrayLike, anomalous: ArrayLike) -> Certificate:
+def certify_classes(
+    request: Request, normal: ArrayLike, anomalous: ArrayLike, *, draws: bool = True
+) -> Certificate:
     """Return the certificate of two classes whose scores are in memory."""
     given = as_array(normal, "normal"), as_array(anomalous, "anomalous")
     low, high = unchecked(given[0], "normal"), unchecked(given[1], "anomalous")
-    return certify_divided(request, low, high, type_of(*given))
+    return certify_divided(request, low, high, type_of(*given), draws=draws)
 
 
-def certify_divided(request: Request, low: Floats, high: Floats, score_type: ScoreType) -> Certificate:
-    """Return the certificate of checked scores in memory."""
+def certify_divided(
+    request: Request, low: Floats, high: Floats, score_type: ScoreType, *, draws: bool = True
+) -> Certificate:
+    """Return the certificate of checked scores in memory.
+
+    `draws`: whether the points are independent draws; only then it tells something where a class breaks off.
+    """
     # the first ranks that are asked for are bracketed in the pass that is made anyway
     ranks = islice(request.ranks((low.size, high.size)), 2)
     wanted = {0: low.size, 1: 1} | {rank.label: rank.k for rank in ranks}
@@ -191,5 +198,6 @@ def certify_divided(request: Request, low: Floats, high: Floats, score_type: Sco
     ranked = together(classes, min(low.size, high.size))
     if low.size and high.size:
         warn_if_upside_down(rough_auc(low, high), low.size, high.size)
-        warn_if_selected(low, high)
+        if draws:
+            warn_if_selected(low, high)
     return request.certify(ranked[0], ranked[1], score_type)

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores, check_aligned
 from pac_wrap.errors import DependenceWarning, InputError
-from pac_wrap.method.calibrate import Request, calibrate
+from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.request import certify_classes
 from pac_wrap.method.sampling import OF_SERIES, Reduce, Sampling, assumed
 from pac_wrap.method.tails.bounds import min_samples
 from pac_wrap.method.thresholds import Thresholds
@@ -248,10 +249,13 @@ def calibrate_points(
             f"split must divide these {points.scores.size:,} points, but names point {calibrating[-1]:,};"
             " make it from these points"
         )
-    certificate = calibrate(
-        points.scores[points.of_class(False, calibrating)],
-        points.scores[points.of_class(True, calibrating)],
-        Request.of(guarantee, overlap).fixed,
+    certificate = warned(
+        certify_classes(
+            Request.of(guarantee, overlap).fixed,
+            points.scores[points.of_class(False, calibrating)],
+            points.scores[points.of_class(True, calibrating)],
+            draws=False,
+        )
     )
     found = [points.worth(certificate.thresholds, anomalous, calibrating) for anomalous in (False, True)]
     for one, name, evidence in zip(

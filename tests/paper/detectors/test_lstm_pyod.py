@@ -49,6 +49,7 @@ def certify(detector: Any, least_area: float) -> None:
     assert np.mean(verdicts[truth == 1] == Verdict.NORMAL) < 0.15
 
 
+@pytest.mark.filterwarnings("ignore::pac_wrap.LabelWarning")  # steps of one swing are no draws: they bunch
 def test_windows_through_any_pyod_detector_are_certified() -> None:
     certify(ts_od.TimeSeriesOD(detector="KNN", window_size=10).fit(swing(800, seed=0)[0]), 0.95)
 

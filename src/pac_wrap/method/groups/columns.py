@@ -201,7 +201,7 @@ def shares_of(asked: Guarantee, overlap: Overlap, n: Counts, pool: bool) -> tupl
 
     >>> n = np.array([[300, 300, 20], [300, 40, 20]])
     >>> shares_of(Guarantee(), Abstain(), n, pool=False)
-    (0.04221, 0.05)
+    (0.03406, 0.05)
     """
     promises = asked.fpr, asked.fnr
     equal = [shared_together(delta, n.shape[1]) for delta in (asked.delta_fpr, asked.delta_fnr)]
