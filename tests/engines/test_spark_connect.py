@@ -84,6 +84,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield number
 
 
+@pytest.mark.filterwarnings("ignore::pac_wrap.LabelWarning")  # evenly spaced scores break off
 def test_certificates_curves_and_verdicts_through_connect(port: int, tmp_path: Path) -> None:
     # in a process of its own, since one that has a Spark of the other kind takes no other
     done = subprocess.run(

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -108,11 +109,15 @@ def _started(builder: Any, master: str, scratch: str) -> Any:
     errors, py4j = import_package("pyspark.errors", "spark"), import_package("py4j.protocol", "spark")
     try:
         with _silenced():
-            return builder.getOrCreate()
+            session = builder.getOrCreate()
     except errors.PySparkRuntimeError as error:
         raise MissingExtraError(f"Spark did not start, it needs Java 17 or later; {remedy}") from error
     except (errors.PySparkException, py4j.Py4JError) as error:
         raise InputError(f"Spark did not start with the master {master}: {_reason(str(error))}") from error
+    if master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        # JSON is read by this package, which another interpreter may lack
+        session.sparkContext.pythonExec = sys.executable
+    return session
 
 
 @contextmanager

@@ -113,3 +113,8 @@ def test_a_hostile_name_is_shown_harmlessly() -> None:
     assert shown("\x1b[31m\u202e") == "'\\x1b[31m\\u202e'"
     assert shown(None) == "none"
     assert shown(True) == "True"
+
+
+def test_truth_values_with_gaps_are_groups() -> None:
+    found = coded([True, False, None])
+    assert (found.codes.tolist(), found.values) == ([2, 1, 0], (None, False, True))

@@ -222,7 +222,8 @@ def _of_array(array: NDArray[Any], name: str) -> tuple[Codes, Sequence[Any]]:
 
 def _of_objects(values: Sequence[Any], name: str) -> tuple[Codes, Sequence[Any]]:
     kinds = set(map(type, values))
-    if any(issubclass(one, _TRUTH) for one in kinds) and any(issubclass(one, _COUNTED) for one in kinds):
+    truths = {one for one in kinds if issubclass(one, _TRUTH)}  # Python holds them to be numbers
+    if truths and any(issubclass(one, _COUNTED) for one in kinds - truths):
         raise InputError(f"{name} mix truth values and numbers, which Python holds equal; make them texts")
     if len(kinds - {str, type(None)}) > 1 or Decimal in kinds:  # what Python holds equal has other texts
         values = [(type(one), one) for one in map(as_group, values)]
