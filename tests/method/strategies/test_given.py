@@ -110,3 +110,16 @@ def test_both_ends_of_a_step_have_the_same_bounds_and_beyond_them_others() -> No
     assert high is not None
     assert CURVE.fpr(low) == CURVE.fpr(1.5) < CURVE.fpr(nextafter(low, -inf))
     assert CURVE.fnr(high) == CURVE.fnr(1.5) < CURVE.fnr(nextafter(high, inf))
+
+
+def test_the_thresholds_are_those_of_the_errors_that_each_class_has_there() -> None:
+    normal, anomalous = np.arange(300.0), np.arange(150.0, 450.0)
+    found = Given(250.0).decide(Guarantee(), normal, anomalous)
+    assert found.fpr is not None
+    assert found.fnr is not None
+    assert found.fpr.errors is not None
+    assert found.fnr.errors is not None
+    assert found.thresholds.alarm_from == nextafter(normal[-1 - found.fpr.errors], inf)
+    assert found.thresholds.clear_below == anomalous[found.fnr.errors]
+    # bounds that hold at every threshold at once, for classes that are independent samples
+    assert Given.multiplies
