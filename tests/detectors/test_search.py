@@ -170,11 +170,12 @@ def test_too_few_anomalies_to_choose_by_are_said(anomalies: int, text: str) -> N
 
 @pytest.mark.parametrize("routed", [False, True])
 def test_weights_reach_the_candidates_and_the_chosen_one(routed: bool) -> None:
-    forest = IsolationForest(n_estimators=5, random_state=0)
-    weights = np.where(np.arange(800) % 2, 1.0, 1e-9)
+    # one that passes weights on by itself: the forest of old versions asks its trees first
+    machine = OneClassSVM(gamma=0.5)
+    weights = np.where(np.arange(800) % 2, 1.0, 1e-3)
     with sklearn.config_context(enable_metadata_routing=routed):
-        forest = forest.set_fit_request(sample_weight=True) if routed else forest
-        wrap = PACWrap(GridSearchCV(forest, {"max_features": [1, 2]}, cv=2), random_state=0)
+        machine = machine.set_fit_request(sample_weight=True) if routed else machine
+        wrap = PACWrap(GridSearchCV(machine, {"nu": [0.1, 0.2]}, cv=2), random_state=0)
         weighted = wrap.fit(X, Y, sample_weight=weights).decision_function(X)
         plain = wrap.fit(X, Y).decision_function(X)
     assert not np.array_equal(weighted, plain)

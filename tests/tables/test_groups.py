@@ -420,6 +420,8 @@ MOMENTS = [
 def test_times_name_the_same_groups_in_memory_and_in_parquet(
     unit: str, zone: str | None, tmp_path: Path
 ) -> None:
+    if zone is not None and unit == "ns" and duckdb.__version__ < "1.4":
+        pytest.skip(f"DuckDB {duckdb.__version__} reads zoned times of a Parquet file to the microsecond")
     times = pd.Series(pd.to_datetime([*MOMENTS, None] * 40, format="ISO8601")).astype(f"datetime64[{unit}]")
     moments = times if zone is None else times.dt.tz_localize("UTC").dt.tz_convert(zone)
     frame = pd.DataFrame({"score": np.arange(280.0), "label": np.arange(280) // 7 % 2, "when": moments})
