@@ -1,4 +1,4 @@
-"""Packages that a user might pick instead, beside those of `pac_wrap.paper.peers`.
+"""Packages that a user might pick instead, beside those of `pac_wrap_paper.peers`.
 
 All of them get precomputed scores; none trains a model here. MAPIE asks for probabilities, so it gets scores
 between 0 and 1.
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.baselines import percentile
-from pac_wrap.paper.peers import Controller, Crepes, both_classes
+from pac_wrap_paper.baselines import percentile
+from pac_wrap_paper.peers import Controller, Crepes, both_classes
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

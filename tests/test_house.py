@@ -27,7 +27,7 @@ def test_every_folder_has_its_place() -> None:
 
 def test_there_is_something_to_check() -> None:
     assert imported(ROOT / "method/certificates/certificate.py") >= {"base.codec", "base.filed", "version"}
-    assert imported(ROOT / "base/foreign.py") == set()
+    assert imported(ROOT / "base/text.py") == set()
 
 
 def test_a_folder_imports_only_the_folders_above_it() -> None:

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import pac_wrap
-from pac_wrap import PACWrapError
+from pac_wrap import PACWrapError, validation
 from pac_wrap import series as timeseries
-from pac_wrap.paper import validation
 
 # of no type, so that arguments may be of any
 PUBLIC: Any = pac_wrap

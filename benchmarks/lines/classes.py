@@ -14,9 +14,9 @@ from benchmarks.peers import left_out, missing
 from benchmarks.record import Aim, Measure, Result, SkipError
 from benchmarks.timing import Scale
 from pac_wrap import calibrate_classes, error_budget
-from pac_wrap.paper.data.registry import ENTRIES
-from pac_wrap.paper.data.store import locate
-from pac_wrap.paper.data.tabular import load_digits
+from pac_wrap_paper.data.registry import ENTRIES
+from pac_wrap_paper.data.store import locate
+from pac_wrap_paper.data.tabular import load_digits
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]

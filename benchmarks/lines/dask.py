@@ -25,7 +25,7 @@ def measure(scale: Scale) -> Result:
     dask: Any = import_module("dask")
     frames: Any = import_module("dask.dataframe")
     adapter: Any = import_module("pac_wrap.engines.dask")
-    passes: Any = import_module("pac_wrap.engines.dask_partitions")
+    passes: Any = import_module("pac_wrap.engines.dask")
 
     def prepare(paths: list[str]) -> tuple[Action, ...]:
         frame = frames.read_parquet(paths)

@@ -13,10 +13,10 @@ from benchmarks.peers import left_out, missing
 from benchmarks.record import Aim, Measure, Result, SkipError
 from benchmarks.timing import Scale
 from pac_wrap import Guarantee, calibrate, calibrate_groups, error_budget
-from pac_wrap.base.rounding import shared_together
-from pac_wrap.paper.data.registry import ENTRIES
-from pac_wrap.paper.data.store import locate
-from pac_wrap.paper.studies.group_scores import LEARNED, scored_people
+from pac_wrap.base.floats import shared_together
+from pac_wrap_paper.data.registry import ENTRIES
+from pac_wrap_paper.data.store import locate
+from pac_wrap_paper.studies.groups import LEARNED, scored_people
 
 Floats = NDArray[np.float64]
 # the normal scores of each group that calibrate, and points of each group: which of these are alarms

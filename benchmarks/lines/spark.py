@@ -28,7 +28,7 @@ def measure(scale: Scale) -> Result:
         raise SkipError("there is no Java")
     sql: Any = import_module("pyspark.sql")
     adapter: Any = import_module("pac_wrap.engines.spark")
-    counts: Any = import_module("pac_wrap.engines.spark_counts")
+    counts: Any = import_module("pac_wrap.engines.spark")
     builder = sql.SparkSession.builder.master("local[*]").appName("pac-wrap benchmarks")
     settings = {
         "spark.ui.enabled": "false",

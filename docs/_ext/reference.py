@@ -22,8 +22,8 @@ MODULES = (
     "pac_wrap.series",
     "pac_wrap.scoring",
     "pac_wrap.validation",
-    "pac_wrap.baselines",
-    "pac_wrap.detectors",
+    "pac_wrap_paper.baselines",
+    "pac_wrap_paper.detectors",
 )
 PUBLIC = {name: f"pac_wrap.{name}" for name in names if name != "__version__"}
 PUBLIC |= {

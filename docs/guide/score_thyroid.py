@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
 
 from pac_wrap import anomaly_scores
-from pac_wrap.paper.data.registry import ENTRIES
-from pac_wrap.paper.data.store import fetch
+from pac_wrap_paper.data.registry import ENTRIES
+from pac_wrap_paper.data.store import fetch
 
 (file,) = ENTRIES["thyroid"].files
 table = np.loadtxt(fetch(file), delimiter=",", skiprows=1)

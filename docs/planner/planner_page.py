@@ -15,14 +15,13 @@ from pathlib import Path
 import pac_wrap
 from pac_wrap import DensityRatio, LabelNoise, TotalVariation, achievable_rate, min_samples
 from pac_wrap.base.files import write_whole
-from pac_wrap.base.rounding import shared_together
+from pac_wrap.base.floats import shared_together
 from pac_wrap.method.curves.band import band_of
-from pac_wrap.method.labels.plan import TOLERATED
-from pac_wrap.method.room.interface import Room
-from pac_wrap.method.strategies.ladder import Ladder, local_level
-from pac_wrap.method.strategies.raising import Raise
-from pac_wrap.method.tails.binomial import last_true
+from pac_wrap.method.planning.plan import TOLERATED
+from pac_wrap.method.robust.interface import Room
+from pac_wrap.method.strategies.raising import Ladder, Raise, local_level
 from pac_wrap.report.words.numbers import ceiling, confidence
+from pac_wrap.tails.binomial import last_true
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "planner.md"

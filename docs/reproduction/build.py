@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from textwrap import fill
 
-from pac_wrap.paper.studies import QUESTIONS
+from pac_wrap_paper.studies import QUESTIONS
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "reproduction.md"

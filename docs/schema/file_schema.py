@@ -12,7 +12,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pac_wrap.base.foreign import LONGEST
+from pac_wrap.base.text import LONGEST
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.columns import Columns
@@ -20,7 +20,7 @@ from pac_wrap.method.groups.file import Head
 from pac_wrap.method.groups.values import MOST_GROUPS
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.classes import ClassCertificate
-from pac_wrap.method.watch.state import MonitorState
+from pac_wrap.method.monitoring.monitor import MonitorState
 
 TARGET = Path(__file__).parents[2] / "src" / "pac_wrap" / "method" / "certificate.schema.json"
 Schema = dict[str, Any]

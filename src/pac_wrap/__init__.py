@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pac_wrap.errors import PrecisionWarning as PrecisionWarning
     from pac_wrap.errors import UpsideDownWarning as UpsideDownWarning
     from pac_wrap.errors import VacuousWarning as VacuousWarning
+    from pac_wrap.method.alarms.alarms import Bounds as Bounds
+    from pac_wrap.method.alarms.alarms import Workload as Workload
     from pac_wrap.method.calibrate import calibrate as calibrate
     from pac_wrap.method.calibrate import calibrate_labelled as calibrate_labelled
     from pac_wrap.method.certificates.certificate import Certificate as Certificate
@@ -45,30 +47,35 @@ if TYPE_CHECKING:
     from pac_wrap.method.groups.gaps import Gap as Gap
     from pac_wrap.method.groups.gaps import Gaps as Gaps
     from pac_wrap.method.groups.verify import verify_groups as verify_groups
-    from pac_wrap.method.kinds.calibrate_classes import calibrate_classes as calibrate_classes
-    from pac_wrap.method.kinds.calibrate_classes import verify_classes as verify_classes
     from pac_wrap.method.kinds.certificate import KindCertificate as KindCertificate
     from pac_wrap.method.kinds.classes import ClassCertificate as ClassCertificate
+    from pac_wrap.method.kinds.classes import calibrate_classes as calibrate_classes
+    from pac_wrap.method.kinds.classes import verify_classes as verify_classes
     from pac_wrap.method.kinds.part import Measured as Measured
     from pac_wrap.method.kinds.part import Part as Part
-    from pac_wrap.method.labels.plan import Plan as Plan
-    from pac_wrap.method.labels.plan import plan as plan
-    from pac_wrap.method.labels.until import LabelUntil as LabelUntil
     from pac_wrap.method.metrics import Metrics as Metrics
     from pac_wrap.method.metrics import Rate as Rate
     from pac_wrap.method.metrics import evaluate as evaluate
-    from pac_wrap.method.population import Error as Error
-    from pac_wrap.method.population import Population as Population
-    from pac_wrap.method.population import Promise as Promise
+    from pac_wrap.method.monitoring.alarm import Alarm as Alarm
+    from pac_wrap.method.monitoring.by_group import GroupMonitor as GroupMonitor
+    from pac_wrap.method.monitoring.monitor import Monitor as Monitor
+    from pac_wrap.method.monitoring.recalibrate import recalibrate as recalibrate
+    from pac_wrap.method.monitoring.wealth import confidence_sequence as confidence_sequence
+    from pac_wrap.method.planning.plan import Plan as Plan
+    from pac_wrap.method.planning.plan import plan as plan
+    from pac_wrap.method.planning.until import LabelUntil as LabelUntil
+    from pac_wrap.method.promise import Error as Error
     from pac_wrap.method.promise import Guarantee as Guarantee
+    from pac_wrap.method.promise import Population as Population
+    from pac_wrap.method.promise import Promise as Promise
     from pac_wrap.method.request import Request as Request
-    from pac_wrap.method.room.noise import LabelNoise as LabelNoise
-    from pac_wrap.method.room.radius import Radius as Radius
-    from pac_wrap.method.room.shift import KL as KL
-    from pac_wrap.method.room.shift import ChiSquared as ChiSquared
-    from pac_wrap.method.room.shift import DensityRatio as DensityRatio
-    from pac_wrap.method.room.shift import TotalVariation as TotalVariation
-    from pac_wrap.method.room.weights import Weighting as Weighting
+    from pac_wrap.method.robust.noise import LabelNoise as LabelNoise
+    from pac_wrap.method.robust.radius import Radius as Radius
+    from pac_wrap.method.robust.shift import KL as KL
+    from pac_wrap.method.robust.shift import ChiSquared as ChiSquared
+    from pac_wrap.method.robust.shift import DensityRatio as DensityRatio
+    from pac_wrap.method.robust.shift import TotalVariation as TotalVariation
+    from pac_wrap.method.robust.weights import Weighting as Weighting
     from pac_wrap.method.rule import Rule as Rule
     from pac_wrap.method.rule import Verdict as Verdict
     from pac_wrap.method.strategies.abstain import Abstain as Abstain
@@ -78,25 +85,18 @@ if TYPE_CHECKING:
     from pac_wrap.method.strategies.interface import Strategy as Strategy
     from pac_wrap.method.strategies.looks import Looks as Looks
     from pac_wrap.method.strategies.raising import Raise as Raise
-    from pac_wrap.method.tails.binomial import error_budget as error_budget
-    from pac_wrap.method.tails.binomial import exact_confidence as exact_confidence
-    from pac_wrap.method.tails.bounds import achievable_rate as achievable_rate
-    from pac_wrap.method.tails.bounds import interval as interval
-    from pac_wrap.method.tails.bounds import lower_bound as lower_bound
-    from pac_wrap.method.tails.bounds import min_samples as min_samples
-    from pac_wrap.method.tails.bounds import upper_bound as upper_bound
-    from pac_wrap.method.tails.budget import Budget as Budget
     from pac_wrap.method.thresholds import Evidence as Evidence
     from pac_wrap.method.thresholds import Regime as Regime
     from pac_wrap.method.thresholds import Thresholds as Thresholds
-    from pac_wrap.method.watch.alarm import Alarm as Alarm
-    from pac_wrap.method.watch.by_group import GroupMonitor as GroupMonitor
-    from pac_wrap.method.watch.monitor import Monitor as Monitor
-    from pac_wrap.method.watch.recalibrate import recalibrate as recalibrate
-    from pac_wrap.method.watch.wealth import confidence_sequence as confidence_sequence
-    from pac_wrap.method.worth.alarms import Bounds as Bounds
-    from pac_wrap.method.worth.alarms import Workload as Workload
     from pac_wrap.streams.verdict_stream import VerdictStream as VerdictStream
+    from pac_wrap.tails.binomial import error_budget as error_budget
+    from pac_wrap.tails.binomial import exact_confidence as exact_confidence
+    from pac_wrap.tails.bounds import Budget as Budget
+    from pac_wrap.tails.bounds import achievable_rate as achievable_rate
+    from pac_wrap.tails.bounds import interval as interval
+    from pac_wrap.tails.bounds import lower_bound as lower_bound
+    from pac_wrap.tails.bounds import min_samples as min_samples
+    from pac_wrap.tails.bounds import upper_bound as upper_bound
 
 # Each name loads its module on first use, so that `import pac_wrap` stays as light as `import numpy`.
 _HOME = {
@@ -105,9 +105,8 @@ _HOME = {
     " PrecisionWarning UpsideDownWarning VacuousWarning",
     "method.strategies.abstain": "Abstain",
     "method.strategies.algorithm1": "Algorithm1",
-    "method.tails.binomial": "error_budget exact_confidence",
-    "method.tails.bounds": "achievable_rate interval lower_bound min_samples upper_bound",
-    "method.tails.budget": "Budget",
+    "tails.binomial": "error_budget exact_confidence",
+    "tails.bounds": "achievable_rate interval lower_bound min_samples upper_bound Budget",
     "method.calibrate": "calibrate calibrate_labelled",
     "method.request": "Request",
     "method.certificates.certificate": "Certificate",
@@ -120,34 +119,32 @@ _HOME = {
     "method.groups.gaps": "Gap Gaps",
     "method.groups.verify": "verify_groups",
     "method.metrics": "Metrics Rate evaluate",
-    "method.population": "Error Population Promise",
-    "method.promise": "Guarantee",
+    "method.promise": "Error Population Promise Guarantee",
     "method.certificates.provenance": "Provenance",
-    "method.room.noise": "LabelNoise",
-    "method.room.radius": "Radius",
-    "method.room.shift": "ChiSquared DensityRatio KL TotalVariation",
-    "method.room.weights": "Weighting",
+    "method.robust.noise": "LabelNoise",
+    "method.robust.radius": "Radius",
+    "method.robust.shift": "ChiSquared DensityRatio KL TotalVariation",
+    "method.robust.weights": "Weighting",
     "method.strategies.given": "Given",
     "method.strategies.hold": "Hold",
     "method.strategies.interface": "Strategy",
     "method.strategies.looks": "Looks",
     "method.strategies.raising": "Raise",
-    "method.labels.plan": "Plan plan",
-    "method.kinds.calibrate_classes": "calibrate_classes verify_classes",
+    "method.planning.plan": "Plan plan",
+    "method.kinds.classes": "calibrate_classes verify_classes ClassCertificate",
     "method.kinds.certificate": "KindCertificate",
-    "method.kinds.classes": "ClassCertificate",
     "method.kinds.part": "Measured Part",
-    "method.labels.until": "LabelUntil",
+    "method.planning.until": "LabelUntil",
     "method.rule": "Rule Verdict",
     "method.thresholds": "Evidence Regime Thresholds",
     "method.certificates.verify": "Verification verify",
-    "method.watch.alarm": "Alarm",
-    "method.watch.by_group": "GroupMonitor",
-    "method.watch.monitor": "Monitor",
-    "method.watch.recalibrate": "recalibrate",
+    "method.monitoring.alarm": "Alarm",
+    "method.monitoring.by_group": "GroupMonitor",
+    "method.monitoring.monitor": "Monitor",
+    "method.monitoring.recalibrate": "recalibrate",
     "method.certificates.lineage": "Lineage",
-    "method.watch.wealth": "confidence_sequence",
-    "method.worth.alarms": "Bounds Workload",
+    "method.monitoring.wealth": "confidence_sequence",
+    "method.alarms.alarms": "Bounds Workload",
     "detectors.classifier": "PACClassifier",
     "detectors.estimator": "PACWrap",
     "detectors.reweighting": "EstimatedWeights estimate_weights",

@@ -19,7 +19,7 @@ PACWrapWarning           (UserWarning)
 └── PrecisionWarning     scores of a narrower type than the certificate's, where that may change verdicts
 """
 
-from pac_wrap.base.foreign import message
+from pac_wrap.base.text import message
 
 
 class PACWrapError(Exception):

@@ -1,6 +1,275 @@
-"""How often calibration breaks its promise on a population that is known; lives in `paper/`."""
+"""How often calibration breaks its promise on a population that is known: exactly, and by simulation.
 
-from pac_wrap.method.metrics import ExactViolation, ViolationRate
-from pac_wrap.paper.validation import exact_violation, violation_rate
+The rates are those of the two thresholds taken by themselves (`y_fp` and `y_fn`); those of the verdicts are
+never larger.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import Scores, as_scores, check_count, check_rate
+from pac_wrap.errors import InputError
+from pac_wrap.method.calibrate import as_guarantee
+from pac_wrap.method.metrics import ExactViolation, Rate, ViolationRate
+from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.tails.binomial import cdf, error_budget
+from pac_wrap.tails.bounds import hypergeometric_cdf, interval
 
 __all__ = ["ExactViolation", "ViolationRate", "exact_violation", "violation_rate"]
+
+BudgetRule = Callable[[int, float, float], int | None]
+Integers = NDArray[np.intp]
+_NAMES: Final = ("normal", "anomalous")
+_MOST_TRIALS: Final = 10**8
+_LARGEST: Final = float(np.finfo(np.float64).max)
+
+
+def exact_violation(
+    normal: ArrayLike,
+    anomalous: ArrayLike,
+    sizes: tuple[int, int],
+    guarantee: Guarantee | None = None,
+    *,
+    future: tuple[ArrayLike, ArrayLike] | None = None,
+    budget: BudgetRule = error_budget,
+    replacement: bool = True,
+) -> ExactViolation:
+    """Return how probable it is that a calibration breaks a ceiling, if it draws from this population.
+
+    Drawn with replacement, the probability is a binomial tail, eq. (17), without replacement a hypergeometric
+    one, eq. (18).
+
+    Parameters
+    ----------
+    normal, anomalous : array-like
+        The scores of the whole population.
+    sizes : tuple of int
+        How many normal and anomalous points calibrate.
+    guarantee : Guarantee, optional
+        What is promised; by default both rates at most 0.05 with a delta of 0.05 each.
+    future : tuple of array-like, optional
+        The normal and anomalous populations that the rates are counted on, if they have shifted.
+    budget : callable
+        How many errors a method allows among n points, given n, ceiling and delta.
+    replacement : bool
+        Whether calibration points are drawn with replacement.
+
+    Returns
+    -------
+    ExactViolation
+        One probability for each rate, None where nothing is promised.
+
+    Raises
+    ------
+    InputError
+        If a promised class is empty, or more points are drawn without replacement than there are.
+
+    Examples
+    --------
+    >>> exact = exact_violation(np.arange(52_000.0), np.arange(52_000.0), (2000, 1000))
+    >>> round(exact.fpr, 4), round(exact.fnr, 4)
+    (0.042, 0.0431)
+    """
+    classes = _both_classes(normal, anomalous, sizes, guarantee, future, budget)
+    return ExactViolation(*(None if one is None else one.violation(replacement) for one in classes))
+
+
+def violation_rate(
+    normal: ArrayLike,
+    anomalous: ArrayLike,
+    sizes: tuple[int, int],
+    guarantee: Guarantee | None = None,
+    *,
+    trials: int = 4000,
+    random: np.random.Generator,
+    future: tuple[ArrayLike, ArrayLike] | None = None,
+    budget: BudgetRule = error_budget,
+    confidence: float = 0.95,
+) -> ViolationRate:
+    """Return what `trials` calibrations do, each drawn with replacement from this population.
+
+    The thresholds of a draw are order statistics, which are drawn directly, eq. (19); so the cost does not
+    depend on the numbers of calibration points.
+
+    Parameters
+    ----------
+    normal, anomalous : array-like
+        The scores of the whole population.
+    sizes : tuple of int
+        How many normal and anomalous points calibrate.
+    guarantee : Guarantee, optional
+        What is promised; by default both rates at most 0.05 with a delta of 0.05 each.
+    trials : int
+        How many calibrations are simulated.
+    random : numpy.random.Generator
+        What they are drawn with.
+    future : tuple of array-like, optional
+        The normal and anomalous populations that the rates are counted on, if they have shifted.
+    budget : callable
+        How many errors a method allows among n points, given n, ceiling and delta.
+    confidence : float
+        Of the intervals around the simulated rates.
+
+    Returns
+    -------
+    ViolationRate
+        How often each ceiling was broken, with its interval, and the rates on average.
+
+    Raises
+    ------
+    InputError
+        If an argument breaks a rule, such as a promised class without scores.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> found = violation_rate(np.arange(9e3), np.arange(8e3, 17e3), (1000, 1000), random=random)
+    >>> print(found.fpr)
+    0.0403 [0.0344, 0.0468]
+    >>> found.separated.value, round(found.mean_fpr, 3)
+    (0.0, 0.039)
+    """
+    if check_count("trials", trials) == 0:
+        raise InputError("trials must be at least 1, got 0; the paper takes 4,000")
+    if trials > _MOST_TRIALS:
+        raise InputError(f"trials must be at most {_MOST_TRIALS:,}, got {trials:,}; each is kept in memory")
+    check_rate("confidence", confidence)
+
+    def share(hits: NDArray[np.bool_]) -> Rate:
+        count = int(np.count_nonzero(hits))
+        return Rate(count, trials, *interval(count, trials, confidence))
+
+    def judged(draws: _Draws | None) -> tuple[Rate | None, float | None]:
+        if draws is None:
+            return None, None
+        rates = draws.errors / draws.scored.future.size
+        return share(rates > draws.scored.ceiling), float(rates.mean())
+
+    if not hasattr(random, "beta"):
+        raise InputError(f"random must be a NumPy generator, got {random!r}; pass np.random.default_rng(0)")
+    classes = _both_classes(normal, anomalous, sizes, guarantee, future, budget)
+    flagged, missed = (None if one is None else _Draws.of(one, trials, random) for one in classes)
+    ambiguity, separated = 0.0, np.ones(trials, dtype=bool)
+    if flagged is not None and missed is not None:
+        # both counts are of all points from some score on, so their difference counts those in between
+        abstained = np.abs(flagged.errors - flagged.scored.from_on(-missed.thresholds)[missed.which])
+        abstained += np.abs(missed.errors - missed.scored.from_on(-flagged.thresholds)[flagged.which])
+        ambiguity = float(abstained.mean()) / (flagged.scored.future.size + missed.scored.future.size)
+        separated = -missed.thresholds[missed.which] > flagged.thresholds[flagged.which]
+    (fpr, mean_fpr), (fnr, mean_fnr) = judged(flagged), judged(missed)
+    return ViolationRate(fpr, fnr, mean_fpr, mean_fnr, ambiguity, share(separated))
+
+
+@dataclass(frozen=True, slots=True)
+class _ClassScores:
+    """The scores of one class, anomalies negated, so that an error is a score *above* the threshold."""
+
+    scores: Scores
+    future: Scores
+    n: int
+    ceiling: float
+    budget: int | None
+
+    def above(self, thresholds: Scores) -> Integers:
+        return self.future.size - np.searchsorted(self.future, thresholds, side="right")
+
+    def from_on(self, thresholds: Scores) -> Integers:
+        return self.future.size - np.searchsorted(self.future, thresholds, side="left")
+
+    def draw(self, trials: int, random: np.random.Generator) -> tuple[Scores, Integers]:
+        """Return the (budget + 1)-th largest of n points drawn with replacement, once per trial: eq. (19).
+
+        They come as scores in falling order, which are quick to look up, and which of them each trial has.
+        """
+        if self.budget is None:
+            return np.full(1, np.inf), np.zeros(trials, dtype=np.intp)
+        # one minus the (budget + 1)-th largest of n uniform numbers
+        from_top = random.beta(self.budget + 1, self.n - self.budget, trials)
+        rank = np.minimum((from_top * self.scores.size).astype(np.intp), self.scores.size - 1)
+        first, last = int(rank.min()), int(rank.max())
+        if last - first < trials:  # all ranks between them are sooner looked up than the trials sorted
+            ranks, which = np.arange(first, last + 1), rank - first
+        else:
+            ranks, which = np.unique(rank, return_inverse=True)
+        return self.scores[self.scores.size - 1 - ranks], which
+
+    def violation(self, replacement: bool) -> float:
+        """Return P(threshold < q), q the smallest score that has few enough others above it: eq. (17)."""
+        total = self.scores.size
+        if not replacement and self.n > total:
+            raise InputError(
+                f"{self.n:,} points cannot be drawn from {total:,} without replacement; draw fewer of them"
+            )
+        if self.budget is None:
+            return 0.0
+        allowed = round(self.ceiling * self.future.size)
+        allowed -= allowed / self.future.size > self.ceiling
+        least = self.future[self.future.size - 1 - allowed]
+        erring = int(total - np.searchsorted(self.scores, least, side="left"))
+        if replacement:
+            return cdf(self.budget, self.n, erring / total)
+        return hypergeometric_cdf(self.budget, self.n, erring, total)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draws:
+    """Simulated calibrations of one class: the thresholds, which of them a trial has, and its errors."""
+
+    scored: _ClassScores
+    thresholds: Scores
+    which: Integers
+    errors: Integers
+
+    @classmethod
+    def of(cls, scored: _ClassScores, trials: int, random: np.random.Generator) -> "_Draws":
+        thresholds, which = scored.draw(trials, random)
+        return cls(scored, thresholds, which, scored.above(thresholds)[which])
+
+
+def _both_classes(
+    normal: ArrayLike,
+    anomalous: ArrayLike,
+    sizes: tuple[int, int],
+    guarantee: Guarantee | None,
+    future: tuple[ArrayLike, ArrayLike] | None,
+    budget: BudgetRule,
+) -> tuple[_ClassScores | None, _ClassScores | None]:
+    """Return the two classes, None for one that nothing is promised of, or refuse what cannot be."""
+    asked = as_guarantee(guarantee)
+    if not isinstance(sizes, tuple | list) or len(sizes) != 2:
+        raise InputError(f"sizes must be the numbers of normal and anomalous points, got {sizes!r}")
+    for name, n in zip(_NAMES, sizes, strict=True):
+        check_count(f"sizes ({name})", n)
+
+    def oriented(pair: tuple[ArrayLike, ArrayLike]) -> tuple[Scores, Scores]:
+        high, low = (as_scores(scores, name) for scores, name in zip(pair, _NAMES, strict=True))
+        high, low = np.sort(high), -low
+        low.sort()  # np.sort would copy it once more
+        # the next double after the largest stands for "never", so normals from there on are never flagged
+        high[np.searchsorted(high, _LARGEST) :] = np.inf
+        return high, low
+
+    if future is not None and (not isinstance(future, tuple | list) or len(future) != 2):
+        raise InputError("future must be the scores of normal and of anomalous points, two arrays")
+
+    drawn = oriented((normal, anomalous))
+    judged = drawn if future is None else oriented(future)
+
+    def scored(place: int, promise: Promise | None) -> _ClassScores | None:
+        if promise is None:
+            return None
+        if min(drawn[place].size, judged[place].size) == 0:
+            raise InputError(
+                f"the {promise.of.label} population is empty; pass its scores, or promise nothing there"
+            )
+        n = sizes[place]
+        errors = budget(n, promise.at_calibration, promise.delta)
+        if errors is not None and not 0 <= check_count("budget", errors) < n:
+            raise InputError(f"budget must allow fewer errors than there are points, got {errors!r} of {n:,}")
+        return _ClassScores(drawn[place], judged[place], n, promise.ceiling, errors)
+
+    return scored(0, asked.fpr), scored(1, asked.fnr)

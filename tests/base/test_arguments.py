@@ -18,11 +18,11 @@ from pac_wrap.base.arguments import (
     check_count,
     check_rate,
 )
-from pac_wrap.detectors import DevNet
 from pac_wrap.errors import InputError, LabelWarning, PACWrapError
 from pac_wrap.method.chunked import calibrate_parts
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.series import random_violation, window_points
+from pac_wrap_paper.detectors import DevNet
 from support.strategies import refusal
 
 NAN = float("nan")

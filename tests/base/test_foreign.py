@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import errors
-from pac_wrap.base.foreign import LONGEST, listed, message, quoted, visible
+from pac_wrap.base.text import LONGEST, listed, message, quoted, visible
 from pac_wrap.errors import InputError, OutputError, PACWrapError, PACWrapWarning
 
 # every character there is, those that are not text by themselves included

@@ -11,17 +11,17 @@ import pytest
 from rich.console import RenderableType
 
 from pac_wrap import Guarantee, calibrate
-from pac_wrap.base.rounding import confidence_left, float_below, kept_together, rounded_down, rounded_up
+from pac_wrap.base.floats import confidence_left, float_below, kept_together, rounded_down, rounded_up
 from pac_wrap.cli.demo import _promise
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.metrics import evaluate
-from pac_wrap.method.tails.bounds import achievable_rate
 from pac_wrap.report.subject import Report, verdict_rows
 from pac_wrap.report.terminal import show_comparison, show_evaluation, show_plan, show_promises
 from pac_wrap.report.words import sentences
 from pac_wrap.report.words.certificate import evidence_rows
 from pac_wrap.report.words.numbers import ceiling, confidence, floored
+from pac_wrap.tails.bounds import achievable_rate
 from support.shell import text_of
 
 RNG = np.random.default_rng(8)

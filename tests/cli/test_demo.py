@@ -2,7 +2,7 @@ import numpy as np
 
 from pac_wrap import Guarantee, Regime
 from pac_wrap.cli.demo import Demo, run_demo, show_demo
-from pac_wrap.paper.data.dataset import two_gaussians
+from pac_wrap_paper.data.dataset import two_gaussians
 from support.shell import text_of
 
 

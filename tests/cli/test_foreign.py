@@ -27,9 +27,9 @@ from pac_wrap import (
     calibrate_labelled,
 )
 from pac_wrap.method.comparison import compare_scores
-from pac_wrap.paper.data import load
 from pac_wrap.report.pages.formats import write_report
 from pac_wrap.report.subject import Origin, Report
+from pac_wrap_paper.data import load
 from support.patience import LIMIT
 from support.shell import CERTIFICATE, SCRIPT, Done, invoke, write
 from support.slow import slow_but

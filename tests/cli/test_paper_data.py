@@ -12,9 +12,9 @@ import typer
 
 from pac_wrap.cli import app
 from pac_wrap.cli.paper import data
-from pac_wrap.paper.data import registry
-from pac_wrap.paper.data.registry import ENTRIES, Entry
-from pac_wrap.paper.data.store import VARIABLE
+from pac_wrap_paper.data import registry
+from pac_wrap_paper.data.registry import ENTRIES, Entry
+from pac_wrap_paper.data.store import VARIABLE
 from support.datafolder import CONTENT, empty_cache, needs, small_file
 from support.shell import command, invoke, one_sentence, refused, succeeded
 
@@ -35,7 +35,7 @@ def small(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Entry:
     first, second = small_file(), small_file("http://127.0.0.1:9/other.csv")
     entry = Entry((first, second), 2, 1, 1, "", "none", "")
     entries = {"pair": entry, "single": Entry((first,), 2, 1, 1, "", "none", "")}
-    for module in (registry, sys.modules["pac_wrap.paper.data"]):
+    for module in (registry, sys.modules["pac_wrap_paper.data"]):
         monkeypatch.setattr(module, "ENTRIES", entries)
     return entry
 
@@ -180,7 +180,7 @@ def test_get_and_where_show_the_archives_that_are_here(name: str) -> None:
 @pytest.mark.usefixtures("small")
 def test_get_without_pooch_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pooch", None)
-    assert 'run pip install "pac-wrap-ad[data]", or download' in refused(tmp_path, "data", "get", "single")
+    assert 'run pip install "pac-wrap-ad[paper]", or download' in refused(tmp_path, "data", "get", "single")
 
 
 @pytest.mark.usefixtures("small")

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from pac_wrap import __version__
-from pac_wrap.paper import studies as experiments
-from pac_wrap.paper.data.registry import ENTRIES, Entry
-from pac_wrap.paper.data.store import VARIABLE
-from pac_wrap.paper.studies import QUESTIONS
-from pac_wrap.paper.studies.study import Study
+from pac_wrap_paper import studies as experiments
+from pac_wrap_paper.data.registry import ENTRIES, Entry
+from pac_wrap_paper.data.store import VARIABLE
+from pac_wrap_paper.studies import QUESTIONS
+from pac_wrap_paper.studies.study import Study
 from support.datafolder import empty_cache, needs, small_file
 from support.patience import LIMIT
 from support.shell import command, invoke, one_sentence, refused, succeeded, write

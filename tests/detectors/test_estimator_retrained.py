@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
 from pac_wrap import InputError, PACWrap
-from pac_wrap.detectors.steadiness import WITNESSES
+from pac_wrap.detectors.safety import WITNESSES
 
 RNG = np.random.default_rng(0)
 X = np.r_[RNG.normal(0, 1, (400, 3)), RNG.normal(4, 1, (200, 3))]

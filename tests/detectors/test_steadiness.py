@@ -23,7 +23,7 @@ from sklearn.neighbors import LocalOutlierFactor
 from sklearn.svm import OneClassSVM
 
 from pac_wrap import InputError, PACWrap
-from pac_wrap.detectors.steadiness import MOST_ROWS, WITNESSES, Tolerance
+from pac_wrap.detectors.safety import MOST_ROWS, WITNESSES, Tolerance
 
 RNG = np.random.default_rng(0)
 X = np.r_[RNG.normal(0, 1, (400, 5)), RNG.normal(2, 1, (200, 5))]

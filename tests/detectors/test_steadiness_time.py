@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pac_wrap import InputError, PACWrap
-from pac_wrap.detectors import steadiness
-from pac_wrap.detectors.steadiness import WITNESSES
+from pac_wrap.detectors import safety
+from pac_wrap.detectors.safety import WITNESSES
 
 RNG = np.random.default_rng(0)
 X = np.r_[RNG.normal(0, 1, (400, 3)), RNG.normal(4, 1, (200, 3))]
@@ -27,7 +27,7 @@ class Clock:
 
 def test_asking_again_takes_at_most_a_hundredth_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(steadiness, "perf_counter", clock)
+    monkeypatch.setattr(safety, "perf_counter", clock)
     times = {True: 0.0, False: 0.0}
 
     def slow(X: Any) -> Any:
@@ -52,7 +52,7 @@ def test_asking_again_takes_at_most_a_hundredth_of_the_time(monkeypatch: pytest.
 
 def test_what_leaves_no_trace_is_found_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(steadiness, "perf_counter", clock)
+    monkeypatch.setattr(safety, "perf_counter", clock)
     weights = np.ones(3)
 
     def weighted(X: Any) -> Any:
@@ -72,7 +72,7 @@ def test_a_detector_that_changes_with_each_call_is_not_asked_each_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(steadiness, "perf_counter", clock)
+    monkeypatch.setattr(safety, "perf_counter", clock)
 
     class Counting:
         def __init__(self) -> None:

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
-from pac_wrap.detectors.traces import Traces
+from pac_wrap.detectors.safety import Traces
 
 X = np.random.default_rng(0).normal(size=(50, 3))
 

@@ -15,7 +15,7 @@ from sklearn.ensemble import IsolationForest
 from pac_wrap import Guarantee, MissingExtraError, PACWrap, UpsideDownWarning, anomaly_scores
 from pac_wrap.detectors.scores import UnfittedError
 from pac_wrap.engines import dask as engine
-from pac_wrap.engines.dask_partitions import partitions_of
+from pac_wrap.engines.dask import partitions_of
 from pac_wrap.method.calibrate import calibrate_labelled
 from pac_wrap.method.thresholds import Thresholds
 from support.daskcluster import cluster, current, needs_dask
@@ -282,7 +282,7 @@ def test_verdicts_are_those_of_memory_and_missing_scores_are_abstained(rule: Thr
 
 def test_real_data_from_the_detector_to_the_verdicts(client: Any) -> None:
     needs("thyroid")
-    from pac_wrap.paper.data import load
+    from pac_wrap_paper.data import load
 
     data = load("thyroid")
     names = [f"x{i}" for i in range(data.X.shape[1])]

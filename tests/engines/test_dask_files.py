@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap.engines import dask_files
-from pac_wrap.engines.dask_files import _count_labels, exact_numbers, label_texts
+from pac_wrap.engines import dask as engine
+from pac_wrap.engines.dask import _count_labels, exact_numbers, label_texts
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.method.calibrate import Request, calibrate_labelled
 from pac_wrap.tables.table import open_table
@@ -84,13 +84,13 @@ def test_labels_of_every_type_are_read_as_duckdb_reads_them(table: Any, suffix: 
 def test_every_rule_from_several_blocks(
     table: Any, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dask_files, "_BLOCK", 1 << 14)
+    monkeypatch.setattr(engine, "_BLOCK", 1 << 14)
     files = [write(table, "a.csv")]
     assert by_dask(files, **options) == by_duckdb(files, **options)
 
 
 def test_every_way_to_write_a_csv(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_files, "_BLOCK", 1 << 14)
+    monkeypatch.setattr(engine, "_BLOCK", 1 << 14)
     files = [
         write(table, "tab.tsv.csv", sep="\t"),
         write(table, "packed.csv.gz"),

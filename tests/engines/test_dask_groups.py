@@ -9,7 +9,6 @@ import pytest
 
 from pac_wrap import Guarantee, Request, UpsideDownWarning, VacuousWarning, calibrate
 from pac_wrap.engines import dask as engine
-from pac_wrap.engines import dask_groups
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.tables.groups import calibrate_groups_table
@@ -114,11 +113,11 @@ def test_types_that_differ_and_rows_that_change_are_refused(monkeypatch: pytest.
     mixed = dd.from_map(lambda piece: piece, pieces, meta=frame.iloc[:0])
     assert "groups hold both 7 and '7'" in refusal(lambda: engine.calibrate_groups(mixed, group="name"))
     df = dd.from_pandas(frame, npartitions=2)
-    monkeypatch.setattr(dask_groups, "_numbered", _twice)
+    monkeypatch.setattr(engine, "_numbered", _twice)
     assert "has other rows each time" in refusal(lambda: engine.calibrate_groups(df, group="name"))
 
 
-_once = dask_groups._numbered
+_once = engine._numbered
 
 
 def _twice(*arguments: Any) -> Any:

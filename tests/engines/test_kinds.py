@@ -250,13 +250,13 @@ def test_types_that_change_nothing_in_spark_and_what_is_refused(
     assert "is empty in 1 rows of" in said(gaps, kind="both")
     # a frame that has other rows each time it is computed
     halves = iter(range(100))
-    from pac_wrap.engines import spark_groups
-    from pac_wrap.engines.spark_counts import fetched
+    from pac_wrap.engines import spark
+    from pac_wrap.engines.spark import fetched
 
     def fewer(part: Any) -> Any:
         return fetched(part.where("label = 1") if next(halves) == 0 else part)
 
-    monkeypatch.setattr(spark_groups, "fetched", fewer)
+    monkeypatch.setattr(spark, "fetched", fewer)
     assert "other rows each time it is computed" in said(frame, kind="number")
 
 

@@ -22,9 +22,9 @@ from pac_wrap import (
     UpsideDownWarning,
     anomaly_scores,
 )
-from pac_wrap.engines import spark, spark_counts
+from pac_wrap.engines import spark
 from pac_wrap.method.calibrate import calibrate_labelled
-from pac_wrap.ranks import brackets, grids
+from pac_wrap.ranks import brackets
 from pac_wrap.tables.sql.expressions import quote_name
 from support import sparksession
 from support.datafolder import needs
@@ -128,14 +128,14 @@ def test_decimals_are_the_nearest_doubles(session: Any, labelled: Any) -> None:
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Note every frame that reaches the driver, with its rows."""
     noted: list[Any] = []
-    fetch = spark_counts.fetched
+    fetch = spark.fetched
 
     def watched(df: Any) -> Any:
         rows = fetch(df)
         noted.append((df, rows))
         return rows
 
-    monkeypatch.setattr(spark_counts, "fetched", watched)
+    monkeypatch.setattr(spark, "fetched", watched)
     return noted
 
 
@@ -196,8 +196,8 @@ def test_a_frame_that_changes_between_two_jobs_is_refused(session: Any) -> None:
 def test_first_rows_unlike_the_others_cost_rounds_and_nothing_else(
     session: Any, labelled: Any, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_counts, "_FIRST", 300)
-    monkeypatch.setattr(spark_counts, "_POINTS", 200)
+    monkeypatch.setattr(spark, "_FIRST", 300)
+    monkeypatch.setattr(spark, "_POINTS", 200)
     frame(session, score=labelled[0], label=labelled[1]).createOrReplaceTempView("ordered")
     df = session.sql(f"SELECT * FROM ordered ORDER BY {order}").cache()
     for overlap in ("abstain", "raise"):
@@ -238,10 +238,10 @@ def test_generated_scores_with_and_without_ansi_mode(session: Any, ansi: str) ->
 
 @pytest.mark.parametrize("few", [4, 200])
 def test_rounds_of_every_kind(session: Any, labelled: Any, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_counts, "_POINTS", 100)
-    monkeypatch.setattr(spark_counts, "_FIRST", 100)
+    monkeypatch.setattr(spark, "_POINTS", 100)
+    monkeypatch.setattr(spark, "_FIRST", 100)
     monkeypatch.setattr(brackets, "_FEW", few)
-    monkeypatch.setattr(grids, "_CELLS", 12)
+    monkeypatch.setattr(brackets, "_CELLS", 12)
     df = frame(session, 3, score=labelled[0], label=labelled[1]).cache()
     for overlap in ("abstain", "raise"):
         whole = calibrate_labelled(*labelled, overlap=overlap)
@@ -420,7 +420,7 @@ def test_features_are_all_numbers_or_refused(session: Any) -> None:
 @pytest.mark.filterwarnings("ignore::pac_wrap.errors.OverlapWarning")
 def test_real_data_from_features_to_verdicts(session: Any) -> None:
     needs("thyroid")
-    from pac_wrap.paper.data import load
+    from pac_wrap_paper.data import load
 
     data = load("thyroid")
     X, y = np.asarray(data.X, dtype=np.float64), np.asarray(data.y)

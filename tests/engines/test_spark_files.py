@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pac_wrap.engines.files import EngineFiles
-from pac_wrap.engines.spark_files import spark_session
+from pac_wrap.engines.spark import spark_session
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.calibrate import Request, calibrate_labelled
 from support import sparksession

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from pac_wrap import GroupCertificate, Request, calibrate_groups
-from pac_wrap.engines import frames, spark, spark_groups
+from pac_wrap.engines import frames, spark
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.tables.groups import calibrate_groups_table
@@ -129,11 +129,11 @@ def test_what_is_wrong_is_refused(session: Any, monkeypatch: pytest.MonkeyPatch)
     whole: GroupCertificate = in_memory(frame, "name")
     assert "of groups: name their column" in refusal(lambda: spark.decide(df, whole))
     with monkeypatch.context() as patch:
-        patch.setattr(spark_groups, "MOST_GROUPS", 3)
+        patch.setattr(spark, "MOST_GROUPS", 3)
         assert "there are more than 3 groups" in refused()
     with monkeypatch.context() as patch:
         patch.setattr(
-            spark_groups, "refuse_changed", lambda found, *others: frames.refuse_changed(found + 1, *others)
+            spark, "refuse_changed", lambda found, *others: frames.refuse_changed(found + 1, *others)
         )
         assert "has other rows each time" in refused()
 

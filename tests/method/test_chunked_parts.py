@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import Request, calibrate_labelled
 from pac_wrap.method.chunked import Sample, calibrate_parts
-from pac_wrap.ranks import guess
-from pac_wrap.ranks.partitions import PartitionAnswer, PartitionTask
+from pac_wrap.ranks import passes
+from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask
 from pac_wrap.ranks.search import Rank
 from support.slow import slow_but
 from support.strategies import RULES, refusal, scores_of_any_type
@@ -107,11 +107,11 @@ def test_a_part_unlike_the_others_costs_passes_and_nothing_else(place: int) -> N
 def test_what_is_too_much_to_send_is_searched_for() -> None:
     values, labels, run = many_parts(3.0, ordered=False)
     whole = calibrate_labelled(values, labels)
-    with patch.object(guess, "_FEW", 50):  # already the sample says so
+    with patch.object(passes, "_FEW", 50):  # already the sample says so
         assert calibrate_parts(run, Request(), run.sample(4)) == whole
     assert run.passes > 1
     bounds = ((0.0, 1.0),)
-    one, other = (guess.FirstPass(bounds)(np.full(200_000, 0.5), np.zeros(0)) for _ in range(2))
+    one, other = (passes.FirstPass(bounds)(np.full(200_000, 0.5), np.zeros(0)) for _ in range(2))
     assert one.at([Rank(0, 7)])[Rank(0, 7)].equal == (200_000, 0)
     assert (one + other).at([Rank(0, 7)]) == {}
     assert (one + other).survey.sizes == (400_000, 0)

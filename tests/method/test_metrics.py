@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pac_wrap.method.metrics import Metrics, Rate, evaluate, exceeded, upper_bounds
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.tails.bounds import interval, lower_bound, upper_bound
+from pac_wrap.tails.bounds import interval, lower_bound, upper_bound
 from support.strategies import refusal
 
 

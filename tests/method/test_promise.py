@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import InputError
-from pac_wrap.method.promise import Budget, Error, Guarantee, Population, Promise
-from pac_wrap.method.tails.bounds import upper_bound
+from pac_wrap.method.promise import Error, Guarantee, Population, Promise
+from pac_wrap.tails.bounds import Budget, upper_bound
 from support.strategies import exact_budget, exact_tail, rate, refusal
 
 open_rate = st.floats(0.0, 1.0, exclude_min=True, exclude_max=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import as_scores
 from pac_wrap.errors import MissingScoreWarning
-from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import (
     Regime,
@@ -20,6 +20,7 @@ from pac_wrap.method.thresholds import (
     find_regime,
     find_thresholds,
 )
+from pac_wrap.tails.bounds import Budget
 from support.strategies import (
     LARGEST,
     Floats,

@@ -15,10 +15,10 @@ from sklearn.metrics import f1_score, precision_recall_curve
 
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.tails.binomial import error_budget
 from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.paper.baselines import cpad, cpad_budget, f1_max, percentile
-from pac_wrap.paper.validation import exact_violation
+from pac_wrap.tails.binomial import error_budget
+from pac_wrap.validation import exact_violation
+from pac_wrap_paper.baselines import cpad, cpad_budget, f1_max, percentile
 from support.strategies import LARGEST, Floats, refusal
 
 tied = st.lists(st.integers(0, 6) | st.integers(-50, 50), min_size=1, max_size=25).map(

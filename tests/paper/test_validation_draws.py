@@ -7,9 +7,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.thresholds import Thresholds, find_thresholds
-from pac_wrap.paper.validation import violation_rate
+from pac_wrap.tails.bounds import Budget
+from pac_wrap.validation import violation_rate
 from support.strategies import Floats, guarantee, scores
 
 

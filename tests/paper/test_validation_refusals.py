@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from pac_wrap.errors import DataError
-from pac_wrap.paper.baselines import cpad
-from pac_wrap.paper.data.store import VARIABLE, locate
-from pac_wrap.paper.studies import check_numbers
-from pac_wrap.paper.validation import exact_violation, violation_rate
+from pac_wrap.validation import exact_violation, violation_rate
+from pac_wrap_paper.baselines import cpad
+from pac_wrap_paper.data.store import VARIABLE, locate
+from pac_wrap_paper.studies import check_numbers
 from support.datafolder import empty_cache, small_file
 from support.shell import refused
 from support.strategies import refusal

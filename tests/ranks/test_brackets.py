@@ -17,10 +17,10 @@ from pac_wrap.method.calibrate import Request, calibrate
 from pac_wrap.method.chunked import calibrate_counted
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.strategies.looks import Looks
-from pac_wrap.ranks import brackets, grids
+from pac_wrap.ranks import brackets
 from pac_wrap.ranks.auc import auc
+from pac_wrap.ranks.brackets import Cells, Grid, Sample, Some, Spread, least_auc
 from pac_wrap.ranks.kernels import kernels
-from pac_wrap.ranks.spread import Cells, Grid, Sample, Some, Spread, least_auc
 from support.strategies import Floats, calibrate_quietly, every_rule, guarantee, refusal, scores
 
 
@@ -134,10 +134,10 @@ def test_knots_at_the_ends_of_the_doubles() -> None:
 
 
 def tighten(patch: pytest.MonkeyPatch, *, few: int, cells: int, knots: int, listed: int, ranges: int) -> None:
-    for module, limits in {
-        brackets: {"_FEW": few, "_LISTED": listed, "_AT_ONCE": knots // 4},
-        grids: {"_CELLS": cells, "_KNOTS": knots, "_RANGES": ranges, "_NEAR": few},
-    }.items():
+    for module, limits in (
+        (brackets, {"_FEW": few, "_LISTED": listed, "_AT_ONCE": knots // 4}),
+        (brackets, {"_CELLS": cells, "_KNOTS": knots, "_RANGES": ranges, "_NEAR": few}),
+    ):
         for name, value in limits.items():
             patch.setattr(module, name, value)
 
@@ -204,7 +204,7 @@ def test_scores_near_a_rank_are_listed_while_the_rest_of_a_large_cell_is_counted
     monkeypatch: pytest.MonkeyPatch, most: int, rounds: int
 ) -> None:
     monkeypatch.setattr(brackets, "_FEW", 5000)
-    monkeypatch.setattr(grids, "_NEAR", most)
+    monkeypatch.setattr(brackets, "_NEAR", most)
     rng = np.random.default_rng(1)
     data = InMemory(rng.normal(0, 1, 400_000), rng.normal(1, 1, 400_000), 100)
     assert calibrate_counted(data, Request()).to_json() == calibrate(*data.pair).to_json()
@@ -254,7 +254,7 @@ def test_first_scores_of_one_class_are_no_guess(monkeypatch: pytest.MonkeyPatch)
 def test_scores_that_change_between_two_rounds_are_refused(
     change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grids, "_CELLS", 12)
+    monkeypatch.setattr(brackets, "_CELLS", 12)
     rng = np.random.default_rng(1)
 
     class Changing(InMemory):

@@ -11,12 +11,11 @@ import pytest
 
 from pac_wrap import Guarantee, calibrate, certify_curve, evaluate, min_samples
 from pac_wrap.method.comparison import compare_scores
-from pac_wrap.method.labels.plan import needed, pilot_of, stopping
-from pac_wrap.method.promise import Budget
+from pac_wrap.method.planning.plan import needed, pilot_of, stopping
 from pac_wrap.method.strategies.looks import Looks
-from pac_wrap.method.tails.binomial import cdf
-from pac_wrap.method.tails.bounds import achievable_rate
 from pac_wrap.report.records import as_json
+from pac_wrap.tails.binomial import cdf
+from pac_wrap.tails.bounds import Budget, achievable_rate
 from support.shell import CERTIFICATE, GOLDEN, invoke, succeeded, write
 
 COLUMNS = ["--score", "score", "--label", "label"]

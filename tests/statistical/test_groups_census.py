@@ -5,7 +5,7 @@ import pytest
 
 from pac_wrap import Guarantee, calibrate, calibrate_groups
 from pac_wrap.method.metrics import evaluate, is_exceeded
-from pac_wrap.paper.studies.group_scores import LEARNED, scored_people
+from pac_wrap_paper.studies.groups import LEARNED, scored_people
 from support.datafolder import needs
 
 ASKED = Guarantee(max_fpr=0.05, max_fnr=None)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import Guarantee, LabelUntil, Looks
-from pac_wrap.method.labels.sequential import first_success, look_budgets
+from pac_wrap.method.planning.sequential import first_success, look_budgets
 from pac_wrap.method.thresholds import alarm_from
 from statistical.claims import assert_at_most, assert_power, assert_rate
 

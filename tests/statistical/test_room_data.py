@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest
 
 from pac_wrap import KL, ChiSquared, DensityRatio, Guarantee, LabelNoise, TotalVariation, anomaly_scores
-from pac_wrap.paper.data import load
 from pac_wrap.validation import exact_violation
+from pac_wrap_paper.data import load
 from support.datafolder import needs
 
 Scores = NDArray[np.float64]

@@ -13,9 +13,9 @@ from scipy.signal import lfilter
 from scipy.stats import norm
 
 from pac_wrap import DependenceWarning, Guarantee
-from pac_wrap.method.tails.binomial import error_budget
-from pac_wrap.method.tails.bounds import lower_bound
 from pac_wrap.series import calibrate_points, window_points, worth
+from pac_wrap.tails.binomial import error_budget
+from pac_wrap.tails.bounds import lower_bound
 from statistical.claims import FALSE_ALARM, assert_at_most, assert_power
 from support.strategies import Floats
 

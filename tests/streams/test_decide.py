@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import Thresholds
-from pac_wrap.method.worth.shares import Counted
+from pac_wrap.method.alarms.shares import Counted
 from pac_wrap.streams.answers import Asked
 from pac_wrap.streams.decide import decide_lines
 from pac_wrap.tables.files.text_format import LONGEST, read_start

@@ -183,7 +183,7 @@ def spans_lines(reading: Reading) -> bool:
 
 def by_dask(seeds: range, folder: Path) -> int:
     """Return how many files Dask has read as csv does; the others it has refused."""
-    from pac_wrap.engines.dask_files import _refusing, read
+    from pac_wrap.engines.dask import _refusing, read
 
     done = 0
     for place, (content, words, reading) in enumerate(engine_cases(seeds)):
@@ -215,7 +215,7 @@ def by_spark(seeds: range, folder: Path) -> int:
     """Return how many files Spark has read, in one job, as csv does; the others were refused before."""
     from functools import reduce
 
-    from pac_wrap.engines.spark_files import read, score_and_label, spark_session
+    from pac_wrap.engines.spark import read, score_and_label, spark_session
 
     expected: dict[str, tuple[Any, str]] = {}
     layouts: dict[Any, list[Path]] = {}

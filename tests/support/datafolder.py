@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pac_wrap.paper.data.registry import ENTRIES, RemoteFile
-from pac_wrap.paper.data.store import VARIABLE, cache_folder, locate
+from pac_wrap_paper.data.registry import ENTRIES, RemoteFile
+from pac_wrap_paper.data.store import VARIABLE, cache_folder, locate
 
 URL = "http://127.0.0.1:9/small.csv"
 CONTENT = b"a,class\n1,0\n2,1\n"

@@ -3,7 +3,7 @@
 from decimal import Decimal
 from math import inf
 
-from pac_wrap.base.rounding import between
+from pac_wrap.base.floats import between
 from pac_wrap.report.pages.explorer import Explorer
 from pac_wrap.report.words.numbers import ceiling, least
 

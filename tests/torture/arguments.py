@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 import pac_wrap
-from pac_wrap import Certificate, Guarantee, PACWrapError, PACWrapWarning, Rule, Thresholds
+from pac_wrap import Certificate, Guarantee, PACWrapError, PACWrapWarning, Rule, Thresholds, validation
 from pac_wrap import series as timeseries
-from pac_wrap.paper import baselines, validation
+from pac_wrap_paper import baselines
 from support.shell import CERTIFICATE
 
 _SECONDS: Final = 5.0

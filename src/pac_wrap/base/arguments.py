@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.floats import widened
-from pac_wrap.base.foreign import quoted
 from pac_wrap.base.missing import missing_places, refused
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, LabelWarning
 
 Scores = NDArray[np.float64]

@@ -16,7 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, Final, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pac_wrap.base.floats import is_flushed
-from pac_wrap.base.foreign import LONGEST, quoted
+from pac_wrap.base.text import LONGEST, quoted
 from pac_wrap.errors import CertificateError, InputError
 
 T = TypeVar("T")

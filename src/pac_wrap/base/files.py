@@ -256,3 +256,47 @@ def _locked(folder: Path) -> int | None:
         raise
     os.close(lock)
     return None
+
+
+if sys.platform != "win32":
+    import fcntl
+
+
+@contextmanager
+def held(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold a file, or refuse if another process does; where the system has no locks, nothing is held."""
+    target = Path(os.path.realpath(path))
+    beside = target.parent / f".{target.name}.lock"
+    lock = None if sys.platform == "win32" else _held(beside, os.fspath(path))
+    try:
+        yield
+    finally:
+        if lock is not None:
+            with suppress(OSError):  # first, while nobody else can have it
+                beside.unlink()
+            os.close(lock)
+
+
+def _held(beside: Path, name: str) -> int:
+    """Return the open lock that stands beside a file."""
+    while True:
+        try:
+            lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise OutputError(
+                f"cannot lock {name}: {error.strerror or error}; nothing was written"
+            ) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(lock), os.stat(beside)):
+                return lock
+        except BlockingIOError:
+            os.close(lock)
+            raise OutputError(
+                f"{name} is in use by another process; wait until it has ended, or name another file"
+            ) from None
+        except FileNotFoundError:  # whoever had it has just removed it
+            pass
+        except OSError:  # a file system without locks
+            return lock
+        os.close(lock)

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pac_wrap.cli.certificates import end_with, write_certified
-from pac_wrap.cli.in_time import Every, HoldOut, Seed, Series, Time, calibrate_in_time, check_in_time
+from pac_wrap.cli.certificates import end_with, tell_written, write_certified
 from pac_wrap.cli.options import (
     AnomalyLabel,
     Confidence,
@@ -39,9 +38,342 @@ from pac_wrap.cli.options import (
     shares_in,
     strategy_of,
 )
-from pac_wrap.cli.parts import Pool, Together, calibrate_by_group, calibrate_by_kind, check_by_group
 from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pac_wrap.method.calibrate import Request
+    from pac_wrap.method.certificates.verify import Verification
+    from pac_wrap.method.groups.calibrate import GroupRequest
+    from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.promise import Guarantee
+    from pac_wrap.series.several import Several
+    from pac_wrap.series.splits import SeriesSplit
+    from pac_wrap.tables.sql.expressions import Dialect
+
+Together = Annotated[
+    bool, typer.Option("--together", help="With --group: the promises of all groups hold at once.")
+]
+Pool = Annotated[
+    bool,
+    typer.Option(
+        "--pool",
+        help="With --group: those with too few labels follow one rule, promised for their mixture.",
+    ),
+]
+
+
+def check_by_group(group: str | None, options: bool, others: tuple[object, ...]) -> None:
+    """Refuse options that mean nothing without --group, or that do not go with it."""
+    if group is None and options:
+        raise InputError("--together and --pool are for groups; name their column with --group")
+    if group is not None and any(one is not None for one in others):
+        raise InputError("--group goes with neither --kind nor --time nor --prevalence; leave it out")
+
+
+def calibrate_by_group(
+    tables: list[str],
+    request: "GroupRequest",
+    columns: tuple[str, str, str],
+    delimiter: str | None,
+    files: tuple[Path | None, Path | None],
+    engine: str,
+    master: str | None,
+    *,
+    leave_out: list[str] | None,
+    form: str,
+    quiet: bool,
+) -> None:
+    """Certify thresholds for each group that a column names; `files` are those of certificate and report."""
+    from pac_wrap.method.certificates.provenance import now
+    from pac_wrap.report.pages.groups import page_of_groups, worst
+    from pac_wrap.report.pages.parts import render_parts
+    from pac_wrap.tables.files.find import found_files
+    from pac_wrap.tables.files.text_format import check_delimiter
+    from pac_wrap.tables.groups import GroupedScores
+    from pac_wrap.tables.table import open_found
+
+    output, report = files
+    keep_apart(tables, output, report)
+    score, label, group = columns
+    drawn = None
+    separator = check_delimiter(delimiter)
+    with progress_bar("reading") as progress, found_files(tables) as found:
+        if engine == "duckdb":
+            with open_found(
+                found,
+                [score, group],
+                label,
+                passes=True,
+                delimiter=separator,
+                leave_out=leave_out or (),
+                progress=progress,
+            ) as table:
+                scores = GroupedScores(table, columns, request.request.label_text)
+                certificate = scores.certify(request)
+                if report is not None:
+                    drawn = scores.classes(worst(certificate))
+        else:
+            cluster = on_cluster(engine, found, separator, master)
+            certificate = cluster.calibrate_groups(request, score=score, label=label, group=group)
+    certificate = certificate.with_provenance(tables=tuple(tables), date=now())
+    texts = {} if output is None else {output: certificate.to_json()}
+    if report is not None:
+        texts[report] = render_parts(page_of_groups(certificate, drawn), report)
+    _write(texts)
+    if not quiet and texts:
+        normal, anomalous = map(int, certificate.columns.n.sum(axis=1))
+        tell_written(normal, anomalous, texts, f", {len(certificate.groups):,} groups")
+    end_with(certificate, form)
+
+
+def print_rules(
+    certificate: "GroupCertificate", score: str, group: str, dialect: "Dialect", join_table: str | None
+) -> None:
+    """Print the rules of groups as one expression, or as a table to be joined."""
+    from pac_wrap.tables.sql.group_rules import group_verdict_sql, join_sql
+
+    if join_table is None:
+        typer.echo(group_verdict_sql(certificate, score, group, dialect))
+        return
+    for statement in join_sql(certificate, score, group, join_table, dialect):
+        typer.echo(statement)
+
+
+def calibrate_by_kind(
+    tables: list[str],
+    asked: "Guarantee",
+    overlap: str,
+    columns: tuple[str, str, str],
+    anomaly_label: str | None,
+    delimiter: str | None,
+    files: tuple[Path | None, Path | None],
+    engine: str,
+    master: str | None,
+    *,
+    leave_out: list[str] | None,
+    form: str,
+    quiet: bool,
+) -> None:
+    """Certify thresholds whose ceilings hold for every kind; `files` are those of certificate and report."""
+    from pac_wrap.method.certificates.provenance import now
+    from pac_wrap.method.kinds.part import points_of
+    from pac_wrap.method.request import as_strategy
+    from pac_wrap.report.pages.kinds import page_of_kinds
+    from pac_wrap.report.pages.parts import render_parts
+    from pac_wrap.tables.files.find import found_files
+    from pac_wrap.tables.files.text_format import check_delimiter
+    from pac_wrap.tables.kinds import KindsAsked, KindScores, calibrate_kinds_table
+    from pac_wrap.tables.table import open_found
+
+    output, report = files
+    keep_apart(tables, output, report)
+    score, label, kind = columns
+    scores: Any = None, None
+    separator, strategy = check_delimiter(delimiter), as_strategy(overlap)
+    with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
+        if engine != "duckdb":
+            wanted = KindsAsked(asked, strategy, 1 if anomaly_label is None else anomaly_label, kind)
+            cluster = on_cluster(engine, found, separator, master)
+            certificate = cluster.calibrate_kinds(wanted, score=score, label=label)
+        if engine == "duckdb" or report is not None:
+            table = opened.enter_context(
+                open_found(
+                    found,
+                    [score, kind],
+                    label,
+                    passes=True,
+                    delimiter=separator,
+                    leave_out=leave_out or (),
+                    progress=progress,
+                )
+            )
+        if engine == "duckdb":
+            certificate = calibrate_kinds_table(table, asked, strategy, columns, anomaly_label)
+        if report is not None:
+            scores = KindScores(table, columns, anomaly_label).by_kind()
+    certificate = certificate.with_provenance(tables=tuple(tables), date=now())
+    texts = {} if output is None else {output: certificate.to_json()}
+    if report is not None:
+        texts[report] = render_parts(page_of_kinds(certificate, *scores), report)
+    _write(texts)
+    if not quiet:
+        normal, anomalous = map(points_of, (certificate.normal, certificate.anomalous))
+        tell_written(normal, anomalous, texts)
+    end_with(certificate, form)
+
+
+def _write(texts: dict[Path, str]) -> None:
+    """Write all of some files, or none."""
+    from pac_wrap.base.files import whole_file, write_text
+
+    with ExitStack() as files:
+        for path, text in texts.items():
+            write_text(files.enter_context(whole_file(path)), text)
+
+
+# the label of anomalies, those to be left out, and the delimiter
+Reading = tuple[str | None, list[str] | None, str | None]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--time", help="A column of times: rows are ordered by it, and how far they depend is judged."
+    ),
+]
+Series = Annotated[
+    str | None, typer.Option("--series", help="With --time: a column that names the series of each row.")
+]
+Every = Annotated[
+    int | None, typer.Option("--every", min=1, help="With --time: take one in so many steps of a series.")
+]
+HoldOut = Annotated[
+    float | None,
+    typer.Option(
+        "--hold-out",
+        help="With --series: the share of whole series that do not calibrate, and show how the rule does.",
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        min=0,
+        help="With --hold-out: fixes which series are drawn. With --weight: fixes which points are, instead"
+        " of a seed from the system; it must not have been tried before.",
+    ),
+]
+
+
+def check_in_time(
+    time: str | None,
+    series: str | None,
+    every: int | None,
+    hold_out: float | None,
+    seed: int | None,
+    *,
+    kind: str | None,
+    engine: str = "duckdb",
+) -> None:
+    """Refuse options that mean nothing without another one, or that do not go with --time."""
+    if time is not None and (kind is not None or engine != "duckdb"):
+        raise InputError("--time goes with neither another --engine nor --kind; leave them out")
+    for option, value, needed, other in (
+        ("--series", series, "--time", time),
+        ("--every", every, "--time", time),
+        ("--hold-out", hold_out, "--series", series),
+        ("--seed", seed, "--hold-out", hold_out),
+    ):
+        if value is not None and other is None:
+            raise InputError(f"{option} goes with {needed}; add that, or leave {option} out")
+
+
+def calibrate_in_time(
+    tables: list[str],
+    request: "Request",
+    columns: tuple[str, str, str, str | None],
+    *,
+    delimiter: str | None,
+    output: Path | None,
+    report: Path | None,
+    every: int | None,
+    hold_out: float | None,
+    seed: int | None,
+    shares: tuple[float, float] | None,
+    leave_out: list[str] | None,
+    form: str,
+    quiet: bool,
+) -> None:
+    """Certify thresholds from rows in the order of time, and say how far they depend on each other."""
+    import numpy as np
+
+    from pac_wrap.method.certificates.provenance import now
+    from pac_wrap.report.subject import Origin
+    from pac_wrap.report.words.in_order import lines_of_several
+    from pac_wrap.series.points import calibrate_points
+
+    score, label, time, _ = columns
+    keep_apart(tables, output, report)
+    reading = (request.label_text, leave_out, delimiter)
+    several, split = _taken(tables, columns, reading, every or 1, hold_out, seed)
+    certificate = calibrate_points(several.points, request, split=split)
+    classes = _classes(several, split)
+    used = np.concatenate(classes)
+    certificate = certificate.with_provenance(
+        score=score,
+        tables=tuple(tables),
+        engine="duckdb",
+        lowest=float(used.min()),
+        highest=float(used.max()),
+        date=now(),
+    )
+    lines = tuple(lines_of_several(several, certificate, time, split))
+    origin = Origin(tuple(tables), score, label)
+    write_certified(certificate, classes, origin, output, report, shares, lines, quiet=quiet)
+    end_with(certificate, form, lines)
+
+
+def verify_in_time(
+    certificate: object,
+    tables: list[str],
+    columns: tuple[str, str, str, str | None],
+    reading: Reading,
+    hold_out: float | None,
+    seed: int | None,
+) -> "Verification":
+    """Make a certificate again from rows in the order of time; it says itself how many steps were taken."""
+    from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.certificates.verify import verify
+
+    sampling = certificate.sampling if isinstance(certificate, Certificate) else None
+    if not isinstance(certificate, Certificate) or sampling is None or sampling.length != 1:
+        raise InputError("--time is for certificates that were made with it; leave it out")
+    if (hold_out is not None) != (sampling.split == "series"):
+        raise InputError(
+            "--hold-out is for certificates that were made with it; leave it out"
+            if hold_out is not None
+            else "some series were held out of the calibration; give --hold-out and --seed as they were then"
+        )
+    several, split = _taken(tables, columns, reading, sampling.every, hold_out, seed)
+    return verify(certificate, *_classes(several, split))
+
+
+def _taken(
+    tables: list[str],
+    columns: tuple[str, str, str, str | None],
+    reading: Reading,
+    every: int,
+    hold_out: float | None,
+    seed: int | None,
+) -> "tuple[Several, SeriesSplit | None]":
+    """Return the steps of all series, and which of them calibrate if some are held out."""
+    import numpy as np
+
+    from pac_wrap.series.several import several_series
+    from pac_wrap.tables.files.text_format import check_delimiter
+    from pac_wrap.tables.in_order import rows_in_time
+    from pac_wrap.tables.table import open_table
+
+    score, label, time, series = columns
+    anomaly_label, leave_out, delimiter = reading
+    wanted = [score, time, *([] if series is None else [series])]
+    options: Any = {"delimiter": check_delimiter(delimiter), "leave_out": leave_out or ()}
+    with (
+        progress_bar("reading") as progress,
+        open_table(tables, wanted, label, progress=progress, **options) as table,
+    ):
+        rows = rows_in_time(table, score, label, anomaly_label, time, series)
+    several = several_series(rows.names, rows.sizes, rows.scores, rows.anomalous, every=every)
+    if hold_out is None:
+        return several, None
+    return several, several.divided(np.random.default_rng(seed or 0), calibration=1.0 - hold_out)
+
+
+def _classes(several: "Several", split: "SeriesSplit | None") -> "list[NDArray[Any]]":
+    """Return the scores of either class that calibrate."""
+    among = None if split is None else split.calibration
+    return [several.points.scores[several.points.of_class(one, among)] for one in (False, True)]
 
 
 def demo(
@@ -156,11 +488,10 @@ def calibrate(
     from pac_wrap.method.weighted import weighted_by
     from pac_wrap.report.pages.formats import check_suffix
     from pac_wrap.report.subject import Origin
-    from pac_wrap.tables.calibrate import calibrate_scores
+    from pac_wrap.tables.calibrate import calibrate_scores, labelled_of
     from pac_wrap.tables.files.find import found_files
     from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.table import open_found
-    from pac_wrap.tables.weighted import labelled_of
 
     asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
     strategy = strategy_of(overlap, asked)

@@ -16,10 +16,10 @@ from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
+    from pac_wrap.method.alarms.shares import Counted
     from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.certificates.provenance import Doubt
     from pac_wrap.method.groups.certificate import GroupCertificate
-    from pac_wrap.method.worth.shares import Counted
     from pac_wrap.tables.files.find import FoundFiles
     from pac_wrap.tables.files.text_format import ByteReader
     from pac_wrap.tables.table import Table
@@ -124,7 +124,7 @@ def decide(
 
 def _decide_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
     """Write rows with their verdicts as they arrive; how many were decided is said at Ctrl-C too."""
-    from pac_wrap.method.worth.shares import Counted
+    from pac_wrap.method.alarms.shares import Counted
     from pac_wrap.streams.answers import Asked
     from pac_wrap.streams.decide import decide_lines
     from pac_wrap.tables.files.text_format import is_json_line

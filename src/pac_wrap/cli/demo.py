@@ -13,16 +13,16 @@ from rich.text import Text
 from sklearn.ensemble import IsolationForest
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.base.rounding import confidence_left, kept_together
+from pac_wrap.base.floats import confidence_left, kept_together
 from pac_wrap.detectors.scores import anomaly_scores
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, evaluate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
-from pac_wrap.paper.data.dataset import two_gaussians
 from pac_wrap.report.terminal import BLOCKS, ceiling_text, ceilings_of
 from pac_wrap.report.words.numbers import ceiling, confidence, floored
+from pac_wrap_paper.data.dataset import two_gaussians
 
 _BINS: Final = 64
 _FULL: Final = len(BLOCKS) - 1

@@ -27,8 +27,8 @@ from pac_wrap.errors import InputError
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from pac_wrap.method.watch.by_group import GroupMonitor
-    from pac_wrap.method.watch.monitor import Monitor
+    from pac_wrap.method.monitoring.by_group import GroupMonitor
+    from pac_wrap.method.monitoring.monitor import Monitor
     from pac_wrap.streams.watch import Columns, Rows
 
 ALARM = 1
@@ -80,8 +80,8 @@ class _Job:
                 say(alarm_text(alarm))
 
     def _update(self, rows: "Rows", **told: Any) -> None:
-        from pac_wrap.method.groups.rules import decided
-        from pac_wrap.method.watch.by_group import GroupMonitor
+        from pac_wrap.method.groups.certificate import decided
+        from pac_wrap.method.monitoring.by_group import GroupMonitor
 
         labels = rows.labels
         if isinstance(self.monitor, GroupMonitor):
@@ -175,14 +175,14 @@ def monitor(
 
     Example: [bold]pac-wrap monitor certificate.json new.csv --score score --label label --state w.json[/bold]
     """
-    from pac_wrap.base.locks import held
+    from pac_wrap.base.files import held
     from pac_wrap.cli.certificates import any_of, columns_of
     from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
-    from pac_wrap.method.watch.by_group import GroupMonitor
-    from pac_wrap.method.watch.monitor import KINDS_APART, Monitor
+    from pac_wrap.method.monitoring.by_group import GroupMonitor
+    from pac_wrap.method.monitoring.monitor import KINDS_APART, Monitor
     from pac_wrap.streams.decide import is_streamed
     from pac_wrap.streams.watch import Columns
     from pac_wrap.tables.files.text_format import check_delimiter, read_start, standard_input
@@ -256,7 +256,7 @@ def _watch_stream(job: _Job, reader: "BufferedReader", start: bytes) -> None:
 
 def _watch_table(job: _Job, tables: list[str], start: bytes) -> None:
     """Watch a whole table, or nothing of it: the state is saved at the end."""
-    from pac_wrap.method.watch.by_group import GroupMonitor
+    from pac_wrap.method.monitoring.by_group import GroupMonitor
     from pac_wrap.streams.watch import rows_of_table
     from pac_wrap.tables.decide import refuse_undecidable
     from pac_wrap.tables.files.find import found_files
@@ -309,7 +309,7 @@ def recalibrate(
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.certificates.provenance import now
-    from pac_wrap.method.watch.recalibrate import successor
+    from pac_wrap.method.monitoring.recalibrate import successor
     from pac_wrap.tables.calibrate import calibrate_table
     from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.table import open_table

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
@@ -186,8 +186,8 @@ def rooms_of(shift: str | None, label_noise: str | None) -> dict[str, Any]:
     >>> rooms_of("tv:0.02,none", None)
     {'shift': (TotalVariation(distance=0.02), None), 'label_noise': None}
     """
-    from pac_wrap.method.room.noise import LabelNoise
-    from pac_wrap.method.room.shift import SHIFTS
+    from pac_wrap.method.robust.noise import LabelNoise
+    from pac_wrap.method.robust.shift import SHIFTS
 
     def distance(text: str) -> object:
         tag, _, size = text.partition(":")
@@ -231,8 +231,8 @@ def shares_in(text: str) -> tuple[float, float]:
     >>> shares_in("0.01-0.03"), shares_in("1e-3:2e-3"), shares_in("0.02")
     ((0.01, 0.03), (0.001, 0.002), (0.02, 0.02))
     """
-    from pac_wrap.base.foreign import quoted
-    from pac_wrap.method.worth.alarms import as_interval
+    from pac_wrap.base.text import quoted
+    from pac_wrap.method.alarms.alarms import as_interval
 
     # a hyphen after a digit divides; that of 1e-3 does not
     low, _, high = re.sub(r"(?<=[\d.])\s*-", ":", text, count=1).partition(":")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from pac_wrap.base.foreign import visible
+from pac_wrap.base.text import visible
 from pac_wrap.cli.process import run
 from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
@@ -16,7 +16,7 @@ from pac_wrap.errors import InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pac_wrap.paper.data.registry import Entry
+    from pac_wrap_paper.data.registry import Entry
 
 ALL: Final = "all"
 SERIES: Final = {"nasa", "smd"}  # their detectors need torch
@@ -60,9 +60,9 @@ def reproduce(
     from rich.console import Console
 
     from pac_wrap.base.files import check_folder
-    from pac_wrap.paper.rendering import show_study, write_study
-    from pac_wrap.paper.studies import QUESTIONS, check_numbers, check_question, fetch_data, record
-    from pac_wrap.paper.studies import reproduce as answer
+    from pac_wrap_paper.rendering import show_study, write_study
+    from pac_wrap_paper.studies import QUESTIONS, check_numbers, check_question, fetch_data, record
+    from pac_wrap_paper.studies import reproduce as answer
 
     names = tuple(QUESTIONS) if ALL in questions else tuple(dict.fromkeys(questions))
     for name in questions:
@@ -76,9 +76,9 @@ def reproduce(
         import_module("pac_wrap.report.figures")
         check_folder(out)
     if SERIES & set(names):
-        import_module("pac_wrap.paper.detectors.lstm_network").import_torch()
+        import_module("pac_wrap_paper.detectors.lstm_network").import_torch()
     if "adbench" in names:
-        import_module("pac_wrap.paper.adbench.detectors").check_packages()
+        import_module("pac_wrap_paper.adbench.detectors").check_packages()
     for name in names:
         fetch_data(name)
     for name in names:
@@ -108,7 +108,7 @@ def show_list() -> None:
     """
     from rich.console import Console
 
-    from pac_wrap.paper.data.registry import ENTRIES
+    from pac_wrap_paper.data.registry import ENTRIES
 
     console = Console()
     console.print(_table())
@@ -126,10 +126,10 @@ def get(
 
     Example: [bold]pac-wrap data get thyroid usps[/bold]
     """
-    from pac_wrap.paper.data import check_name
-    from pac_wrap.paper.data import names as known
-    from pac_wrap.paper.data.registry import ENTRIES
-    from pac_wrap.paper.data.store import fetch
+    from pac_wrap_paper.data import check_name
+    from pac_wrap_paper.data import names as known
+    from pac_wrap_paper.data.registry import ENTRIES
+    from pac_wrap_paper.data.store import fetch
 
     wanted = known() if ALL in names else tuple(dict.fromkeys(names))
     for name in (name for name in names if name != ALL):
@@ -146,9 +146,9 @@ def where(
 
     Example: [bold]pac-wrap data where thyroid[/bold]
     """
-    from pac_wrap.paper.data import check_name
-    from pac_wrap.paper.data.registry import ENTRIES
-    from pac_wrap.paper.data.store import VARIABLE, cache_folder, data_folder, locate
+    from pac_wrap_paper.data import check_name
+    from pac_wrap_paper.data.registry import ENTRIES
+    from pac_wrap_paper.data.store import VARIABLE, cache_folder, data_folder, locate
 
     if name is None:
         folder, cache = data_folder(), cache_folder()
@@ -173,7 +173,7 @@ def _table() -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from pac_wrap.paper.data.registry import ENTRIES
+    from pac_wrap_paper.data.registry import ENTRIES
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for heading in ("name", "rows x columns", "anomalies", "licence", "size", "where"):
@@ -193,7 +193,7 @@ def _table() -> "Table":
 
 def _place(entry: "Entry") -> str:
     """Return where all files of a data set are: folder, cache, both, or not here if one is missing."""
-    from pac_wrap.paper.data.store import in_data_folder, locate
+    from pac_wrap_paper.data.store import in_data_folder, locate
 
     found = [locate(file) for file in entry.files]
     if None in found:

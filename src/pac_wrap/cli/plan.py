@@ -21,7 +21,7 @@ from pac_wrap.errors import InputError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from pac_wrap.method.labels.plan import Pilot
+    from pac_wrap.method.planning.plan import Pilot
     from pac_wrap.method.promise import Guarantee
 
 
@@ -146,7 +146,7 @@ def _read(
     asked: "Guarantee",
 ) -> "Pilot":
     """Return what a pilot sample says."""
-    from pac_wrap.method.labels.plan import pilot_of
+    from pac_wrap.method.planning.plan import pilot_of
     from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.table import open_table
 

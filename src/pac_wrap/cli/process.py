@@ -19,7 +19,7 @@ from inspect import signature
 from types import FrameType
 from typing import Any, BinaryIO, Final, NoReturn, TextIO
 
-from pac_wrap.base.foreign import message
+from pac_wrap.base.text import message
 from pac_wrap.errors import OutputError, PACWrapError, VacuousWarning
 
 BAD_INPUT: Final = 2

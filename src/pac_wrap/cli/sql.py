@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 import typer
 
 from pac_wrap.cli.certificates import deciding
+from pac_wrap.cli.certify import print_rules
 from pac_wrap.cli.options import (
     NOT_CERTIFIED,
     AnomalyLabel,
@@ -19,7 +20,6 @@ from pac_wrap.cli.options import (
     keep_apart,
     strategy_of,
 )
-from pac_wrap.cli.parts import print_rules
 from pac_wrap.errors import InputError
 
 # answers are a few hundred rows
@@ -156,7 +156,7 @@ def _print_rule(
 
 def _comment(line: str) -> None:
     """Print a line that databases skip."""
-    from pac_wrap.base.foreign import message
+    from pac_wrap.base.text import message
 
     typer.echo(f"-- {message(line)}")
 

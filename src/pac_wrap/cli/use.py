@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pac_wrap.cli.certificates import any_of, columns_of, shown_of
-from pac_wrap.cli.in_time import HoldOut, Reading, Seed, Series, Time, check_in_time, verify_in_time
+from pac_wrap.cli.certify import HoldOut, Reading, Seed, Series, Time, check_in_time, verify_in_time
 from pac_wrap.cli.options import (
     AnomalyLabel,
     CertificateFile,
@@ -198,12 +198,11 @@ def _verified(
     from pac_wrap.method.groups.verify import request_of, verify_groups_against
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.weighted import WeightedRequest
-    from pac_wrap.tables.calibrate import calibrate_scores, calibrate_table
+    from pac_wrap.tables.calibrate import calibrate_scores, calibrate_table, labelled_of
     from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.groups import calibrate_groups_table
     from pac_wrap.tables.kinds import recalibrate_kinds_table
     from pac_wrap.tables.table import open_table
-    from pac_wrap.tables.weighted import labelled_of
 
     anomaly_label, leave_out, delimiter = reading
     options: Any = {"delimiter": check_delimiter(delimiter), "leave_out": leave_out or ()}
@@ -261,7 +260,7 @@ def show(
 
     Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
     """
-    from pac_wrap.base.foreign import escape_markdown
+    from pac_wrap.base.text import escape_markdown
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import check_count
 from pac_wrap.errors import InputError
-from pac_wrap.method.room.weights import check_bound
+from pac_wrap.method.robust.weights import check_bound
 
 _FOLDS: Final = 5
 _ASSUMES: Final = (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import bits_of
-from pac_wrap.base.foreign import listed
+from pac_wrap.base.text import listed
 from pac_wrap.detectors.scores import handed_on
 from pac_wrap.errors import InputError, OverlapWarning
 

@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from pac_wrap.base.arguments import Scores, as_scores, check_choice
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import DetectorError, InputError, PACWrapError
 
 Polarity = Literal["auto", "higher", "lower"]
@@ -180,7 +180,7 @@ def _scorer(detector: Any, anomaly_label: object, *, known: bool) -> tuple[Calla
         )
     if _is_a(detector, "torch.nn"):
         return _torch_scores(detector), False
-    if any(_is_a(_core(detector), package) for package in ("pyod.", "pac_wrap.paper.detectors.")):
+    if any(_is_a(_core(detector), package) for package in ("pyod.", "pac_wrap_paper.detectors.")):
         return _method(detector, "decision_function"), False
     if is_estimator(detector):
         if is_classifier(detector):

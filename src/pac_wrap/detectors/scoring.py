@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_class_mask
-from pac_wrap.detectors.predictor import CertifiedPredictor
+from pac_wrap.detectors.estimator import CertifiedPredictor
 from pac_wrap.detectors.scores import anomaly_scores, core_of
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate

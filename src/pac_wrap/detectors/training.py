@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import process_routing
 
 from pac_wrap.base.arguments import as_array, check_aligned, check_rate
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.detectors.rows import Indices, take_rows
 from pac_wrap.detectors.scores import (
     Polarity,

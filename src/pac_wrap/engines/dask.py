@@ -3,40 +3,377 @@
 A worker is given one partition, a pandas frame: for its share of a pass, its verdicts or its scores.
 """
 
-from collections.abc import Sequence
-from typing import Any
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from glob import escape
+from io import BytesIO
+from operator import add
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.base.arguments import Scores, ScoreType, as_anomaly_mask, as_scores, score_type
+from pac_wrap.base.floats import Floats
 from pac_wrap.base.missing import missing_places
-from pac_wrap.engines.dask_groups import SETS, certified_groups, certified_kinds, decided_by_group
-from pac_wrap.engines.dask_partitions import (
-    certified_pairs,
-    check_frame,
-    column_type,
-    scored_by,
-    scores_of,
-    verdicts_of,
-)
+from pac_wrap.engines.files import InspectedFiles, Layout, Reader, inspect
 from pac_wrap.engines.frames import (
     check_features,
     check_group,
     features_of,
     import_package,
+    knows_names,
+    refuse_changed,
+    require_columns,
+    scorer,
     warn_if_undecidable,
 )
+from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.chunked import Asked, T
+from pac_wrap.method.chunked import Asked, Sample, T, certify_parts, certify_passes
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.groups.calibrate import GroupRequest, warned_of_groups
-from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.block import Block
+from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest, warned_of_groups
+from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
+from pac_wrap.method.groups.part import Part
+from pac_wrap.method.groups.values import Lookup, coded, merged, text_of
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.tables.columns import refuse_added, refuse_as_third, require_two
+from pac_wrap.ranks.passes import PartitionAnswer, Partitions, PartitionTask, Passes, missing_labels
+from pac_wrap.ranks.search import within
+from pac_wrap.tables.columns import (
+    LOOKED_AT,
+    anomaly_marks,
+    no_rows,
+    number,
+    refuse_added,
+    refuse_as_third,
+    require_two,
+    without_case,
+)
+from pac_wrap.tables.files.text_format import JsonRows, read_start
 from pac_wrap.tables.groups import refuse_narrower
 from pac_wrap.tables.kinds import KindsAsked
+
+# so many answers are added up in one step of the tree
+_TOGETHER: Final = 8
+# from so many partitions on, looking at one of them first saves more than it costs
+_SAMPLED: Final = 4
+
+
+def answered(task: Callable[[int, Any], Any], keys: list[Any], graph: dict[Any, Any]) -> Any:
+    """Return the sum of task(number, partition) over some partitions; say so where they cannot be read."""
+    try:
+        return sum_over_partitions(task, keys, graph)
+    except PACWrapError:
+        raise
+    except ValueError as error:
+        # such as read_csv raises where a column has another type than in the first rows
+        reason = str(error).partition("\n")[0].rstrip(".")
+        remedy = "fix them, or give their columns one type"
+        raise InputError(f"the partitions cannot be read: {reason}; {remedy}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a first look at some partitions gives: what is wrong with them, and how many rows are of what."""
+
+    answer: PartitionAnswer
+    rows: Counter[Any] = field(default_factory=Counter)
+
+    def __add__(self, other: "Seen") -> "Seen":
+        return Seen(self.answer + other.answer, self.rows + other.rows)
+
+
+def rows_of(normal: Scores, anomalous: Scores) -> int:
+    """Return how many scores there are: the task of a first look."""
+    return normal.size + anomalous.size
+
+
+def certified_pairs(df: Any, request: Asked[T]) -> T:
+    """Return what a request gets from a frame whose columns are the scores and the labels."""
+    keys, graph = partitions_of(df)
+
+    def run(task: PartitionTask, some: list[Any] = keys) -> PartitionAnswer:
+        found: PartitionAnswer = answered(partial(answer_of, task), some, graph)
+        return found
+
+    sample = Sample(partial(run, some=keys[len(keys) // 2 :][:1]), len(keys))
+    return certify_parts(run, request, sample if len(keys) >= _SAMPLED else None)
+
+
+def partitions_of(df: Any) -> tuple[list[Any], dict[Any, Any]]:
+    """Return the keys of a frame's partitions, and the graph that makes them; see Dask's collections."""
+    # tuning would put small files together, and a partition's number would no longer be the one a user sees
+    with import_package("dask", "dask").config.set({"optimization.tune.active": False}):
+        frame = df.optimize()
+    return list(frame.__dask_keys__()), dict(frame.__dask_graph__())
+
+
+def sum_over_partitions(task: Callable[[int, Any], Any], keys: list[Any], graph: dict[Any, Any]) -> Any:
+    """Return the sum of task(number, partition) over all partitions, added up on the workers in a tree."""
+    delayed = import_package("dask.delayed", "dask")
+    name = f"pac-wrap-{uuid4().hex}"
+    # the task has a key of its own, so that it travels once to each worker
+    added: dict[Any, Any] = {name: task}
+
+    def keyed(calls: list[tuple[Any, ...]]) -> list[Any]:
+        places = [(name, len(added) + place) for place in range(len(calls))]
+        added.update(zip(places, calls, strict=True))
+        return places
+
+    keys = keyed([(_call, name, number, key) for number, key in enumerate(keys)])
+    while len(keys) > 1:
+        groups = range(0, len(keys), _TOGETHER)
+        keys = keyed([(_added, keys[start : start + _TOGETHER]) for start in groups])
+    return delayed.Delayed(keys[0], graph | added).compute()
+
+
+def _call(task: Any, number: int, partition: Any) -> Any:
+    return task(number, partition)
+
+
+def _added(answers: list[Any]) -> Any:
+    return reduce(add, answers)
+
+
+def check_frame(df: Any, columns: Sequence[Any] = (), numbers: Sequence[Any] = ()) -> None:
+    """Refuse what is no Dask frame, and columns that are absent or hold no numbers where they should."""
+    if not isinstance(df, import_package("dask.dataframe", "dask").DataFrame):
+        kind = f"{type(df).__module__.split('.')[0]} {type(df).__name__}"
+        raise InputError(
+            f"df must be a DataFrame of dask.dataframe, got {kind}; make one, for example with"
+            " dask.dataframe.from_pandas(df, npartitions=8) or read_parquet"
+        )
+    from pandas.api import types
+
+    require_columns([*columns, *numbers], list(df.columns))
+    for name in numbers:
+        kind = df.dtypes[name]
+        known = (types.is_numeric_dtype, types.is_bool_dtype, types.is_object_dtype)
+        if not any(fits(kind) for fits in known) and kind != "category":
+            raise InputError(
+                f"column {name!r} must hold numbers, but its type is {kind}; pick another column"
+            )
+
+
+def answer_of(task: PartitionTask, number: int, frame: Any) -> PartitionAnswer:
+    """Return what a task gives for a partition whose columns are the scores and the labels."""
+    scores, labels = frame.iloc[:, 0], frame.iloc[:, 1]
+    if missing := int(labels.isna().sum()):
+        return PartitionAnswer(None, problem=(number, missing_labels(number, missing, labels.size)))
+    values = numbers_of(scores)
+    if task.bounds is not None and values.dtype.kind in "biuf":
+        inside = np.flatnonzero(within(values, task.bounds))
+        values, labels = values[inside], labels.iloc[inside]
+    return task(number, [(values, labels.to_numpy())])
+
+
+def column_type(kind: Any) -> ScoreType:
+    """Return the type of scores in a column of this pandas type."""
+    plain = getattr(kind, "numpy_dtype", kind)
+    return score_type(plain) if isinstance(plain, np.dtype) else "float64"
+
+
+def numbers_of(column: Any) -> NDArray[Any]:
+    """Return a column as an array whose missing values are NaN; what holds no numbers stays as it is."""
+    from pandas.api import types
+
+    kind = column.dtype
+    if types.is_object_dtype(kind):
+        column = column.where(column.notna(), np.nan).infer_objects()
+    elif types.is_extension_array_dtype(kind) and (types.is_numeric_dtype(kind) or types.is_bool_dtype(kind)):
+        return np.asarray(column.to_numpy(dtype=column_type(kind), na_value=np.nan))
+    return np.asarray(column.to_numpy())
+
+
+def scores_of(column: Any) -> Scores:
+    """Return the scores of a column, NaN where they are missing."""
+    return as_scores(numbers_of(column), f"column {column.name!r}", missing=True)
+
+
+def verdicts_of(column: Any, rule: Rule) -> Any:
+    """Return the verdicts of a column of scores; a missing one is abstained on."""
+    found, _ = rule.decided(scores_of(column))
+    return type(column)(found, index=column.index)
+
+
+def scored_by(frame: Any, detector: Any) -> Any:
+    """Return the scores of a partition."""
+    from pandas import Series
+    from pandas.api.types import is_extension_array_dtype
+
+    if frame.empty:
+        return Series(np.empty(0), index=frame.index)
+    rows = frame
+    if not knows_names(detector):
+        nullable = any(is_extension_array_dtype(kind) for kind in frame.dtypes)
+        rows = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
+    return Series(scorer(detector)(rows), index=frame.index)
+
+
+# a set's place: 1 if label 0 is possible, and 2 more if label 1 is
+SETS: Final = np.array(["{}", "{0}", "{1}", "{0,1}"], dtype=object)
+
+
+def certified_groups(df: Any, request: GroupRequest) -> GroupCertificate:
+    """Return the certificate of a frame whose columns are the scores, the labels and the groups."""
+    label = request.request.anomaly_label
+    first: Seen = answered(partial(_seen, PartitionTask(rows_of, label)), *partitions_of(df))
+    if not first.answer.settled(label):
+        raise InputError(NO_SCORES)
+    kind = first.answer.score_type or "float64"
+    found = merged(np.arange(len(first.rows)), [value for _, value, _ in first.rows])
+    n = np.zeros((2, len(found.values)), dtype=np.int64)
+    marks, counts = np.array([(mark, rows) for (*_, mark), rows in first.rows.items()], dtype=np.int64).T
+    for mark in (0, 1):
+        np.add.at(n[mark], found.codes[marks == mark], counts[marks == mark])
+    each = request.each(n)
+    # as a task of its own the table of groups travels once to each worker, not with every partition
+    lookup = import_package("dask", "dask").delayed(Lookup(found.values), traverse=False)
+    meta = {"place": "int64", "score": kind, "mark": "bool"}
+    numbered = df.map_partitions(_numbered, lookup, label, kind, meta=meta)
+    near = numbered.shuffle("place", ignore_index=True)
+    part = Part.joined(answered(partial(_calibrated, each, kind), *partitions_of(near)))
+    refuse_changed(part.columns.n, n)
+    pool = None
+    if request.pool and (few := part.columns.vacuous).any():
+        pool = _pooled(numbered, few, each)
+    return request.certificate(part.columns, part.areas, found.values, kind, pool)
+
+
+def decided_by_group(df: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
+    """Return a frame with the verdict and the prediction set of each row, by the rule of its group."""
+    sent = import_package("dask", "dask").delayed(certificate, traverse=False)
+    added = {"verdict": np.empty(0, dtype=np.int8), "prediction_set": np.empty(0, dtype=object)}
+    meta = df._meta.assign(**added).astype({"prediction_set": "string[pyarrow]"})
+    return df.map_partitions(_decided, sent, score, group, meta=meta)
+
+
+def _seen(task: PartitionTask, number: int, frame: Any) -> Seen:
+    answer = answer_of(task, number, frame)
+    try:
+        found = coded(frame.iloc[:, 2])
+    except InputError as error:
+        return Seen(PartitionAnswer(None, problem=(number, str(error))))
+    try:
+        marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), task.anomaly_label)
+    except InputError:  # what is wrong with the labels is said when all are known
+        return Seen(answer)
+    rows: Counter[Any] = Counter()
+    for mark in (False, True):
+        counts = np.bincount(found.codes[marks == mark], minlength=len(found.values)).tolist()
+        # a group goes with its type, since Python holds 1 and true equal
+        pairs = zip(found.values, counts, strict=True)
+        rows.update({(type(value), value, mark): count for value, count in pairs})
+    return Seen(answer, rows)
+
+
+def _numbered(frame: Any, lookup: Lookup, anomaly_label: object, kind: ScoreType) -> Any:
+    """Return the number of each row's group, its score, and whether it is an anomaly."""
+    from pandas import DataFrame
+
+    scores, labels, groups = (frame.iloc[:, place] for place in range(3))
+    marks = as_anomaly_mask(labels.to_numpy(), anomaly_label)
+    values = numbers_of(scores).astype(kind)
+    return DataFrame({"place": lookup.places(groups), "score": values, "mark": marks}, index=frame.index)
+
+
+def _calibrated(request: Request, kind: ScoreType, number: int, frame: Any) -> list[Part]:
+    """Return what the groups of a partition get, all rows of which are in it, if there are any."""
+    if frame.empty:
+        return []
+    places, codes = np.unique(frame["place"].to_numpy(), return_inverse=True)
+    scores, marks = scores_of(frame["score"]), frame["mark"].to_numpy()
+    block = Block.of(scores, marks, codes.reshape(-1), places.size)
+    return [Part.of(request, places, block, kind)]
+
+
+def _pooled(numbered: Any, few: NDArray[np.bool_], request: Request) -> Certificate:
+    """Return the certificate of the rows of some groups taken as one, found as that of any frame."""
+    meta = numbered._meta[["score", "mark"]]
+    keys, graph = partitions_of(numbered.map_partitions(_of_groups, few, meta=meta))
+
+    def run(task: PartitionTask) -> PartitionAnswer:
+        found: PartitionAnswer = answered(partial(answer_of, task), keys, graph)
+        return found
+
+    return certify_passes(request, Passes(Partitions(run, 1)))
+
+
+def _of_groups(frame: Any, few: NDArray[np.bool_]) -> Any:
+    return frame.loc[few[frame["place"].to_numpy()], ["score", "mark"]]
+
+
+def _decided(frame: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
+    from pandas import array
+
+    scores, places = scores_of(frame[score]), certificate.lookup.places(frame[group])
+    possible = sets_of(certificate.exclusions, scores, places)
+    return frame.assign(
+        verdict=decided(certificate.rules, scores, places),
+        prediction_set=array(SETS[possible @ [1, 2]], dtype="string[pyarrow]"),
+    )
+
+
+def certified_kinds(df: Any, asked: KindsAsked) -> KindCertificate:
+    """Return the certificate of a frame whose columns are the scores, the labels and the kinds."""
+    label = asked.anomaly_label
+    task = PartitionTask(rows_of, label)
+    first: Seen = answered(partial(_kinds_seen, task, asked), *partitions_of(df))
+    first.answer.settled(label)
+    score_type = first.answer.score_type or "float64"
+    meta = {"score": score_type, "mark": "bool"}
+
+    def pair(normal: str | None, anomalous: str | None, request: Request) -> Certificate:
+        chosen = df.map_partitions(_of_kinds, asked, (normal, anomalous), score_type, meta=meta)
+        return certified_pairs(chosen, request)
+
+    return asked.certificate([(mark, kind, rows) for (mark, kind), rows in first.rows.items()], pair)
+
+
+def _kinds(column: Any, asked: KindsAsked) -> NDArray[Any]:
+    """Return the kind of each row as a text, None where there is none."""
+    found = coded(column, "kinds")
+    if any(isinstance(value, float) for value in found.values):
+        raise asked.refused(column.dtype)
+    texts = np.empty(len(found.values), dtype=object)
+    texts[:] = [text_of(value) or None for value in found.values]
+    return np.asarray(texts[found.codes])
+
+
+def _kinds_seen(task: PartitionTask, asked: KindsAsked, number: int, frame: Any) -> Seen:
+    answer = answer_of(task, number, frame)
+    if answer.problem is not None:
+        return Seen(answer)
+    try:
+        kinds = _kinds(frame.iloc[:, 2], asked).tolist()
+    except InputError as error:
+        return Seen(PartitionAnswer(None, problem=(number, str(error))))
+    marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), asked.anomaly_label)
+    return Seen(answer, Counter(zip(marks.astype(int).tolist(), kinds, strict=True)))
+
+
+def _of_kinds(frame: Any, asked: KindsAsked, chosen: tuple[str | None, str | None], kind: ScoreType) -> Any:
+    """Return the scores of a kind of each class, and whether each is an anomaly; None is the whole class."""
+    from pandas import DataFrame
+
+    marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), asked.anomaly_label)
+    kinds = _kinds(frame.iloc[:, 2], asked)
+    mine = [np.ones(marks.size, dtype=bool) if one is None else kinds == one for one in chosen]
+    scores = numbers_of(frame.iloc[:, 0]).astype(kind)
+    return DataFrame({"score": scores, "mark": marks}, index=frame.index)[np.where(marks, mine[1], mine[0])]
 
 
 def calibrate(
@@ -276,3 +613,227 @@ def _prediction_sets(column: Any, exclusions: Thresholds) -> Any:
     scores = scores_of(column)
     possible = exclusions.possible(scores, missing_places(scores))
     return type(column)(SETS[possible @ [1, 2]], index=column.index, dtype="string[pyarrow]")
+
+
+_BLOCK: Final = 1 << 25
+_SAMPLE: Final = 1 << 20
+# what the readers of pandas and Arrow raise on files that are not what they seem
+_ILL_FORMED: Final = (ValueError, TypeError, AttributeError, LookupError, OSError, NotImplementedError)
+
+
+@contextmanager
+def opened(
+    files: Sequence[Path],
+    reader: Reader,
+    columns: tuple[str, ...],
+    label_text: str | None,
+    delimiter: str | None,
+    master: str | None,
+) -> Iterator[tuple[Any, InspectedFiles]]:
+    """Yield a frame of scores, marks and perhaps groups or kinds, and what is known about its files."""
+    frames = import_package("dask.dataframe", "dask")
+    score, label, *group = columns
+    found = inspect(files, reader, score, label, delimiter, *group)
+    with found.naming_rows(score), _workers(master), _refusing(files):
+        frame = frames.concat([read(reader, *layout, columns) for layout in found.by_layout.items()])
+        if reader != "read_parquet":
+            frame = frame.persist()
+        counted = sum_over_partitions(_count_labels, *partitions_of(frame))
+        if not counted.counts:
+            raise no_rows([str(file) for file in files])
+        marks = anomaly_marks(counted.counts, label, label_text)
+        marked = frame["label"].map_partitions(_marked, marks, meta=("label", "bool"))
+        yield frame.assign(label=marked), found
+
+
+@contextmanager
+def _workers(master: str | None) -> Iterator[None]:
+    """Let the workers of a scheduler do what is computed, or else threads of this process."""
+    config = import_package("dask", "dask").config
+    if master is None:
+        # the work is Arrow's and NumPy's, which let threads run; processes would cost seconds to start
+        with config.set(scheduler="threads"):
+            yield
+        return
+    try:
+        # one that is made the default and then not reached would stay the default
+        client = import_package("distributed", "dask").Client(master, set_as_default=False)
+    except (OSError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"there is no Dask scheduler at {master}: {reason}; check its address") from error
+    with client, client.as_current(), config.set(scheduler="dask.distributed"):
+        yield
+
+
+@contextmanager
+def _refusing(files: Sequence[Path]) -> Iterator[None]:
+    """Say in one sentence what is wrong with the files; Dask's own advice does not help the user."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=DeprecationWarning, module="dask")
+            yield
+    except PACWrapError:
+        raise
+    except _ILL_FORMED as error:
+        reason = str(error).rpartition("Original Message: ")[2].strip().partition("\n")[0]
+        raise InputError(f"cannot read {', '.join(map(str, files))}: {reason}") from error
+
+
+def read(reader: Reader, layout: Layout, files: Sequence[Path], wanted: tuple[str, ...]) -> Any:
+    """Return the scores and labels in files of one layout, as `score_and_label` makes them."""
+    frames = import_package("dask.dataframe", "dask")
+    paths, columns = [escape(str(file.absolute())) for file in files], list(wanted)
+    meta = {"score": "float64", "label": "category"} | dict.fromkeys(
+        ("group",) * (len(wanted) - 2), "category"
+    )
+    packing: dict[str, Any] = {
+        "compression": "gzip" if layout.packed else None,
+        "blocksize": None if layout.packed or layout.array else _BLOCK,
+    }
+    if reader == "read_json":
+        engine = partial(_read_json, wanted=wanted)
+        return frames.read_json(paths, lines=not layout.array, engine=engine, meta=meta, **packing)
+    if reader == "read_parquet":
+        alone = {"partitioning": None}  # the name of a folder is no column
+        frame = frames.read_parquet(
+            paths, columns=columns, dtype_backend="pyarrow", blocksize=_BLOCK, dataset=alone
+        )
+    else:
+        # of the parsers that pandas has, Arrow's alone refuses rows that are too short
+        texts: dict[str, Any] = {
+            "dtype": str,
+            "keep_default_na": False,
+            "na_values": [""],
+            "engine": "pyarrow",
+        }
+        frame = frames.read_csv(
+            paths, sep=layout.delimiter, usecols=columns, sample=_SAMPLE, encoding="utf-8", **texts, **packing
+        )
+    return frame.map_partitions(score_and_label, *wanted, meta=meta)
+
+
+def _read_json(file: Any, orient: str, lines: bool, wanted: tuple[str, ...]) -> Any:
+    """Return the scores and labels in a part of a file."""
+    import pyarrow as pa
+
+    content = BytesIO(file.read().encode())
+    rows = JsonRows(content, read_start(content), on_lines=lines)
+    batches = list(rows)
+    columns: dict[str, Any] = {
+        name: pa.array([one for batch in batches for one in rows.column(name, batch)], pa.string())
+        for name in wanted[1:]
+    }
+    scores = [rows.numbers(wanted[0], batch) for batch in batches]
+    if None in scores:  # there are texts among them
+        texts = [one for batch in batches for one in rows.column(wanted[0], batch)]
+        columns[wanted[0]] = pa.array(texts, pa.string())
+    else:
+        columns[wanted[0]] = pa.array([one for some in scores for one in some or ()], pa.float64())
+    return score_and_label({name: pa.chunked_array([one]) for name, one in columns.items()}, *wanted)
+
+
+def score_and_label(frame: Any, score: str, label: str, *group: str) -> Any:
+    """Return the scores of a partition as exact numbers, NaN where there is none, and the labels as texts.
+
+    A group becomes a category.
+    """
+    from pandas import DataFrame
+
+    found = DataFrame(
+        {"score": exact_numbers(_arrow(frame[score]), score), "label": label_texts(_arrow(frame[label]))}
+    )
+    return found.assign(group=_categories(_arrow(frame[group[0]]))) if group else found
+
+
+def _categories(column: Any) -> Any:
+    """Return an Arrow column as pandas' categories, which are its values."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if pa.types.is_floating(column.type):
+        # one zero, and what is no number is missing
+        column = compute.if_else(
+            compute.is_nan(column), None, compute.add(column, pa.scalar(0.0, column.type))
+        )
+    return column.unify_dictionaries().combine_chunks().dictionary_encode().to_pandas()
+
+
+def _arrow(column: Any) -> Any:
+    import pyarrow as pa
+
+    found = column if isinstance(column, pa.ChunkedArray) else pa.array(column, from_pandas=True)
+    return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
+
+
+def exact_numbers(column: Any, name: str) -> Floats:
+    """Return an Arrow column as float64, NaN where it is empty; of texts, only numbers are taken.
+
+    Narrower floats are float32, as DuckDB makes them.
+    """
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_decimal(kind):
+        column = column.cast(pa.string())
+    try:
+        narrow = pa.types.is_float32(kind) or pa.types.is_float16(kind)
+        return np.asarray(column.cast(pa.float32() if narrow else pa.float64(), safe=False).to_numpy())
+    except pa.ArrowNotImplementedError as error:
+        raise InputError(
+            f"column {name!r} must hold numbers, but its type is {kind}; pick the score column"
+        ) from error
+    except pa.ArrowInvalid:
+        return np.array([_number(text, name) for text in column.cast(pa.string()).to_pylist()])
+
+
+def _number(text: str | None, name: str) -> float:
+    value = number(text or "")
+    if value is None:
+        raise InputError(f"column {name!r} must hold numbers, got {text!r:.60}; fix that row")
+    return value
+
+
+def label_texts(column: Any) -> Any:
+    """Return the labels of an Arrow column as texts without case: 1 is "1", 1.0 is "1.0", true is "true"."""
+    import pyarrow as pa
+    from pandas import Categorical
+
+    whole = column.unify_dictionaries().combine_chunks()
+    encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
+    found = encoded.dictionary
+    real = pa.types.is_floating(found.type)
+    texts = found.to_numpy(zero_copy_only=False) if real else found.cast(pa.string()).to_pylist()
+    known = Categorical([without_case(str(text)) for text in texts])
+    codes = np.append(known.codes, np.int8(-1))
+    return Categorical.from_codes(codes[encoded.indices.fill_null(len(texts)).to_numpy()], known.categories)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelCounts:
+    """How often the first few labels occur, in the order of their texts; None, no label, is the last.
+
+    >>> LabelCounts.of({"ok": 2}) + LabelCounts.of({None: 1, "ok": 3, "bad": 1})
+    LabelCounts(counts=(('bad', 1), ('ok', 5), (None, 1)))
+    """
+
+    counts: tuple[tuple[str | None, int], ...]
+
+    @classmethod
+    def of(cls, counts: Mapping[str | None, int]) -> "LabelCounts":
+        """Return the first few of these counts; all parts of the data that hold such a label keep it."""
+        ordered = sorted(counts.items(), key=lambda pair: (pair[0] is None, pair[0] or ""))
+        return cls(tuple(ordered[:LOOKED_AT]))
+
+    def __add__(self, other: "LabelCounts") -> "LabelCounts":
+        return self.of(Counter(dict(self.counts)) + Counter(dict(other.counts)))
+
+
+def _count_labels(number: int, frame: Any) -> LabelCounts:
+    labels = frame["label"].array
+    counts = np.bincount(labels.codes + 1, minlength=len(labels.categories) + 1).tolist()
+    names = [None, *labels.categories]
+    return LabelCounts.of({name: count for name, count in zip(names, counts, strict=True) if count})
+
+
+def _marked(labels: Any, marks: tuple[str, ...]) -> Any:
+    return labels.isin(marks)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, ScoreType
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate

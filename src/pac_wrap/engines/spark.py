@@ -4,44 +4,517 @@ Only DataFrames are used, no RDDs, so that Spark Connect will do. Only `calibrat
 Python workers, and pac_wrap where they run.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+import os
+import re
+import shutil
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from functools import partial, reduce
+from io import BytesIO
+from math import inf
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
-from pac_wrap.base.arguments import ScoreType
+import numpy as np
+
+from pac_wrap.base.arguments import Scores, ScoreType, as_anomaly_mask
+from pac_wrap.base.files import scratch_folder
+from pac_wrap.base.floats import just_below, order_key
+from pac_wrap.engines.files import InspectedFiles, Layout, Reader, inspect
 from pac_wrap.engines.frames import (
     check_features,
     check_group,
     features_of,
     import_package,
     knows_names,
+    refuse_changed,
     require_columns,
     scorer,
     warn_if_undecidable,
 )
-from pac_wrap.engines.spark_counts import SparkCounts
-from pac_wrap.engines.spark_groups import (
-    GROUPS,
-    base_type,
-    certified_groups,
-    certified_kinds,
-    decided_by_group,
-    group_sql,
-)
-from pac_wrap.errors import InputError
+from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.chunked import Asked, T, calibrate_counted
+from pac_wrap.method.chunked import Asked, T, calibrate_counted, certify_counted
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.groups.calibrate import GroupRequest, warned_of_groups
+from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest, warned_of_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.kinds.certificate import KindCertificate
+from pac_wrap.method.groups.part import Part, whole_groups
+from pac_wrap.method.groups.values import MOST_GROUPS, as_group, merged, text_of, texts_of, too_many
+from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate
 from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.tables.columns import refuse_added, refuse_as_third, require_two
-from pac_wrap.tables.groups import refuse_narrower
+from pac_wrap.ranks.brackets import Bracketed, Cells, Grid, Piece, Sample, Some
+from pac_wrap.tables.columns import (
+    BLANKS,
+    LOOKED_AT,
+    NUMBER,
+    anomaly_marks,
+    no_rows,
+    refuse_added,
+    refuse_as_third,
+    require_two,
+)
+from pac_wrap.tables.files.text_format import JsonRows, read_start
+from pac_wrap.tables.groups import ENDS, answers_sql, refuse_narrower
 from pac_wrap.tables.kinds import KindsAsked
-from pac_wrap.tables.sql.expressions import prediction_set_sql, quote_name, verdict_sql
+from pac_wrap.tables.sql.expressions import (
+    Compared,
+    between,
+    prediction_set_sql,
+    quote_name,
+    quote_number,
+    verdict_sql,
+    without_case_sql,
+)
+
+# rows in the sample, and how many of the first are looked at; so much more there may be
+_POINTS: Final = 1 << 14
+_FIRST: Final = 1 << 16
+_MORE: Final = 1 << 10
+# what stands in place of a cell
+_NO_LABEL, _STRANGE_LABEL, _NO_SCORE = -3, -2, -1
+_MISSING: Final = "score IS NULL OR isnan(score)"
+# the parts of a hash, by the bits to their right: small enough for 2^41 of them to be added up
+_PARTS: Final = {0: (1 << 22) - 1, 22: (1 << 21) - 1, 43: (1 << 21) - 1}
+# pieces of a grid that are spelled out; more would be too long for Java's compiler
+_SPELLED: Final = 8
+# knots of a grid between which rows are added up, rather than grouped
+_SUMS: Final = 12
+
+
+class SparkCounts:
+    """The columns `score` (double) and `label` of a frame, counted where they are."""
+
+    def __init__(self, pairs: Any, score_type: ScoreType, anomaly_label: object) -> None:
+        self.score_type, self._anomaly_label = score_type, anomaly_label
+        self._pairs = pairs
+        self._kind = dict(pairs.dtypes)["label"]
+        # labels that are known, and whether each marks an anomaly
+        self._labels: dict[Any, bool] = {}
+        self._learn(_usual(anomaly_label, self._kind))
+
+    def guess(self) -> Sample:
+        """Return the scores of the first rows, which Spark finds without reading all of them."""
+        rows = fetched(self._pairs.limit(_FIRST))
+        return Sample(self._classes(rows), 1.0 if rows.num_rows < _FIRST else 1.0 / _MORE)
+
+    def sample(self) -> Sample:
+        """Return the scores of the rows that draw the smallest numbers.
+
+        A row that comes late must draw a small one to be looked at, so that few are sorted: its place counts
+        from the start of its partition, and more in later partitions. Where those are the largest by far,
+        the sample is a worse one.
+        """
+        place = "monotonically_increasing_id()"
+        drawn = self._pairs.selectExpr("score", "label", "rand(0) AS drawn", f"{place} AS place")
+        late = "drawn * (1 + (place & 8589934591))"
+        near = drawn.where(f"{late} * {late} * (1 + shiftright(place, 33)) < {_POINTS**2}")
+        smallest = near.orderBy("drawn").limit(_POINTS)
+        rows = fetched(smallest.select("score", "label", "drawn"))
+        # as many draws as rows are below the greatest of them, so that says how many there are in all
+        part = float(rows.column("drawn").to_numpy().max()) if rows.num_rows == _POINTS else 1.0
+        return Sample(self._classes(rows), part)
+
+    def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
+        """Return the cells that have scores, and the sums of hashes of both classes; refuse what is wrong."""
+        few = len(grid.knots) <= _SUMS and all(cells == 1 for cells in grid.cells)
+        return (self._summed(grid) if few else None) or self._grouped(grid)
+
+    def _summed(self, grid: Grid) -> tuple[Cells, tuple[int, int]] | None:
+        """Return the same out of sums over all rows, or None if something is wrong.
+
+        Spark keeps sums in variables, and groups in a table that every row must be looked up in. What lies
+        below each knot is added up, one comparison for each sum: to find the cell first costs more.
+        """
+        rows = self._pairs.selectExpr(
+            "score", f"{self._class} AS class", "xxhash64(score) AS hash"
+        ).selectExpr("score", "hash", "IF(class = 1, 1L, 0L) AS mark", f"class < 0 OR {_MISSING} AS wrong")
+        ends = [f"score < {quote_number(knot)}" for knot in grid.knots] + ["true"]
+        sums = ["sum(IF(wrong, 1L, 0L)) AS wrong", "min(score) AS least", "max(score) AS greatest"]
+        for place, below in enumerate(ends):
+            sums.append(f"sum(IF({below}, 1L, 0L)) AS all_{place}")
+            sums.append(f"sum(IF({below}, mark, 0L)) AS marked_{place}")
+        for shift, mask in _PARTS.items():
+            part = f"shiftrightunsigned(hash, {shift}) & {mask}"
+            sums.append(f"sum({part}) AS hash_{shift}")
+            sums.append(f"sum(IF(mark = 1, {part}, 0L)) AS marked_hash_{shift}")
+        (found,) = fetched(rows.selectExpr(*sums)).to_pylist()
+        if found["wrong"]:
+            return None
+        every, marked = (
+            np.diff([found[f"{name}_{place}"] or 0 for place in range(len(ends))], prepend=0)
+            for name in ("all", "marked")
+        )
+        counts = np.array([every - marked, marked])
+        labels, numbers = np.nonzero(counts)
+        # no score lies beyond the ends of its cell, nor beyond those of all scores
+        lows, highs = [-inf, *grid.knots], [*map(just_below, grid.knots), inf]
+        least = np.array([max(lows[cell], found["least"], key=order_key) for cell in numbers])
+        greatest = np.array([min(highs[cell], found["greatest"], key=order_key) for cell in numbers])
+        whole, anomalous = (
+            sum((found[f"{name}_{shift}"] or 0) << shift for shift in _PARTS)
+            for name in ("hash", "marked_hash")
+        )
+        sure = Cells(labels, numbers, counts[labels, numbers], least, greatest, ends=False)
+        return sure, (whole - anomalous, anomalous)
+
+    def _grouped(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
+        """Return the same out of groups, or say what is wrong."""
+        sums = [
+            f"sum(shiftrightunsigned(hash, {shift}) & {mask}) AS hash_{shift}"
+            for shift, mask in _PARTS.items()
+        ]
+        while True:
+            rows = self._counted(
+                self._numbered(grid).selectExpr("*", "xxhash64(score) AS hash"), sums, "number"
+            )
+            numbers, counts = (rows.column(name).to_numpy() for name in ("number", "scores"))
+            wrong = dict(zip(numbers[numbers < 0].tolist(), counts[numbers < 0].tolist(), strict=True))
+            total = int(counts.sum())
+            _refuse_gaps(total, labels=wrong.get(_NO_LABEL, 0))
+            if _STRANGE_LABEL not in wrong:
+                break
+            # the sample had none of these
+            strangers = self._pairs.where(f"{self._class} = {_STRANGE_LABEL}").select("label").limit(1)
+            self._learn(fetched(strangers).column("label").to_pylist())
+        _refuse_gaps(total, scores=wrong.get(_NO_SCORE, 0))
+        hashes = [0, 0]
+        for shift in _PARTS:
+            for number, part in zip(numbers.tolist(), rows.column(f"hash_{shift}").to_pylist(), strict=True):
+                hashes[number & 1] += part << shift
+        return _cells(rows), (hashes[0], hashes[1])
+
+    def count(self, grid: Grid, within: Some) -> Cells:
+        """Return the cells that have scores, of those that lie within some of another grid."""
+        inside = self._inside(within).selectExpr("score", "class", f"{_piece(grid)} AS piece")
+        numbered = inside.selectExpr("score", f"{_number(grid)} AS number", f"{_alone(grid)} AS alone")
+        return _cells(self._counted(numbered, [], "number", "alone"))
+
+    def gather(self, within: Some) -> Cells:
+        """Return all different scores within some cells, each as a cell of its own."""
+        rows = fetched(self._inside(within).selectExpr("CAST(class AS TINYINT) AS class", "score"))
+        labels, scores = (rows.column(name).to_numpy() for name in ("class", "score"))
+        pairs = [np.unique(scores[labels == label], return_counts=True) for label in (0, 1)]
+        values, counts = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+        labels = np.repeat([0, 1], [pair[0].size for pair in pairs])
+        return Cells(labels, np.zeros_like(labels), counts, values, values)
+
+    def _classes(self, rows: Any) -> tuple[Scores, Scores]:
+        """Return the known scores of both classes, of rows with a score and a label; learn the labels."""
+        labels = rows.column("label").combine_chunks().dictionary_encode()
+        self._learn(label for label in labels.dictionary.to_pylist() if label is not None)
+        marks = np.array([self._labels[label] for label in labels.dictionary.to_pylist()] or [False])
+        mark, scores = marks[labels.indices.fill_null(0).to_numpy()], rows.column("score").to_numpy()
+        known = ~np.isnan(scores) & labels.is_valid().to_numpy(zero_copy_only=False)
+        return scores[known & ~mark], scores[known & mark]
+
+    def mark(self) -> str:
+        """Return the expression that is 1 for an anomaly and 0 for a normal point; refuse what is wrong."""
+        functions = import_package("pyspark.sql.functions", "spark")
+        wanted = ("count(*) AS rows", f"count_if({_MISSING}) AS gaps")
+        rows = fetched(self._pairs.groupBy("label").agg(*map(functions.expr, wanted)).limit(LOOKED_AT))
+        labels, total = rows.column("label").to_pylist(), sum(rows.column("rows").to_pylist())
+        counts = dict(zip(labels, rows.column("rows").to_pylist(), strict=True))
+        _refuse_gaps(total, labels=counts.pop(None, 0))
+        self._learn(counts)
+        _refuse_gaps(total, scores=sum(rows.column("gaps").to_pylist()))
+        return self._class
+
+    def _learn(self, labels: Iterable[Any]) -> None:
+        """Add labels to those that are known, or refuse them."""
+        known = [*dict.fromkeys([*self._labels, *labels])]
+        values = np.empty(len(known), dtype=object)
+        values[:] = known
+        marks = as_anomaly_mask(values, self._anomaly_label).tolist()
+        self._labels = dict(zip(known, marks, strict=True))
+
+    @property
+    def _class(self) -> str:
+        """The expression for the class of a row, or what is wrong with its label."""
+        cases = [
+            f"WHEN label = {literal(label, self._kind)} THEN {int(mark)}"
+            for label, mark in self._labels.items()
+        ]
+        return f"CASE WHEN label IS NULL THEN {_NO_LABEL} {' '.join(cases)} ELSE {_STRANGE_LABEL} END"
+
+    def _numbered(self, grid: Grid) -> Any:
+        """Return the scores, each with the number of its class and cell."""
+        rows = self._pairs.selectExpr("score", f"{self._class} AS class", f"{_piece(grid)} AS piece")
+        case = f"CASE WHEN class < 0 THEN class WHEN {_MISSING} THEN {_NO_SCORE} ELSE {_number(grid)} END"
+        return rows.selectExpr("score", f"{case} AS number")
+
+    def _inside(self, within: Some) -> Any:
+        near = self._pairs.where(between("score", within.bounds))
+        rows = near.selectExpr("score", f"{self._class} AS class", f"{_piece(within.grid)} AS piece")
+        numbers = ", ".join(str(2 * cell + label) for label, cell in within.cells)
+        return rows.where(f"{_number(within.grid)} IN ({numbers})").select("score", "class")
+
+    def _counted(self, numbered: Any, sums: Sequence[str], *by: str) -> Any:
+        functions = import_package("pyspark.sql.functions", "spark")
+        wanted = ["count(*) AS scores", "min(score) AS least", "max(score) AS greatest", *sums]
+        return fetched(numbered.groupBy(*by).agg(*map(functions.expr, wanted)).drop("alone"))
+
+
+def _refuse_gaps(total: int, *, labels: int = 0, scores: int = 0) -> None:
+    if labels:
+        raise InputError(f"labels must not be missing, got {labels:,} of {total:,}; drop those rows")
+    if scores:
+        raise InputError(
+            f"scores must not be empty or NaN, got {scores:,} of {total:,}; drop those rows or make the"
+            " detector score them"
+        )
+
+
+def fetched(frame: Any) -> Any:
+    """Return a small frame as an Arrow table: all that ever reaches the driver."""
+    return frame.toArrow()
+
+
+def _cells(rows: Any) -> Cells:
+    numbers = rows.column("number").to_numpy().astype(np.int64)
+    counts, least, greatest = (rows.column(name).to_numpy() for name in ("scores", "least", "greatest"))
+    return Cells(numbers & 1, numbers >> 1, counts, least, greatest)
+
+
+def _pieces(grid: Grid) -> tuple[list[Piece], bool]:
+    """Return the pieces of a grid, that below the first knot included, and whether they are spelled out."""
+    pieces = [Piece(0.0, 0.0, 0, 1), *grid.pieces]
+    return pieces, sum(piece.cells > 1 for piece in pieces) <= _SPELLED
+
+
+def _piece(grid: Grid) -> str:
+    """Return the expression for the number of a score's piece, which `_number` may need."""
+    places = [str(place) for place in range(len(grid.knots) + 1)]
+    return "0" if _pieces(grid)[1] else _halved(grid.knots, places)
+
+
+def _number(grid: Grid) -> str:
+    """Return the expression for twice the number of a score's cell, plus its class."""
+    pieces, spelled = _pieces(grid)
+    if spelled:
+        return f"(class + 2 * {_halved(grid.knots, [_cell(*map(_exact, piece)) for piece in pieces])})"
+    # the arrays are constants to Spark
+    columns = (f"array({', '.join(map(_exact, column))})[piece]" for column in zip(*pieces, strict=True))
+    return f"(class + 2 * {_cell(*columns)})"
+
+
+def _cell(low: str, scale: str, first: str, cells: str) -> str:
+    """Return the expression for the number of a cell: that of `Piece`."""
+    if cells in ("0", "1"):
+        return first
+    step = f"CAST(least(floor((score - {low}) * {scale}), {cells} - 1) AS INT)"
+    return f"({first} + IF({cells} <= 1, 0, {step}))"
+
+
+def _alone(grid: Grid) -> str:
+    """Return the expression for what tells a score from others of its number, where each is its own cell."""
+    inside = between("score", tuple((low, just_below(high)) for low, high in grid.listed))
+    return f"IF({inside}, score, 0D)" if grid.listed else "0D"
+
+
+def _halved(knots: Sequence[float], leaves: Sequence[str]) -> str:
+    """Return the expression that picks a leaf by the number of knots that are not above a score."""
+    if not knots:
+        return leaves[0]
+    middle = len(knots) // 2
+    below, above = _halved(knots[:middle], leaves), _halved(knots[middle + 1 :], leaves[middle + 1 :])
+    return f"IF(score < {quote_number(knots[middle])}, {below}, {above})"
+
+
+def _exact(number: float) -> str:
+    return quote_number(number) if isinstance(number, float) else str(number)
+
+
+def _usual(anomaly_label: object, kind: str) -> Sequence[Any]:
+    """Return the labels that a column of this type will have, so that none is strange for being rare."""
+    if kind == "string":
+        return [anomaly_label] if isinstance(anomaly_label, str) else []
+    if type(anomaly_label) is not int or anomaly_label not in (1, -1):
+        return []
+    flags = kind == "boolean" and anomaly_label == 1
+    return [False, True] if flags else [int(anomaly_label < 0), anomaly_label]
+
+
+def literal(label: Any, kind: str) -> str:
+    """Return a label as an expression of its column's type; the bytes of a text need no escapes."""
+    if isinstance(label, str):
+        return f"CAST(X'{label.encode().hex()}' AS STRING)"
+    return f"CAST('{label}' AS {kind})"
+
+
+_WHOLE: Final = ("tinyint", "smallint", "int", "bigint")
+_TEXTS: Final = ("string", "char", "varchar")
+# the column that a small table is joined by; no frame has one of this name
+_OWN: Final = "pac-wrap group"
+_KINDS: Final = (*_TEXTS, *_WHOLE, "boolean", "date")
+# the kinds of both classes, and the rows of both without one
+_LISTED: Final = 2 * MOST_KINDS + 2
+GROUPS: Final = (*_TEXTS, *_WHOLE, "float", "double", "boolean", "date")
+
+
+class _Kind(NamedTuple):
+    """A type of groups: its name in Spark and in Arrow, and what reads a text."""
+
+    spark: str
+    arrow: str
+    read: Callable[[str], Any]
+
+    def of(self, text: str | None) -> list[Any]:
+        """Return the value of this type that a group with this text has, if there is one."""
+        try:
+            value = None if text is None else self.read(text)
+        except (ValueError, LookupError):
+            return []
+        return [value] if text_of(as_group(value)) == text else []
+
+
+def base_type(kind: str) -> str:
+    """Return the name of a type of Spark's without its length or collation.
+
+    >>> base_type("varchar(9)"), base_type("decimal(12,2)")
+    ('varchar', 'decimal')
+    """
+    return kind.partition("(")[0].partition(" ")[0]
+
+
+def _kind(df: Any, group: str) -> _Kind:
+    base = base_type(dict(df.dtypes)[group])
+    if base in _TEXTS:
+        return _Kind("STRING", "string", str)
+    if base in _WHOLE:
+        return _Kind("BIGINT", "int64", int)
+    if base == "boolean":
+        return _Kind("BOOLEAN", "bool", {"true": True, "false": False}.__getitem__)
+    if base == "date":
+        return _Kind("DATE", "date32", date.fromisoformat)
+    return _Kind("DOUBLE", "float64", float)
+
+
+def group_sql(df: Any, group: str) -> str:
+    """Return the expression for the group of a row of a frame, NULL where it is missing."""
+    column, kind = quote_name(group, "spark"), _kind(df, group).spark
+    value = f"CAST({column} AS {kind})"
+    return f"IF(isnan({column}), NULL, {value})" if kind == "DOUBLE" else value
+
+
+def certified_groups(rows: Any, request: GroupRequest, score_type: ScoreType) -> GroupCertificate:
+    """Return the certificate of a frame with the columns `score` (double), `label` and `value`, the group."""
+    functions = import_package("pyspark.sql.functions", "spark")
+    label = request.request.anomaly_label
+    mark = SparkCounts(rows.select("score", "label"), score_type, label).mark()
+    wanted = ("count(*) AS rows", f"count_if({mark} = 1) AS anomalous")
+    counted = rows.groupBy("value").agg(*map(functions.expr, wanted))
+    known = fetched(counted.limit(MOST_GROUPS + 1))
+    if not known.num_rows:
+        raise InputError(NO_SCORES)
+    if known.num_rows > MOST_GROUPS:
+        raise too_many(MOST_GROUPS)
+    found = merged(np.arange(known.num_rows), known.column("value").to_pylist())
+    places = known.column("value"), {"place": found.codes}
+    numbered = _joined(rows.selectExpr("score", f"{mark} = 1 AS mark", "value"), "value", *places)
+    n = np.zeros((2, len(found.values)), dtype=np.int64)
+    both, anomalous = (known.column(name).to_numpy() for name in ("rows", "anomalous"))
+    np.add.at(n[0], found.codes, both - anomalous)
+    np.add.at(n[1], found.codes, anomalous)
+    each = request.each(n)
+    near = numbered.select("place", "score", "mark").repartition("place")
+    # by one whole number Spark sorts without comparisons; the scores of a group are sorted where they arrive
+    made = near.sortWithinPartitions("place").mapInArrow(
+        partial(_calibrated, each, score_type),
+        ", ".join(f"{name} {'BIGINT' if whole else 'DOUBLE'}" for name, whole in Part.flat_types().items()),
+    )
+    columns = fetched(made)
+    part = Part.from_flat({name: columns.column(name).to_numpy() for name in columns.column_names})
+    refuse_changed(part.columns.n, n)
+    pool = None
+    if request.pool and (few := part.columns.vacuous).any():
+        pool = _pooled(numbered, part.places[few], each, score_type)
+    return request.certificate(part.columns, part.areas, found.values, score_type, pool)
+
+
+def _calibrated(request: Request, score_type: ScoreType, batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield the columns of the groups of a partition; called in a worker."""
+    import pyarrow as pa
+
+    rows = (
+        (
+            batch.column(0).to_numpy(),
+            batch.column(1).to_numpy(),
+            batch.column(2).to_numpy(zero_copy_only=False),
+        )
+        for batch in batches
+    )
+    for places, block in whole_groups(rows):
+        yield pa.RecordBatch.from_pydict(Part.of(request, places, block, score_type).flat())
+
+
+def _pooled(numbered: Any, places: Any, request: Request, score_type: ScoreType) -> Certificate:
+    """Return the certificate of the rows of some groups taken as one, found as that of any frame."""
+    import pyarrow as pa
+
+    functions = import_package("pyspark.sql.functions", "spark")
+    few = numbered.sparkSession.createDataFrame(pa.table({"place": places}))
+    pairs = numbered.join(functions.broadcast(few), "place", "left_semi").selectExpr("score", "mark AS label")
+    counts = SparkCounts(pairs, score_type, 1)
+    return Bracketed(counts, lambda low, high: request.certify(low, high, score_type)).answer
+
+
+def decided_by_group(df: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
+    """Return a frame with the verdict and the prediction set of each row, by the rule of its group."""
+    import pyarrow as pa
+
+    kind = _kind(df, group)
+    values = {
+        place: value for place, text in enumerate(texts_of(certificate.groups)) for value in kind.of(text)
+    }
+    ends = zip(ENDS, (*certificate.rules, *certificate.exclusions), strict=True)
+    known = pa.array(values.values(), type=pa.type_for_alias(kind.arrow))
+    rules = known, {name: column[[*values]] for name, column in ends}
+    verdict, labels = answers_sql(Compared.column(score, "spark"), "spark")
+    return _joined(df.alias("given"), group_sql(df, group), *rules).selectExpr(
+        "given.*", f"CAST({verdict} AS TINYINT) AS verdict", f"{labels} AS prediction_set"
+    )
+
+
+def _joined(frame: Any, value: str, groups: Any, columns: dict[str, Any]) -> Any:
+    """Return a frame in which each row has the columns of its group, which an expression gives."""
+    import pyarrow as pa
+
+    functions = import_package("pyspark.sql.functions", "spark")
+    small = frame.sparkSession.createDataFrame(pa.table({_OWN: groups, **columns}))
+    same = functions.expr(f"{value} <=> {quote_name(_OWN, 'spark')}")
+    return frame.join(functions.broadcast(small), same, "left")
+
+
+def certified_kinds(rows: Any, asked: KindsAsked, score_type: ScoreType) -> KindCertificate:
+    """Return the certificate of a frame with the columns `score` (double), `label` and `kind`."""
+    kind = dict(rows.dtypes)["kind"]
+    if base_type(kind) not in _KINDS:
+        raise asked.refused(kind)
+    mark = SparkCounts(rows.select("score", "label"), score_type, asked.anomaly_label).mark()
+    # without a collation, which would take other texts for the same kind
+    marked = rows.selectExpr("score", f"{mark} AS label", "nullif(CAST(kind AS STRING), '') AS kind")
+    found = fetched(marked.groupBy("label", "kind").count().limit(_LISTED + 1))
+    if found.num_rows > _LISTED:
+        raise InputError(
+            f"column {asked.column!r} names more than {MOST_KINDS} kinds of a class; at most so many can have"
+            " their own ceilings, so merge some"
+        )
+
+    def pair(normal: str | None, anomalous: str | None, request: Request) -> Certificate:
+        texts = ("true" if one is None else f"kind = {literal(one, 'string')}" for one in (normal, anomalous))
+        chosen = " OR ".join(f"(label = {number} AND {text})" for number, text in enumerate(texts))
+        pairs = marked.where(chosen).select("score", "label")
+        return certify_counted(SparkCounts(pairs, score_type, 1), request)
+
+    columns = (found.column(name).to_pylist() for name in ("label", "kind", "count"))
+    return asked.certificate([*zip(*columns, strict=True)], pair)
+
 
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 SCORES: Final = (*_NUMBERS, "boolean")
@@ -301,3 +774,214 @@ def _label(df: Any, label: str) -> str:
 
 def _double(column: str) -> str:
     return f"CAST({quote_name(column, 'spark')} AS DOUBLE)"
+
+
+# all cores, and a task that fails is tried again
+_THIS_MACHINE: Final = "local[*, 4]"
+# everything is stated, since the defaults guess, trim and escape
+_CSV: Final[dict[str, Any]] = {
+    "header": True,
+    "quote": '"',
+    "escape": '"',
+    "encoding": "UTF-8",
+    "nullValue": "",
+    "ignoreLeadingWhiteSpace": False,
+    "ignoreTrailingWhiteSpace": False,
+    "maxCharsPerColumn": -1,
+    # with a row's other cells left out, nobody would notice that it has too many or too few
+    "columnPruning": False,
+}
+
+
+@contextmanager
+def opened(
+    files: Sequence[Path],
+    reader: Reader,
+    columns: tuple[str, ...],
+    label_text: str | None,
+    delimiter: str | None,
+    master: str | None,
+) -> Iterator[tuple[Any, InspectedFiles]]:
+    """Yield a frame of scores, marks and perhaps groups or kinds, and what is known about its files."""
+    for package in ("pyspark", "pandas", "pyarrow"):
+        import_package(package, "spark")
+    for file in files:
+        if file.name.startswith(("_", ".")) or ":" in file.name:
+            rule = "Spark reads no file whose name starts with _ or a dot or has a colon"
+            raise InputError(f"{rule}, such as {file}; rename it")
+    score, label, *group = columns
+    found = inspect(files, reader, score, label, delimiter, *group)
+    with found.naming_rows(score), spark_session(master) as session, _refusing(files):
+        frames = [read(session, reader, *layout, columns) for layout in found.by_layout.items()]
+        narrow = all(type_of(one, score) == "float32" for one in frames)
+        frame = reduce(_union, (score_and_label(one, score, label, narrow, group) for one in frames))
+        if reader != "read_parquet":  # texts are parsed once
+            frame = frame.persist()
+        try:
+            marks = anomaly_marks(_counted(frame, files, score), label, label_text)
+            listed = ", ".join(literal(mark, "string") for mark in marks)
+            yield frame.selectExpr("score", f"label IN ({listed}) AS label", *["group"] * len(group)), found
+        finally:
+            frame.unpersist()
+
+
+@contextmanager
+def spark_session(master: str | None = None) -> Iterator[Any]:
+    """Yield the active session; where there is none, start a quiet one, and stop it afterwards."""
+    builder = import_package("pyspark.sql", "spark").SparkSession
+    if (running := builder.getActiveSession()) is not None:
+        yield running
+        return
+    with scratch_folder() as scratch:
+        session = _started(builder.builder, master or _THIS_MACHINE, str(scratch))
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def _started(builder: Any, master: str, scratch: str) -> Any:
+    settings = {
+        "spark.master": master,
+        "spark.app.name": "pac-wrap",
+        "spark.sql.warehouse.dir": scratch,
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if master.startswith("local"):
+        settings |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.local.dir": scratch,
+            "spark.ui.enabled": "false",
+        }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    remedy = "install one, for example Debian's openjdk-17-jre-headless, and set JAVA_HOME"
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        raise MissingExtraError(f"Spark needs Java 17 or later, which is not installed; {remedy}")
+    errors, py4j = import_package("pyspark.errors", "spark"), import_package("py4j.protocol", "spark")
+    try:
+        with _silenced():
+            session = builder.getOrCreate()
+    except errors.PySparkRuntimeError as error:
+        raise MissingExtraError(f"Spark did not start, it needs Java 17 or later; {remedy}") from error
+    except (errors.PySparkException, py4j.Py4JError) as error:
+        raise InputError(f"Spark did not start with the master {master}: {_reason(str(error))}") from error
+    if master.startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        # JSON is read by this package, which another interpreter may lack
+        session.sparkContext.pythonExec = sys.executable
+    return session
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Send what new processes write nowhere: Java keeps the outputs it was started with."""
+    kept = [os.dup(number) for number in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for number in (1, 2):
+            os.dup2(nowhere, number)
+        yield
+    finally:
+        for number, copy in zip((1, 2), kept, strict=True):
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(nowhere)
+
+
+def read(session: Any, reader: Reader, layout: Layout, files: Sequence[Path], wanted: tuple[str, ...]) -> Any:
+    """Return a frame of files of one layout, in which CSV and JSON are texts."""
+    paths = [_literal(file) for file in files]
+    if reader == "read_parquet":
+        return session.read.parquet(*paths)
+    if reader == "read_json":  # Spark's own reader would write numbers anew, and take a name twice
+        schema = ", ".join(f"{quote_name(name, 'spark')} STRING" for name in wanted)
+        lines = session.read.text(paths, wholetext=layout.array, lineSep=None if layout.array else "\n")
+        return lines.mapInArrow(partial(_objects, wanted, not layout.array), schema)
+    strict = session.read.option("mode", "FAILFAST")
+    # by place, since Spark takes names that differ in case for one
+    schema = ", ".join(f"c{place} STRING" for place in range(len(layout.names)))
+    places = [layout.names.index(name) for name in wanted]
+    picked = [f"c{place} AS {quote_name(name, 'spark')}" for place, name in zip(places, wanted, strict=True)]
+    options = {**_CSV, "sep": layout.delimiter, "maxColumns": len(layout.names) + 1}
+    return strict.schema(schema).options(**options).csv(paths).selectExpr(*picked)
+
+
+def _objects(wanted: tuple[str, ...], on_lines: bool, batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield columns of the objects that some lines hold, as texts; called in a worker."""
+    import pyarrow as pa
+
+    for batch in batches:
+        content = BytesIO("\n".join(one or "" for one in batch.column(0).to_pylist()).encode())
+        rows = JsonRows(content, read_start(content), on_lines=on_lines)
+        for some in rows:
+            columns = [pa.array(rows.column(name, some), pa.string()) for name in wanted]
+            yield pa.RecordBatch.from_arrays(columns, list(wanted))
+
+
+def _literal(file: Path) -> str:
+    """Return a path that Spark neither takes for a pattern nor looks for in another file system."""
+    return "file://" + re.sub(r"([\\{}\[\]*?])", r"\\\1", str(file.absolute()))
+
+
+def score_and_label(frame: Any, score: str, label: str, narrow: bool, group: Sequence[str] = ()) -> Any:
+    """Return the score, what is no number among the scores, the label as a lower-case text, and the group.
+
+    Scores become doubles unless they are float32 in all files: Spark would make float32 of whole numbers too.
+    """
+    check_frame(frame, {score: (*SCORES, "string"), label: LABELS} | dict.fromkeys(group, GROUPS))
+    name = quote_name(score, "spark")
+    text = without_case_sql(f"CAST({quote_name(label, 'spark')} AS STRING)", "spark")
+    others = [f"{text} AS label", *(f"{group_sql(frame, one)} AS group" for one in group)]
+    if dict(frame.dtypes)[score] != "string":
+        number = name if narrow else f"CAST({name} AS DOUBLE)"
+        return frame.selectExpr(f"{number} AS score", "CAST(NULL AS STRING) AS bad", *others)
+    trimmed = f"trim(BOTH '{BLANKS}' FROM lower({name}))"
+    # Java knows no sign of NaN
+    number = f"IF({trimmed} RLIKE '^[+-]?nan$', CAST('NaN' AS DOUBLE), try_cast({name} AS DOUBLE))"
+    # Java reads more as a number, 1.0d for one
+    wrong = f"{name} IS NOT NULL AND ({number} IS NULL OR NOT {trimmed} RLIKE '^({NUMBER})$')"
+    return frame.selectExpr(f"{number} AS score", f"IF({wrong}, {name}, NULL) AS bad", *others)
+
+
+def _union(one: Any, other: Any) -> Any:
+    if one.dtypes[3:] != other.dtypes[3:]:
+        kinds = f"{one.dtypes[3][1]} and {other.dtypes[3][1]}"
+        raise InputError(f"the files hold groups of different types, {kinds}; give the column one type")
+    return one.unionAll(other)
+
+
+def _counted(frame: Any, files: Sequence[Path], score: str) -> list[tuple[str | None, int]]:
+    """Return the first labels and how often each occurs, after refusing scores that are no numbers."""
+    functions = import_package("pyspark.sql.functions", "spark")
+    sums = [functions.expr(one) for one in ("count(*) AS n", "count(bad) AS wrong", "min(bad) AS bad")]
+    rows = frame.groupBy("label").agg(*sums).orderBy("label").limit(LOOKED_AT).collect()
+    if not rows:
+        raise no_rows([str(file) for file in files])
+    if wrong := sum(row.wrong for row in rows):
+        example = min(row.bad for row in rows if row.wrong)
+        others = f" and {wrong - 1:,} more" if wrong > 1 else ""
+        raise InputError(f"column {score!r} must hold numbers, got {example!r:.60}{others}; fix those rows")
+    return [(row.label, row.n) for row in rows]
+
+
+@contextmanager
+def _refusing(files: Sequence[Path]) -> Iterator[None]:
+    """Say in one sentence what Spark finds wrong with the files; its remarks about pandas are kept quiet."""
+    errors, py4j = import_package("pyspark.errors", "spark"), import_package("py4j.protocol", "spark")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+        try:
+            yield
+        except (errors.PySparkException, py4j.Py4JError) as error:
+            names = ", ".join(map(str, files))
+            raise InputError(f"Spark cannot read {names}: {_reason(str(error))}") from error
+
+
+def _reason(message: str) -> str:
+    lines = [
+        line.strip()
+        for line in message.splitlines()
+        if re.match(r"[\w.]*(Exception|Error): |\[[A-Z_.]+\]", line.strip())
+    ]
+    return lines[-1] if lines else message.partition("\n")[0]

@@ -25,7 +25,7 @@ from pac_wrap.method.request import WORDS as WORDS
 from pac_wrap.method.request import Request as Request
 from pac_wrap.method.request import as_strategy as as_strategy
 from pac_wrap.method.request import certify_classes, certify_divided
-from pac_wrap.method.room.weights import Weights
+from pac_wrap.method.robust.weights import Weights
 from pac_wrap.method.weighted import certify_weighted, of_classes
 from pac_wrap.ranks.kernels import kernels
 

@@ -12,13 +12,19 @@ from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.weighted import WeightedChunks, WeightedRequest, weighted_by
 from pac_wrap.ranks.auc import auc, warn_if_upside_down
-from pac_wrap.ranks.brackets import Bracketed
-from pac_wrap.ranks.guess import Guess, GuessedPasses
+from pac_wrap.ranks.brackets import Bracketed, Counter, least_auc
 from pac_wrap.ranks.memory import Ranked
-from pac_wrap.ranks.partitions import Partitions, PartitionTask, RunPartitions
-from pac_wrap.ranks.passes import ChunkReader, Passes, RunPass
+from pac_wrap.ranks.passes import (
+    ChunkReader,
+    Guess,
+    GuessedPasses,
+    Partitions,
+    PartitionTask,
+    Passes,
+    RunPartitions,
+    RunPass,
+)
 from pac_wrap.ranks.search import Bounds, Rank
-from pac_wrap.ranks.spread import Counter, least_auc
 
 
 class _Counted(Protocol):

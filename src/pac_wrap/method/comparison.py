@@ -11,7 +11,7 @@ from numpy import bool_
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, check_aligned
-from pac_wrap.base.rounding import confidence_left, kept_together
+from pac_wrap.base.floats import confidence_left, kept_together
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.curves.band import check_delta
 from pac_wrap.method.curves.certify import certify_curve

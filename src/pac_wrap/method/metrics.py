@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 
 from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, check_rate
-from pac_wrap.base.rounding import equal_share
+from pac_wrap.base.floats import equal_share
 from pac_wrap.errors import InputError
+from pac_wrap.method.alarms.shares import Counted
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Verdict
-from pac_wrap.method.tails.binomial import sf_at_most
-from pac_wrap.method.tails.bounds import beta_quantile, interval
-from pac_wrap.method.worth.shares import Counted
+from pac_wrap.tails.binomial import sf_at_most
+from pac_wrap.tails.bounds import beta_quantile, interval
 
 Tally = NDArray[np.int64]
 _SIGNIFICANT: Final = 0.05

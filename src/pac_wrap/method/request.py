@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import ScoreType, as_array, label_text, type_of
 from pac_wrap.base.floats import Floats
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee, as_guarantee, refuse_room

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import ScoreType, as_array, as_float, as_scores, check_choice
 from pac_wrap.base.floats import flushes, is_delicate, just_below, largest_up_to, order_key
-from pac_wrap.base.foreign import quoted
 from pac_wrap.base.missing import ON_MISSING, OnMissing, Places, abstained_or_stopped, missing_places
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
+from pac_wrap.ranks.float_type import rounding_edge
 from pac_wrap.ranks.kernels import kernels, together, usable_cores
 from pac_wrap.ranks.plain import Codes
-from pac_wrap.ranks.precision import rounding_edge
 
 # up to so many scores one binary search is the faster way
 _FEW: Final = 512

@@ -11,7 +11,7 @@ from pac_wrap.base.arguments import ScoreType, as_anomaly_mask, as_array, as_sco
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.request import Request, certify_classes
-from pac_wrap.method.room.weights import Draws, Weights, as_weights, survivors
+from pac_wrap.method.robust.weights import Draws, Weights, as_weights, survivors
 from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.ranks.auc import Pair
 from pac_wrap.ranks.memory import Ranked

@@ -6,7 +6,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from math import inf, nextafter
+from math import ceil, floor, inf, nextafter, sqrt
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -22,12 +22,22 @@ from pac_wrap.base.arguments import (
     common_type,
     type_of,
 )
-from pac_wrap.base.floats import order_key
+from pac_wrap.base.floats import Bits, order_key, order_keys
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.auc import Pair, Spaced
-from pac_wrap.ranks.kernels import kernels
-from pac_wrap.ranks.memory import Ranked, count_below
-from pac_wrap.ranks.search import CHANGED, Rank, RankSearch, ScoreAtRank, Survey, survey
+from pac_wrap.ranks.kernels import as_digest, kernels
+from pac_wrap.ranks.memory import Ranked, count_below, kth_smallest
+from pac_wrap.ranks.search import (
+    CHANGED,
+    Bounds,
+    Rank,
+    RankSearch,
+    ScoreAtRank,
+    Survey,
+    score_among,
+    survey,
+    within,
+)
 
 # called with the normal and the anomalous scores of one piece of the data; what it returns can be added up
 PassTask = Callable[[Scores, Scores], Any]
@@ -284,3 +294,306 @@ def _concatenated(pairs: list[Pair]) -> Pair:
     if len(pairs) == 2:
         return pairs[1]
     return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
+
+
+# standard deviations of a part's rank on both sides; a miss, once in 400 times, only costs more passes
+_MARGIN: Final = 3.0
+# more ranks than these are not guessed: what lies near them would be too much to send
+_RANKS: Final = 16
+# up to this many keys are sent: 2 MB
+_FEW: Final = 1 << 18
+_CHUNK: Final = 1 << 17
+
+
+class FirstFound(NamedTuple):
+    """What the first pass found: the survey, the counts below each pair of bounds, and the keys inside.
+
+    The keys are None where they are too many to be sent.
+    """
+
+    survey: Survey
+    bounds: Bounds
+    below: NDArray[np.int64]
+    keys: tuple[Bits, Bits] | None
+
+    def __add__(self, other: Any) -> "FirstFound":
+        keys = None
+        if self.keys is not None and other.keys is not None:
+            keys = _few([np.concatenate(pair) for pair in zip(self.keys, other.keys, strict=True)])
+        return FirstFound(self.survey + other.survey, self.bounds, self.below + other.below, keys)
+
+    def at(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
+        """Return what is found at those of some ranks that lie inside.
+
+        >>> first = FirstPass(((2.0, 3.0),))(np.array([3.0, 1.0, 2.0]), np.array([2.0, 5.0]))
+        >>> first.at([Rank(0, 1), Rank(0, 2)])
+        {Rank(label=0, k=2): ScoreAtRank(score=2.0, below=(1, 0), equal=(1, 1))}
+        """
+        if self.keys is None:
+            return {}
+        keys = [np.sort(one) for one in self.keys]
+        every = [*keys, np.sort(np.concatenate(keys))]
+        found = {}
+        for (low, high), below in zip(self.bounds, self.below.tolist(), strict=True):
+            first = [int(np.searchsorted(one, np.uint64(order_key(low)))) for one in keys]
+            last = [int(np.searchsorted(one, np.uint64(order_key(high)), "right")) for one in keys]
+            for rank in ranks:
+                if 0 < rank.k - rank.of(below) <= rank.of(last) - rank.of(first):
+                    found[rank] = score_among(every, rank, first, below)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPass:
+    """The task of the first pass: the survey, and what lies within bounds, which are disjoint and rise."""
+
+    guessed: Bounds
+
+    def __call__(self, normal: Scores, anomalous: Scores) -> FirstFound:
+        """Return what one piece gives; NaN must not occur."""
+        classes = normal, anomalous
+        below = [[count_below(scores, low) for scores in classes] for low, _ in self.guessed]
+        counts = np.array(below, dtype=np.int64).reshape(len(self.guessed), 2)
+        keys = _few([self._near(scores) for scores in classes])
+        return FirstFound(survey(normal, anomalous), self.guessed, counts, keys)
+
+    def _near(self, scores: Scores) -> Bits:
+        """Return the keys of the scores within the bounds."""
+        chunks = (scores[start : start + _CHUNK] for start in range(0, scores.size, _CHUNK))
+        near = [chunk[within(chunk, self.guessed)] for chunk in chunks]
+        return order_keys(np.concatenate(near)) if near else np.zeros(0, dtype=np.uint64)
+
+
+def _few(keys: list[Bits]) -> tuple[Bits, Bits] | None:
+    return (keys[0], keys[1]) if keys[0].size + keys[1].size <= _FEW else None
+
+
+class GuessedPasses(Passes):
+    """Both classes of some data, known through passes, the first of which gathers what was guessed."""
+
+    def __init__(self, run: RunPass, guessed: Bounds) -> None:
+        self._first: FirstFound = run(FirstPass(guessed))
+        super().__init__(run, self._first.survey)
+
+    def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
+        """Return what is found at some ranks; for those that were guessed right, no pass is made."""
+        found = self._first.at(ranks)
+        missed = [rank for rank in ranks if rank not in found]
+        return found | super().search(missed) if missed else found
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """The task for one of some parts of much the same size: between which scores ranks of the whole will lie.
+
+    `certify` decides on two classes, and only the ranks that it asks for matter.
+    """
+
+    certify: Callable[[Ranked, Ranked], object]
+    parts: int
+
+    def __call__(self, normal: Scores, anomalous: Scores) -> tuple[Bounds, ...]:
+        """Return the bounds, in a tuple of their own, so that they add up."""
+        part = _Part((normal, anomalous), self.parts)
+        try:
+            self.certify(*part.classes)
+        except InputError:  # too many ranks, or no scores
+            return ((),)
+        return (part.bounds,)
+
+
+class _Part(Known):
+    """A part of the data that answers as the whole might: each of its scores stands for as many as parts."""
+
+    def __init__(self, classes: tuple[Scores, Scores], parts: int) -> None:
+        self._classes, self._parts = classes, parts
+        super().__init__((classes[0].size * parts, classes[1].size * parts), (as_digest(0), as_digest(0)))
+
+    def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
+        """Return what may be found at some ranks, unless they are too many."""
+        if len(self._found) + len(ranks) > _RANKS:
+            raise InputError(f"more than {_RANKS} ranks are not guessed; search for them")
+        return {rank: self._at(kth_smallest(self._of(rank), ceil(rank.k / self._parts))) for rank in ranks}
+
+    def count(self, threshold: float) -> tuple[int, int]:
+        """Return how many scores of each class may be less than the threshold."""
+        normal, anomalous = (count_below(scores, threshold) * self._parts for scores in self._classes)
+        return normal, anomalous
+
+    @property
+    def bounds(self) -> Bounds:
+        """Pairs of scores that the ranks asked for will likely lie between, if not too many others do."""
+        merged: list[tuple[float, float]] = []
+        for low, high in sorted(self._around(rank) for rank in self._found):
+            if merged and low <= merged[-1][1]:
+                low, high = merged[-1][0], max(high, merged.pop()[1])
+            merged.append((low, high))
+        inside = sum(int(np.count_nonzero(within(scores, tuple(merged)))) for scores in self._classes)
+        return tuple(merged) if inside * self._parts <= _FEW else ()
+
+    def _at(self, score: float) -> ScoreAtRank:
+        return ScoreAtRank(score, self.count(score), (self._parts, self._parts))
+
+    def _of(self, rank: Rank) -> Scores:
+        """Return the scores that a rank counts."""
+        return np.concatenate(self._classes) if rank.label > 1 else self._classes[rank.label]
+
+    def _around(self, rank: Rank) -> tuple[float, float]:
+        """Return two scores on both sides of a rank."""
+        scores, k = self._of(rank), rank.k / self._parts
+        margin = _MARGIN * (sqrt(k * max(0.0, 1.0 - k / scores.size)) + 1.0)
+        low, high = floor(k - margin), ceil(k + margin)
+        return (
+            kth_smallest(scores, low) if low >= 1 else -inf,
+            kth_smallest(scores, high) if high <= scores.size else inf,
+        )
+
+
+Batches = Iterable[tuple[ArrayLike, ArrayLike]]
+
+
+class Missing(NamedTuple):
+    """How many scores are missing in all and in how many partitions; and in the first of them."""
+
+    scores: int
+    partitions: int
+    first: int
+    in_first: int
+    rows_of_first: int
+
+    def merge(self, other: "Missing") -> "Missing":
+        """Return both together."""
+        first = min(self, other, key=lambda one: one.first)
+        return first._replace(
+            scores=self.scores + other.scores, partitions=self.partitions + other.partitions
+        )
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, and what to do."""
+        all_of_them = "" if self.partitions == 1 else f", {self.scores:,} in {self.partitions:,} partitions"
+        return (
+            f"scores must not be empty or NaN, got {self.in_first:,} of {self.rows_of_first:,} in partition"
+            f" {self.first}{all_of_them}; drop those rows or make the detector score them"
+        )
+
+
+def missing_labels(number: int, missing: int, rows: int) -> str:
+    """Return the sentence about a partition with rows that have no label."""
+    return f"labels of partition {number} must not be missing, got {missing:,} of {rows:,}; drop those rows"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionAnswer:
+    """What some partitions gave: the sum of the task's answers, and what is wrong with them, if anything.
+
+    `normal_labels` maps what normal points are called to the first partition that calls them so; two
+    entries are enough to refuse them. `score_type` is the type of the scores, None if there are none.
+    """
+
+    value: Any
+    normal_labels: tuple[tuple[int, Any], ...] = ()
+    missing: Missing | None = None
+    problem: tuple[int, str] | None = None
+    score_type: ScoreType | None = None
+
+    def __add__(self, other: "PartitionAnswer") -> "PartitionAnswer":
+        problems = [one.problem for one in (self, other) if one.problem is not None]
+        gaps = [one.missing for one in (self, other) if one.missing is not None]
+        sound = self.value is not None and other.value is not None
+        return PartitionAnswer(
+            self.value + other.value if sound else None,
+            _first_two(self.normal_labels + other.normal_labels),
+            gaps[0].merge(gaps[1]) if len(gaps) == 2 else gaps[0] if gaps else None,
+            min(problems, default=None),
+            common_type([self.score_type, other.score_type]),
+        )
+
+    def settled(self, anomaly_label: object) -> Any:
+        """Return the sum of the answers, or refuse what is wrong."""
+        if self.problem is not None:
+            raise InputError(self.problem[1])
+        if self.missing is not None:
+            raise InputError(self.missing.sentence)
+        if len(self.normal_labels) == 2:
+            (_, first), (number, other) = self.normal_labels
+            check_normal_labels(f"partition {number}", first, other, anomaly_label)
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTask:
+    """A task that a partition can be given: it divides the classes and finds what is wrong.
+
+    >>> from pac_wrap.ranks.search import survey
+    >>> PartitionTask(survey, 1)(0, [([0.1, 0.9], [0, 1]), ([0.2], [0])]).value.sizes
+    (2, 1)
+    >>> PartitionTask(survey, 1)(7, [([0.1, float("nan")], [0, 1])]).missing.first
+    7
+    """
+
+    task: PassTask
+    anomaly_label: object
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """Pairs of scores between which all lie that this pass looks at, or None if it looks at all."""
+        return self.task.bounds if isinstance(self.task, RankSearch) else None
+
+    def __call__(self, number: int, batches: Batches) -> PartitionAnswer:
+        """Return what one partition gives, from its batches of scores and labels."""
+        value = None
+        labels_seen: tuple[tuple[int, Any], ...] = ()
+        rows = gaps = 0
+        kind: ScoreType | None = None
+        try:
+            for scores, labels in batches:
+                check_aligned("scores", scores, "labels", labels)
+                values, marks = as_array(scores, "scores"), as_array(labels, "labels")
+                rows += values.size
+                sound = values.ndim == 1 and values.shape == marks.shape and values.dtype.kind == "f"
+                if sound and (nan := np.isnan(values)).any():
+                    gaps += int(np.count_nonzero(nan))
+                    values, marks = values[~nan], marks[~nan]
+                both = split_classes(f"partition {number}", values, marks, self.anomaly_label)
+                found = self.task(both.normal, both.anomalous)
+                value = found if value is None else value + found
+                kind = common_type([kind, both.score_type])
+                if both.normal_label is not None:
+                    labels_seen = _first_two((*labels_seen, (number, both.normal_label)))
+        except InputError as error:
+            return PartitionAnswer(None, problem=(number, str(error)))
+        if value is None:
+            value = self.task(np.empty(0), np.empty(0))
+        missing = Missing(gaps, 1, number, gaps, rows) if gaps else None
+        return PartitionAnswer(value, labels_seen, missing, score_type=kind)
+
+
+RunPartitions = Callable[[PartitionTask], PartitionAnswer]
+
+
+class Partitions:
+    """Runs passes over partitions, which are visited by `run`."""
+
+    def __init__(self, run: RunPartitions, anomaly_label: object) -> None:
+        self._run, self._anomaly_label = run, anomaly_label
+        self._score_type: ScoreType | None = None
+
+    @property
+    def score_type(self) -> ScoreType:
+        """The type of the scores, known after the first pass."""
+        return self._score_type or "float64"
+
+    def __call__(self, task: PassTask) -> Any:
+        """Return the sum of what the task returns for all partitions, or refuse what is wrong with them."""
+        answer = self._run(PartitionTask(task, self._anomaly_label))
+        # later passes need not see all partitions
+        self._score_type = self._score_type or answer.score_type
+        return answer.settled(self._anomaly_label)
+
+
+def _first_two(labels: tuple[tuple[int, Any], ...]) -> tuple[tuple[int, Any], ...]:
+    """Return the first partition of each label, for two different labels at most."""
+    ordered = sorted(labels, key=lambda pair: pair[0])
+    others = [pair for pair in ordered if pair[1] != ordered[0][1]]
+    return tuple(ordered[:1] + others[:1])

@@ -7,12 +7,12 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from pac_wrap.base.rounding import rounded_down, rounded_up
-from pac_wrap.method.labels.plan import MOST_ERRORS, Need, Pilot, needed, stopping
-from pac_wrap.method.promise import Budget, Guarantee, Promise
+from pac_wrap.base.floats import rounded_down, rounded_up
+from pac_wrap.method.planning.plan import MOST_ERRORS, Need, Pilot, needed, stopping
+from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.strategies.looks import Looks
-from pac_wrap.method.tails.binomial import cdf
-from pac_wrap.method.tails.bounds import achievable_rate
+from pac_wrap.tails.binomial import cdf
+from pac_wrap.tails.bounds import Budget, achievable_rate
 
 CEILINGS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 CHANCES: Final = (0.5, 0.8, 0.9, 0.95)

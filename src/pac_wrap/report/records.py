@@ -10,22 +10,22 @@ from functools import partial
 from math import isinf, isnan
 from typing import Any
 
-from pac_wrap.base.rounding import float_below
+from pac_wrap.base.floats import float_below
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.verify import Verification
 from pac_wrap.method.comparison import Contender, confidence_of
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.kinds.part import Measured
-from pac_wrap.method.labels.plan import TOLERATED, Pilot, needed, stopping
 from pac_wrap.method.metrics import Metrics, Rate
-from pac_wrap.method.promise import Budget, Guarantee, Promise
-from pac_wrap.method.room.noise import NEW_LABELS
+from pac_wrap.method.planning.plan import TOLERATED, Pilot, needed, stopping
+from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.robust.noise import NEW_LABELS
 from pac_wrap.method.strategies.looks import Looks
-from pac_wrap.method.tails.binomial import cdf
-from pac_wrap.method.tails.bounds import achievable_rate, min_samples
 from pac_wrap.report.planner import CEILINGS, CHANCES, POWER, SHARES
 from pac_wrap.report.subject import error_rates
+from pac_wrap.tails.binomial import cdf
+from pac_wrap.tails.bounds import Budget, achievable_rate, min_samples
 
 Record = dict[str, Any]
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.errors import InputError
+from pac_wrap.method.alarms.alarms import Prevalence, as_interval
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Rate, exceeded
 from pac_wrap.method.promise import Promise
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Evidence
-from pac_wrap.method.worth.alarms import Prevalence, as_interval
+from pac_wrap.ranks.float_type import rounded
 from pac_wrap.ranks.kernels import digest
-from pac_wrap.ranks.precision import rounded
 from pac_wrap.report.words.numbers import ceiling, share, told_apart
 
 # [low, high), None where it is unbounded: infinite scores are then included

@@ -11,17 +11,17 @@ from rich.table import Table
 from rich.terminal_theme import DIMMED_MONOKAI
 from rich.text import Text
 
-from pac_wrap.base.foreign import visible
-from pac_wrap.base.rounding import rounded_down, rounded_up
+from pac_wrap.base.floats import rounded_down, rounded_up
+from pac_wrap.base.text import visible
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.comparison import Contender, confidence_of
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.labels.plan import TOLERATED, plan
 from pac_wrap.method.metrics import Metrics
+from pac_wrap.method.planning.plan import TOLERATED, plan
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.room.noise import NEW_LABELS
-from pac_wrap.method.tails.bounds import achievable_rate
+from pac_wrap.method.robust.noise import NEW_LABELS
 from pac_wrap.report.subject import error_rates
+from pac_wrap.tails.bounds import achievable_rate
 
 _PROVES_NOTHING = (
     "This proves nothing: these are the very scores that the certificate was made from. Measure on labelled"

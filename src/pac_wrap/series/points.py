@@ -14,12 +14,12 @@ from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import certify_classes
 from pac_wrap.method.sampling import OF_SERIES, Reduce, Sampling, assumed
-from pac_wrap.method.tails.bounds import min_samples
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.series.dependence import Dependence, dependence, exceedances
 from pac_wrap.series.splits import SeriesSplit
 from pac_wrap.series.windows import Indices, windows
 from pac_wrap.series.worth import Worth, worth
+from pac_wrap.tails.bounds import min_samples
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,12 +18,11 @@ from pac_wrap.base.arguments import (
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import as_guarantee
 from pac_wrap.method.metrics import ExactViolation, Rate, ViolationRate
-from pac_wrap.method.promise import Budget, Guarantee, Promise
-from pac_wrap.method.tails.bounds import interval
-from pac_wrap.method.tails.hypergeometric import hypergeometric_cdf
+from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.thresholds import find_thresholds
 from pac_wrap.series.dependence import exceedances
 from pac_wrap.series.splits import Splitter, block_splitter, check_random, random_splitter
+from pac_wrap.tails.bounds import Budget, hypergeometric_cdf, interval
 
 BudgetOf = Callable[[int], Budget | None]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_positive, check_rate, check_same_length
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.series.points import Points, joined

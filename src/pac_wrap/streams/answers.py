@@ -7,8 +7,8 @@ from io import StringIO
 from typing import Any, Final, NamedTuple
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.base.foreign import is_unicode
 from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.text import is_unicode
 
 # the columns that an answer fills
 ADDED: Final = ("verdict", "prediction_set")

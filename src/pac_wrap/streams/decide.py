@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.errors import InputError
+from pac_wrap.method.alarms.shares import Counted
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.rules import decided, sets_of
+from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
 from pac_wrap.method.groups.values import NEVER
-from pac_wrap.method.worth.shares import Counted
 from pac_wrap.streams.answers import Asked, ScoredRows
 from pac_wrap.streams.csv_lines import CsvLines
 from pac_wrap.streams.json_lines import ColumnKind, JsonLines, cell, json_columns, refuse_json_scores
@@ -23,8 +22,7 @@ from pac_wrap.tables.columns import all_columns, miscounted, no_rows, refuse_twi
 from pac_wrap.tables.decide import copied
 from pac_wrap.tables.files.connection import connected
 from pac_wrap.tables.files.csv_files import CsvFile, headers, opened_json, opened_rows, refuse_scores
-from pac_wrap.tables.files.csv_queries import quoted_names
-from pac_wrap.tables.files.duckdb_view import Growing
+from pac_wrap.tables.files.duckdb_view import Growing, quoted_names
 from pac_wrap.tables.files.text_format import (
     EMPTY_INPUT,
     MARK,

@@ -12,8 +12,8 @@ from pac_wrap.base.arguments import as_scores, check_choice, is_number
 from pac_wrap.base.missing import ON_MISSING, OnMissing
 from pac_wrap.errors import InputError, MissingScoreWarning
 from pac_wrap.method.certificates.certificate import Certificate, no_certificate
+from pac_wrap.method.monitoring.monitor import Monitor
 from pac_wrap.method.rule import Rule, Verdict
-from pac_wrap.method.watch.monitor import Monitor
 
 
 class VerdictStream(Iterator[NDArray[np.int8]]):

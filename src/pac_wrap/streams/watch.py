@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import (
     FALSE,

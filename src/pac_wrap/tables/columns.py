@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.base.foreign import listed, quoted, visible
 from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.text import listed, quoted, visible
 from pac_wrap.errors import InputError
 
 _LONGEST_CELL: Final = 60

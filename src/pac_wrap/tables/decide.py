@@ -12,10 +12,10 @@ import numpy as np
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.missing import OnMissing
 from pac_wrap.errors import InputError, MissingScoreWarning
+from pac_wrap.method.alarms.shares import Counted
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Tally, metrics_of, tally
 from pac_wrap.method.rule import Rule, Verdict
-from pac_wrap.method.worth.shares import Counted
 from pac_wrap.tables.calibrate import LabelledScores
 from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added
 from pac_wrap.tables.files.connection import MisfitError, first_line, refusal

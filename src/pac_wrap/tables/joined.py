@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.base.foreign import quoted, visible
+from pac_wrap.base.text import quoted, visible
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import require_column, require_two
 from pac_wrap.tables.files.connection import Progress

@@ -6,15 +6,14 @@ from functools import partial
 from typing import Any
 
 from pac_wrap.base.arguments import Scores, ScoreType, as_scores
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import calibrate_passes
 from pac_wrap.method.kinds.calibrate import KindRequest, Pair, Sizes, asked_of_kinds
-from pac_wrap.method.kinds.ceilings import check_kind
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate
 from pac_wrap.method.kinds.part import Measured
-from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.promise import Guarantee, check_kind
 from pac_wrap.method.request import Request
 from pac_wrap.tables.calibrate import LabelledScores
 from pac_wrap.tables.columns import refuse_as_third

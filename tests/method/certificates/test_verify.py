@@ -8,12 +8,13 @@ import pytest
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.verify import Verification, verify
-from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.thresholds import Regime
+from pac_wrap.tails.bounds import Budget
 from support.strategies import Floats, calibrate_quietly, every_rule, refusal
 
 

@@ -26,7 +26,7 @@ from pac_wrap import (
     verify_curve,
 )
 from pac_wrap.method.curves.band import band_of
-from pac_wrap.method.curves.side import best
+from pac_wrap.method.curves.curve import best
 from pac_wrap.method.strategies.given import Given
 from statistical.claims import assert_at_most, assert_power, assert_rate
 

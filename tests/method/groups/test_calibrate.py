@@ -28,11 +28,11 @@ from pac_wrap import (
     error_budget,
     min_samples,
 )
-from pac_wrap.base.rounding import rounded_up, shared_together
+from pac_wrap.base.floats import rounded_up, shared_together
 from pac_wrap.method.groups.columns import Counts, are_kept, shares_of
 from pac_wrap.method.sampling import OF_POOL
-from pac_wrap.method.tails.binomial import cdf
-from pac_wrap.method.tails.budget import keeps_together, tails_at
+from pac_wrap.tails.binomial import cdf
+from pac_wrap.tails.bounds import keeps_together, tails_at
 
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")

@@ -10,7 +10,7 @@ import pytest
 
 from pac_wrap import Certificate, CertificateError, Guarantee, KindCertificate, calibrate
 from pac_wrap.base.codec import checksum
-from pac_wrap.base.rounding import rounded_down
+from pac_wrap.base.floats import rounded_down
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(3)

@@ -25,7 +25,7 @@ from pac_wrap import (
     verify_classes,
 )
 from pac_wrap.base.codec import checksum
-from pac_wrap.base.rounding import rounded_down, shared_together
+from pac_wrap.base.floats import rounded_down, shared_together
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(5)

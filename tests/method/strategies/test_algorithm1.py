@@ -8,14 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.interface import Claim, Outcome
-from pac_wrap.method.strategies.ladder import fixed_level
-from pac_wrap.method.tails.binomial import error_budget
+from pac_wrap.method.strategies.raising import fixed_level
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.search import Rank
+from pac_wrap.tails.binomial import error_budget
+from pac_wrap.tails.bounds import Budget
 from support.strategies import LARGEST, Floats, calibrate_quietly, guarantee, refusal, scores
 
 ENDS = [-inf, -LARGEST, 0.0, LARGEST, inf]

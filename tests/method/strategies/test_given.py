@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pac_wrap import Certificate, CertificateError, Given, Guarantee, InputError, certify_curve, upper_bound
-from pac_wrap.method.promise import Budget
 from pac_wrap.method.rule import Rule
+from pac_wrap.tails.bounds import Budget
 
 RNG = np.random.default_rng(3)
 CURVE = certify_curve(RNG.normal(0, 1, 20_000), RNG.normal(2, 1, 400))

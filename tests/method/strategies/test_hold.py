@@ -14,9 +14,9 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import Outcome
-from pac_wrap.method.tails.bounds import upper_bound
 from pac_wrap.method.thresholds import Regime, Thresholds
 from pac_wrap.ranks.search import Rank
+from pac_wrap.tails.bounds import upper_bound
 from support.strategies import LARGEST, Floats, calibrate_quietly, guarantee, refusal, scores
 
 ENDS = [-inf, -LARGEST, 0.0, LARGEST, inf]

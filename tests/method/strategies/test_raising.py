@@ -14,8 +14,8 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import Claim, Outcome
 from pac_wrap.method.strategies.raising import Raise, staircase
-from pac_wrap.method.tails.bounds import upper_bound
 from pac_wrap.method.thresholds import Regime, find_thresholds
+from pac_wrap.tails.bounds import upper_bound
 from support.ladder import rungs
 from support.strategies import LARGEST, Floats, calibrate_quietly, exact_budget, guarantee, refusal, scores
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import lower_bound, upper_bound
-from pac_wrap.method.strategies.ladder import failure
-from pac_wrap.method.tails import bounds
-from pac_wrap.method.tails.bounds import beta_quantile
+from pac_wrap.method.strategies.raising import failure
+from pac_wrap.tails import bounds
+from pac_wrap.tails.bounds import beta_quantile
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,10 @@ from pac_wrap import (
     plan,
     verify,
 )
-from pac_wrap.base.rounding import rounded_down
-from pac_wrap.method.tails.budget import Sharing, split_confidence
+from pac_wrap.base.floats import rounded_down
 from pac_wrap.series import calibrate_points, window_points
 from pac_wrap.tables.calibrate import calibrate as calibrate_file
+from pac_wrap.tails.bounds import Sharing, split_confidence
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(4)

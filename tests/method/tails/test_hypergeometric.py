@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from pac_wrap import Guarantee
-from pac_wrap.method.tails import hypergeometric
-from pac_wrap.method.tails.hypergeometric import hypergeometric_cdf
 from pac_wrap.series import independent_violation
+from pac_wrap.tails import bounds
+from pac_wrap.tails.bounds import hypergeometric_cdf
 
 
 def counted(k: int, n: int, marked: int, total: int) -> float:
@@ -58,7 +58,7 @@ def test_where_the_sums_leave_doubt_every_way_is_counted(case: tuple[int, int, i
     k, n, marked, total = case
     assume(max(0, n + marked - total) <= k < min(marked, n))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hypergeometric, "_DOUBT", 3)  # sums that may be off by an eighth leave doubt
+        patch.setattr(bounds, "_DOUBT", 3)  # sums that may be off by an eighth leave doubt
         assert hypergeometric_cdf(*case) == counted(*case)
 
 

@@ -11,11 +11,11 @@ from sklearn.metrics import balanced_accuracy_score
 
 from pac_wrap import calibrate
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.paper.adbench import measure, methods
-from pac_wrap.paper.adbench.measure import FIELDS, Measuring, as_probability, divide, measure_all, outcome
-from pac_wrap.paper.adbench.methods import METHODS, NOTHING, OURS, THEIRS, Division, Setting
-from pac_wrap.paper.adbench.scoring import Scored, Scoring
-from pac_wrap.paper.baselines import cpad
+from pac_wrap_paper.adbench import measure, methods
+from pac_wrap_paper.adbench.measure import FIELDS, Measuring, as_probability, divide, measure_all, outcome
+from pac_wrap_paper.adbench.methods import METHODS, NOTHING, OURS, THEIRS, Division, Setting
+from pac_wrap_paper.adbench.scoring import Scored, Scoring
+from pac_wrap_paper.baselines import cpad
 from support.datafolder import empty_cache
 
 Floats = np.ndarray[tuple[int], np.dtype[np.float64]]

@@ -7,11 +7,11 @@ import pytest
 from joblib import parallel_config
 
 from pac_wrap.errors import MissingExtraError
-from pac_wrap.paper.adbench import detectors, scoring
-from pac_wrap.paper.adbench.detectors import DETECTORS, ColumnTails, check_packages
-from pac_wrap.paper.adbench.scoring import MOST, Scored, Scoring, kept_rows, large_enough, score_all
-from pac_wrap.paper.data.adbench import TABLES
-from pac_wrap.paper.data.dataset import Dataset
+from pac_wrap_paper.adbench import detectors, scoring
+from pac_wrap_paper.adbench.detectors import DETECTORS, ColumnTails, check_packages
+from pac_wrap_paper.adbench.scoring import MOST, Scored, Scoring, kept_rows, large_enough, score_all
+from pac_wrap_paper.data.adbench import TABLES
+from pac_wrap_paper.data.dataset import Dataset
 from support.datafolder import empty_cache
 
 RANDOM = np.random.default_rng(5)

@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from pac_wrap.method.tails.binomial import error_budget
-from pac_wrap.paper.adbench import measure, methods, scoring
-from pac_wrap.paper.adbench.chance import fixed_chance, of_others
-from pac_wrap.paper.adbench.detectors import DETECTORS
-from pac_wrap.paper.adbench.findings import share
-from pac_wrap.paper.adbench.leaderboard import Board, Standing, boards, equal_error
-from pac_wrap.paper.adbench.measure import FIELDS, Outcomes
-from pac_wrap.paper.adbench.methods import METHODS
-from pac_wrap.paper.adbench.rows import SET_UP, small_tables
-from pac_wrap.paper.adbench.scoring import Scored
-from pac_wrap.paper.adbench.summary import Summary
-from pac_wrap.paper.data.adbench import TABLES
-from pac_wrap.paper.data.dataset import Dataset
-from pac_wrap.paper.studies import adbench
-from pac_wrap.paper.studies.study import Spread, Study
+from pac_wrap.tails.binomial import error_budget
+from pac_wrap_paper.adbench import measure, methods, scoring
+from pac_wrap_paper.adbench.chance import fixed_chance, of_others
+from pac_wrap_paper.adbench.detectors import DETECTORS
+from pac_wrap_paper.adbench.findings import share
+from pac_wrap_paper.adbench.leaderboard import Board, Standing, boards, equal_error
+from pac_wrap_paper.adbench.measure import FIELDS, Outcomes
+from pac_wrap_paper.adbench.methods import METHODS
+from pac_wrap_paper.adbench.rows import SET_UP, small_tables
+from pac_wrap_paper.adbench.scoring import Scored
+from pac_wrap_paper.adbench.summary import Summary
+from pac_wrap_paper.data.adbench import TABLES
+from pac_wrap_paper.data.dataset import Dataset
+from pac_wrap_paper.studies import adbench
+from pac_wrap_paper.studies.study import Spread, Study
 from support.datafolder import empty_cache
 
 RANDOM = np.random.default_rng(3)
@@ -176,7 +176,7 @@ def test_a_better_separated_table_is_decided_more(study: Study) -> None:
 
 def test_two_runs_write_the_same(study: Study, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from pac_wrap.paper.rendering import write_study
+    from pac_wrap_paper.rendering import write_study
 
     written = write_study(study, tmp_path, {"command": "pac-wrap reproduce adbench"})
     assert {path.name for path in written} >= {"adbench.md", "adbench-tables.svg", "adbench-detectors.svg"}

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from pac_wrap.errors import DataError, InputError
-from pac_wrap.paper import data as datasets
-from pac_wrap.paper.data import tabular
-from pac_wrap.paper.data.adbench import TABLES, Table
-from pac_wrap.paper.data.registry import ENTRIES, Entry, RemoteFile
-from pac_wrap.paper.data.store import VARIABLE, fetch, locate
+from pac_wrap_paper import data as datasets
+from pac_wrap_paper.data import tabular
+from pac_wrap_paper.data.adbench import TABLES, Table
+from pac_wrap_paper.data.registry import ENTRIES, Entry, RemoteFile
+from pac_wrap_paper.data.store import VARIABLE, fetch, locate
 from support.datafolder import empty_cache, needs
 
 FILE = "5_tiny.npz"

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pac_wrap.paper.data import Dataset
-from pac_wrap.paper.data.registry import ENTRIES
-from pac_wrap.paper.data.store import locate
-from pac_wrap.paper.data.tabular import load_census
+from pac_wrap_paper.data import Dataset
+from pac_wrap_paper.data.registry import ENTRIES
+from pac_wrap_paper.data.store import locate
+from pac_wrap_paper.data.tabular import load_census
 from support.datafolder import needs
 
 pytestmark = pytest.mark.slow  # the text of 300,000 rows is read twice
@@ -23,7 +23,7 @@ TRAINING_ROWS, TEST_ROWS = 199_523, 99_762
 SPOTS = (0, 1, 2, 12_345, TRAINING_ROWS - 1, TRAINING_ROWS, 250_000, TRAINING_ROWS + TEST_ROWS - 1)
 LIMIT = 1.6e9
 PEAK = """
-from pac_wrap.paper.data import load
+from pac_wrap_paper.data import load
 load("census")
 print([int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")][0] * 1024)
 """

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from pac_wrap.errors import InputError
-from pac_wrap.paper import data as datasets
-from pac_wrap.paper.data import Dataset
-from pac_wrap.paper.data.registry import ENTRIES
-from pac_wrap.paper.data.store import locate
-from pac_wrap.paper.data.tabular import load_digits, load_mnist, load_usps
+from pac_wrap_paper import data as datasets
+from pac_wrap_paper.data import Dataset
+from pac_wrap_paper.data.registry import ENTRIES
+from pac_wrap_paper.data.store import locate
+from pac_wrap_paper.data.tabular import load_digits, load_mnist, load_usps
 from support.datafolder import needs
 
 WHOLE = ("thyroid", "campaign", "celeba", "census", "usps", "mnist")
@@ -186,7 +186,7 @@ def test_a_data_set_shows_its_size_and_not_its_rows() -> None:
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     heavy = "{'duckdb', 'sklearn', 'scipy', 'pandas', 'pooch', 'requests', 'tqdm'}"
-    script = f"import sys, pac_wrap.paper.data; sys.exit(str(sorted({heavy} & set(sys.modules)) or ''))"
+    script = f"import sys, pac_wrap_paper.data; sys.exit(str(sorted({heavy} & set(sys.modules)) or ''))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == ""
 
@@ -195,7 +195,7 @@ def test_loading_needs_neither_pandas_nor_pooch() -> None:
     needs("thyroid", "usps")
     script = (
         "import sys; sys.modules.update(dict.fromkeys(['pandas', 'pooch', 'requests', 'tqdm']));"
-        "from pac_wrap.paper.data import load; print(load('thyroid').X.shape, load('usps').X.shape)"
+        "from pac_wrap_paper.data import load; print(load('thyroid').X.shape, load('usps').X.shape)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("(7200, 21) (3916, 256)\n", "")

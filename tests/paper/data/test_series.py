@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from pac_wrap.errors import DataError, InputError
-from pac_wrap.paper import data as datasets
-from pac_wrap.paper.data import series
-from pac_wrap.paper.data.registry import ENTRIES
-from pac_wrap.paper.data.store import VARIABLE, locate
+from pac_wrap_paper import data as datasets
+from pac_wrap_paper.data import series
+from pac_wrap_paper.data.registry import ENTRIES
+from pac_wrap_paper.data.store import VARIABLE, locate
 from support.datafolder import empty_cache, needs
 
 SMD = "OmniAnomaly-master/ServerMachineDataset/"
@@ -223,7 +223,7 @@ def test_a_part_is_loaded_by_its_name(name: str, part: str) -> None:
             "smd",
             None,
             "part must name one of the 19 machines of smd, such as 'machine-1-2', 'machine-1-3' or"
-            " 'machine-1-4', got None; pac_wrap.paper.data.series_names('smd') lists them",
+            " 'machine-1-4', got None; pac_wrap_paper.data.series_names('smd') lists them",
         ),
         ("mnist", "S-1", "part must be None for mnist, which has no parts, got 'S-1'; leave it out"),
     ],

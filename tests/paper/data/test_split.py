@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pac_wrap.errors import InputError
-from pac_wrap.paper.data.dataset import Split, semi_supervised_split
+from pac_wrap_paper.data.dataset import Split, semi_supervised_split
 
 HOLD_OUT = {"known": 0, "contamination": 0, "anomalies": "hold_out"}
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pac_wrap.errors import DataError, MissingExtraError, PACWrapError
-from pac_wrap.paper.data.store import VARIABLE, cache_folder, data_folder, fetch, locate, sha256_of
-from pac_wrap.paper.data.tabular import load_thyroid
+from pac_wrap_paper.data.store import VARIABLE, cache_folder, data_folder, fetch, locate, sha256_of
+from pac_wrap_paper.data.tabular import load_thyroid
 from support.datafolder import CONTENT, URL, empty_cache, small_file
 from support.patience import LIMIT
 from support.shell import one_sentence
@@ -231,7 +231,7 @@ def test_a_download_without_the_extra_says_what_to_install(
         fetch(small_file())
     assert str(caught.value) == (
         f"downloading small.csv needs the package {package}, which is not installed;"
-        f' run pip install "pac-wrap-ad[data]", or download {URL} yourself, put it into a folder and set'
+        f' run pip install "pac-wrap-ad[paper]", or download {URL} yourself, put it into a folder and set'
         " PAC_WRAP_DATA to that folder"
     )
     assert list(cache.iterdir()) == []

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from pac_wrap.errors import DataError
-from pac_wrap.paper.data.registry import RemoteFile
-from pac_wrap.paper.data.store import fetch, sha256_of
+from pac_wrap_paper.data.registry import RemoteFile
+from pac_wrap_paper.data.store import fetch, sha256_of
 from support.datafolder import CONTENT, empty_cache, small_file
 from support.patience import LIMIT
 from support.shell import write
@@ -235,7 +235,7 @@ def test_an_interrupt_leaves_nothing(server: str, cache: Path, monkeypatch: pyte
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pac_wrap.paper.data.store.sha256_of", interrupt)
+    monkeypatch.setattr("pac_wrap_paper.data.store.sha256_of", interrupt)
     with pytest.raises(KeyboardInterrupt):
         fetch(small_file(f"{server}/good/small.csv"))
     assert list(cache.iterdir()) == []

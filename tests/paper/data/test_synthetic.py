@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from pac_wrap.paper.data.dataset import shifted_gaussians, two_gaussians
+from pac_wrap_paper.data.dataset import shifted_gaussians, two_gaussians
 
 N = 40_000
 # a mean of N points leaves this many standard errors with a chance below 1e-6 in 20 coordinates together

@@ -18,9 +18,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pac_wrap import PACWrap, anomaly_scores
-from pac_wrap.detectors import DevNet
 from pac_wrap.errors import InputError, LabelWarning
-from pac_wrap.paper.detectors.deviation import (
+from pac_wrap_paper.detectors import DevNet
+from pac_wrap_paper.detectors.devnet import (
     Objective,
     clip_norm,
     forward,
@@ -148,7 +148,7 @@ def test_half_of_every_batch_are_known_anomalies(monkeypatch: pytest.MonkeyPatch
         shares.append((anomalous.sum(), len(rows)))
         return loss_and_gradient(parameters, rows, anomalous, objective)
 
-    monkeypatch.setattr("pac_wrap.paper.detectors.devnet.loss_and_gradient", spy)
+    monkeypatch.setattr("pac_wrap_paper.detectors.devnet.loss_and_gradient", spy)
     DevNet(epochs=3, batches=4, batch_size=11).fit(X, y)
     assert shares == [(5, 11)] * 12
 

@@ -14,7 +14,7 @@ from pac_wrap.ranks.auc import auc
 
 torch = pytest.importorskip("torch", reason="torch is optional; `make deep` installs it")
 
-from pac_wrap.detectors import LSTMEncoderDecoder, LSTMForecaster  # noqa: E402  # they need torch
+from pac_wrap_paper.detectors import LSTMEncoderDecoder, LSTMForecaster  # noqa: E402  # they need torch
 
 Series = NDArray[np.float64]
 BOTH: list[Any] = [LSTMEncoderDecoder, LSTMForecaster]

@@ -5,9 +5,10 @@ import sys
 
 import pytest
 
-from pac_wrap import MissingExtraError, detectors
-from pac_wrap.paper.detectors import lstm_network
-from pac_wrap.paper.detectors.lstm import LSTMForecaster
+from pac_wrap import MissingExtraError
+from pac_wrap_paper import detectors
+from pac_wrap_paper.detectors import lstm_network
+from pac_wrap_paper.detectors.lstm import LSTMForecaster
 from support.patience import LIMIT
 
 
@@ -31,10 +32,10 @@ class NoTorch:
 
 sys.meta_path.insert(0, NoTorch)
 from pac_wrap import MissingExtraError
-from pac_wrap.detectors import DevNet
-from pac_wrap.paper.detectors import lstm
+from pac_wrap_paper.detectors import DevNet
+from pac_wrap_paper.detectors import lstm
 try:
-    from pac_wrap.detectors import {name}
+    from pac_wrap_paper.detectors import {name}
 except MissingExtraError as error:
     print(error)
 try:
@@ -47,13 +48,13 @@ except MissingExtraError as error:
 
 
 def test_torch_is_loaded_only_for_what_needs_it() -> None:
-    code = "import sys\nfrom pac_wrap.detectors import DevNet\nprint('torch' in sys.modules)"
+    code = "import sys\nfrom pac_wrap_paper.detectors import DevNet\nprint('torch' in sys.modules)"
     assert run(code) == "False"
 
 
 def test_the_address_lists_its_names_and_refuses_others() -> None:
     assert {"DevNet", "LSTMEncoderDecoder", "LSTMForecaster"} <= set(dir(detectors))
-    with pytest.raises(AttributeError, match=r"'pac_wrap\.detectors' has no attribute 'GRU'"):
+    with pytest.raises(AttributeError, match=r"'pac_wrap_paper\.detectors' has no attribute 'GRU'"):
         _ = detectors.GRU
 
 

@@ -10,7 +10,7 @@ from pac_wrap import InputError
 
 torch = pytest.importorskip("torch", reason="torch is optional; `make deep` installs it")
 
-from pac_wrap.detectors import LSTMEncoderDecoder, LSTMForecaster  # noqa: E402  # they need torch
+from pac_wrap_paper.detectors import LSTMEncoderDecoder, LSTMForecaster  # noqa: E402  # they need torch
 
 BOTH: list[Any] = [LSTMEncoderDecoder, LSTMForecaster]
 SMALL: dict[str, Any] = {"length": 12, "hidden": 4, "layers": 1, "epochs": 1}

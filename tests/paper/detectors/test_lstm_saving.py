@@ -11,7 +11,7 @@ from pac_wrap import InputError, OutputError
 
 torch = pytest.importorskip("torch", reason="torch is optional; `make deep` installs it")
 
-from pac_wrap.detectors import LSTMEncoderDecoder, LSTMForecaster  # noqa: E402  # they need torch
+from pac_wrap_paper.detectors import LSTMEncoderDecoder, LSTMForecaster  # noqa: E402  # they need torch
 
 BOTH: list[Any] = [LSTMEncoderDecoder, LSTMForecaster]
 SMALL: dict[str, Any] = {"length": 10, "hidden": 6, "layers": 1, "epochs": 2}

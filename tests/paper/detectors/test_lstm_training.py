@@ -9,9 +9,9 @@ from pac_wrap import InputError
 
 torch = pytest.importorskip("torch", reason="torch is optional; `make deep` installs it")
 
-from pac_wrap.detectors import LSTMEncoderDecoder, LSTMForecaster  # noqa: E402  # they need torch
-from pac_wrap.paper.detectors.lstm_network import gather, mean_loss  # noqa: E402  # they need torch
-from pac_wrap.paper.detectors.lstm_series import split_starts, target_columns  # noqa: E402  # after torch
+from pac_wrap_paper.detectors import LSTMEncoderDecoder, LSTMForecaster  # noqa: E402  # they need torch
+from pac_wrap_paper.detectors.lstm_network import gather, mean_loss  # noqa: E402  # they need torch
+from pac_wrap_paper.detectors.lstm_series import split_starts, target_columns  # noqa: E402  # after torch
 
 BOTH: list[Any] = [LSTMEncoderDecoder, LSTMForecaster]
 SMALL: dict[str, Any] = {"length": 10, "hidden": 6, "layers": 1, "epochs": 2}

@@ -13,9 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure
 
-from pac_wrap.paper.rendering.figures import COLOURS, draw, ink, plot_heatmap
-from pac_wrap.paper.rendering.rate_charts import moved_apart, plot_intervals, plot_lines
-from pac_wrap.paper.studies.study import (
+from pac_wrap.report.figures import new_axes, style, to_svg
+from pac_wrap_paper.rendering.figures import COLOURS, draw, ink, plot_heatmap
+from pac_wrap_paper.rendering.rate_charts import moved_apart, plot_intervals, plot_lines
+from pac_wrap_paper.studies.study import (
     Bar,
     BoxChart,
     Chart,
@@ -28,7 +29,6 @@ from pac_wrap.paper.studies.study import (
     Panel,
     PanelChart,
 )
-from pac_wrap.report.figures import new_axes, style, to_svg
 from support.drawn import ANOMALOUS, NORMAL, OVERLAPPING, SINGLE, legend, line, points, texts
 from support.layout import PHONE, PRINT, faults
 

@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 
-from pac_wrap.paper.rendering.figures import draw
-from pac_wrap.paper.studies.study import Marks, Panel, PanelChart
 from pac_wrap.report.figures import style
+from pac_wrap_paper.rendering.figures import draw
+from pac_wrap_paper.studies.study import Marks, Panel, PanelChart
 from support.drawn import points, texts
 
 MARKS = (

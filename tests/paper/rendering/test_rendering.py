@@ -22,10 +22,10 @@ from rich.console import Console
 
 from pac_wrap import OutputError
 from pac_wrap.method.metrics import Rate
-from pac_wrap.paper.rendering import show_study, write_study
-from pac_wrap.paper.rendering.files import csv_text, markdown
-from pac_wrap.paper.rendering.text import cell_lines, cell_text, numeric_columns
-from pac_wrap.paper.studies.study import Bar, Cell, Interval, IntervalChart, Row, Spread, Study, StudyTable
+from pac_wrap_paper.rendering import show_study, write_study
+from pac_wrap_paper.rendering.files import csv_text, markdown
+from pac_wrap_paper.rendering.text import cell_lines, cell_text, numeric_columns
+from pac_wrap_paper.studies.study import Bar, Cell, Interval, IntervalChart, Row, Spread, Study, StudyTable
 from support.strategies import refusal
 
 MINUS = "\N{MINUS SIGN}"
@@ -388,8 +388,8 @@ class TestFailure:
         code = (
             "import sys; sys.modules['matplotlib'] = None\n"
             "from pac_wrap import MissingExtraError\n"
-            "from pac_wrap.paper.studies.study import LineChart, Study\n"
-            "from pac_wrap.paper.rendering import show_study, write_study\n"
+            "from pac_wrap_paper.studies.study import LineChart, Study\n"
+            "from pac_wrap_paper.rendering import show_study, write_study\n"
             "picture = LineChart('c', 'C', 'x', 'y', (0.0,), (), 0.05, 'limit')\n"
             "study = Study('q1', 'Q', (), (), (), (picture,))\n"
             "try:\n    write_study(study, sys.argv[1] + '/with', {})\n"
@@ -407,7 +407,7 @@ class TestFailure:
 
 def test_importing_studies_loads_neither_matplotlib_nor_scikit_learn() -> None:
     code = (
-        "import sys, pac_wrap.paper.rendering\n"
+        "import sys, pac_wrap_paper.rendering\n"
         "assert not {'matplotlib', 'sklearn'} & set(sys.modules), sorted(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -14,21 +14,21 @@ from joblib.externals.loky import get_reusable_executor
 from scipy.stats import hypergeom
 
 from pac_wrap.method.metrics import Rate
-from pac_wrap.paper.data import load, series_names
-from pac_wrap.paper.data.registry import ENTRIES
-from pac_wrap.paper.data.store import VARIABLE, cache_folder, locate
-from pac_wrap.paper.studies.printed import COLUMNS, NASA, SMD
-from pac_wrap.paper.studies.series_runs import SeriesRun, rate_rows, wrap_series
-from pac_wrap.paper.studies.study import Spread, Study
 from pac_wrap.series import Points, dependence, random_split, window_points
 from pac_wrap.series.splits import SeriesSplit
+from pac_wrap_paper.data import load, series_names
+from pac_wrap_paper.data.registry import ENTRIES
+from pac_wrap_paper.data.store import VARIABLE, cache_folder, locate
+from pac_wrap_paper.studies.printed import COLUMNS, NASA, SMD
+from pac_wrap_paper.studies.series_runs import SeriesRun, rate_rows, wrap_series
+from pac_wrap_paper.studies.study import Spread, Study
 from statistical.claims import assert_rate
 from support.datafolder import needs
 from support.strategies import exact_budget
 
 pytest.importorskip("torch", reason="torch is optional; `make deep` installs it")
 
-from pac_wrap.paper.studies import (
+from pac_wrap_paper.studies import (
     nasa,
     reproduce,  # nasa and smd need torch
     series_runs,

@@ -12,14 +12,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import precision_recall_curve
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it ships no types
 
-from pac_wrap.detectors import DevNet
 from pac_wrap.detectors.scores import anomaly_scores
-from pac_wrap.paper.data.dataset import Dataset, Split, semi_supervised_split
-from pac_wrap.paper.data.registry import ENTRIES
-from pac_wrap.paper.studies import q2, reproduce
-from pac_wrap.paper.studies.printed import COLUMNS, Q2
-from pac_wrap.paper.studies.scored import STRATEGIES, Wrapped, training_rows, wrap
-from pac_wrap.paper.studies.study import BoxChart, Spread, Study
+from pac_wrap_paper.data.dataset import Dataset, Split, semi_supervised_split
+from pac_wrap_paper.data.registry import ENTRIES
+from pac_wrap_paper.detectors import DevNet
+from pac_wrap_paper.studies import q2, reproduce
+from pac_wrap_paper.studies.printed import COLUMNS, Q2
+from pac_wrap_paper.studies.scored import STRATEGIES, Wrapped, training_rows, wrap
+from pac_wrap_paper.studies.study import BoxChart, Spread, Study
 from support.datafolder import needs
 
 EPS = 0.05

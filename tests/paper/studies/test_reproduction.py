@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.paper.rendering.files import csv_text
-from pac_wrap.paper.studies import QUESTIONS, reproduce
-from pac_wrap.paper.studies.printed import Q1
-from pac_wrap.paper.studies.q1 import LEVEL
-from pac_wrap.paper.studies.scored import thyroid_population
-from pac_wrap.paper.validation import exact_violation
+from pac_wrap.validation import exact_violation
+from pac_wrap_paper.rendering.files import csv_text
+from pac_wrap_paper.studies import QUESTIONS, reproduce
+from pac_wrap_paper.studies.printed import Q1
+from pac_wrap_paper.studies.q1 import LEVEL
+from pac_wrap_paper.studies.scored import thyroid_population
 from support.datafolder import needs
 
 ROOT = Path(__file__).parents[3]

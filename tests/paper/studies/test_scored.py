@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import IsolationForest
 
 from pac_wrap.errors import OutputError, PACWrapError
-from pac_wrap.paper.data.registry import ENTRIES
-from pac_wrap.paper.data.store import VARIABLE, cache_folder, locate
-from pac_wrap.paper.studies import scored
-from pac_wrap.paper.studies.scored import Training, train_all
+from pac_wrap_paper.data.registry import ENTRIES
+from pac_wrap_paper.data.store import VARIABLE, cache_folder, locate
+from pac_wrap_paper.studies import scored
+from pac_wrap_paper.studies.scored import Training, train_all
 from support.datafolder import empty_cache, needs
 from support.strategies import Floats
 

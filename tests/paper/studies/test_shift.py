@@ -10,9 +10,9 @@ from scipy.stats import binom
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.method.metrics import ExactViolation
-from pac_wrap.paper.studies import reproduce, shift
-from pac_wrap.paper.studies.study import LineChart, Study
-from pac_wrap.paper.validation import exact_violation
+from pac_wrap.validation import exact_violation
+from pac_wrap_paper.studies import reproduce, shift
+from pac_wrap_paper.studies.study import LineChart, Study
 from statistical.claims import FALSE_ALARM, assert_power, assert_rate
 
 EPS = 0.05

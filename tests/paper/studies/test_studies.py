@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pac_wrap.errors import DataError, InputError
-from pac_wrap.method.tails.bounds import interval
-from pac_wrap.paper import studies as experiments
-from pac_wrap.paper.data.registry import ENTRIES, Entry, RemoteFile
-from pac_wrap.paper.data.store import VARIABLE
-from pac_wrap.paper.studies import QUESTIONS, printed, record, reproduce
-from pac_wrap.paper.studies.printed import Q1, Q1_TRIALS, Q3_MEANS, Q3_TRIALS, count_behind
-from pac_wrap.paper.studies.study import Interval, Spread, Study
+from pac_wrap.tails.bounds import interval
+from pac_wrap_paper import studies as experiments
+from pac_wrap_paper.data.registry import ENTRIES, Entry, RemoteFile
+from pac_wrap_paper.data.store import VARIABLE
+from pac_wrap_paper.studies import QUESTIONS, printed, record, reproduce
+from pac_wrap_paper.studies.printed import Q1, Q1_TRIALS, Q3_MEANS, Q3_TRIALS, count_behind
+from pac_wrap_paper.studies.study import Interval, Spread, Study
 from support.datafolder import empty_cache, small_file
 
 DETECTORS = ("isolation forest", "LOF")
@@ -169,7 +169,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, question: str) -> list[dict[str, Any]
         asked.append(options)
         return Study(question, "", (), (), (), ())
 
-    monkeypatch.setattr(import_module(f"pac_wrap.paper.studies.{question}"), "run", run)
+    monkeypatch.setattr(import_module(f"pac_wrap_paper.studies.{question}"), "run", run)
     return asked
 
 

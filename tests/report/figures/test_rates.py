@@ -5,7 +5,7 @@ import pytest
 
 from pac_wrap import Certificate, Guarantee, calibrate, upper_bound
 from pac_wrap.base.arguments import Scores
-from pac_wrap.base.rounding import rounded_down
+from pac_wrap.base.floats import rounded_down
 from pac_wrap.report.figures import plot_rates, style
 from support.drawn import (
     ANOMALOUS,

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from pac_wrap import Guarantee, calibrate
-from pac_wrap.method.tails.bounds import achievable_rate, min_samples
 from pac_wrap.report.pages.content import content_of, to_json
 from pac_wrap.report.subject import Report
 from pac_wrap.report.words.sentences import Status
+from pac_wrap.tails.bounds import achievable_rate, min_samples
 from support.reports import report
 from support.strategies import calibrate_quietly
 

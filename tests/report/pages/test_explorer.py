@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import InputError, LabelUntil, calibrate
-from pac_wrap.base.rounding import between
+from pac_wrap.base.floats import between
 from pac_wrap.report.pages.explorer import Explorer, explorer_of, script_data
 from pac_wrap.report.pages.formats import to_html
 from pac_wrap.report.subject import Report

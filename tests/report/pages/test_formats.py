@@ -20,7 +20,7 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 
-from pac_wrap.base.foreign import visible
+from pac_wrap.base.text import visible
 from pac_wrap.errors import InputError, OutputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.report.figures import style

@@ -11,16 +11,17 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.base.arguments import ScoreType
 from pac_wrap.base.codec import checksum_of
 from pac_wrap.base.filed import Filed
+from pac_wrap.base.floats import float_below
 from pac_wrap.base.missing import OnMissing
-from pac_wrap.base.rounding import float_below
 from pac_wrap.errors import InputError
+from pac_wrap.method.alarms.alarms import Worth
 from pac_wrap.method.certificates.consistency import inconsistencies
 from pac_wrap.method.certificates.lineage import Lineage
 from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.certificates.shown import Shown
-from pac_wrap.method.promise import Budget, Guarantee
-from pac_wrap.method.room.radius import Robust
-from pac_wrap.method.room.weights import Weighting
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.robust.radius import Robust
+from pac_wrap.method.robust.weights import Weighting
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, Assumption, Sampling, are_independent
 from pac_wrap.method.strategies.abstain import Abstain
@@ -31,8 +32,8 @@ from pac_wrap.method.strategies.interface import Claim, Outcome
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import LARGEST, Evidence, Regime, Thresholds
-from pac_wrap.method.worth.alarms import Worth
-from pac_wrap.ranks.precision import is_narrower, represents, rounded, straddled
+from pac_wrap.ranks.float_type import is_narrower, represents, rounded, straddled
+from pac_wrap.tails.bounds import Budget
 from pac_wrap.version import __version__
 
 # every strategy that a certificate can have been made with

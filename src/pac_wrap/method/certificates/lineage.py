@@ -8,7 +8,7 @@ from math import nextafter
 from typing import Final
 
 from pac_wrap.base.arguments import check_positive, check_rate
-from pac_wrap.base.rounding import rounded_up
+from pac_wrap.base.floats import rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.interface import Strategy

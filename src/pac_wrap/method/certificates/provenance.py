@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import as_float, check_choice, check_count
-from pac_wrap.base.foreign import LONGEST, quoted, visible
+from pac_wrap.base.text import LONGEST, quoted, visible
 from pac_wrap.errors import InputError, PACWrapWarning
 
 Engine = Literal["memory", "duckdb", "spark", "dask", "sql"]

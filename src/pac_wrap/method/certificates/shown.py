@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from pac_wrap.method.alarms.alarms import Prevalence
     from pac_wrap.method.metrics import Metrics
-    from pac_wrap.method.worth.alarms import Prevalence
 
 
 class Shown:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.base.arguments import check_count, check_rate
 from pac_wrap.errors import InputError
 from pac_wrap.method.curves.crossing import keeping
-from pac_wrap.method.tails.bounds import beta_quantile
+from pac_wrap.tails.bounds import beta_quantile
 
 Counts = NDArray[np.int64]
 Rates = NDArray[np.float64]

@@ -1,16 +1,18 @@
 """The certificates of all groups of a table, and the verdicts that follow them."""
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from math import inf
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import (
     Scores,
+    ScoreType,
     as_anomaly_mask,
     as_array,
     check_aligned,
@@ -19,22 +21,281 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.codec import plain, typed
 from pac_wrap.base.filed import Filed
-from pac_wrap.base.floats import widened
+from pac_wrap.base.floats import (
+    confidence_left,
+    float_below,
+    flushes,
+    from_order_keys,
+    kept_together,
+    order_keys,
+    widened,
+)
 from pac_wrap.base.missing import ON_MISSING, OnMissing, abstained_or_stopped, missing_places
-from pac_wrap.base.rounding import confidence_left, float_below, kept_together
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.groups.columns import Columns, Numbers
+from pac_wrap.method.groups.columns import Columns, Counts, Numbers
 from pac_wrap.method.groups.file import MOST_BYTES, NOUN, Head, problems, read, with_shares, written
 from pac_wrap.method.groups.gaps import Gaps, gaps_of
-from pac_wrap.method.groups.listing import Certificates, Row, rows_of
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
-from pac_wrap.method.groups.rules import decided, exclusions_of, sets_of, with_pool
-from pac_wrap.method.groups.shown import ShownGroups
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
-from pac_wrap.method.promise import refuse_room
+from pac_wrap.method.promise import Guarantee, refuse_room
+from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.sampling import are_independent
+from pac_wrap.method.thresholds import LARGEST, Regime
+from pac_wrap.ranks.float_type import rounding_edge
+
+
+class Row(NamedTuple):
+    """What a listing says of a group: its numbers of labels, what they certify, and what it costs.
+
+    `errors` are calibration points that the rule misjudges and `undecided` those it leaves open, normal
+    first; `pooled` says that the promise is that of the pool, and not its own, and `kept` of which class
+    there are labels enough for a promise of its own.
+    """
+
+    group: Group
+    n: tuple[int, int]
+    regime: Regime
+    certified: Guarantee | None
+    rule: Rule
+    errors: tuple[int, int]
+    undecided: tuple[int, int]
+    pooled: bool
+    kept: tuple[bool, bool]
+
+
+class Certificates(Mapping[Group, Certificate]):
+    """The certificate of each group by its value, the worst group first; each is made when it is asked for.
+
+    A group is known by its text: 7 and "7" are the same.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        columns: Columns,
+        place: Callable[[object], int | None],
+        make: Callable[[int], Certificate],
+    ) -> None:
+        self._groups, self._columns, self._place, self._make = groups, columns, place, make
+
+    def __getitem__(self, group: Group) -> Certificate:
+        place = self._place(group)
+        if place is None:
+            raise KeyError(group)
+        return self._make(place)
+
+    def __iter__(self) -> Iterator[Group]:
+        return (self._groups[place] for place in worst_first(self._columns).tolist())
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+
+def undecided(columns: Columns) -> Counts:
+    """Return how many calibration points of each class the rule of each group leaves undecided.
+
+    Where two thresholds are used though one would do, what lies between is not counted.
+    """
+    overlapping = order_keys(columns.rule[0]) != order_keys(columns.rule[1])
+    left: Counts = np.where(overlapping, np.maximum(0, columns.crossing - columns.errors), 0)
+    # without a certificate everything is left undecided
+    return np.where(np.isnan(columns.deltas[0]), columns.n, left)
+
+
+def worst_first(columns: Columns) -> NDArray[np.intp]:
+    """Return the places of the groups, the worst first: nothing promised, then most points left undecided.
+
+    Of groups alike, the one with more points is the worse.
+    """
+    n = columns.n.sum(axis=0)
+    share = undecided(columns).sum(axis=0) / np.maximum(1, n)
+    return np.lexsort((np.arange(n.size), -n, -share, ~columns.empty))
+
+
+def rows_of(
+    certificates: Mapping[Group, Certificate],
+    columns: Columns,
+    groups: Sequence[Group],
+    pooled: NDArray[np.bool_],
+) -> Iterator[Row]:
+    """Yield what is to be said of each group, the worst first."""
+    left, kept = undecided(columns), columns.kept
+    for place in worst_first(columns).tolist():
+        one = certificates[groups[place]]
+        yield Row(
+            groups[place],
+            (one.normal.n, one.anomalous.n),
+            one.regime,
+            None if one.empty else one.certified,
+            one.rule,
+            (int(columns.errors[0, place]), int(columns.errors[1, place])),
+            (int(left[0, place]), int(left[1, place])),
+            bool(pooled[place]),
+            (bool(kept[0, place]), bool(kept[1, place])),
+        )
+
+
+# rows at a time: their thresholds and masks stay in the cache
+_CHUNK: Final = 1 << 16
+
+
+def exclusions_of(columns: Columns, asked: Guarantee, kind: ScoreType) -> Numbers:
+    """Return from which score on each group rules out that a point is normal, and below which anomalous.
+
+    As `Certificate.exclusions`; NaN where nothing is ruled out.
+    """
+    tau = columns.rule[1]
+    single = order_keys(columns.rule[0]) == order_keys(tau)
+    alarm = np.where(single, tau, np.where(columns.thresholds[0] == inf, inf, columns.thresholds[0]))
+    clear = np.where(single, np.where(tau == inf, np.nan, tau), columns.thresholds[1])
+    if kind != "float64":
+        two = ~single
+        alarm[two & (alarm < inf)] = rounding_edges(alarm[two & (alarm < inf)], kind)
+        clear[two] = rounding_edges(clear[two], kind)
+    clear = np.where(single, clear, np.minimum(clear, LARGEST))
+    found = np.stack([np.full(tau.size, np.nan) if asked.fpr is None else alarm, clear])
+    if asked.fnr is None:
+        found[1] = np.nan
+    return np.where(np.isnan(columns.deltas[0]), np.array([[inf], [-inf]]), found)
+
+
+def with_pool(
+    own: Numbers,
+    pooled: NDArray[np.bool_],
+    pool: tuple[float | None, float | None] | None,
+    never: tuple[float, float],
+) -> Numbers:
+    """Return the two ends of each group, those of the pool where it is followed, and last those of none."""
+    if pool is not None:
+        ends = [np.nan if end is None else end for end in pool]
+        own = np.where(pooled, np.array(ends)[:, None], own)
+    return np.append(own, np.array(never)[:, None], axis=1)
+
+
+def sets_of(exclusions: Numbers, scores: Scores, places: Codes) -> NDArray[np.bool_]:
+    """Return which labels each score leaves possible, by the exclusions at its place: eq. (11).
+
+    >>> sets_of(np.array([[0.7], [0.3]]), np.array([0.1, 0.5, 0.9]), np.array([0, 0, 0])).tolist()
+    [[True, False], [True, True], [False, True]]
+    """
+    alarm, clear = exclusions
+    never, open_ = np.isnan(alarm) | (alarm == inf), np.isnan(clear)
+    ends = [order_keys(np.nan_to_num(end, posinf=inf, neginf=-inf)) for end in (alarm, clear)]
+    missing = np.isnan(scores)
+    values = order_keys(np.where(missing, 0.0, scores))
+    normal = missing | never[places] | (values < ends[0][places])
+    return np.stack([normal, missing | open_[places] | (values >= ends[1][places])], axis=1)
+
+
+def decided(rules: Numbers, scores: Scores, places: Codes) -> NDArray[np.int8]:
+    """Return the verdict on each score by the rule at its place: normal below one row, anomaly from the next.
+
+    On NaN every rule abstains.
+
+    >>> rules = np.array([[0.3, -inf, inf], [0.7, inf, inf]])
+    >>> decided(rules, np.array([0.1, 0.5, 0.7, 0.1, inf]), np.array([0, 0, 0, 1, 2]))
+    array([ 0, -1,  1, -1,  0], dtype=int8)
+    """
+    low, high = rules
+    # where the processor flushes, other numbers near zero are taken for it: keys tell
+    keyed = flushes()
+    ends = (order_keys(low), order_keys(high)) if keyed else (low, high)
+    # inf is never reached; one threshold there declares everything normal
+    never, everything = high == inf, low == inf
+    unusual = bool(everything.any())
+    verdicts = np.empty(scores.size, dtype=np.int8)
+    for start in range(0, scores.size, _CHUNK):
+        part, place = scores[start : start + _CHUNK], places[start : start + _CHUNK]
+        missing = np.isnan(part)
+        values = order_keys(np.where(missing, 0.0, part)) if keyed else part
+        with np.errstate(invalid="ignore"):
+            alarm = values >= ends[1][place]
+            alarm &= ~never[place]
+            clear = values < ends[0][place]
+        if unusual:
+            clear |= everything[place]
+        found = verdicts[start : start + _CHUNK]
+        found[:] = Verdict.ABSTAIN
+        found[alarm] = Verdict.ANOMALY
+        found[clear] = Verdict.NORMAL
+        found[missing] = Verdict.ABSTAIN
+    return verdicts
+
+
+def rounding_edges(numbers: Numbers, kind: ScoreType) -> Numbers:
+    """Return the least double that, rounded to a type, reaches each number: eq. (26)."""
+    different, places = np.unique(order_keys(numbers), return_inverse=True)
+    edges = [rounding_edge(number, kind) for number in from_order_keys(different).tolist()]
+    return np.array(edges, dtype=np.float64)[places.reshape(-1)]
+
+
+class ShownGroups:
+    """What a certificate of groups can show of itself; a part of `GroupCertificate`."""
+
+    __slots__ = ()
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        scores: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        groups: GroupColumn | None = None,
+        *,
+        anomaly_label: object = 1,
+        detector: str | None = None,
+        measured: Any = None,
+    ) -> None:
+        """Write a report: one HTML page that can be passed on, or Markdown or JSON, by the name of the file.
+
+        Parameters
+        ----------
+        path : str or path
+            The file: .html, .md or .json.
+        scores, labels, groups : array-like, optional
+            What the certificate was made from, which it does not keep; with them the page draws the scores of
+            the worst groups.
+        anomaly_label : object
+            The label that marks an anomaly.
+        detector : str, optional
+            What the detector is called.
+        measured : GroupMeasured, optional
+            What `evaluate` gives for labelled points that were not used to calibrate.
+
+        Raises
+        ------
+        InputError
+            If the format is unknown, or the scores are not those the certificate was made from: how many
+            each group has, and the digests of those drawn.
+        """
+        from pac_wrap.report.pages.formats import check_suffix
+        from pac_wrap.report.pages.groups import page_of_groups, scores_by_group
+        from pac_wrap.report.pages.parts import write_parts
+
+        check_suffix(path)
+        own: Any = self
+        drawn = scores_by_group(own, scores, labels, groups, anomaly_label)
+        write_parts(page_of_groups(own, drawn, detector, measured), path)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        from pac_wrap.report.pages.groups import notebook_of_groups
+
+        return notebook_of_groups(self)  # type: ignore[arg-type]  # only a certificate has this part
+
+    @property
+    def diagnosis(self) -> tuple[str, ...]:
+        """Sentences that say which groups are promised nothing, and why."""
+        from pac_wrap.report.words.groups import diagnosis_of_groups
+
+        return diagnosis_of_groups(self)  # type: ignore[arg-type]  # only a certificate has this part
+
+    def __str__(self) -> str:
+        from pac_wrap.report.words.groups import lines_of_groups
+
+        lines = lines_of_groups(self)  # type: ignore[arg-type]  # as above
+        return "\n".join(f"{name:<10} {text}" for name, text in lines)
 
 
 @dataclass(frozen=True, slots=True)

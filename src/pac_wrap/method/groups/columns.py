@@ -9,18 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import ScoreType
-from pac_wrap.base.rounding import shared_together
+from pac_wrap.base.floats import shared_together
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.promise import Budget, Guarantee, Promise
+from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.tails.bounds import min_samples
-from pac_wrap.method.tails.budget import common_share, keeps_together
 from pac_wrap.method.thresholds import Evidence, Thresholds, find_regime
 from pac_wrap.ranks.kernels import as_digest
+from pac_wrap.tails.bounds import Budget, common_share, keeps_together, min_samples
 
 Numbers = NDArray[np.float64]
 Counts = NDArray[np.int64]

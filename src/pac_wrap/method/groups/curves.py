@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_array
-from pac_wrap.base.rounding import shared_together
+from pac_wrap.base.floats import shared_together
 from pac_wrap.method.curves.certify import certify_curve
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.calibrate import checked

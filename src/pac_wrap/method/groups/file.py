@@ -11,7 +11,7 @@ import numpy as np
 from pac_wrap.base.arguments import ScoreType
 from pac_wrap.base.codec import checksum, content_of
 from pac_wrap.base.floats import is_flushed, order_keys
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
@@ -19,11 +19,12 @@ from pac_wrap.method.certificates.consistency import MOST_SCORES, inconsistencie
 from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.groups.columns import NO_COUNT, Columns, are_kept
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
-from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS, Assumption, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.thresholds import LARGEST
-from pac_wrap.ranks.precision import rounded, rounding_edge
+from pac_wrap.ranks.float_type import rounded, rounding_edge
+from pac_wrap.tails.bounds import Budget
 from pac_wrap.version import __version__
 
 MOST_BYTES: Final = 64_000_000

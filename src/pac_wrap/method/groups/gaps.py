@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import check_rate
-from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up, shared_together
+from pac_wrap.base.floats import confidence_left, rounded_down, rounded_up, shared_together
 from pac_wrap.method.groups.columns import NO_COUNT, Columns, Counts, Numbers, budgets_of
 from pac_wrap.method.groups.values import Group, shown
 from pac_wrap.method.request import Request
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.tails.bounds import beta_quantile
+from pac_wrap.tails.bounds import beta_quantile
 
 # quantiles are good to about 1e-10; bounds are moved outwards by more
 _OUTWARDS = 1e-9

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import as_array
-from pac_wrap.base.foreign import LONGEST, quoted
+from pac_wrap.base.text import LONGEST, quoted
 from pac_wrap.errors import InputError
 
 Group = str | int | float | bool | None

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.verify import Verification, as_made, verify_against

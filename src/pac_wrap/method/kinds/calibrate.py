@@ -9,19 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import as_array, as_scores, type_of
-from pac_wrap.base.foreign import listed, quoted
-from pac_wrap.base.rounding import confidence_left, float_below
+from pac_wrap.base.floats import confidence_left, float_below
+from pac_wrap.base.text import listed, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.kinds.ceilings import check_kind
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate, Kinds
 from pac_wrap.method.kinds.part import Part, farthest
-from pac_wrap.method.promise import Guarantee, as_guarantee, refuse_room
+from pac_wrap.method.promise import Guarantee, as_guarantee, check_kind, refuse_room
 from pac_wrap.method.request import Request, as_strategy, certify_classes
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.tails.budget import Sharing, split_confidence
 from pac_wrap.method.thresholds import LARGEST, Evidence
+from pac_wrap.tails.bounds import Sharing, split_confidence
 
 # how many points each kind of a class has; None is a class without kinds
 Sizes = Mapping[str | None, int]

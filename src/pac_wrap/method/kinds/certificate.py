@@ -11,16 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import ScoreType, check_rate
 from pac_wrap.base.filed import Filed
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.floats import float_below, kept_together
 from pac_wrap.base.missing import OnMissing
-from pac_wrap.base.rounding import float_below, kept_together
+from pac_wrap.base.text import quoted
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.kinds.ceilings import check_kind
 from pac_wrap.method.kinds.consistency import MOST_KINDS as MOST_KINDS
 from pac_wrap.method.kinds.consistency import kind_problems
 from pac_wrap.method.kinds.part import Measured, Part, confidence_of_kinds, farthest, kept
 from pac_wrap.method.metrics import Tally, tally
-from pac_wrap.method.promise import Error, Population, Promise
+from pac_wrap.method.promise import Error, Population, Promise, check_kind
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.thresholds import Regime, Thresholds

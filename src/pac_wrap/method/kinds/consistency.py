@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from math import inf
 from typing import TYPE_CHECKING, Final, Literal
 
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.method.certificates.consistency import inconsistencies
-from pac_wrap.method.kinds.ceilings import check_kind
 from pac_wrap.method.kinds.part import Part
+from pac_wrap.method.promise import check_kind
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.thresholds import Evidence

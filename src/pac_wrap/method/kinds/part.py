@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from math import inf, isclose, nan
 
-from pac_wrap.base.floats import order_key
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.floats import confidence_left, kept_together, order_key, rounded_down, rounded_up
 from pac_wrap.base.missing import frames_inside
-from pac_wrap.base.rounding import confidence_left, kept_together, rounded_down, rounded_up
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import VacuousWarning
 from pac_wrap.method.certificates.consistency import MOST_SCORES, digest_problems
 from pac_wrap.method.metrics import Rate, all_exceeded
 from pac_wrap.method.strategies.interface import DIGITS
-from pac_wrap.method.tails.bounds import interval
-from pac_wrap.method.tails.budget import Budget
+from pac_wrap.tails.bounds import Budget, interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from math import inf, ldexp
 from typing import ClassVar, Final, Literal, NamedTuple
 
 from pac_wrap.base.arguments import check_choice, check_rate
-from pac_wrap.base.rounding import rounded_down
+from pac_wrap.base.floats import rounded_down
 from pac_wrap.errors import InputError
-from pac_wrap.method.promise import Budget, Guarantee, Promise
+from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
     Claim,
@@ -22,9 +22,10 @@ from pac_wrap.method.strategies.interface import (
     end_problems,
     ranks_of,
 )
-from pac_wrap.method.strategies.ladder import fixed_level
+from pac_wrap.method.strategies.raising import fixed_level
 from pac_wrap.method.thresholds import LARGEST, Thresholds, find_thresholds
 from pac_wrap.ranks.search import Rank
+from pac_wrap.tails.bounds import Budget
 
 _SMALLEST_STEP: Final = 0.0001
 # more doublings take any double above 1

@@ -7,10 +7,10 @@ from typing import ClassVar, Final
 
 from pac_wrap.base.arguments import as_float
 from pac_wrap.base.floats import order_key
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.curves.band import Band, band_of, check_top
-from pac_wrap.method.promise import Budget, Guarantee
+from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
     DIGITS,
@@ -24,6 +24,7 @@ from pac_wrap.method.strategies.interface import (
 from pac_wrap.method.thresholds import Thresholds, alarm_from, clear_below
 from pac_wrap.ranks.memory import count_below
 from pac_wrap.ranks.search import Rank
+from pac_wrap.tails.bounds import Budget
 
 # a level has eight digits, of which the last may differ between machines
 _LEVELS: Final = 1e-6

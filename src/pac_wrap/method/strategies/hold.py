@@ -6,7 +6,7 @@ from math import inf
 from typing import ClassVar, Literal
 
 from pac_wrap.base.arguments import check_choice
-from pac_wrap.method.promise import Budget, Guarantee, Promise
+from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
     DIGITS,
@@ -24,6 +24,7 @@ from pac_wrap.method.strategies.interface import (
 from pac_wrap.method.thresholds import LARGEST, Thresholds, alarm_from, clear_below, find_thresholds
 from pac_wrap.ranks.memory import count_below
 from pac_wrap.ranks.search import Rank
+from pac_wrap.tails.bounds import Budget
 
 
 @dataclass(frozen=True, slots=True)

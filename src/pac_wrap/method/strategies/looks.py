@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from pac_wrap.base.arguments import as_float
 from pac_wrap.base.floats import order_key, unsigned_zero
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.labels.sequential import local_delta, looks_of
-from pac_wrap.method.promise import Budget, Guarantee, Promise
+from pac_wrap.method.planning.sequential import local_delta, looks_of
+from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
     Budgets,
@@ -24,9 +24,10 @@ from pac_wrap.method.strategies.interface import (
     ranks_of,
     rule_between,
 )
-from pac_wrap.method.tails.binomial import error_budget, exact_confidence
 from pac_wrap.method.thresholds import Thresholds, find_thresholds
 from pac_wrap.ranks.search import Rank
+from pac_wrap.tails.binomial import error_budget, exact_confidence
+from pac_wrap.tails.bounds import Budget
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 
 from pac_wrap.base.arguments import check_count
 from pac_wrap.errors import InputError
-from pac_wrap.method.tails.binomial import error_budget
-from pac_wrap.method.tails.bounds import achievable_rate
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import Style, label_axes, log_ticks, prepare
 from pac_wrap.report.words.numbers import ceiling, confidence
+from pac_wrap.tails.binomial import error_budget
+from pac_wrap.tails.bounds import achievable_rate
 
 _LARGEST: Final = 0.5
 _POINTS: Final = 160

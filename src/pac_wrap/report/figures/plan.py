@@ -12,16 +12,16 @@ from matplotlib.ticker import FuncFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores, as_scores, check_count
-from pac_wrap.base.rounding import rounded_up
+from pac_wrap.base.floats import rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.method.tails.bounds import achievable_rate
 from pac_wrap.method.thresholds import Regime, find_regime
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import Style, label_axes, log_ticks, prepare, room, text_width
 from pac_wrap.report.words.numbers import ceiling, confidence
+from pac_wrap.tails.bounds import achievable_rate
 
 _MOST = 10_000
 _POINTS = 25

@@ -14,7 +14,6 @@ from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Rate, upper_bounds
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.tails.bounds import upper_bound
 from pac_wrap.report.figures.score_axis import apply_window, draw_flags, flags_of, marks, shade
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import (
@@ -30,6 +29,7 @@ from pac_wrap.report.figures.styling import (
 from pac_wrap.report.subject import error_rates
 from pac_wrap.report.window import Window
 from pac_wrap.report.words.numbers import ceiling, confidence
+from pac_wrap.tails.bounds import upper_bound
 
 _GRID: Final = 190
 

@@ -13,8 +13,7 @@ from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.band import LEAST_DELTA, MOST_POINTS
 from pac_wrap.method.curves.certify import certify_curve
-from pac_wrap.method.curves.curve import Curve, Rates
-from pac_wrap.method.curves.side import CurveSide, best
+from pac_wrap.method.curves.curve import Curve, CurveSide, Rates, best
 from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.report.subject import Report
 from pac_wrap.report.window import Window

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.files import write_whole
-from pac_wrap.base.foreign import escape_markdown
+from pac_wrap.base.text import escape_markdown
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.rule import Rule
-from pac_wrap.report.pages.content import content_of, to_json
+from pac_wrap.report.pages.content import TOLERATED, content_of, panels, to_json
 from pac_wrap.report.pages.explorer import Explorer, script_data
 from pac_wrap.report.pages.pictures import Bands, Histogram, Line, bands, flags, histograms, undecided
-from pac_wrap.report.pages.robust import panels
-from pac_wrap.report.pages.steps import TOLERATED
 from pac_wrap.report.subject import Report
 from pac_wrap.report.window import Window
 from pac_wrap.report.words.certificate import lines_of

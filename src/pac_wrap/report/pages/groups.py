@@ -8,17 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.base.rounding import confidence_left, kept_together, rounded_up
+from pac_wrap.base.floats import confidence_left, kept_together, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.groups.calibrate import checked
-from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.listing import Row, undecided
+from pac_wrap.method.groups.certificate import GroupCertificate, Row, undecided
 from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, shown
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import are_independent
-from pac_wrap.method.tails.bounds import min_samples
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.report.pages.content import sentence, subtitle, title, versions
@@ -38,6 +36,7 @@ from pac_wrap.report.words.groups import (
 )
 from pac_wrap.report.words.numbers import ceiling, floored, percent, told_apart
 from pac_wrap.report.words.sentences import Status
+from pac_wrap.tails.bounds import min_samples
 
 # the normal and the anomalous scores of some groups
 Drawn = Mapping[Group, tuple[Scores, Scores]]

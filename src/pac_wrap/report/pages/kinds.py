@@ -7,15 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import Scores, as_scores
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.part import Part
 from pac_wrap.method.rule import Verdict
-from pac_wrap.method.tails.bounds import min_samples
+from pac_wrap.ranks.float_type import rounded
 from pac_wrap.ranks.kernels import digest
-from pac_wrap.ranks.precision import rounded
 from pac_wrap.report.pages.content import sentence, subtitle, title, versions
 from pac_wrap.report.pages.formats import notebook, shown_scores
 from pac_wrap.report.pages.parts import AGAIN, LONGEST_NAME, MOST_MULTIPLES, SHORT_NAME, Listing, PartsContent
@@ -25,6 +24,7 @@ from pac_wrap.report.window import Window
 from pac_wrap.report.words.kinds import binding_words, lines_of_kinds, mixture_words, named
 from pac_wrap.report.words.numbers import ceiling, confidence, floored, share, told_apart
 from pac_wrap.report.words.sentences import Status
+from pac_wrap.tails.bounds import min_samples
 
 Parts = dict[str | None, Scores]
 _LISTED: Final = 4

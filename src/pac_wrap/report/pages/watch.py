@@ -5,12 +5,12 @@ from dataclasses import asdict
 from math import log, log10
 from typing import Any, Final, NamedTuple
 
-from pac_wrap.base.rounding import rounded_up
+from pac_wrap.base.floats import rounded_up
 from pac_wrap.method.groups.values import Group, text_of
-from pac_wrap.method.watch.alarm import SCORES, UNDECIDED, Alarm, wealth_text
-from pac_wrap.method.watch.by_group import GroupMonitor, called
-from pac_wrap.method.watch.counted import Watch
-from pac_wrap.method.watch.monitor import Monitor
+from pac_wrap.method.monitoring.alarm import SCORES, UNDECIDED, Alarm, wealth_text
+from pac_wrap.method.monitoring.by_group import GroupMonitor, called
+from pac_wrap.method.monitoring.counted import Watch
+from pac_wrap.method.monitoring.monitor import Monitor
 from pac_wrap.report.pages.formats import page
 
 _PREFIX: Final = "pac_wrap_monitor"

@@ -8,21 +8,20 @@ from typing import Final
 
 import numpy as np
 
-from pac_wrap.base.rounding import between, rounded_down, rounded_up
+from pac_wrap.base.floats import between, rounded_down, rounded_up
 from pac_wrap.errors import InputError
+from pac_wrap.method.alarms.alarms import Bounds, Workload
+from pac_wrap.method.alarms.shares import Counted
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.promise import Budget
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.method.strategies.given import TOGETHER
-from pac_wrap.method.tails.bounds import achievable_rate
 from pac_wrap.method.thresholds import Evidence, Regime
-from pac_wrap.method.worth.alarms import Bounds, Workload
-from pac_wrap.method.worth.shares import Counted
 from pac_wrap.report.subject import CONDITION, ErrorRate, error_rates
 from pac_wrap.report.words.numbers import ceiling, confidence, exact, floored, least, range_of
+from pac_wrap.tails.bounds import Budget, achievable_rate
 
 _NOTHING: Final = "not promised"
 # ceilings of the FPR that a curve is shown at

@@ -10,16 +10,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pac_wrap.base.rounding import rounded_down, rounded_up
+from pac_wrap.base.floats import rounded_down, rounded_up
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.certificate import GroupCertificate, Row
 from pac_wrap.method.groups.gaps import Gap
-from pac_wrap.method.groups.listing import Row
 from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.groups.values import shown
 from pac_wrap.method.metrics import Rate
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.room.noise import NEW_LABELS
+from pac_wrap.method.robust.noise import NEW_LABELS
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.report.words.certificate import note_lines
 from pac_wrap.report.words.numbers import confidence, exact

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator
 from math import inf
 from typing import TYPE_CHECKING
 
-from pac_wrap.base.foreign import LONGEST, quoted, visible
-from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up
+from pac_wrap.base.floats import confidence_left, rounded_down, rounded_up
+from pac_wrap.base.text import LONGEST, quoted, visible
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.classes import ClassCertificate
 from pac_wrap.method.kinds.part import Measured, Part, farthest, kept
 from pac_wrap.method.sampling import OF_DRAWS
-from pac_wrap.method.tails.budget import Budget
 from pac_wrap.report.words.certificate import made_lines, rule_words
+from pac_wrap.tails.bounds import Budget
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -6,7 +6,7 @@ from itertools import count, pairwise
 from math import inf, isinf
 from typing import Final
 
-from pac_wrap.base.rounding import confidence_left, rounded_down, rounded_up, told
+from pac_wrap.base.floats import confidence_left, rounded_down, rounded_up, told
 
 _DIGITS: Final = 4
 

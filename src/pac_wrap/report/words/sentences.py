@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.room.noise import NEW_LABELS
+from pac_wrap.method.robust.noise import NEW_LABELS
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.ranks.auc import is_upside_down, rough_auc

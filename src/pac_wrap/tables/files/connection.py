@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import duckdb
 
 from pac_wrap.base.files import scratch_folder
-from pac_wrap.base.foreign import is_unicode
+from pac_wrap.base.text import is_unicode
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import usable_cores
 from pac_wrap.tables.sql.expressions import quote_text

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from pac_wrap.base.files import scratch_folder
-from pac_wrap.base.foreign import is_unicode
+from pac_wrap.base.text import is_unicode
 from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.tables.files.text_format import EMPTY_INPUT, PARQUET, is_json, standard_input
 

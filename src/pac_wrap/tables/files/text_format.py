@@ -27,7 +27,7 @@ from itertools import chain
 from math import isfinite, isnan, nan
 from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
-from pac_wrap.base.foreign import is_unicode, quoted
+from pac_wrap.base.text import is_unicode, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import refuse_twins
 

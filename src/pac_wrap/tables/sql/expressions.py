@@ -5,7 +5,7 @@ from math import inf
 from typing import Final, Literal, NamedTuple
 
 from pac_wrap.base.arguments import check_choice
-from pac_wrap.base.foreign import is_unicode
+from pac_wrap.base.text import is_unicode
 from pac_wrap.errors import InputError
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Thresholds

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import Group, text_of, texts_of

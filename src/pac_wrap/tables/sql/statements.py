@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Final
 
 from pac_wrap.base.arguments import check_choice
-from pac_wrap.base.foreign import quoted
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.plain import FIRST, FOURTH, SECOND, START, THIRD
 from pac_wrap.ranks.search import BOTH, Rank

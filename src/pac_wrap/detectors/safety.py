@@ -1,0 +1,378 @@
+"""What shows at a glance, in microseconds, that a detector may have been changed since it was last asked.
+
+Training an estimator replaces its attributes, training a torch module counts up the versions of its tensors,
+and a function may find other globals. No trace is proof of a change, or of none: it says when to look again.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from math import inf
+from time import perf_counter
+from types import FunctionType, MethodType
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.base.arguments import Scores, is_number
+from pac_wrap.detectors.rows import Indices, take_rows
+from pac_wrap.detectors.scores import detector_name
+from pac_wrap.errors import InputError
+from pac_wrap.ranks.float_type import rounded
+
+_INNER: Final = ("estimator", "best_estimator_", "func", "__self__")
+_MOST_OBJECTS: Final = 16  # a function may reach many others; a glance must stay one
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Which objects stand under some names of a namespace; by identity, so that none is kept alive."""
+
+    namespace: dict[str, Any]
+    names: tuple[str, ...]
+    ids: list[int]
+
+    @classmethod
+    def of(cls, namespace: dict[str, Any], names: tuple[str, ...]) -> Self:
+        """Return what stands under the names now."""
+        return cls(namespace, names, [id(namespace.get(name)) for name in names])
+
+    def unchanged(self) -> bool:
+        """Return whether the same objects still stand there."""
+        namespace = self.namespace
+        return self.ids == [id(namespace.get(name)) for name in self.names]
+
+    def kept(self) -> Self:
+        """Return the trace of what has not changed yet."""
+        pairs = zip(self.names, self.ids, strict=True)
+        same = tuple(name for name, old in pairs if id(self.namespace.get(name)) == old)
+        return self.of(self.namespace, same)
+
+
+@dataclass(frozen=True)
+class Traces:
+    """All traces of a detector: what it and those it asks hold, and the versions of its tensors."""
+
+    detector: Any
+    traces: tuple[Trace, ...]
+    tensors: tuple[Any, ...]
+    versions: list[int]
+
+    @classmethod
+    def of(cls, detector: Any) -> Self:
+        """Return the traces of a detector as it is now."""
+        objects = tuple(_asked_by(detector))
+        tensors = tuple(tensor for one in objects for tensor in _tensors(one))
+        traces = tuple(Trace.of(*looked_up) for one in objects for looked_up in _namespaces(one))
+        return cls(detector, traces, tensors, [tensor._version for tensor in tensors])
+
+    def kept(self) -> Self:
+        """Return them without what has changed already: what scoring changes is no sign of training."""
+        traces = tuple(trace.kept() for trace in self.traces)
+        return type(self)(self.detector, traces, self.tensors, [tensor._version for tensor in self.tensors])
+
+    def unchanged(self, detector: Any) -> bool:
+        """Return whether it is the same detector, and shows no trace of a change."""
+        return (
+            detector is self.detector
+            and all(trace.unchanged() for trace in self.traces)
+            and self.versions == [tensor._version for tensor in self.tensors]
+        )
+
+
+def _asked_by(detector: Any) -> Iterator[Any]:
+    """Yield a detector and what it asks in turn: steps, wrapped estimators, models that a function uses."""
+    seen: set[int] = set()
+    waiting = [detector]
+    while waiting and len(seen) < _MOST_OBJECTS:
+        one = waiting.pop(0)
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        if isinstance(one, FunctionType):
+            waiting.extend(value for value in _used_by(one) if _may_score(value))
+        elif isinstance(one, (MethodType, partial)) or hasattr(one, "fit"):
+            waiting.extend(getattr(one, name) for name in _INNER if hasattr(one, name))
+            waiting.extend(step for _, step in getattr(one, "steps", ()))
+
+
+def _used_by(function: FunctionType) -> Iterator[Any]:
+    yield from (function.__globals__.get(name) for name in function.__code__.co_names)
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # nothing is bound to it yet
+            continue
+
+
+def _may_score(value: Any) -> bool:
+    function = isinstance(value, (FunctionType, MethodType, partial))
+    return function or (not isinstance(value, type) and (hasattr(value, "fit") or _is_module(value)))
+
+
+def _is_module(one: Any) -> bool:
+    return hasattr(one, "parameters") and hasattr(one, "buffers")
+
+
+def _tensors(one: Any) -> Iterator[Any]:
+    if _is_module(one):
+        yield from one.parameters()
+        yield from one.buffers()
+
+
+def _namespaces(one: Any) -> Iterator[tuple[dict[str, Any], tuple[str, ...]]]:
+    """Yield where an object looks things up, and the names of them."""
+    attributes = getattr(one, "__dict__", {})
+    if attributes:
+        yield attributes, tuple(attributes)
+    if isinstance(one, FunctionType):
+        yield one.__globals__, one.__code__.co_names
+
+
+Scorer = Callable[[Any], Scores]
+MOST_ROWS: Final = 1000  # scored again at calibration
+WITNESSES: Final = 8  # rows kept to be scored again later
+SHARE: Final = 0.01  # of the time of scoring, spent on asking the witnesses again
+_AGAIN: Final = "call calibrate(X, y) again, with rows it has not been trained on"
+_ALONE: Final = "wrap a function that scores each row by itself, or beside rows that stay the same"
+# on ADBench, ties between 2 to 20 neighbours move no more than 4 % of the scores by a quarter of their
+# spread; what moves more than a tenth of them by half of it, in a batch of another size, is no tie
+_FAR: Final = 0.5
+_MOST_FAR: Final = 0.1
+_RAISE: Final = (
+    "raise score_tolerance, a share of the scores' interquartile range, if the detector is merely not"
+    " deterministic"
+)
+_LARGEST: Final = np.finfo(np.float64).max
+# what sums in another order may change, relative to a score: 16 units in the last place of a float32, and
+# of doubles, which may be differences of larger numbers, many more
+_SINGLE: Final = 2.0**-20
+_DOUBLE: Final = 2.0**-36
+
+
+def check_tolerance(value: float | None) -> None:
+    """Refuse what is neither None nor a finite number that is not negative."""
+    if value is not None and not (is_number(value) and 0 <= value < inf):
+        raise InputError(
+            f"score_tolerance must be a number, 0 or more, got {value!r};"
+            " 1e-05 is the default, and None compares no scores"
+        )
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far apart two scores of one row may lie: `share` of `spread`, and what rounding alone does.
+
+    Rounding is relative to the score: a network in single precision gives a score of 10,000 to within 0.01,
+    however narrow the other scores are. `rounding` is that share of the score.
+    """
+
+    share: float
+    spread: float
+    rounding: float
+
+    @classmethod
+    def around(cls, scores: Scores, share: float) -> "Tolerance":
+        """Return the tolerance for such scores; their spread is the interquartile range of the finite ones.
+
+        Where that is 0, because at least half of them are tied, it is their whole range.
+
+        >>> Tolerance.around(np.array([0.0, 1.0, 2.0, 3.0, np.inf]), 0.5).spread
+        1.0
+        """
+        finite = scores[np.isfinite(scores)]
+        rounding = _SINGLE if np.array_equal(rounded(finite, "float32"), finite) else _DOUBLE
+        if finite.size == 0:
+            return cls(share, 0.0, rounding)
+        low, first, third, high = np.quantile(finite, [0, 0.25, 0.75, 1], method="nearest")
+        with np.errstate(over="ignore"):
+            spread = third - first or high - low
+        return cls(share, float(min(spread, _LARGEST)), rounding)
+
+    def differences(self, before: Scores, after: Scores) -> "Differences":
+        """Return which scores differ by more than is allowed; equal infinities are equal."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            distance = np.where(before == after, 0.0, np.abs(after - before))
+            size = np.where(np.isfinite(before), np.abs(before), 0.0)
+            allowed = self.share * self.spread + self.rounding * size
+        # a score that has become NaN lies within nothing
+        return Differences(before, after, distance, allowed, ~(distance <= allowed) | np.isinf(distance))
+
+
+@dataclass(frozen=True)
+class Differences:
+    """How far apart two scores of each row lie, what is allowed, and where that is exceeded."""
+
+    before: Scores
+    after: Scores
+    distance: Scores
+    allowed: Scores
+    beyond: NDArray[np.bool_]
+
+    @classmethod
+    def together(cls, parts: Sequence["Differences"]) -> "Differences":
+        """Return those of several batches as one."""
+        return cls(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)))
+
+    @property
+    def moved(self) -> int:
+        """How many rows more, or fewer, lie at or above a threshold afterwards, at the worst threshold.
+
+        Differences that are allowed count as none.
+        """
+        after = np.where(self.beyond, self.after, self.before)
+        values = np.concatenate([self.before, after])
+        counts = [np.searchsorted(np.sort(scores), values) for scores in (self.before, after)]
+        return int(np.abs(counts[0] - counts[1]).max())
+
+    def __str__(self) -> str:
+        worst = np.argmax(np.where(self.beyond, self.distance, -1.0))
+        return (
+            f"{np.count_nonzero(self.beyond):,} of {self.beyond.size:,} rows differ, one by"
+            f" {self.distance[worst]:.3g} where {self.allowed[worst]:.3g} is allowed"
+        )
+
+
+class Witness:
+    """A few calibration rows and the scores they had, to tell whether the detector still gives them.
+
+    They are asked before the first scores of a detector, whenever a trace of it changes, and otherwise so
+    rarely that all their answers take at most `SHARE` of the time of scoring. Threads need no lock: at worst
+    two of them ask at once.
+    """
+
+    def __init__(self, rows: Any, scores: Scores, tolerance: Tolerance) -> None:
+        # the rows are copies, so that neither the caller's table is kept alive nor a change in it is felt
+        self.rows = [copy(row) for row in rows] if isinstance(rows, list) else rows
+        self.scores, self.tolerance = scores, tolerance
+        self._traces: Traces | None = None
+        self._wait = 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a copy, or what is loaded elsewhere, is asked anew: traces and times mean nothing there
+        return vars(self) | {"_traces": None, "_wait": 0.0}
+
+    def scores_of(self, X: Any, detector: Any, score: Scorer) -> Scores:
+        """Return the scores of new rows from a detector that still is what was calibrated."""
+        if self._wait <= 0.0 or self._traces is None or not self._traces.unchanged(detector):
+            self._ask(detector, score)
+        start = perf_counter()
+        scores = score(X)
+        self._wait -= perf_counter() - start
+        return scores
+
+    def _ask(self, detector: Any, score: Scorer) -> None:
+        start = perf_counter()
+        traces = Traces.of(detector)
+        try:
+            differences = self.tolerance.differences(self.scores, score(self.rows))
+        except Exception as error:  # whatever it is, these rows could be scored before
+            raise InputError(
+                f"{detector_name(detector)} has changed since it was calibrated: it cannot score calibration"
+                f" rows any more ({error}); {_AGAIN}"
+            ) from error
+        if differences.beyond.any():
+            raise InputError(
+                f"{detector_name(detector)} has changed since it was calibrated, so its certificate does not"
+                f" hold: of the calibration rows kept to see this, {differences}; {_AGAIN}, or {_RAISE}"
+            )
+        self._traces = traces.kept()
+        self._wait = (perf_counter() - start) / SHARE
+
+
+def check_batches(
+    detector: Any, score: Scorer, X: Any, scores: Scores, share: float | None
+) -> tuple[Witness | None, tuple[str, ...]]:
+    """Return a witness of the scores of X, and notes; scores that depend on the rest of X are refused.
+
+    At most `MOST_ROWS` rows, drawn with a fixed seed, are scored again in three batches of unequal size: a
+    mean or a rank moves in all of them, and the largest score, by which others may be divided, lies in one.
+    Where a score differs, the batch or its size may be the cause. The rows of the smaller batch are therefore
+    scored at their old places among as many rows as before, which now are copies of theirs. A score that
+    changes there depends on the other rows; if none does, the size is noted, unless it moves too many rows.
+    Scores that were computed before cannot be asked for, and with `share` None nothing is compared.
+    """
+    if share is None or isinstance(detector, str) or not scores.size:
+        return None, ()
+    tolerance, name = Tolerance.around(scores, share), detector_name(detector)
+    found = []
+    for rows in _batches(scores):
+        batch = take_rows(X, rows)
+        try:
+            again = score(batch)
+        except Exception as error:  # whatever it is, more rows at once could be scored
+            raise InputError(
+                f"{name} scores {scores.size:,} calibration rows at once, but not {rows.size:,} of them by"
+                f" themselves ({error}), so no score depends on its row alone, as the promise needs; {_ALONE}"
+            ) from error
+        found.append(tolerance.differences(scores[rows], again))
+        if found[-1].beyond.any():
+            _check_companions(name, score, X, scores, rows, tolerance)
+            _check_size(name, found[-1], tolerance)
+    differences = Differences.together(found)
+    if not differences.beyond.any():
+        return Witness(batch, again, tolerance), ()
+    if tolerance.spread:
+        # what another size of the batch does, another machine may do
+        widest = float(differences.distance.max()) / tolerance.spread
+        tolerance = replace(tolerance, share=max(share, widest))
+    return Witness(batch, again, tolerance), _size_matters(differences, tolerance, scores.size)
+
+
+def _check_companions(
+    name: str, score: Scorer, X: Any, scores: Scores, rows: Indices, tolerance: Tolerance
+) -> None:
+    """Refuse scores of some rows that change where copies of those rows take the places of all others."""
+    places = np.random.default_rng(1).choice(rows, scores.size)
+    places[rows] = rows
+    why = f"the scores of {name} depend on the other rows of their batch, which voids the promise"
+    try:
+        again = score(take_rows(X, places))[rows]
+    except Exception as error:  # whatever it is, these rows could be scored beside others
+        raise InputError(f"{why}: beside other rows they cannot be scored ({error}); {_ALONE}") from error
+    differences = tolerance.differences(scores[rows], again)
+    if differences.beyond.any():
+        raise InputError(
+            f"{why}: beside other rows {differences}; {_ALONE}, freeze what is normalised by the batch,"
+            f" or {_RAISE}"
+        )
+
+
+def _check_size(name: str, differences: Differences, tolerance: Tolerance) -> None:
+    """Refuse scores that are others altogether in a batch of another size."""
+    far = np.count_nonzero(differences.beyond & (differences.distance > _FAR * tolerance.spread))
+    if far > max(1, _MOST_FAR * differences.beyond.size):
+        raise InputError(
+            f"the scores of {name} depend on the size of their batch, which voids the promise for any other"
+            f" size: in a smaller batch {differences}; {_ALONE}, or {_RAISE}"
+        )
+
+
+def _size_matters(differences: Differences, tolerance: Tolerance, size: int) -> tuple[str, ...]:
+    """Return the notes on scores that depend on the size of their batch: how much, and what is promised."""
+    count, of = np.count_nonzero(differences.beyond), differences.beyond.size
+    most = f"{differences.distance.max():.2g} where the scores' spread is {tolerance.spread:.2g}"
+    return (
+        "scores depend on the size of their batch, though not on the other rows in it: in smaller batches"
+        f" {count:,} of {of:,} rows differ, the most by {most}",
+        f"at any threshold, {differences.moved:,} of those {of:,} rows at most cross it; the promise is about"
+        f" scores computed in batches like that of the calibration, of {size:,} rows",
+    )
+
+
+def _batches(scores: Scores) -> Iterator[Indices]:
+    """Yield the rows of each batch, the large ones first and those of the witness last."""
+    random = np.random.default_rng(0)
+    rows = random.choice(scores.size, min(scores.size, MOST_ROWS), replace=False)
+    rows = rows[np.argsort(scores[rows], kind="stable")]
+    count = min(WITNESSES, (rows.size + 1) // 2)
+    # evenly spaced in rank, from the least score to the largest: both classes bear witness
+    places = np.linspace(0, rows.size - 1, count).round().astype(np.intp)
+    rest = random.permutation(np.delete(rows, places))
+    cut = 3 * rest.size // 4 if rest.size >= 8 else rest.size
+    for batch in (rest[:cut], rest[cut:], rows[places]):
+        if batch.size:
+            yield np.sort(batch)

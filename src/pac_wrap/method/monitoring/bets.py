@@ -1,0 +1,226 @@
+"""Bets against what a certificate allows, placed again and again: a change is noticed whenever it comes."""
+
+from dataclasses import dataclass
+from math import inf, log
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import kl_div
+
+from pac_wrap.method.monitoring.wealth import log_wealth
+
+Doubles = NDArray[np.float64]
+Counts = NDArray[np.int64]
+# from one start to the next: so many points, or a 128th of all so far: eq. (83)
+_LEAST_WAIT: Final = 32
+_PART: Final = 128
+# rates that are bet on, at most, and how far their odds are apart
+_MOST_RATES: Final = 24
+_APART: Final = 2.0**0.5
+_LARGEST_RATE: Final = 0.95
+# points that are bounded together, and what a bound may miss by rounding
+_FEW: Final = 16
+_ROUNDING: Final = 1e-6
+
+
+class Placed(NamedTuple):
+    """The bets as they stand: points per cell, and the starts by their number, the next one and their gains.
+
+    Of each bet, `gains` is the logarithm of the sum over starts of weight over wealth at the start, `best`
+    that of its best start alone; `began` has that one's row and number, and the points by fate before it.
+    """
+
+    cells: Counts
+    starts: int
+    following: int
+    gains: Doubles
+    best: Doubles
+    began: Counts
+
+
+class Since(NamedTuple):
+    """The best start of the bet that has won most: its row and number, and the points by fate since."""
+
+    bet: int
+    row: int
+    number: int
+    fates: Counts
+
+
+class Reached(NamedTuple):
+    """Where the wealth reached the bar: how many points had come, counted from 0, and the bets then."""
+
+    point: int
+    log_wealth: float
+    placed: Placed
+
+
+def wait(total: int) -> int:
+    """Return after how many more points bets start again that have started after so many: eq. (83)."""
+    return max(_LEAST_WAIT, total // _PART)
+
+
+@dataclass(frozen=True)
+class Bets:
+    """Bets on points that fall into cells: what each cell multiplies each bet with, as logarithms.
+
+    They do not exceed 1 on average as long as what is allowed is kept, eq. (80), so no bet can be expected to
+    win. All are mixed equally, and each is started again and again, the j-th time with the weight
+    1/((j+1)(j+2)): eq. (82). With a `ceiling` half of the stake is on a rate above it from the first point
+    on: eq. (81). The fate of a cell in a bet is 1 if it wins, else 0, or 2 above the place where it wins.
+    """
+
+    logs: Doubles
+    fates: Counts
+    ceiling: float | None = None
+
+    @classmethod
+    def above(cls, ceiling: float) -> "Bets":
+        """Return the bets that a rate is above its ceiling; cell 1 holds the errors, cell 0 the others."""
+        odds, most = ceiling / (1.0 - ceiling), _LARGEST_RATE / (1.0 - _LARGEST_RATE)
+        steps = max(1, min(_MOST_RATES, int(log(max(most / odds, 1.0)) / log(_APART))))
+        apart = max(_APART, (most / odds) ** (1.0 / steps))
+        # by how far the odds are raised, since next to 1 no digit of a rate would be left
+        raised = apart ** np.arange(1, steps + 1) - 1.0
+        won = np.log1p(raised * (1.0 - ceiling) / (1.0 + raised * ceiling))
+        logs = np.stack([-np.log1p(raised * ceiling), won], axis=-1)
+        return cls(logs, np.broadcast_to(np.arange(2), logs.shape), ceiling)
+
+    def unplaced(self) -> Placed:
+        """Return the bets before any point."""
+        bets, cells = self.logs.shape
+        none = np.full(bets, -inf)
+        return Placed(np.zeros(cells, dtype=np.int64), 0, 0, none, none, np.zeros((bets, 5), dtype=np.int64))
+
+    def log_wealth(self, placed: Placed, cells: Counts | None = None) -> Doubles:
+        """Return the logarithm of the wealth, also for other cells along the last axis."""
+        counts = placed.cells if cells is None else cells
+        return self._mixed(self._paths(counts) + placed.gains, counts, placed.starts)
+
+    def strongest(self, placed: Placed) -> Since:
+        """Return what the bet that has won most, by its best start, has seen since."""
+        bet = int(np.argmax(self._paths(placed.cells) + placed.best))
+        row, number, *before = placed.began[bet].tolist()
+        return Since(bet, row, number, self._by_fate(placed.cells)[bet] - np.array(before))
+
+    def took_together(
+        self, placed: Placed, cells: Counts, row: int, bar: float | None
+    ) -> tuple[Placed, Reached | None]:
+        """Return the bets after a batch whose points count together, and whether they reached a bar.
+
+        Only how many points fell into each cell matters, not their order: eq. (130). Bets start again before
+        the batch, never within it, eq. (131), and the wealth is looked at after it.
+        """
+        if not cells.size:
+            return placed, None
+        total = int(placed.cells.sum())
+        if total >= placed.following:
+            placed = self._started(placed, total, row)
+        placed = placed._replace(cells=placed.cells + self._counted(cells))
+        height = float(self.log_wealth(placed))
+        reached = bar is not None and height >= bar
+        return placed, Reached(cells.size - 1, height, placed) if reached else None
+
+    def took(
+        self, placed: Placed, cells: Counts, rows: Counts, stops: Counts, bar: float | None
+    ) -> tuple[Placed, list[float], Reached | None]:
+        """Return the bets after more points, the log of the wealth at stops, and where it reached a bar.
+
+        `cells` and `rows` are those of the points; a stop is a number of points. Without a bar none is looked
+        for. Starts depend on the number of points alone, so it does not matter how points are cut into parts.
+        """
+        waiting, heights, found = stops.tolist(), [], None
+        while waiting and waiting[0] == 0:
+            heights.append(float(self.log_wealth(placed)))
+            waiting.pop(0)
+        done = 0
+        while done < cells.size:
+            total = int(placed.cells.sum())
+            if total >= placed.following:  # beyond it only after a batch whose points counted together
+                placed = self._started(placed, total, int(rows[done]))
+            end = min(cells.size, done + placed.following - total)
+            if bar is not None and found is None:
+                found = self._first(placed, cells[done:end], bar)
+                found = None if found is None else found._replace(point=done + found.point)
+            while waiting and waiting[0] <= end:
+                part = placed.cells + self._counted(cells[done : waiting.pop(0)])
+                heights.append(float(self.log_wealth(placed, part)))
+            placed = placed._replace(cells=placed.cells + self._counted(cells[done:end]))
+            done = end
+        return placed, heights, found
+
+    def _started(self, placed: Placed, total: int, row: int) -> Placed:
+        """Return the bets with one more start, just before the point in a row."""
+        number = placed.starts
+        gain = -log((number + 1.0) * (number + 2.0)) - self._paths(placed.cells)
+        better = gain > placed.best
+        here = [np.full(gain.shape, one) for one in (row, number)]
+        began = np.stack([*here, *self._by_fate(placed.cells).T], axis=-1)
+        return Placed(
+            placed.cells,
+            number + 1,
+            total + wait(total),
+            np.logaddexp(placed.gains, gain),
+            np.where(better, gain, placed.best),
+            np.where(better[:, None], began, placed.began),
+        )
+
+    def _first(self, placed: Placed, cells: Counts, bar: float) -> Reached | None:
+        """Return the first point at which the bar is reached, before the next start."""
+        groups = -(-cells.size // _FEW)
+        size = self.logs.shape[1]
+        place = np.arange(cells.size) // _FEW * size + cells
+        inside = np.bincount(place, minlength=groups * size).reshape(groups, size)
+        before = placed.cells + np.cumsum(inside, axis=0) - inside
+        for group in np.flatnonzero(self._most(placed, before, inside) >= bar - _ROUNDING):
+            some = cells[_FEW * group : _FEW * (group + 1)]
+            counts = np.zeros((some.size, size), dtype=np.int64)
+            counts[np.arange(some.size), some] = 1
+            counts = before[group] + np.cumsum(counts, axis=0)
+            heights = self.log_wealth(placed, counts)
+            over = np.flatnonzero(heights >= bar)
+            if over.size:
+                first = int(over[0])
+                then = placed._replace(cells=counts[first])
+                return Reached(int(_FEW * group + first), float(heights[first]), then)
+        return None
+
+    def _most(self, placed: Placed, before: Counts, inside: Counts) -> Doubles:
+        """Return an upper bound of the logarithm of the wealth within groups of points, in whatever order."""
+        rises = np.maximum(self.logs, 0.0).T
+        found = before @ self.logs.T + inside @ rises + placed.gains
+        most = np.asarray(np.max(found, axis=-1))
+        rest = -log(placed.starts + 1.0)
+        if self.ceiling is None:
+            return np.asarray(np.maximum(most, rest) + log(2.0))
+        # the errors of a group first, and then the best rate: eq. (85)
+        errors = before[:, 1] + inside[:, 1]
+        labels = before.sum(axis=-1) + inside[:, 1]
+        share = errors / np.maximum(labels, 1)
+        ratio = labels * (kl_div(share, self.ceiling) + kl_div(1.0 - share, 1.0 - self.ceiling))
+        closed = np.where(share > self.ceiling, ratio, 0.0)
+        return np.asarray(np.maximum(np.maximum(most, rest) + log(2.0), closed))
+
+    def _mixed(self, bets: Doubles, counts: Counts, starts: int) -> Doubles:
+        """Return the logarithm of the mean over bets, with the weight that has not been placed yet."""
+        rest = -log(starts + 1.0)
+        top = np.maximum(bets.max(axis=-1), rest)
+        mean = np.exp(bets - top[..., None]).sum(axis=-1) / bets.shape[-1]
+        found = top + np.log(mean + np.exp(rest - top))
+        if self.ceiling is None:
+            return np.asarray(found)
+        closed = log_wealth(counts[..., 1], counts.sum(axis=-1), self.ceiling)
+        return np.asarray(np.logaddexp(found, closed) - log(2.0))
+
+    def _paths(self, counts: Counts) -> Doubles:
+        """Return the logarithm of what each bet would be had it started with the first point."""
+        # no matrix product: it would round otherwise for another number of rows
+        return np.asarray((counts[..., None, :] * self.logs).sum(axis=-1))
+
+    def _by_fate(self, counts: Counts) -> Counts:
+        """Return how many points each bet has of each fate."""
+        return np.stack([((self.fates == fate) * counts).sum(axis=-1) for fate in range(3)], axis=-1)
+
+    def _counted(self, cells: Counts) -> Counts:
+        return np.bincount(cells, minlength=self.logs.shape[1])

@@ -1,0 +1,317 @@
+"""How many labels until a promise is likely: the chance that their errors stay within budget."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from math import nextafter
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betainc, betaln, gammaln
+
+from pac_wrap.base.arguments import as_scores, check_rate
+from pac_wrap.base.floats import rounded_up
+from pac_wrap.errors import InputError
+from pac_wrap.method.planning.sequential import Masses, first_success, look_budgets
+from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.strategies.abstain import Abstain
+from pac_wrap.method.strategies.looks import Looks
+from pac_wrap.method.thresholds import LARGEST
+from pac_wrap.tails.binomial import check_errors
+from pac_wrap.tails.bounds import Budget, Sharing, achievable_rate, equal_deltas, min_samples
+
+# budgets are tried up to so many errors; whoever needs more is told so
+MOST_ERRORS: Final = 500
+# numbers of errors among the labels that a plan allows for
+TOLERATED: Final = (0, 1, 2, 5, 10)
+_CHANCE: Final = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """How many labels a chance needs, and how many errors are tolerated among them.
+
+    >>> Need(311, 9).labels
+    311
+    """
+
+    labels: int
+    errors: int
+
+
+def needed(
+    promise: Promise, chances: Sequence[float], within: Callable[[int, int], float]
+) -> list[Need | None]:
+    """Return the fewest labels whose errors stay within budget with each chance: eq. (44).
+
+    `within(k, n)` is the chance of at most k errors among n. None where no budget of up to 500 errors is
+    enough. Between two budgets more labels only make it less likely, so those where a budget rises are tried.
+
+    >>> from pac_wrap.tails.binomial import cdf
+    >>> needed(Guarantee().promises[0], [0.9], lambda errors, n: cdf(errors, n, 0.02))
+    [Need(labels=311, errors=9)]
+    """
+    found: list[Need | None] = [None] * len(chances)
+    for errors in range(MOST_ERRORS + 1):
+        labels = min_samples(promise.at_calibration, promise.delta, errors)
+        chance = within(errors, labels)
+        found = [
+            Need(labels, errors) if one is None and chance >= wanted else one
+            for one, wanted in zip(found, chances, strict=True)
+        ]
+        if None not in found:
+            break
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Errors counted in a pilot sample, and what they say of a rate: Jeffreys' posterior.
+
+    >>> round(Counted(1, 60).below(0.05), 3), round(Counted(1, 60).within(2, 124), 3)
+    (0.895, 0.534)
+    """
+
+    errors: int
+    n: int
+
+    def __post_init__(self) -> None:
+        check_errors(self.errors, self.n)
+
+    def below(self, ceiling: float) -> float:
+        """Return the chance that the rate is below a ceiling."""
+        return float(betainc(self.errors + 0.5, self.n - self.errors + 0.5, ceiling))
+
+    def within(self, errors: int, n: int) -> float:
+        """Return the chance of at most so many errors among n fresh points: eq. (45)."""
+        a, b = self.errors + 0.5, self.n - self.errors + 0.5
+        i = np.arange(errors + 1.0)
+        ways = gammaln(n + 1.0) - gammaln(i + 1.0) - gammaln(n - i + 1.0)
+        return min(1.0, float(np.exp(ways + betaln(i + a, n - i + b) - betaln(a, b)).sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """The threshold of a pilot sample that most likely keeps both ceilings, and the errors counted there."""
+
+    threshold: float
+    normal: Counted
+    anomalous: Counted
+
+
+def pilot_of(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee) -> Pilot:
+    """Return the threshold of a pilot sample at which both rates are most likely below their ceilings.
+
+    >>> pilot_of([0.1, 0.2, 0.8], [0.7, 0.9], Guarantee()).threshold
+    0.7
+    """
+    low, high = np.sort(as_scores(normal, "normal")), np.sort(as_scores(anomalous, "anomalous"))
+    fpr, fnr = guarantee.fpr, guarantee.fnr
+    if fpr is None or fnr is None:
+        raise InputError("a pilot sample needs two ceilings, since one alone never fails; set both")
+    if not low.size or not high.size:
+        raise InputError(
+            f"a pilot sample needs points of both classes, got {low.size:,} normal and {high.size:,}"
+            " anomalous; label some of each"
+        )
+    # the largest double stands for inf, since a threshold at inf is never reached
+    low, high = np.minimum(low, LARGEST), np.minimum(high, LARGEST)
+    taus = np.unique(np.append(low, high))
+    alarms = low.size - np.searchsorted(low, taus, side="left")
+    misses = np.searchsorted(high, taus, side="left")
+    kept = betainc(alarms + 0.5, low.size - alarms + 0.5, fpr.at_calibration)
+    kept = kept * betainc(misses + 0.5, high.size - misses + 0.5, fnr.at_calibration)
+    best = np.flatnonzero(kept == kept.max())
+    place = best[best.size // 2]
+    return Pilot(
+        min(float(taus[place]), LARGEST),
+        Counted(int(alarms[place]), low.size),
+        Counted(int(misses[place]), high.size),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """When a class that is looked at as labels come is first within budget, at one true rate of errors."""
+
+    looks: range
+    chances: Masses
+
+    @property
+    def success(self) -> float:
+        """The chance that some look is within its budget; never quite 1, as every label may be an error."""
+        return min(nextafter(1.0, 0.0), float(self.chances.sum()))
+
+    @property
+    def expected(self) -> float:
+        """How many labels are used on average, those without success included."""
+        return float(self.chances @ np.array(self.looks)) + (1.0 - self.success) * self.looks[-1]
+
+    def quantile(self, share: float) -> int | None:
+        """Return the labels at which this share of all runs has succeeded; None if it never has."""
+        place = int(np.searchsorted(self.chances.cumsum(), share))
+        return self.looks[place] if place < len(self.looks) else None
+
+
+def stopping(promise: Promise, looks: Looks, rate: float) -> Stopping:
+    """Return when a class succeeds at a threshold where its true rate of errors is this: eq. (40).
+
+    >>> found = stopping(Guarantee().promises[0], Looks(), 0.02)
+    >>> found.quantile(0.5), round(found.expected)
+    (240, 286)
+    """
+    budgets = look_budgets(promise.at_calibration, looks.local(promise), looks.looks)
+    return Stopping(looks.looks, first_success(check_rate("true_rate", rate), looks.looks, budgets))
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The labels of its class that one promise needs, and what those at hand are good for.
+
+    Parameters
+    ----------
+    promise : Promise
+        What is planned for.
+    errors, labels : tuple of int
+        If so many labels may be errors, so many are needed.
+    at_hand : Budget, optional
+        How many errors the labels at hand may show.
+    likely : Need, optional
+        With a pilot sample: the fresh labels that are enough 9 times in 10, a forecast; None if no number is.
+
+    Examples
+    --------
+    >>> Needed.of(Guarantee().promises[0]).labels
+    (59, 93, 124, 208, 336)
+    """
+
+    promise: Promise
+    errors: tuple[int, ...]
+    labels: tuple[int, ...]
+    at_hand: Budget | None = None
+    likely: Need | None = None
+
+    @classmethod
+    def of(cls, promise: Promise, n: int | None = None, counted: Counted | None = None) -> "Needed":
+        """Return what a promise needs, eq. (4), with what n labels and a pilot sample say."""
+        labels = tuple(min_samples(promise.at_calibration, promise.delta, errors) for errors in TOLERATED)
+        likely = None if counted is None else needed(promise, [_CHANCE], counted.within)[0]
+        return cls(promise, TOLERATED, labels, None if n is None else promise.budget(n), likely)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What labels a guarantee needs, and what those at hand can keep; made by `plan`.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        What is planned for.
+    needed : tuple of Needed
+        The labels that each ceiling needs.
+    pilot : Pilot, optional
+        What a pilot sample said.
+
+    Examples
+    --------
+    >>> print(plan(Guarantee(max_fpr=None, max_fnr=0.05), anomalous=140))
+    FNR <= 0.05  59 anomalous labels if no error is among them, 93 with 1, 124 with 2, 208 with 5, 336 with 10
+                 140 at hand tolerate 2 errors; the lowest ceiling that they can keep is 0.02118
+    """
+
+    guarantee: Guarantee
+    needed: tuple[Needed, ...]
+    pilot: Pilot | None = None
+
+    def __str__(self) -> str:
+        lines = []
+        for one in self.needed:
+            head, (none, *more) = f"{one.promise.name} <= {rounded_up(one.promise.ceiling)}", one.labels
+            others = ", ".join(f"{n:,} with {k}" for k, n in zip(one.errors[1:], more, strict=True))
+            lines.append(
+                f"{head}  {none:,} {one.promise.of.label} labels if no error is among them, {others}"
+            )
+            told = [] if one.at_hand is None else [_affords(one.promise, one.at_hand)]
+            if self.pilot is not None:
+                found = "no number of" if one.likely is None else f"{one.likely.labels:,}"
+                told.append(f"by the pilot sample, {found} fresh labels are enough 9 times in 10")
+            lines += [f"{'':{len(head)}}  {text}" for text in told]
+        return "\n".join(lines)
+
+
+def _affords(promise: Promise, budget: Budget) -> str:
+    if not budget.n:
+        return "none at hand"
+    lowest = promise.afterwards(achievable_rate(budget.n, budget.delta))
+    least = f"the lowest ceiling that they can keep is {rounded_up(lowest)}"
+    if budget.errors is None:
+        return f"{budget.n:,} at hand, {budget.missing:,} missing; {least}"
+    return f"{budget.n:,} at hand tolerate {budget.errors:,} errors; {least}"
+
+
+def _settled(asked: Guarantee, normal: int | None, anomalous: int | None) -> Guarantee:
+    """Return what is asked with the deltas that `calibrate` gives so many labels of a confidence: eq. (102).
+
+    Where one class has not been counted, it has as many as will do; where neither has, the deltas are equal.
+    """
+    fpr, fnr = asked.fpr, asked.fnr
+    if asked.together is None or fpr is None or fnr is None:
+        return asked
+    counts = [normal, anomalous]
+    if None in counts:
+        known, other = (1, 0) if normal is None else (0, 1)
+        own, its = (
+            Sharing((counts[place] or 0,), ((fpr, fnr)[place].at_calibration,)) for place in (known, other)
+        )
+        rest = its.rest(Decimal(repr(asked.together)) / own.keeps(own.least)) if own.least < 1.0 else 0.0
+        counts[other] = min_samples(its.rates[0], rest) if rest > 0.0 else None
+    if None in counts:
+        share = equal_deltas(asked.together)
+        return replace(asked, delta_fpr=share, delta_fnr=share)
+    return Abstain().settled(asked, (counts[0] or 0, counts[1] or 0))
+
+
+def plan(
+    guarantee: Guarantee | None = None,
+    *,
+    normal: int | None = None,
+    anomalous: int | None = None,
+    pilot: tuple[ArrayLike, ArrayLike] | None = None,
+) -> Plan:
+    """Return how many labels a guarantee needs, and what those at hand can keep.
+
+    Parameters
+    ----------
+    guarantee : Guarantee, optional
+        The ceilings and their deltas; by default 5 % each, at a delta of .05. A confidence is shared as
+        `calibrate` shares it, by the numbers of labels.
+    normal, anomalous : int, optional
+        How many labels of each class there are.
+    pilot : pair of array-like of float, optional
+        Scores of a few normal and of a few anomalous points, to say how many labels are likely to be enough.
+
+    Returns
+    -------
+    Plan
+        The numbers; printed, it says them in words.
+
+    Raises
+    ------
+    InputError
+        If a number of labels is none, or the pilot sample lacks a class.
+
+    Examples
+    --------
+    >>> plan(Guarantee(max_fpr=0.01, max_fnr=None)).needed[0].labels[0]
+    299
+    >>> [plan(Guarantee(confidence=0.95), normal=n).needed[1].labels[0] for n in (None, 100, 126)]
+    [72, 61, 59]
+    """
+    asked = _settled(Guarantee() if guarantee is None else guarantee, normal, anomalous)
+    found = None if pilot is None else pilot_of(*pilot, asked)
+    sides = {
+        "normal": (normal, None if found is None else found.normal),
+        "anomalous": (anomalous, None if found is None else found.anomalous),
+    }
+    return Plan(asked, tuple(Needed.of(one, *sides[one.of.label]) for one in asked.promises), found)

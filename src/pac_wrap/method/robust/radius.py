@@ -1,0 +1,109 @@
+"""How far the points of each class may shift before a looser ceiling breaks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pac_wrap.base.arguments import check_rate
+from pac_wrap.base.floats import rounded_up
+from pac_wrap.errors import InputError
+from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.robust.shift import SHIFTS, Shift
+from pac_wrap.method.thresholds import Evidence, Regime
+
+
+@dataclass(frozen=True, slots=True)
+class Radius:
+    """How far each class may shift until its rate may exceed a ceiling; made by `certificate.radius`.
+
+    Each distance is exact: eq. (77). Any one of them is enough, with the delta of the certificate.
+
+    Parameters
+    ----------
+    ceiling : float
+        The ceiling.
+    fpr, fnr : tuple of TotalVariation, DensityRatio, KL and ChiSquared
+        The farthest shift of the normal, and of the anomalous points; empty where nothing is promised, or
+        nothing below the ceiling.
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate
+    >>> found = calibrate(range(100), range(200, 300)).radius(0.1)
+    >>> found.fpr[:2]
+    (TotalVariation(distance=0.05), DensityRatio(ratio=2.0))
+    >>> print(found)
+    FPR <= 0.1: total variation up to 0.05, or a density ratio up to 2, or a Kullback-Leibler divergence \
+up to 0.02065, or a chi-squared divergence up to 0.05263
+    FNR <= 0.1: total variation up to 0.05, or a density ratio up to 2, or a Kullback-Leibler divergence \
+up to 0.02065, or a chi-squared divergence up to 0.05263
+    """
+
+    ceiling: float
+    fpr: tuple[Shift, ...]
+    fnr: tuple[Shift, ...]
+
+    def __str__(self) -> str:
+        sides, ceiling = (("FPR", self.fpr), ("FNR", self.fnr)), rounded_up(self.ceiling)
+        return "\n".join(
+            f"{name} <= {ceiling}: {', or '.join(map(str, found)) or 'not promised after any shift'}"
+            for name, found in sides
+        )
+
+
+def before_shift(
+    certified: Guarantee, normal: Evidence, anomalous: Evidence
+) -> Iterator[tuple[Promise, float]]:
+    """Yield each promise that enough labels support, and what its class keeps before any shift."""
+    for promise, evidence in ((certified.fpr, normal), (certified.fnr, anomalous)):
+        if promise is not None and evidence.budget is not None and evidence.budget.errors is not None:
+            noise, rate = promise.label_noise, evidence.budget.rate
+            yield promise, rate if noise is None else noise.after(rate)
+
+
+class Robust:
+    """How much shift a certificate bears; a part of `Certificate`."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        guarantee: Guarantee
+        certified: Guarantee | None
+        regime: Regime
+        normal: Evidence
+        anomalous: Evidence
+
+    def radius(self, ceiling: float) -> Radius:
+        """Return how far the points of each class may shift before a looser ceiling breaks.
+
+        Parameters
+        ----------
+        ceiling : float
+            The ceiling that is still to be kept.
+
+        Returns
+        -------
+        Radius
+            The farthest shift by each of four distances, for the FPR and for the FNR.
+
+        Raises
+        ------
+        InputError
+            If the ceiling does not lie strictly between 0 and 1, or nothing is certified.
+
+        Examples
+        --------
+        >>> from pac_wrap import calibrate
+        >>> calibrate(range(100), range(200, 300)).radius(0.1).fpr[1]
+        DensityRatio(ratio=2.0)
+        """
+        limit = check_rate("ceiling", ceiling)
+        if self.certified is None:
+            raise InputError(
+                "nothing is certified, so there is nothing to keep; certificate.diagnosis says why"
+            )
+        found: dict[str, tuple[Shift, ...]] = {}
+        for promise, rate in before_shift(self.certified, self.normal, self.anomalous):
+            shifts = (kind.between(rate, limit) for kind in SHIFTS)
+            found[promise.name] = tuple(one for one in shifts if one is not None)
+        return Radius(limit, found.get("FPR", ()), found.get("FNR", ()))

@@ -1,0 +1,222 @@
+"""Weighted calibration points: those that survive a draw by weight come from the shifted distribution."""
+
+from dataclasses import dataclass, field
+from secrets import randbits
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import as_array, as_float, as_scores, check_count
+from pac_wrap.base.text import quoted
+from pac_wrap.errors import InputError
+from pac_wrap.method.promise import Promise
+from pac_wrap.ranks.kernels import as_digest, kernels
+
+Doubles = NDArray[np.float64]
+# lower and upper weight of each point; the same twice where it is known
+Interval = tuple[Doubles, Doubles]
+Weights = ArrayLike | tuple[ArrayLike, ArrayLike]
+# so that no product with a number of the draw leaves the doubles that have all their digits
+_BOUNDS: Final = (1e-290, 1e290)
+# so that every reader of JSON keeps the whole seed
+_BITS: Final = 53
+
+
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    """How calibration points were drawn by their weights: what `verify` needs to draw the same again.
+
+    Each point survives with probability weight / bound, eq. (78). The draw is made once, by the seed and by
+    the place of the point among those of its class, so the same points in the same order survive again.
+
+    Parameters
+    ----------
+    bound : float
+        What no weight exceeds, in the sample or elsewhere.
+    seed : int
+        The seed of the draw.
+    normal, anomalous : int or None
+        How many points there were before the draw; None where the class was not weighted.
+    intervals : bool
+        Whether weights were known up to an interval: errors then count by the upper weight, and other points
+        by the lower.
+    digests : tuple of str or None
+        Digests of all points of both classes before the draw; the evidence of a class has that of those that
+        survived.
+    chosen : bool
+        Whether the user gave the seed. Then the promise assumes that no other was tried before, and that the
+        points know nothing of it; else the system drew it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pac_wrap import calibrate
+    >>> certificate = calibrate(
+    ...     range(1000), range(2000, 3000), normal_weights=np.linspace(0, 2, 1000), weight_bound=2, seed=0
+    ... )
+    >>> certificate.weighting.normal, certificate.normal.n
+    (1000, 495)
+    """
+
+    bound: float
+    seed: int
+    normal: int | None
+    anomalous: int | None
+    intervals: bool = field(default=False)
+    digests: tuple[str, ...] | None = field(default=None, metadata={"optional": True})
+    chosen: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bound", check_bound(self.bound))
+        object.__setattr__(self, "seed", check_count("seed", self.seed))
+        for name in ("normal", "anomalous"):
+            if (size := getattr(self, name)) is not None:
+                object.__setattr__(self, name, check_count(name, size))
+        if self.normal is None and self.anomalous is None:
+            raise InputError("a weighting weights one class at least; leave it out otherwise")
+        if self.digests is not None and len(self.digests) != 2:
+            raise InputError(f"a weighting has digests of both classes, or none, got {len(self.digests)}")
+
+    @property
+    def draws(self) -> "Draws":
+        """The same draws, from the first point on."""
+        return Draws(self.bound, self.seed, (self.normal is not None, self.anomalous is not None))
+
+    def __str__(self) -> str:
+        parts = [
+            f"{name} points drawn from {size:,}"
+            for name, size in (("normal", self.normal), ("anomalous", self.anomalous))
+            if size is not None
+        ]
+        of = "weights between two bounds each" if self.intervals else "weights"
+        seed = f"seed {self.seed} drawn by the system"
+        if self.chosen:
+            seed = f"seed {self.seed} chosen by the user: it must not have been tried before"
+        return f"{' and '.join(parts)} by {of} up to {self.bound:g}, {seed}"
+
+
+def check_bound(bound: float | None) -> float:
+    """Return the bound of weights, or refuse: without one nothing can be promised."""
+    if bound is None:
+        raise InputError(
+            "weights need a bound that none exceeds anywhere, or nothing can be promised; give weight_bound,"
+            " or clip the weights at it and give room for the rest with shift=TotalVariation(share)"
+        )
+    number = as_float(bound)
+    if not _BOUNDS[0] <= number <= _BOUNDS[1]:
+        raise InputError(
+            f"weight_bound must be a number above 0, from {_BOUNDS[0]:g} to {_BOUNDS[1]:g}, got"
+            f" {quoted(bound)}; scale the weights, of which a factor does not count"
+        )
+    return number
+
+
+def as_weights(weights: Weights, name: str, size: int, bound: float) -> Interval:
+    """Return the lower and the upper weight of each point, checked."""
+    pair = isinstance(weights, tuple)
+    given: tuple[Any, ...] = weights if isinstance(weights, tuple) else (weights,)
+    if len(given) not in (1, 2):
+        raise InputError(
+            f"{name} must be weights, or a pair of lower and upper weights, got {len(given)} of them"
+        )
+    arrays = [as_scores(as_array(one, name), name) for one in given]
+    low, high = arrays[0], arrays[-1]
+    for one in arrays:
+        if one.size != size:
+            raise InputError(f"{name} must have one weight for each of {size:,} scores, got {one.size:,}")
+    if pair and (low > high).any():
+        raise InputError(f"{name} must have no lower weight above the upper one; swap them")
+    if size and not 0.0 <= low.min() <= high.max() <= bound:
+        worst = low.min() if low.min() < 0.0 else high.max()
+        raise InputError(
+            f"{name} must lie between 0 and weight_bound = {bound:g}, got {float(worst)!r}; if few future"
+            " points weigh more, clip the weights there and give room with shift=TotalVariation(share)"
+        )
+    return low, high
+
+
+class Draws:
+    """The draws of both classes, point by point in the order in which they are read: eq. (78).
+
+    The number of a point depends on the seed, its class and its place in that alone, so it does not matter
+    how points are cut into parts. A class without weights is kept whole. Without a seed the system draws one:
+    of a seed that everybody knows, Theorem 23 says nothing.
+    """
+
+    def __init__(
+        self, bound: float | None, seed: int | None = None, weighted: tuple[bool, bool] = (True, True)
+    ) -> None:
+        self.bound, self.weighted, self._chosen = check_bound(bound), weighted, seed is not None
+        self._seed = randbits(_BITS) if seed is None else check_count("seed", seed)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again with the first point of each class."""
+        self._bits = tuple(np.random.Philox([self._seed, side]) for side in range(2))
+        self._read, self._hashes = [0, 0], [0, 0]
+
+    @property
+    def weighting(self) -> Weighting:
+        """How all points were drawn that were read so far."""
+        offered = [n if weighted else None for n, weighted in zip(self._read, self.weighted, strict=True)]
+        digests = tuple(map(as_digest, self._hashes))
+        return Weighting(self.bound, self._seed, offered[0], offered[1], digests=digests, chosen=self._chosen)
+
+    def see(self, side: int, scores: NDArray[Any]) -> None:
+        """Note the next points of a class, whether they survive or not, for their digest."""
+        self._hashes[side] += kernels().mix(scores)
+
+    def numbers(self, side: int, size: int) -> Doubles:
+        """Return the uniform numbers of the next points of a class."""
+        self._read[side] += size
+        # not Generator.random, whose numbers may change with NumPy
+        return np.asarray((self._bits[side].random_raw(size) >> np.uint64(11)) * 2.0**-53)
+
+    def kept(self, anomalous: NDArray[np.bool_], weights: Doubles) -> NDArray[np.bool_]:
+        """Return which of the next points of both classes survive."""
+        kept = np.ones(weights.size, dtype=bool)
+        for side, places in enumerate((np.flatnonzero(~anomalous), np.flatnonzero(anomalous))):
+            if self.weighted[side]:
+                kept[places] = self.numbers(side, places.size) * self.bound < weights[places]
+        return kept
+
+
+def survivors(
+    values: NDArray[Any],
+    kept: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    promise: Promise | None,
+    *,
+    high: bool,
+) -> NDArray[Any]:
+    """Return the points that calibrate so that errors count by upper and others by lower weights: eq. (79).
+
+    `high`: whether the errors are the high scores, as those of the FPR are. The threshold that the promise
+    gets from what is returned is the first at which the rule of eq. (79) holds; where none does, the points
+    are too few.
+    """
+    lower, upper = kept
+    if promise is None or not (lower ^ upper).any():
+        return values[lower]
+    order = np.argsort(values, kind="stable")[:: -1 if high else 1]
+    ordered = values[order]
+    # after each group of equal scores: the errors up to there, and all that counts
+    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), values.size - 1)
+    errors = np.append(0, np.cumsum(upper[order])[ends])
+    below = np.append(0, np.cumsum(lower[order])[ends])
+    counted = errors + below[-1] - below
+    # fewer errors are easier to accept: the last accepted place can be bisected
+    first, last = 0, ends.size + 1
+    while first < last:
+        middle = (first + last) // 2
+        budget = promise.budget(int(counted[middle])).errors
+        if budget is not None and errors[middle] <= budget:
+            first = middle + 1
+        else:
+            last = middle
+    if first == 0:
+        return values[lower]
+    # the group that would have been one too many counts by its upper weights as well
+    stop = ends[min(first, ends.size) - 1] + 1
+    places = np.append(order[:stop][upper[order[:stop]]], order[stop:][lower[order[stop:]]])
+    return values[np.sort(places)]

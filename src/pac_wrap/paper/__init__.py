@@ -1,1 +1,0 @@
-"""The experiments of the paper: data sets, its detectors, baselines, validation and studies."""

@@ -1,0 +1,658 @@
+"""Which rate so many errors show, and how many labels a rate needs: the binomial tail turned round."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+from math import comb
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, gammainccinv, gammaincinv
+
+from pac_wrap.base.arguments import check_count, check_rate
+from pac_wrap.base.floats import confidence_left, kept_together, of_few_digits, shared_together
+from pac_wrap.errors import InputError
+from pac_wrap.tails.binomial import (
+    MANY,
+    SCIPY_UP_TO,
+    beyond_mean,
+    cdf,
+    cdf_at_most,
+    check_errors,
+    error_budget,
+    exact_confidence,
+    last_true,
+    sf_at_most,
+)
+
+# a bound counts as the least one if it cannot be lowered by this much, relative
+_TIGHT: Final = 2.0**-46
+Rates = NDArray[np.float64]
+# SciPy's quantiles are good to this, relative to the level, but for a few in a million that are far off
+_NEAR: Final = 1e-6
+# down to the least of all doubles
+_HALVINGS: Final = 1100
+
+
+def upper_bound(errors: int, n: int, delta: float = 0.05) -> float:
+    """Return the one-sided Clopper-Pearson upper bound of a rate at confidence 1 - delta: eq. (5).
+
+    The smallest rate with F(errors; n, rate) <= delta, rounded up, so that
+    `error_budget(n, upper_bound(errors, n, delta), delta)` is `errors`.
+
+    Parameters
+    ----------
+    errors, n : int
+        How many errors were counted, among how many points.
+    delta : float
+        The chance that the rate is larger.
+
+    Returns
+    -------
+    float
+        The bound; 1 if every point is an error.
+
+    Raises
+    ------
+    InputError
+        If a number is none of its kind, or errors exceed n.
+
+    Examples
+    --------
+    >>> round(upper_bound(2, 100, 0.05), 6)
+    0.061619
+    """
+    n, delta = check_count("n", n), check_rate("delta", delta)
+    errors = check_errors(errors, n)
+    if errors == n:
+        return 1.0
+
+    def holds(rate: float) -> bool:
+        return cdf_at_most(errors, n, rate, delta)
+
+    return _edge(holds, _rate_about(errors, n, delta))[1]
+
+
+def lower_bound(errors: int, n: int, delta: float = 0.05) -> float:
+    """Return the one-sided Clopper-Pearson lower bound of a rate at confidence 1 - delta: eq. (6).
+
+    The largest rate with 1 - F(errors - 1; n, rate) <= delta, rounded down.
+
+    Parameters
+    ----------
+    errors, n : int
+        How many errors were counted, among how many points.
+    delta : float
+        The chance that the rate is smaller.
+
+    Returns
+    -------
+    float
+        The bound; 0 without an error.
+
+    Raises
+    ------
+    InputError
+        If a number is none of its kind, or errors exceed n.
+
+    Examples
+    --------
+    >>> round(lower_bound(2, 100, 0.05), 6)
+    0.003565
+    """
+    n, delta = check_count("n", n), check_rate("delta", delta)
+    errors = check_errors(errors, n)
+    if errors == 0:
+        return 0.0
+
+    def broken(rate: float) -> bool:
+        return not sf_at_most(errors, n, rate, delta)
+
+    return _edge(broken, 1.0 - _rate_about(n - errors, n, delta))[0]
+
+
+def interval(errors: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the two-sided Clopper-Pearson interval of a rate, half the doubt on each side.
+
+    Parameters
+    ----------
+    errors, n : int
+        How many errors were counted, among how many points.
+    confidence : float
+        How surely the interval holds the rate.
+
+    Returns
+    -------
+    tuple of float
+        Its ends.
+
+    Raises
+    ------
+    InputError
+        If a number is none of its kind, or errors exceed n.
+
+    Examples
+    --------
+    >>> [round(end, 6) for end in interval(2, 100)]
+    [0.002431, 0.070384]
+    """
+    half = (1.0 - check_rate("confidence", confidence)) / 2.0
+    return lower_bound(errors, n, half), upper_bound(errors, n, half)
+
+
+def min_samples(rate: float, delta: float, errors: int = 0) -> int:
+    """Return the least n whose error budget is at least `errors`: eq. (4).
+
+    Parameters
+    ----------
+    rate, delta : float
+        The ceiling, and the chance that it does not hold.
+    errors : int
+        How many errors the budget must allow.
+
+    Returns
+    -------
+    int
+        The least number of labelled points.
+
+    Raises
+    ------
+    InputError
+        If a number is none of its kind, or more than 2^62 labels were needed.
+
+    Examples
+    --------
+    >>> min_samples(0.05, 0.05), min_samples(0.1, 0.1), min_samples(0.01, 0.05)
+    (59, 22, 299)
+    >>> min_samples(0.05, 0.05, errors=10)
+    336
+    """
+    rate, delta = check_rate("rate", rate), check_rate("delta", delta)
+    errors = check_count("errors", errors)
+    guess = _points_about(errors, rate, delta)
+    if guess >= 2**62:
+        raise InputError(
+            f"rate = {rate!r} with {errors:,} errors needs more than 2^62 labels; ask for a larger rate or"
+            " tolerate fewer errors"
+        )
+    return 1 + last_true(lambda n: not cdf_at_most(errors, n, rate, delta), errors, None, guess)
+
+
+def achievable_rate(n: int, delta: float, errors: int = 0) -> float:
+    """Return the smallest rate that n points can certify while `errors` of them are errors.
+
+    This is the Clopper-Pearson upper bound seen from the planning side; n = 0 certifies nothing below 1.
+
+    Parameters
+    ----------
+    n : int
+        How many labelled points there are.
+    delta : float
+        The chance that the ceiling does not hold.
+    errors : int
+        How many of the points are errors.
+
+    Returns
+    -------
+    float
+        The least ceiling.
+
+    Raises
+    ------
+    InputError
+        If a number is none of its kind, or errors exceed n.
+
+    Examples
+    --------
+    >>> round(achievable_rate(59, 0.05), 6)
+    0.049508
+    """
+    return upper_bound(errors, n, delta)
+
+
+def _points_about(errors: int, rate: float, delta: float) -> int:
+    """Return about how many points have a budget of so many errors, or 2^62 if they are more."""
+    events = float(gammainccinv(errors + 1, delta))
+    points = events / rate - (events - errors) / 2.0
+    if not points < 2.0**62:
+        return 2**62
+    if errors < MANY or rate < 1e-3:
+        return int(points)
+    for _ in range(3):
+        beyond = beyond_mean(points, rate, delta)
+        points = (errors - beyond) / rate
+    return int((errors - Fraction(beyond)) / Fraction(rate))
+
+
+def _rate_about(errors: int, n: int, delta: float) -> float:
+    """Return about the rate at which so many errors are the budget, for errors < n."""
+    if n <= SCIPY_UP_TO:
+        return float(betainccinv(errors + 1, n - errors, delta))
+    if errors < MANY:
+        events = float(gammainccinv(errors + 1, delta))
+        return events / (n + (events - errors) / 2.0)
+    if n - errors < MANY:
+        events = float(gammaincinv(n - errors, delta))
+        return 1.0 - events / (n + (events - (n - errors) + 1.0) / 2.0)
+    rate = errors / n
+    for _ in range(4):
+        rate = errors / n - beyond_mean(n, rate, delta) / n
+    return rate
+
+
+def _edge(holds: Callable[[float], bool], guess: float) -> tuple[float, float]:
+    """Return the last rate for which `holds` is false and the first for which it is true.
+
+    It is false at 0 and true at 1; the two are no closer than a bound has to be.
+    """
+    low, high = _bracket(holds, guess) if 0.0 < guess < 1.0 else (0.0, 1.0)
+    while high - low > _TIGHT * high and low < (middle := (low + high) / 2.0) < high:
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high
+
+
+def _bracket(holds: Callable[[float], bool], guess: float) -> tuple[float, float]:
+    """Return a rate for which `holds` is false and one for which it is true, as close to guess as they go."""
+    width = _TIGHT
+    if holds(guess):
+        while width < 1.0 and holds(guess * (1.0 - width)):
+            width *= 64.0
+        return max(guess * (1.0 - width), 0.0), guess
+    while (high := guess * (1.0 + width)) < 1.0 and not holds(high):
+        width *= 64.0
+    return guess, min(high, 1.0)
+
+
+def beta_quantile(a: ArrayLike, b: ArrayLike, level: ArrayLike, *, above: bool) -> Rates:
+    """Return what a beta variable exceeds with a probability, or else what it stays below.
+
+    Above, for a = k + 1 and b = n - k, it is the rate with F(k; n, rate) = level: eq. (5).
+
+    >>> beta_quantile([1.0, 3.0], [100.0, 98.0], 0.05, above=True).round(6).tolist()
+    [0.029513, 0.061619]
+    >>> beta_quantile([2.0], [99.0], 0.05, above=False).round(6).tolist()
+    [0.003565]
+    """
+    one, two, chance = (np.asarray(value, dtype=np.float64) for value in np.broadcast_arrays(a, b, level))
+    inverse, tail = (betainccinv, betaincc) if above else (betaincinv, betainc)
+    found = np.asarray(inverse(one, two, chance))
+    back = np.asarray(tail(one, two, found))
+    wrong = ~(np.abs(back - chance) <= _NEAR * chance)
+    if wrong.any():
+        found[wrong] = _halved(tail, one[wrong], two[wrong], chance[wrong], above)
+        back[wrong] = tail(one[wrong], two[wrong], found[wrong])
+    # one of Newton's steps, since only some digits of the level are right where there are many points
+    inside = (found > 0.0) & (found < 1.0)
+    x = np.where(inside, found, 0.5)
+    density = np.exp((one - 1.0) * np.log(x) + (two - 1.0) * np.log1p(-x) - betaln(one, two))
+    inside &= density > 0.0
+    step = (back - chance) / np.where(inside, density, 1.0)
+    moved = found + step if above else found - step
+    return np.where(inside & (moved > 0.0), moved, found)
+
+
+def _halved(tail: Any, a: Rates, b: Rates, level: Rates, above: bool) -> Rates:
+    """Return the same by bisection, which cannot miss it."""
+    low, high = np.zeros_like(level), np.ones_like(level)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        if ((middle == low) | (middle == high)).all():
+            break
+        below = (tail(a, b, middle) > level) == above
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return high
+
+
+# no number of labels certifies less
+LEAST_CEILING: Final = 1e-15
+# how many shares of a delta are tried for the normal points
+_SHARES: Final = 16
+# less of a delta makes no difference
+_NOTHING: Final = 1e-100
+# SciPy's tails are good to 1e-11 up to so many points; beyond, a tail at its budget is as good as delta
+_EXACT_UP_TO: Final = 10**6
+_DOUBT: Final = 1e-9
+# a common delta is looked for among numbers of four digits, so that every machine finds the same
+_MANTISSAS: Final = 9000
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most errors that n points of one class may show under a ceiling, F(errors; n, rate) <= delta.
+
+    Made by `Budget.of` or `Promise.budget`.
+
+    Parameters
+    ----------
+    n : int
+        How many labelled points there are.
+    rate, delta : float
+        The ceiling, and the chance that it does not hold.
+    errors : int or None
+        The error budget; None where n is too small.
+    confidence : float
+        The exact confidence 1 - F(errors; n, rate): eq. (3).
+
+    Examples
+    --------
+    >>> Budget.of(2000, 0.05, 0.05).errors
+    83
+    >>> Budget.of(35, 0.05, 0.05).missing
+    24
+    """
+
+    n: int
+    rate: float
+    delta: float
+    errors: int | None
+    confidence: float
+
+    def __post_init__(self) -> None:
+        check_count("n", self.n)
+        check_rate("rate", self.rate)
+        check_rate("delta", self.delta)
+        if not 0.0 <= self.confidence <= 1.0:
+            raise InputError(f"confidence must lie between 0 and 1, got {self.confidence!r}")
+
+    @classmethod
+    def of(cls, n: int, rate: float, delta: float) -> "Budget":
+        """Return the budget of n points: eq. (2).
+
+        Parameters
+        ----------
+        n : int
+            How many labelled points there are.
+        rate, delta : float
+            The ceiling, and the chance that it does not hold.
+
+        Returns
+        -------
+        Budget
+        """
+        # refused here where it is no number: the cache could not even look it up
+        return _budget(check_count("n", n), check_rate("rate", rate), check_rate("delta", delta))
+
+    @classmethod
+    def spent(cls, errors: int, n: int, delta: float) -> "Budget | None":
+        """Return the smallest rate for which `errors` is within budget, or None if that is no less than 1.
+
+        A rate below the least ceiling that can be asked for is raised to it.
+
+        Parameters
+        ----------
+        errors, n : int
+            How many errors were counted, among how many points.
+        delta : float
+            The chance that the rate is larger.
+
+        Returns
+        -------
+        Budget or None
+        """
+        rate = max(upper_bound(errors, n, delta), LEAST_CEILING)
+        return None if rate >= 1.0 else cls.of(n, rate, delta)
+
+    @property
+    def missing(self) -> int:
+        """How many more labels the ceiling needs before anything can be declared."""
+        return max(0, min_samples(self.rate, self.delta) - self.n)
+
+
+@lru_cache(maxsize=256)
+def _budget(n: int, rate: float, delta: float) -> Budget:
+    errors = error_budget(n, rate, delta)
+    return Budget(n, rate, delta, errors, exact_confidence(n, rate, errors))
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """A class that shares a confidence with the other: how many points each of its ceilings has.
+
+    Parameters
+    ----------
+    points : tuple of int
+        The points of each promise; one for a class without kinds.
+    rates : tuple of float
+        The ceilings.
+    counted : bool
+        Whether the ceilings are bounds of counted errors, since the other class is held.
+    whole : bool
+        Whether the last promise is about all kinds together.
+    """
+
+    points: tuple[int, ...]
+    rates: tuple[float, ...]
+    counted: bool = False
+    whole: bool = False
+
+    @property
+    def least(self) -> float:
+        """The least delta that leaves every promise a budget, with eight digits."""
+        tails = (cdf(0, n, rate) for n, rate in zip(self.points, self.rates, strict=True))
+        return of_few_digits(max(_NOTHING, *tails), up=True)
+
+    def budgets(self, delta: float) -> list[int | None]:
+        """Return the error budget of each promise at a delta."""
+        return [error_budget(n, rate, delta) for n, rate in zip(self.points, self.rates, strict=True)]
+
+    def keeps(self, delta: float) -> Decimal:
+        """Return how surely all promises of the class hold at a delta each: eqs. (99) and (100)."""
+        left = confidence_left(delta)
+        if self.counted:
+            kinds = len(self.points) - self.whole
+            return kept_together(*[left] * kinds) - (1 - left) * self.whole
+        budgets = self.budgets(delta)
+        if None in budgets:  # the class has no threshold, and cannot fail
+            return Decimal(1)
+        cases = zip(self.points, self.rates, budgets, strict=True)
+        return max(left, min(Decimal(repr(exact_confidence(*case))) for case in cases))
+
+    def rest(self, needed: Decimal) -> float:
+        """Return the largest delta, with eight digits, at which the class keeps what is needed; or 0."""
+        if needed >= 1:
+            return 0.0
+        if not self.counted or len(self.points) == 1:
+            return of_few_digits(1 - needed)
+        low, high = 0.0, float(1 - needed)
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.keeps(middle) >= needed else (low, middle)
+        return of_few_digits(low)
+
+
+@lru_cache(maxsize=256)
+def split_confidence(confidence: float, normal: Sharing, anomalous: Sharing) -> tuple[float, float]:
+    """Return the deltas of two classes that keep a confidence together: eqs. (102) and (103).
+
+    They depend on the numbers of points and on the ceilings, never on a score. Both classes have a budget if
+    any deltas leave them one; among such the budgets, each plus one, have the largest product. Where one
+    class is held, the deltas are as alike as its budget allows; with a ceiling on all kinds together they
+    are the same whatever the numbers are.
+
+    >>> one, other = Sharing((126,), (0.05,)), Sharing((59,), (0.05,))
+    >>> split_confidence(0.95, one, other)
+    (0.0015822029, 0.048515514)
+    """
+    sides = normal, anomalous
+    if normal.whole or anomalous.whole:
+        # a ceiling on all kinds together holds on average over their numbers, which may not decide its delta
+        equal = equal_deltas(confidence)
+        needed = Decimal(repr(confidence)) / confidence_left(equal)
+        low, high = (side.rest(needed) if side.counted else equal for side in sides)
+        return low, high
+    splits = list(_splits(confidence, sides))
+    return max(splits, key=lambda deltas: _rank(sides, deltas)) if splits else (equal_deltas(confidence),) * 2
+
+
+def equal_deltas(confidence: float) -> float:
+    """Return the delta of each of two independent classes that keep a confidence together, with eight digits.
+
+    >>> equal_deltas(0.95)
+    0.025320565
+    """
+    return of_few_digits(shared_together(float(confidence_left(confidence)), 2))
+
+
+def _splits(confidence: float, sides: tuple[Sharing, Sharing]) -> Iterator[tuple[float, float]]:
+    """Yield deltas that keep a confidence: each starts with a share of one class, and uses what is left."""
+    total = confidence_left(confidence)
+    held = 1 if sides[0].counted else 0
+    starts = [(held, of_few_digits(total * share / _SHARES)) for share in range(1, _SHARES)]
+    starts += [(place, one.least) for place, one in enumerate(sides) if not one.counted]
+    for first, delta in starts:
+        if not 0.0 < delta < total or None in sides[first].budgets(delta):
+            continue  # a class that lacks labels takes nothing from the other
+        # what the first does not use goes to the other, and what that does not use comes back
+        one, other, asked = sides[first], sides[1 - first], Decimal(repr(confidence))
+        rest = other.rest(asked / one.keeps(delta))
+        if rest > 0.0:
+            back = one.rest(asked / other.keeps(rest))
+            # eight digits may be too few for the budget that the first began with
+            own = back if back and one.budgets(back) == one.budgets(delta) else max(back, delta)
+            yield (own, rest) if first == 0 else (rest, own)
+
+
+def _rank(sides: tuple[Sharing, Sharing], deltas: tuple[float, float]) -> tuple[int, int, float]:
+    """Return how good a split is: classes with budgets, the product of budgets, and how alike it is."""
+    found = [side.budgets(delta) for side, delta in zip(sides, deltas, strict=True)]
+    with_budgets = sum(
+        side.counted or None not in budgets for side, budgets in zip(sides, found, strict=True)
+    )
+    room = [min((budget or 0) + 1 for budget in budgets) for budgets in found]
+    held = any(side.counted for side in sides)
+    return with_budgets, 0 if held else room[0] * room[1], -abs(deltas[0] - deltas[1])
+
+
+def tails_at(sizes: NDArray[np.int64], rate: float, delta: float) -> NDArray[np.float64]:
+    """Return for each size the exact chance F(k; n, rate) that its budget at delta fails, never less.
+
+    Without a budget nothing can fail.
+
+    >>> tails_at(np.array([58, 59, 100, 2000]), 0.05, 0.05).round(6).tolist()
+    [0.0, 0.048495, 0.037081, 0.042315]
+    """
+    small = sizes <= _EXACT_UP_TO
+    n, limit = sizes[small].astype(np.float64), delta * (1.0 + _DOUBT)
+    first = beyond_mean(0.0, rate, delta)
+    about = n * rate + (beyond_mean(1.0, rate, delta) - first) * np.sqrt(n) + first
+    k = np.clip(np.floor(about), -1.0, n - 1.0)
+    tail = _tails(k, n, rate)
+    while (over := tail > limit).any():
+        k[over] -= 1.0
+        tail[over] = _tails(k[over], n[over], rate)
+    rising = k < n - 1.0
+    while rising.any():
+        more = _tails(k[rising] + 1.0, n[rising], rate)
+        places = np.flatnonzero(rising)[more <= limit]
+        k[places], tail[places] = k[places] + 1.0, more[more <= limit]
+        rising[:] = False
+        rising[places] = k[places] < n[places] - 1.0
+    found = np.full(sizes.size, delta)
+    found[small] = np.minimum(tail * (1.0 + _DOUBT), 1.0)
+    return found
+
+
+def keeps_together(sizes: NDArray[np.int64], rate: float, share: float, delta: float) -> bool:
+    """Return whether samples of these sizes, each with this share, fail together with delta: eq. (111)."""
+    return _keep(*np.unique(sizes, return_counts=True), rate, share, delta)
+
+
+def common_share(sizes: NDArray[np.int64], rate: float, delta: float, most: float) -> float:
+    """Return the largest share of four digits up to `most` at which all samples fail with delta: eq. (111).
+
+    Never less than 1 - (1 - delta)^(1/count), at which they do whatever their sizes are.
+
+    >>> common_share(np.array([100, 100]), 0.05, 0.05, 0.05), round(shared_together(0.05, 2), 4)
+    (0.03708, 0.0253)
+    >>> common_share(np.array([100, 20]), 0.05, 0.05, 0.05)
+    0.05
+    """
+    equal = shared_together(delta, sizes.size)
+    different, counts = np.unique(sizes, return_counts=True)
+    if most <= equal or _keep(different, counts, rate, most, delta):
+        return most
+    low, high = _place(equal), _place(most) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        keeps = _keep(different, counts, rate, _number(middle), delta)
+        low, high = (middle, high) if keeps else (low, middle)
+    return min(most, max(equal, _number(low)))
+
+
+def _keep(
+    sizes: NDArray[np.int64], counts: NDArray[np.int64], rate: float, share: float, delta: float
+) -> bool:
+    with np.errstate(divide="ignore"):
+        kept = float(counts @ np.log1p(-tails_at(sizes, rate, share)))
+    return kept * (1.0 + _DOUBT) >= float(np.log1p(-delta))
+
+
+def _tails(k: NDArray[np.float64], n: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
+    return np.where(k < 0.0, 0.0, betaincc(np.maximum(k, 0.0) + 1.0, n - np.maximum(k, 0.0), rate))
+
+
+def _place(number: float) -> int:
+    """Return the place of a number, rounded down to four digits, among all such."""
+    digits, exponent = f"{number:.17e}".split("e")
+    return _MANTISSAS * int(exponent) + int(digits[0] + digits[2:5]) - 1000
+
+
+def _number(place: int) -> float:
+    exponent, mantissa = divmod(place, _MANTISSAS)
+    return float(f"{mantissa + 1000}e{exponent - 3}")
+
+
+# Sums are whole numbers in units of 2^-192 of the term at k. Each of m steps rounds down by less than a unit,
+# and what follows a term of 0 sums to less than 2 (m + 1)^2, so that 2^-128 of a sum covers all m below 2^31.
+_UNIT: Final = 1 << 192
+_GUARD_BITS: Final = 128
+# a share below 2^-1075 is nearest to 0, and one that lacks less than 2^-54 is nearest to 1
+_NEGLIGIBLE: Final = _UNIT << 1200
+_NEARLY_ALL: Final = 60
+
+
+def hypergeometric_cdf(k: int, n: int, marked: int, total: int) -> float:
+    """Return the chance of at most k marked points among n drawn without replacement: eq. (18).
+
+    It is the double that is nearest to the exact quotient.
+
+    >>> hypergeometric_cdf(1, 3, 2, 6)
+    0.8
+    """
+    first, last = max(0, n + marked - total), min(marked, n)
+    if not first <= k < last:
+        return float(k >= last)
+    more = total - marked - n
+    above, term = 0, _UNIT
+    for i in range(k, last):
+        term = term * (marked - i) * (n - i) // ((i + 1) * (more + i + 1))
+        above += term
+        if above > _NEGLIGIBLE:
+            return 0.0
+        if not term:
+            break
+    below, term = 0, _UNIT
+    most_above = above + ((above + _UNIT) >> _GUARD_BITS)
+    for i in range(k, first - 1, -1):
+        below += term
+        if below > most_above << _NEARLY_ALL:
+            return 1.0
+        term = term * i * (more + i) // ((marked - i + 1) * (n - i + 1))
+        if not term:
+            break
+    most_below = below + (below >> _GUARD_BITS)
+    least, most = below / (below + most_above), most_below / (most_below + above)
+    return least if least == most else _of_all_ways(k, n, marked, total)
+
+
+def _of_all_ways(k: int, n: int, marked: int, total: int) -> float:
+    """Return the same by counting every way to draw: exact, and slow where there are many."""
+    first = max(0, n + marked - total)
+    ways = term = comb(marked, first) * comb(total - marked, n - first)
+    for i in range(first, k):
+        term = term * (marked - i) * (n - i) // ((i + 1) * (total - marked - n + i + 1))
+        ways += term
+    return ways / comb(total, n)

@@ -1,0 +1,141 @@
+"""Data sets by name; nothing heavy is imported before one is loaded."""
+
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+
+from pac_wrap.errors import InputError
+from pac_wrap_paper.data.adbench import TABLES
+from pac_wrap_paper.data.dataset import Dataset as Dataset
+from pac_wrap_paper.data.registry import ENTRIES
+
+__all__ = ["Dataset", "check_name", "files", "load", "names", "series_names"]
+
+
+def load(name: str, part: str | None = None) -> Dataset:
+    """Return a data set by its name, downloading its files if they are not on this machine.
+
+    The data sets of many parts are loaded one part at a time, a series of nasa or smd, or a table of adbench:
+    `load("nasa", "S-1")`.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+    part : str, optional
+        For nasa, smd and adbench, one of `series_names(name)`.
+
+    Returns
+    -------
+    Dataset
+        Rows, labels (1 for an anomaly) and where they come from.
+
+    Raises
+    ------
+    InputError
+        If there is no data set or no series of that name.
+    DataError
+        If a file is missing, damaged or out of reach.
+
+    Examples
+    --------
+    >>> load("tyroid")
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: there is no data set 'tyroid'; did you mean 'thyroid'? the data sets are \
+thyroid, campaign, celeba, census, usps, mnist, nasa, smd, adbench
+    >>> load("nasa")
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: part must name one of the 81 channels of nasa, such as 'P-1', 'S-1' or \
+'E-1', got None; pac_wrap_paper.data.series_names('nasa') lists them
+    """
+    check_name(name)
+    _check_part(name, part)
+    module = "series" if name in ("nasa", "smd") else "tabular"
+    read = getattr(import_module(f"pac_wrap_paper.data.{module}"), f"load_{name}")
+    loaded: Dataset = read() if part is None else read(part)
+    return loaded
+
+
+def files(name: str) -> tuple[Path, ...]:
+    """Return the files of a data set as they were published, downloading those that are not on this machine.
+
+    `load` gives numbers. The files have what it had to leave behind, such as the texts of the census.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+
+    Returns
+    -------
+    tuple of Path
+        Where they lie: in the folder that PAC_WRAP_DATA names, else in the cache.
+
+    Raises
+    ------
+    InputError
+        If there is no data set of that name.
+    DataError
+        If a file is missing, damaged or out of reach.
+
+    Examples
+    --------
+    >>> files("censsus")
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: there is no data set 'censsus'; did you mean 'census'? the data sets are \
+thyroid, campaign, celeba, census, usps, mnist, nasa, smd, adbench
+    """
+    check_name(name)
+    from pac_wrap_paper.data.store import fetch
+
+    return tuple(fetch(file) for file in ENTRIES[name].files)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the data sets.
+
+    >>> names()
+    ('thyroid', 'campaign', 'celeba', 'census', 'usps', 'mnist', 'nasa', 'smd', 'adbench')
+    """
+    return tuple(ENTRIES)
+
+
+def series_names(name: str) -> tuple[str, ...]:
+    """Return the names of the parts that a data set consists of, each of which `load` takes; else nothing.
+
+    >>> series_names("thyroid"), series_names("adbench")[:2]
+    ((), ('ALOI', 'annthyroid'))
+    """
+    check_name(name)
+    if ENTRIES[name].series is None:
+        return ()
+    if name == "adbench":
+        return tuple(TABLES)
+    from pac_wrap_paper.data import series
+
+    return series.nasa_channels() if name == "nasa" else series.smd_machines()
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that no data set has, and list those there are."""
+    if name not in names():
+        near = get_close_matches(str(name).lower(), names(), 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise InputError(f"there is no data set {name!r}; {hint}the data sets are {', '.join(names())}")
+
+
+def _check_part(name: str, part: str | None) -> None:
+    """Refuse a part of a data set that has no series, and a missing one where it has."""
+    series = ENTRIES[name].series
+    if series is None and part is not None:
+        raise InputError(f"part must be None for {name}, which has no parts, got {part!r}; leave it out")
+    if series is not None and part is None:
+        *others, last = map(repr, series.examples)
+        some = f"{', '.join(others)} or {last}"
+        raise InputError(
+            f"part must name one of the {series.count} {series.kind} of {name}, such as {some}, got None;"
+            f" pac_wrap_paper.data.series_names({name!r}) lists them"
+        )

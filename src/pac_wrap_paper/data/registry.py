@@ -1,0 +1,223 @@
+"""The data sets by name: their files with hashes and sizes, their shapes, sources and terms."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from pac_wrap_paper.data.adbench import TABLES
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file of a public data set, and the hash without which it is not used; `name` may lead into a folder.
+
+    `published` says where the hash is public. Where it is None no public hash is known, and `sha256` is that
+    of the copy the results were made with. `original` says how the archive at `url` differs from this file,
+    if it does: it would be refused for its hash, so it is not downloaded.
+    """
+
+    name: str
+    url: str
+    sha256: str
+    size: int
+    published: str | None = None
+    original: str = ""
+
+    @property
+    def absence(self) -> str:
+        """The sentence that says why a file that differs from its original cannot be downloaded."""
+        return (
+            f"{self.name} is not on this machine and cannot be downloaded, because {self.url}"
+            f" {self.original}; put a copy of {self.name} into a folder and set PAC_WRAP_DATA to that folder"
+        )
+
+
+@dataclass(frozen=True)
+class SeriesList:
+    """The series or tables of a data set that are loaded one at a time; `count` of `total` can be loaded.
+
+    >>> str(SeriesList("channels", 81, 82, ("P-1", "S-1"), "T-10 has no labels"))
+    '81 of 82 channels; T-10 has no labels'
+    """
+
+    kind: str
+    count: int
+    total: int
+    examples: tuple[str, ...]
+    note: str
+
+    def __str__(self) -> str:
+        return f"{self.count} of {self.total} {self.kind}; {self.note}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The facts of one data set: its files, its shape as `load` returns it by default, its terms.
+
+    If it consists of several series or tables, rows and anomalies are those of all that can be loaded, and
+    columns those of the widest.
+    """
+
+    files: tuple[RemoteFile, ...]
+    rows: int
+    columns: int
+    anomalies: int
+    source: str
+    licence: str
+    citation: str
+    series: SeriesList | None = None
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files together."""
+        return sum(file.size for file in self.files)
+
+
+_ADREPOSITORY: Final = (
+    "https://raw.githubusercontent.com/GuansongPang/ADRepository-Anomaly-detection-datasets/"
+    "875e2afa52250db6dc1c716d7fbbaf7f2db45c76/numerical%20data/DevNet%20datasets/"
+)
+_UCI: Final = "https://archive.ics.uci.edu/ml/machine-learning-databases/census-income-mld/"
+_ESL: Final = "https://hastie.su.domains/ElemStatLearn/datasets/"
+_ADBENCH: Final = (
+    "https://raw.githubusercontent.com/Minqi824/ADBench/3dac8221081e190f157d78e93bfa8867f90d0965/"
+    "adbench/datasets/Classical/"
+)
+_MNIST: Final = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+
+_SHA256: Final = {
+    "annthyroid_21feat_normalised.csv": "e99d27d8d34ef4c6af1bd5fa76d9c0d39de8b1321f67955e2d3fc65747887fc8",
+    "bank-additional-full_normalised.csv": "42d447765b575fcffd5f11757b4d2523cc63ae8c7978f335c6d027665f597d92",
+    "celeba_baldvsnonbald_normalised.csv": "58b66bb7a824e99fe7d31133831ed9575193f49022926afb740278b7a68d792f",
+    "census-income.data.gz": "3a8265c042a3a804761b804e3fbd2b44d26780fc11848cdc499a439b6ec209c2",
+    "census-income.test.gz": "5ac4cacd3ca9f1ecb10de1a0a41e4ac68fdc419e3fec190f5c0c6cc03b2ea659",
+    "zip.train.gz": "66ebf231ab51f2cf6ac1a892d0f98ccffee1079d7a5db638c1f11f366046ca16",
+    "zip.test.gz": "8dacc3c6e136af6c3488de9e5113a7daf140c8c2f1f0b61c54ee02f03f1a962f",
+    "train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+    "train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+    "t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+    "t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+    "nasa-telemanom.zip": "0b27efaed40aeb436dcc9d420e63fa3518f0c83c9981df7897a5d551a52c1696",
+    "smd-omnianomaly.zip": "0bd2d552eae006936d9e7fa85dc883917fc43ceafdc4b538fc221e619cb714a7",
+}
+# no other folder's hashes were found in public; those are the hashes of the copies we used
+_PUBLISHED: Final = {_MNIST: "pytorch/vision, torchvision/prototype/datasets/_builtin/mnist.py"}
+
+
+def _files(folder: str, **sizes: int) -> tuple[RemoteFile, ...]:
+    return tuple(
+        RemoteFile(name, folder + name, _SHA256[name], size, _PUBLISHED.get(folder))
+        for name, size in sizes.items()
+    )
+
+
+def _archive(name: str, url: str, size: int, original: str) -> tuple[RemoteFile]:
+    return (RemoteFile(name, url, _SHA256[name], size, original=original),)
+
+
+_ENTRIES = {
+    "thyroid": Entry(
+        _files(_ADREPOSITORY, **{"annthyroid_21feat_normalised.csv": 607_277}),
+        *(7_200, 21, 534),
+        source="https://archive.ics.uci.edu/dataset/102/thyroid+disease",
+        licence="CC BY 4.0",
+        citation="Quinlan, Thyroid Disease, UCI Machine Learning Repository, 1986, doi:10.24432/C5D010;"
+        " scaled by Pang, Shen and van den Hengel, KDD 2019",
+    ),
+    "campaign": Entry(
+        _files(_ADREPOSITORY, **{"bank-additional-full_normalised.csv": 7_151_546}),
+        *(41_188, 62, 4_640),
+        source="https://archive.ics.uci.edu/dataset/222/bank+marketing",
+        licence="CC BY 4.0",
+        citation="Moro, Rita and Cortez, Bank Marketing, UCI Machine Learning Repository, 2014,"
+        " doi:10.24432/C5K306; scaled by Pang, Shen and van den Hengel, KDD 2019",
+    ),
+    "celeba": Entry(
+        _files(_ADREPOSITORY, **{"celeba_baldvsnonbald_normalised.csv": 16_410_672}),
+        *(202_599, 39, 4_547),
+        source="http://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
+        licence="non-commercial research only",
+        citation="Liu, Luo, Wang and Tang, Deep learning face attributes in the wild, ICCV 2015;"
+        " made a table by Pang, Shen and van den Hengel, KDD 2019",
+    ),
+    "census": Entry(
+        _files(_UCI, **{"census-income.data.gz": 5_988_689, "census-income.test.gz": 3_261_416}),
+        *(299_285, 500, 18_568),
+        source="https://archive.ics.uci.edu/dataset/117/census+income+kdd",
+        licence="CC BY 4.0",
+        citation="Census-Income (KDD), donated by Lane and Kohavi, UCI Machine Learning Repository, 2000,"
+        " doi:10.24432/C5N30T",
+    ),
+    "usps": Entry(
+        _files(_ESL, **{"zip.train.gz": 1_829_071, "zip.test.gz": 439_208}),
+        *(3_916, 256, 708),
+        source="https://hastie.su.domains/ElemStatLearn/data.html",
+        licence="not stated",
+        citation="Le Cun et al., 1990; from the site of Hastie, Tibshirani and Friedman, The Elements of"
+        " Statistical Learning",
+    ),
+    "mnist": Entry(
+        _files(
+            _MNIST,
+            **{"train-images-idx3-ubyte.gz": 9_912_422, "train-labels-idx1-ubyte.gz": 28_881},
+            **{"t10k-images-idx3-ubyte.gz": 1_648_877, "t10k-labels-idx1-ubyte.gz": 4_542},
+        ),
+        *(27_562, 784, 6_825),
+        source="http://yann.lecun.com/exdb/mnist/",
+        licence="CC BY-SA 3.0",
+        citation="LeCun, Bottou, Bengio and Haffner, Gradient-based learning applied to document recognition,"
+        " Proceedings of the IEEE, 1998",
+    ),
+    "nasa": Entry(
+        _archive(
+            "nasa-telemanom.zip",
+            "https://s3-us-west-2.amazonaws.com/telemanom/data.zip",
+            2_215_078,
+            "is a larger archive, with models and predictions, and its labels are kept apart from it",
+        ),
+        *(705_876, 55, 63_738),
+        source="https://github.com/khundman/telemanom",
+        # LICENSE.txt of the repository is BSD-3-Clause, its README says Apache 2.0; neither names the data
+        licence="not stated",
+        citation="Hundman, Constantinou, Laporte, Colwell and Soderstrom, Detecting spacecraft anomalies"
+        " using LSTMs and nonparametric dynamic thresholding, KDD 2018, doi:10.1145/3219819.3219845",
+        series=SeriesList("channels", 81, 82, ("P-1", "S-1", "E-1"), "T-10 has no labels; 25 or 55 columns"),
+    ),
+    "smd": Entry(
+        _archive(
+            "smd-omnianomaly.zip",
+            "https://github.com/NetManAIOps/OmniAnomaly/archive/refs/heads/master.zip",
+            63_858_309,
+            "is an archive of the whole repository, with code and the series of all 28 machines",
+        ),
+        *(900_451, 38, 20_763),
+        source="https://github.com/NetManAIOps/OmniAnomaly",
+        # ServerMachineDataset/LICENSE, in the archive
+        licence="MIT",
+        citation="Su, Zhao, Niu, Liu, Sun and Pei, Robust anomaly detection for multivariate time series"
+        " through stochastic recurrent neural network, KDD 2019, doi:10.1145/3292500.3330672",
+        series=SeriesList(
+            "machines", 19, 28, ("machine-1-2", "machine-1-3", "machine-1-4"), "the others have labels only"
+        ),
+    ),
+    "adbench": Entry(
+        tuple(
+            RemoteFile(f"adbench/{table.file}", _ADBENCH + table.file, table.sha256, table.size)
+            for table in TABLES.values()
+        ),
+        rows=sum(table.rows for table in TABLES.values()),
+        columns=max(table.columns for table in TABLES.values()),
+        anomalies=sum(table.anomalies for table in TABLES.values()),
+        source="https://github.com/Minqi824/ADBench",
+        # the repository's licence; its paper lists where each table comes from
+        licence="BSD 2-Clause; each table its own",
+        citation="Han, Hu, Huang, Jiang and Zhao, ADBench: Anomaly Detection Benchmark, NeurIPS 2022"
+        " (datasets and benchmarks)",
+        series=SeriesList(
+            *("tables", len(TABLES), 47, ("ALOI", "annthyroid", "breastw")),
+            "backdoor, census, fraud and speech are left out",
+        ),
+    ),
+}
+ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(_ENTRIES)

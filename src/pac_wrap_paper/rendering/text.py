@@ -1,0 +1,285 @@
+"""A study as text: cells, emphasised words, what figures say, and the whole of it for the terminal."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from math import inf, isinf, isnan
+from typing import Final
+
+import rich.table
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.text import Text
+
+from pac_wrap.method.metrics import Rate
+from pac_wrap_paper.studies.study import Cell, Interval, Spread, Study, StudyTable
+
+AXES_SHARE: Final = 0.775
+"""The share of a figure's width that its axes take before the first layout."""
+
+_GAP: Final = 2  # blanks between two columns
+_SHORT: Final = 12  # a text up to this length stays on one line
+_MINUS: Final = "\N{MINUS SIGN}"
+_EMPHASIS: Final = re.compile(r"(?<!\w)\*(\w(?:[^*\n]*\w)?)\*(?!\w)")
+_PERCENT: Final = re.compile(r"\(%|\bin (?:%|percent\b)")
+
+
+def cell_text(cell: Cell) -> str:
+    """Return a cell on one line: three decimals, with the interval or the range behind the value.
+
+    >>> cell_text(Rate(43, 1000, 0.0313, 0.0576)), cell_text(Spread(0.121, 0.11, 0.135))
+    ('0.043 [0.031, 0.058]', '0.121 (0.110 to 0.135)')
+    >>> cell_text(0.0001), cell_text(100_000), cell_text(True), cell_text(None)
+    ('<0.001', '100,000', 'yes', '–')
+    """
+    return " ".join(cell_lines(cell))
+
+
+def cell_lines(cell: Cell) -> tuple[str, ...]:
+    """Return a cell in the lines it may be broken into, none of which should be.
+
+    >>> cell_lines(Rate(43, 1000, 0.0313, 0.0576))
+    ('0.043', '[0.031, 0.058]')
+    """
+    match cell:
+        case str():
+            return (cell,)
+        case None:
+            return ("\N{EN DASH}",)
+        case bool():
+            return ("yes" if cell else "no",)
+        case int():
+            return (f"{cell:,}".replace("-", _MINUS),)
+        case float():
+            return (_number(cell),)
+        case Rate(n=0):
+            return ("no points",)
+        case Rate(low=low, high=high):
+            return (_number(cell.value), _between(low, high))
+        case Spread(mean, low, high):
+            return (_number(mean),) if low == high else (_number(mean), f"({_bound(low)} to {_bound(high)})")
+        case Interval(low, high):
+            return (_between(low, high),)
+
+
+def numeric_columns(table: StudyTable) -> dict[str, bool]:
+    """Return for each column of a table, in order, whether it holds numbers, which are set flush right.
+
+    >>> numeric_columns(StudyTable("t", "A table", ({"detector": "LOF", "n": 3, "rate": None},)))
+    {'detector': False, 'n': True, 'rate': True}
+    """
+    heads = table.rows[0] if table.rows else {}
+    return {head: not any(isinstance(row[head], str | bool) for row in table.rows) for head in heads}
+
+
+def _number(value: float) -> str:
+    """Return three decimals; it is 0 or 1 only where it is exactly that."""
+    if isnan(value):
+        return "\N{EN DASH}"
+    if 0.0 < abs(value) < 0.0005:
+        return "<0.001" if value > 0.0 else f">{_MINUS}0.001"
+    if 0.9995 <= value < 1.0:
+        return ">0.999"
+    return _bound(value)
+
+
+def _between(low: float, high: float) -> str:
+    return f"[{_bound(low)}, {_bound(high)}]"
+
+
+def _bound(value: float) -> str:
+    if isinf(value):
+        return "\N{INFINITY}" if value > 0.0 else f"{_MINUS}\N{INFINITY}"
+    return f"{value + 0.0:z,.3f}".replace("-", _MINUS)
+
+
+def emphasised(paragraph: str) -> Iterator[tuple[str, bool]]:
+    """Yield a paragraph in pieces, each with whether it stands between stars and is emphasised.
+
+    >>> list(emphasised("With *th* it is 2 * 3."))
+    [('With ', False), ('th', True), (' it is 2 * 3.', False)]
+    """
+    for place, piece in enumerate(_EMPHASIS.split(paragraph)):
+        if piece:
+            yield piece, place % 2 == 1
+
+
+def percent_factor(label: str) -> float:
+    """Return what shares are multiplied by: 100 where their label says "(%" or "in percent", else 1.
+
+    >>> percent_factor("violations (%)"), percent_factor("ambiguity in percent")
+    (100.0, 100.0)
+    >>> percent_factor("rate, with 95 % intervals")
+    1.0
+    """
+    return 100.0 if _PERCENT.search(label) else 1.0
+
+
+def text_size(width: float) -> float:
+    """Return the size in points of the text on a figure so many inches wide.
+
+    >>> text_size(6.5), text_size(3.2)
+    (9.0, 7.5)
+    """
+    from pac_wrap.report.figures.styling import new_axes, prepare  # matplotlib: only figures need it
+
+    return prepare(new_axes(width), dark=False)[1].size
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A head and the lines of each cell; a word is never broken, nor is a number or a short text."""
+
+    head: str
+    cells: tuple[tuple[str, ...], ...]
+    numeric: bool
+
+    @property
+    def least(self) -> int:
+        """The width below which something would be broken."""
+        lines = [line for cell in self.cells for line in cell]
+        longest = inf if self.numeric else _SHORT
+        kept = [word for line in lines for word in ([line] if cell_len(line) <= longest else line.split())]
+        return _widest([*kept, *self.head.split()])
+
+    @property
+    def most(self) -> int:
+        """The width at which nothing wraps."""
+        return _widest([self.head, *(line for cell in self.cells for line in cell)])
+
+
+def show_study(study: Study) -> RenderableType:
+    """Return the tables and the findings of a study; detail tables are left out.
+
+    >>> from rich.console import Console
+    >>> table = StudyTable("rates", "Violations", ({"detector": "LOF", "rate": 0.043},))
+    >>> Console(width=40).print(show_study(Study("q1", "Kept?", (), (table,), ("It is.",), ())))
+    Kept?
+    <BLANKLINE>
+    Violations
+    detector   rate
+    ───────────────
+    LOF       0.043
+    <BLANKLINE>
+    What it shows
+    • It is.
+    """
+    parts: list[RenderableType] = [Text(study.title, style="bold")]
+    for table in study.tables:
+        if not table.detail:
+            parts += [Text(), Text(table.title, style="italic"), *([_Fitting(table)] if table.rows else [])]
+    if study.findings:
+        parts += [Text(), Text("What it shows", style="bold"), _findings(study)]
+    return Group(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    """A table that breaks no number, whatever the width of the terminal.
+
+    Where it is too wide, intervals go below their values, or columns below others, or rows become lists.
+    """
+
+    table: StudyTable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        wide, narrow = (
+            column_blocks(_columns(self.table, broken), options.max_width) for broken in (False, True)
+        )
+        chosen = narrow if len(narrow) == 1 < len(wide) else wide
+        for place, columns in enumerate(chosen):
+            yield from [Text()] if place else []
+            yield _side_by_side(columns, options.max_width)
+        if not chosen:
+            yield _lists(self.table)
+
+
+def _columns(table: StudyTable, broken: bool) -> list[Column]:
+    return [
+        Column(
+            head,
+            tuple(cell_lines(row[head]) if broken else (cell_text(row[head]),) for row in table.rows),
+            numeric,
+        )
+        for head, numeric in numeric_columns(table).items()
+    ]
+
+
+def _side_by_side(columns: list[Column], room: int) -> RenderableType:
+    table = rich.table.Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, _GAP - 1, 0, 0), pad_edge=False)
+    for column, width in zip(columns, widths(columns, room) or (), strict=True):
+        table.add_column(Text(column.head), justify="right" if column.numeric else "left", width=width)
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*(Text("\n".join(lines)) for lines in cells))
+    return table
+
+
+def _lists(table: StudyTable) -> RenderableType:
+    rows: list[RenderableType] = []
+    for row in table.rows:
+        grid = rich.table.Table.grid(padding=(0, 2, 0, 0))
+        for head, cell in row.items():
+            grid.add_row(Text(head), Text(cell_text(cell)))
+        rows += [Text(), grid]
+    return Group(*rows)
+
+
+def _findings(study: Study) -> RenderableType:
+    grid = rich.table.Table.grid(padding=(0, 1))
+    for finding in study.findings:
+        words = Text.assemble(
+            *((piece, "italic" if stressed else "") for piece, stressed in emphasised(finding))
+        )
+        grid.add_row("\N{BULLET}", words)
+    return grid
+
+
+def widths(columns: Sequence[Column], room: int) -> list[int] | None:
+    """Return the width of each column, or None where they do not fit side by side.
+
+    Text is given room before the heads of numbers, which are folded unless they fit on one line.
+
+    >>> text = Column("score", (("isolation forest",),), numeric=False)
+    >>> number = Column("violations counted", (("0.043",),), numeric=True)
+    >>> widths([text, number], 80), widths([text, number], 30), widths([text, number], 20)
+    ([16, 18], [16, 10], None)
+    """
+    found = [column.least for column in columns]
+    free = room - sum(found) - _GAP * (len(columns) - 1)
+    if free < 0:
+        return None
+    for i in sorted(range(len(columns)), key=lambda i: columns[i].numeric):
+        wanted = columns[i].most - found[i]
+        given = 0 if columns[i].numeric and wanted > free else min(wanted, free)
+        found[i] += given
+        free -= given
+    return found
+
+
+def column_blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
+    """Return the columns in blocks that fit, each after the leading texts; none where that cannot be done.
+
+    >>> text = Column("score", (("LOF",),), numeric=False)
+    >>> one, two = (Column(head, (("0.043",),), numeric=True) for head in ("FPR", "FNR"))
+    >>> [[column.head for column in block] for block in column_blocks([text, one, two], 15)]
+    [['score', 'FPR'], ['score', 'FNR']]
+    >>> column_blocks([text, one, two], 10)
+    []
+    """
+    if widths(columns, room) is not None:
+        return [list(columns)]
+    leading = list(takewhile(lambda column: not column.numeric, columns))
+    found: list[list[Column]] = []
+    for column in columns[len(leading) :]:
+        if widths([*leading, column], room) is None:
+            return []
+        if not found or widths([*found[-1], column], room) is None:
+            found.append([*leading])
+        found[-1].append(column)
+    return found
+
+
+def _widest(texts: Sequence[str]) -> int:
+    return max(map(cell_len, texts), default=1)

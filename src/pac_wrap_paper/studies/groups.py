@@ -1,0 +1,525 @@
+"""Groups: what one rule for all does to each of them, and what a rule of their own does."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import nan
+from typing import Any, Final, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.preprocessing import StandardScaler
+
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.floats import shared_together
+from pac_wrap.errors import UpsideDownWarning, VacuousWarning
+from pac_wrap.method.calibrate import calibrate
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.groups.calibrate import calibrate_groups
+from pac_wrap.method.groups.values import Lookup
+from pac_wrap.method.metrics import Metrics, Rate, evaluate, is_exceeded
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.series.points import Points
+from pac_wrap.series.several import several_series
+from pac_wrap.series.splits import random_split
+from pac_wrap.series.windows import Indices
+from pac_wrap.tails.binomial import sf_at_most
+from pac_wrap.tails.bounds import min_samples
+from pac_wrap_paper.data import load
+from pac_wrap_paper.data.series import nasa_channels, smd_machines
+from pac_wrap_paper.data.tabular import census_people
+from pac_wrap_paper.studies import nasa, smd
+from pac_wrap_paper.studies.scored import Training, train_all
+from pac_wrap_paper.studies.series_runs import ASKED as ASKED_OF_SERIES
+from pac_wrap_paper.studies.series_runs import LEVEL, divide
+from pac_wrap_paper.studies.study import Marks, Panel, PanelChart, Progress, Row, Study, StudyTable
+
+Split = Literal["random", "blocks"]
+Parts = tuple[NDArray[np.intp], NDArray[np.intp]]
+SHARE: Final = 0.5
+# of single steps, how far apart they are
+EVERY: Final = {"smd": 5, "nasa": 1}
+_BLOCKS: Final = {"smd": (smd.BLOCK, smd.GAP), "nasa": (nasa.BLOCK, nasa.GAP)}
+ASKED_OF_PEOPLE: Final = Guarantee(max_fpr=0.05, max_fnr=0.05)
+LEARNED: Final = 20_000
+_ENDS: Final = (30, 40, 50, 60, 70)
+BANDS: Final = ("below 30", "30 to 39", "40 to 49", "50 to 59", "60 to 69", "70 on")
+
+
+class Residual(BaseEstimator):
+    """What principal components leave unexplained of a step and of the mean of the steps before it.
+
+    They explain `share` of the variance of the training part; a value further than `clip` of its standard
+    deviations from the mean counts as that far.
+    """
+
+    def __init__(self, window: int = 30, share: float = 0.9, clip: float = 20.0, least: float = 1e-6) -> None:
+        self.window, self.share, self.clip, self.least = window, share, clip, least
+
+    def fit(self, X: NDArray[Any], y: object = None) -> Self:
+        """Learn from the steps of a series, in their order."""
+        rows = self._rows(X)
+        self.scaler_ = StandardScaler().fit(rows)
+        # a series that never changes has no components
+        still = not self.scaler_.var_.any()
+        self.components_ = None if still else PCA(n_components=self.share).fit(self._scaled(rows))
+        return self
+
+    def decision_function(self, X: NDArray[Any]) -> Scores:
+        """Return the squared residual of each step, higher for what is more anomalous."""
+        rows = self._scaled(self._rows(X))
+        if self.components_ is not None:
+            rows = rows - self.components_.inverse_transform(self.components_.transform(rows))
+        return np.asarray(np.maximum((rows**2).sum(axis=1), self.least))
+
+    def _rows(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        steps = np.asarray(X, dtype=np.float64)
+        sums = np.vstack([np.zeros(steps.shape[1]), np.cumsum(steps, axis=0)])
+        ends = np.arange(1, len(steps) + 1)
+        starts = np.maximum(0, ends - self.window)
+        return np.hstack([steps, (sums[ends] - sums[starts]) / (ends - starts)[:, None]])
+
+    def _scaled(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.clip(self.scaler_.transform(rows), -self.clip, self.clip))
+
+
+class Scored(NamedTuple):
+    """Points with their groups, and how they are divided; `points` are those of series, in time."""
+
+    data: str
+    asked: Guarantee
+    scores: Scores
+    labels: NDArray[np.int8]
+    groups: NDArray[np.object_]
+    names: tuple[str, ...]
+    splits: tuple[Split, ...]
+    points: Points | None = None
+
+    def divided(self, split: Split, seed: int) -> Parts:
+        """Return which points calibrate and which are measured."""
+        if self.points is None:
+            drawn = random_split(self.labels, np.random.default_rng([seed, 17]), calibration=SHARE)
+        else:
+            blocks = _BLOCKS[self.data] if split == "blocks" else None
+            drawn = divide(self.points, seed, blocks=blocks, share=SHARE)
+        return drawn.calibration, drawn.test
+
+
+def scored_series(data: str, names: Sequence[str], progress: Progress) -> Scored:
+    """Return the steps of several series, each scored by its own detector, from the cache if possible."""
+    trainings = [Training(data, name, Residual(), normalise=True) for name in names]
+    scores = train_all(trainings, progress, lambda training: training.part)
+    labels = [load(data, name).y[-one.size :] for name, one in zip(names, scores, strict=True)]
+    found = several_series(
+        names, [one.size for one in scores], np.concatenate(scores), np.concatenate(labels), every=EVERY[data]
+    )
+    points = found.points
+    short = tuple(name.removeprefix("machine-") for name in found.names)
+    groups = np.array(short, dtype=object)[found.series]
+    return Scored(
+        data, ASKED_OF_SERIES, points.scores, points.labels, groups, short, ("random", "blocks"), points
+    )
+
+
+def scored_people(train: int, seed: int = 0) -> Scored:
+    """Return the people of the census's test file as boosted trees score them, by sex and age."""
+    people = census_people()
+    learned = np.random.default_rng(seed).permutation(people.n_train)[:train]
+    trees = HistGradientBoostingClassifier(max_iter=50, random_state=seed)
+    trees.fit(people.X[learned], people.y[learned])
+    rest = slice(people.n_train, None)
+    bands = np.array(BANDS, dtype=object)[np.searchsorted(_ENDS, people.age[rest], side="right")]
+    sexes = np.where(people.male[rest], "men, ", "women, ").astype(object)
+    names = tuple(f"{sex}, {band}" for sex in ("men", "women") for band in BANDS)
+    scores = np.asarray(trees.decision_function(people.X[rest]))
+    return Scored("census", ASKED_OF_PEOPLE, scores, people.y[rest], sexes + bands, names, ("random",))
+
+
+def usable_channels(most: int | None = None) -> tuple[str, ...]:
+    """Return the first channels of which half of the anomalous steps are enough for the promise."""
+    promise = ASKED_OF_SERIES.fnr
+    assert promise is not None
+    needed = min_samples(promise.ceiling, promise.delta)
+    enough = (name for name in nasa_channels() if SHARE * np.count_nonzero(load("nasa", name).y) >= needed)
+    return tuple(islice(enough, most))
+
+
+def all_scored(quick: bool, progress: Progress) -> Iterator[Scored]:
+    """Yield the three data sets with their groups; a quick look takes the first few of each."""
+    yield scored_series("smd", smd_machines()[: 4 if quick else None], progress)
+    yield scored_series("nasa", usable_channels(6 if quick else None), progress)
+    progress(0.0, "scoring census")
+    yield scored_people(2_000 if quick else LEARNED)
+
+
+Rule = Literal["one", "own"]
+RULES: Final[tuple[Rule, ...]] = ("one", "own")
+# how often, in one division, kept ceilings of all groups together may be taken for exceeded
+SIGNIFICANT: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The rates of a group under one rule for all and under its own, and what its own promises.
+
+    `labels` are its calibration points of each class, `enough` says of which class they suffice, `pooled`
+    that it follows the rule of all groups with too few, and `dependent` which class's points are worth less
+    than they seem, so that a warning comes.
+    """
+
+    name: str
+    one: Metrics
+    own: Metrics
+    labels: tuple[int, int]
+    enough: tuple[bool, bool]
+    pooled: bool
+    dependent: tuple[bool, bool]
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether it has too few labels for the promises of its own."""
+        return not all(self.enough)
+
+    @property
+    def promised(self) -> tuple[bool, bool]:
+        """Of which class its own rule keeps a promise; that of the pool is not its own."""
+        normal, anomalous = (one and not self.pooled for one in self.enough)
+        return normal, anomalous
+
+    def rates(self, rule: Rule) -> tuple[Rate, Rate]:
+        """Return FPR and FNR under a rule."""
+        metrics: Metrics = getattr(self, rule)
+        return metrics.fpr, metrics.fnr
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One division of a data set with groups: the rates of all points together, and those of each group."""
+
+    data: str
+    split: Split
+    ceilings: tuple[float, float]
+    whole: Group
+    groups: tuple[Group, ...]
+
+    @property
+    def level(self) -> float:
+        """The level of each test: so that all of them together err in one division of twenty at most.
+
+        Both rates of all groups that have points are tested, under either rule: eq. (53).
+        """
+        tests = sum(rate.n > 0 for group in self.groups for rate in group.rates("one"))
+        return shared_together(SIGNIFICANT, max(1, tests))
+
+    def above(self, rule: Rule) -> tuple[tuple[str, ...], ...]:
+        """Return for each group which of its rates are significantly above a ceiling that the rule is for.
+
+        Its own rule is for the classes of which it has labels enough; one rule for all is for both.
+        """
+        level = self.level
+
+        def exceeded(group: Group) -> Iterator[str]:
+            for place, (name, rate) in enumerate(zip(("FPR", "FNR"), group.rates(rule), strict=True)):
+                for_it = rule == "one" or group.promised[place]
+                if for_it and rate.n and sf_at_most(rate.count, rate.n, self.ceilings[place], level):
+                    yield name
+
+        return tuple(tuple(exceeded(group)) for group in self.groups)
+
+    def count(self, rule: Rule) -> int:
+        """Return how many groups are significantly above a ceiling."""
+        return sum(map(bool, self.above(rule)))
+
+    @property
+    def mixture_above(self) -> tuple[str, ...]:
+        """Which rates of all points are significantly above their ceilings under one rule: at 5 % each."""
+        rates = zip(("FPR", "FNR"), self.ceilings, self.whole.rates("one"), strict=True)
+        return tuple(name for name, ceiling, rate in rates if is_exceeded(ceiling, rate))
+
+
+def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> Measured:
+    """Return what one rule for all and a rule for each group do on the part that did not calibrate.
+
+    `warned` says whether dependence is judged, which takes most of the time.
+    """
+    calibrating, testing = scored.divided(split, seed)
+    scores, labels, groups = scored.scores, scored.labels, scored.groups
+    mine = labels[calibrating]
+    with warnings.catch_warnings():
+        # what is not promised, and what is upside down, is shown
+        warnings.simplefilter("ignore", VacuousWarning)
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        pooled = calibrate(scores[calibrating[mine == 0]], scores[calibrating[mine == 1]], scored.asked)
+        each = calibrate_groups(scores[calibrating], mine, groups[calibrating], scored.asked, pool=True)
+    one, own = pooled.verdicts(scores[testing]), each.verdicts(scores[testing], groups[testing])
+    following = dict(zip(each.groups, each.pooled.tolist(), strict=True))
+    places = Lookup(scored.names).places(groups)
+    points = scored.points if warned else None
+
+    def group(place: int, name: str) -> Group:
+        here = places[testing] == place
+        mine = calibrating[places[calibrating] == place]
+        made = each.certificates.get(name)
+        return Group(
+            name,
+            evaluate(one[here], labels[testing][here]),
+            evaluate(own[here], labels[testing][here]),
+            (int((labels[mine] == 0).sum()), int((labels[mine] == 1).sum())),
+            (False, False) if made is None else _enough(made),
+            following.get(name, False),
+            (False, False) if made is None or points is None else _dependent(points, made, mine),
+        )
+
+    whole = Group(
+        "all together",
+        evaluate(one, labels[testing]),
+        evaluate(own, labels[testing]),
+        (pooled.normal.n, pooled.anomalous.n),
+        _enough(pooled),
+        False,
+        (False, False) if points is None else _dependent(points, pooled, calibrating),
+    )
+    ceilings = scored.asked.max_fpr or 1.0, scored.asked.max_fnr or 1.0
+    found = tuple(group(place, name) for place, name in enumerate(scored.names))
+    return Measured(scored.data, split, ceilings, whole, found)
+
+
+def _enough(certificate: Certificate) -> tuple[bool, bool]:
+    budgets = certificate.normal.budget, certificate.anomalous.budget
+    normal, anomalous = (one is not None and one.errors is not None for one in budgets)
+    return normal, anomalous
+
+
+def _dependent(points: Points, certificate: Certificate, among: Indices) -> tuple[bool, bool]:
+    """Return of which promised class a warning comes: its points are worth less than they seem."""
+    found = []
+    for anomalous, promised in enumerate(_enough(certificate)):
+        worth = points.worth(certificate.thresholds, bool(anomalous), among) if promised else None
+        found.append(worth is not None and worth.misleading)
+    return found[0], found[1]
+
+
+DIVISIONS: Final = 20
+NAMES: Final = {"smd": "server machines", "nasa": "NASA channels", "census": "people by sex and age"}
+_SPLITS: Final = {"random": "at random", "blocks": "in blocks"}
+_RATES: Final = ("FPR", "FNR")
+
+
+def run(
+    *,
+    seed: int = 0,
+    trials: int | None = None,
+    quick: bool = False,
+    progress: Progress = lambda share, text: None,
+) -> Study:
+    """Return the rates of each group under one rule and under its own, over `trials` divisions, 20."""
+    divisions = (3 if quick else DIVISIONS) if trials is None else trials
+    found: list[list[Measured]] = []
+    for place, scored in enumerate(all_scored(quick, progress)):
+        for split in scored.splits:
+            runs = []
+            for number in range(divisions):
+                share = (place + number / divisions) / len(NAMES)
+                progress(share, f"dividing {scored.data} {_SPLITS[split]}")
+                runs.append(measure(scored, split, seed + number, warned=number == 0))
+            found.append(runs)
+    return Study(
+        question="groups",
+        title="Groups",
+        setting=_setting(divisions, quick),
+        tables=(
+            StudyTable("totals", "Groups above a ceiling", tuple(map(_total, found))),
+            StudyTable(
+                "rates",
+                "Every group, in the first division",
+                tuple(row for runs in found for row in _rows(runs[0])),
+                detail=True,
+            ),
+        ),
+        findings=tuple(_findings(found)),
+        charts=tuple(_chart(runs[0]) for runs in found),
+    )
+
+
+def _total(runs: Sequence[Measured]) -> Row:
+    """Return what the first division shows, and how many groups are above a ceiling on average over all."""
+    first = runs[0]
+    row: Row = {
+        "groups": NAMES[first.data],
+        "divided": _SPLITS[first.split],
+        "n": len(first.groups),
+        "ceilings": first.ceilings[0],
+        "FPR of all": first.whole.one.fpr,
+        "FNR of all": first.whole.one.fnr,
+        "above, one rule": first.count("one"),
+        "above, own rule": first.count("own"),
+    }
+    row |= {f"mean, {name} rule": _mean(runs, name) for name in RULES}
+    row |= {
+        "too few labels": sum(group.vacuous for group in first.groups),
+        "follow the pool": sum(group.pooled for group in first.groups),
+        "warned of dependence": None,
+        "undecided, one rule": first.whole.one.ambiguity.value,
+        "undecided, own rule": first.whole.own.ambiguity.value,
+    }
+    if first.data != "census":
+        row["warned of dependence"] = sum(any(group.dependent) for group in first.groups)
+    return row
+
+
+def _mean(runs: Sequence[Measured], rule: Rule) -> float:
+    return float(np.mean([one.count(rule) for one in runs]))
+
+
+def _rows(first: Measured) -> Iterator[Row]:
+    above = [first.above(rule) for rule in RULES]
+    for place, group in enumerate(first.groups):
+        yield {
+            "data": first.data,
+            "divided": _SPLITS[first.split],
+            "group": group.name,
+            "normal labels": group.labels[0],
+            "anomalous labels": group.labels[1],
+            **{
+                f"{name}, {rule} rule": rate
+                for rule in RULES
+                for name, rate in zip(_RATES, group.rates(rule), strict=True)
+            },
+            **{f"above, {rule} rule": " and ".join(above[at][place]) for at, rule in enumerate(RULES)},
+            "too few labels": group.vacuous,
+            "follows the pool": group.pooled,
+            "warned, normal": group.dependent[0],
+            "warned, anomalous": group.dependent[1],
+        }
+
+
+def _setting(divisions: int, quick: bool) -> tuple[str, ...]:
+    residual, needed = Residual(), round(min_samples(LEVEL, LEVEL) / SHARE)
+    return (
+        "A certificate of all points (*one rule*) is compared with a certificate for each group (*own rule*):"
+        f" {SHARE:.0%} of the points calibrate both, and the rest measures them. *Server machines*, and *NASA"
+        f" channels* with at least {needed} anomalous steps: each series has its own detector, the squared"
+        f" residual of principal components ({residual.share:.0%} of the variance) of a step and of the mean"
+        f" of the {residual.window} steps up to it. It learns from the training part, where the mean and the"
+        " spread of its logarithm make it comparable across series. A point is every"
+        f" {EVERY['smd']}th step of a machine, or every step of a channel; ceilings and deltas are {LEVEL}."
+        f" *People*: boosted trees learn from {LEARNED:,} people of the census's training file who earns more"
+        f" than 50,000 dollars; its test file is divided; ceilings and deltas are {ASKED_OF_PEOPLE.max_fpr}.",
+        f"Points are divided *at random*, as in the paper, and *in blocks* of time: {smd.BLOCK:,} steps of a"
+        f" machine (a day) with {smd.GAP} steps between the parts, {nasa.BLOCK} and {nasa.GAP} of a channel."
+        f" Table and pictures show the first of {divisions} divisions, the means are over all of them.",
+        "A group is *above* if one of its rates is significantly above the ceiling: an exact binomial test of"
+        f" both rates of every group that has points, each at the level 1 - (1 - {SIGNIFICANT})^(1/m) for m"
+        f" tests. If all groups keep their ceilings, some group is above in {SIGNIFICANT:.0%} of divisions at"
+        " most. The test takes points for independent. Steps of a series are not, so it finds too much in"
+        " blocks. An own rule is judged where it promises something: a group with too few labels of a class"
+        " follows the rule of all such groups (*the pool*), whose promise is not its own."
+        + (" Quick run: few groups." if quick else ""),
+    )
+
+
+def _findings(found: Sequence[Sequence[Measured]]) -> Iterator[str]:
+    for runs in found:
+        first, name = runs[0], NAMES[runs[0].data]
+        broken = " and ".join(first.mixture_above)
+        rates = " and ".join(
+            f"{title} {rate.value:.3f}" for title, rate in zip(_RATES, first.whole.rates("one"), strict=True)
+        )
+        failed = sum(bool(one.mixture_above) for one in runs)
+        yield (
+            f"{name[0].upper()}{name[1:]}, divided {_SPLITS[first.split]}: over all groups one rule is"
+            f" significantly above {f'its ceiling of the {broken}' if broken else 'no ceiling'} ({rates}); of"
+            f" {len(first.groups)} groups {first.count('one')} are above with it. Of {_owners([first])} that"
+            f" have a rule of their own {first.count('own')} are above with that. Over {len(runs)} divisions"
+            f" {_range(runs, 'one')} groups are above with one rule, {_range(runs, 'own')} with their own,"
+            f" and all groups together with one rule in {failed} of them."
+        )
+    hidden = [one for runs in found for one in _hidden(runs[0])]
+    if hidden:
+        rate, title, group, data = max(hidden, key=lambda one: one[0].value)
+        yield (
+            f"What a promise about the mixture hides: the {title} of {group.name} ({NAMES[data]}) is"
+            f" {rate.value:.2f} under a rule that is significantly above no ceiling over all groups."
+        )
+    series = [runs[0] for runs in found if runs[0].split == "blocks"]
+    warned = sum(any(group.dependent) for one in series for group in one.groups)
+    yield (
+        "Own rules help against what differs between groups, and not against what differs between days. At"
+        " random, test points are neighbours of calibration points, and own promises are kept as if points"
+        " were independent, as they must be (docs/theory.md, eq. (20)). In blocks"
+        f" {sum(one.count('own') for one in series)} of {_owners(series)} groups of series are above with"
+        f" their own rules, and {warned} of {sum(len(one.groups) for one in series)} come with the warning"
+        " that their points are worth less than they seem."
+    )
+
+
+def _owners(divisions: Sequence[Measured]) -> int:
+    """Return how many groups have a rule that promises something of their own."""
+    return sum(any(group.promised) for one in divisions for group in one.groups)
+
+
+def _range(runs: Sequence[Measured], rule: Rule) -> str:
+    counts = [one.count(rule) for one in runs]
+    low, high = min(counts), max(counts)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _hidden(one: Measured) -> Iterator[tuple[Rate, str, Group, str]]:
+    """Yield each rate that is above under one rule, in a division in which that rule keeps both ceilings."""
+    if one.mixture_above:
+        return
+    for group, above in zip(one.groups, one.above("one"), strict=True):
+        for title, rate in zip(_RATES, group.rates("one"), strict=True):
+            if title in above:
+                yield rate, title, group, one.data
+
+
+def _chart(first: Measured) -> PanelChart:
+    """Return both rates of each group, those of series in the order of their FPR under one rule."""
+    groups = list(first.groups)
+    if first.data != "census":
+        groups.sort(key=lambda group: (-group.one.fpr.value, group.one.fnr.value))
+    lines = (first.whole, *groups)
+
+    def marks(label: str, rule: Rule, place: int) -> Marks:
+        above = {group.name: names for group, names in zip(first.groups, first.above(rule), strict=True)}
+        if rule == "one":
+            above[first.whole.name] = first.mixture_above
+        rates = [line.rates(rule)[place] for line in lines]
+        shown = [
+            rate.n > 0 and (rule == "one" or line is first.whole or line.promised[place])
+            for rate, line in zip(rates, lines, strict=True)
+        ]
+        value, low, high = (
+            tuple(getattr(rate, end) if show else nan for rate, show in zip(rates, shown, strict=True))
+            for end in ("value", "low", "high")
+        )
+        filled = (
+            show and _RATES[place] in above.get(line.name, ())
+            for line, show in zip(lines, shown, strict=True)
+        )
+        return Marks(label, rule, value, low, high, tuple(filled))
+
+    def panel(place: int) -> Panel:
+        return Panel(
+            ("false alarms: FPR (%)", "missed anomalies: FNR (%)")[place],
+            (marks("one rule for all", "one", place), marks("a rule for each group", "own", place)),
+            first.ceilings[place],
+            "ceiling",
+            ("", *("" if group.promised[place] else "too few labels" for group in groups)),
+        )
+
+    name = first.data if first.data == "census" else f"{first.data}-{first.split}"
+    divided = "" if first.data == "census" else f", divided {_SPLITS[first.split]}"
+    title = f"{NAMES[first.data]}{divided}: error rates on the other half, with 95 % intervals"
+    return PanelChart(
+        name,
+        title[0].upper() + title[1:],
+        tuple(line.name for line in lines),
+        (panel(0), panel(1)),
+        "filled: significantly above",
+    )

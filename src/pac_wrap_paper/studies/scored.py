@@ -1,0 +1,266 @@
+"""Detectors at work: what they scored, how those of series are trained, and one wrapped in several ways."""
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.ensemble import IsolationForest
+from sklearn.neighbors import LocalOutlierFactor
+
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.files import check_folder, whole_file
+from pac_wrap.detectors.scores import anomaly_scores
+from pac_wrap.errors import UpsideDownWarning
+from pac_wrap.method.calibrate import calibrate
+from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.metrics import Metrics, evaluate, is_exceeded
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.strategies.algorithm1 import Algorithm1
+from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.strategies.raising import Raise
+from pac_wrap.ranks.auc import auc
+from pac_wrap_paper.baselines import f1_max
+from pac_wrap_paper.data import load
+from pac_wrap_paper.data.dataset import Dataset, Split, semi_supervised_split, two_gaussians
+from pac_wrap_paper.data.registry import ENTRIES
+from pac_wrap_paper.data.store import cache_folder
+from pac_wrap_paper.studies.study import Progress
+
+Labels = NDArray[np.int8]
+
+DETECTORS: Final = ("isolation forest", "LOF")
+LEVEL: Final = 0.05
+ASKED: Final = Guarantee(LEVEL, LEVEL)
+PRINTED: Final = "relax, as printed"
+PROVED: Final = "relax"
+RAISED: Final = "raise"
+STRATEGIES: Final[dict[str, Overlap]] = {
+    PRINTED: Algorithm1(correction=None),
+    PROVED: Algorithm1(),
+    "relax, step .01": Algorithm1(step=0.01),
+    RAISED: Raise(),
+    "hold_fnr": Hold("fnr"),
+    "hold_fpr": Hold("fpr"),
+}
+_METHOD: Final = 1  # part of the name of a cached file: raise it when the meaning of the scores changes
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPopulation:
+    """The scores of calibration and test points together, and how many of each class calibrate."""
+
+    normal: Scores
+    anomalous: Scores
+    sizes: tuple[int, int]
+
+
+def detector(name: str, seed: int) -> Any:
+    """Return an untrained detector with scikit-learn's default settings."""
+    if name == "LOF":
+        return LocalOutlierFactor(novelty=True)
+    return IsolationForest(random_state=seed)
+
+
+def sigma_of(seed: int) -> float:
+    """Return the standard deviation of the synthetic clusters: sigma^2 is uniform on [1, 100].
+
+    >>> 1.0 <= sigma_of(0) <= 10.0
+    True
+    """
+    return float(np.sqrt(np.random.default_rng([seed, 0]).uniform(1.0, 100.0)))
+
+
+def synthetic_population(
+    name: str, seed: int, *, margin: float = 5.0, n_train: int = 100_000, n_test: int = 50_000
+) -> ScoredPopulation:
+    """Return the two Gaussian clusters as a detector scores them; 2,000 points of each class calibrate."""
+    n_calibration = 2_000
+    random, sigma = np.random.default_rng([seed, 1]), sigma_of(seed)
+    held_out = n_calibration + n_test
+    X_train, _ = two_gaussians(n_train, 0, random, sigma=sigma, margin=margin)
+    X, y = two_gaussians(held_out, held_out, random, sigma=sigma, margin=margin)
+    scores = anomaly_scores(detector(name, seed).fit(X_train), X)
+    return ScoredPopulation(scores[y == 0], scores[y == 1], (n_calibration, n_calibration))
+
+
+def thyroid_population(name: str, seed: int) -> ScoredPopulation:
+    """Return the thyroid rows that a detector was not trained on, scored; 30 % of them calibrate."""
+    data = load("thyroid")
+    split = semi_supervised_split(
+        data.y, np.random.default_rng([seed, 2]), known=0, contamination=0.0, anomalies="hold_out"
+    )
+    held_out = np.concatenate([split.calibration, split.test])
+    scores = anomaly_scores(detector(name, seed).fit(data.X[split.train]), data.X[held_out])
+    y, calibrating = data.y[held_out], data.y[split.calibration]
+    anomalies = int(calibrating.sum())
+    return ScoredPopulation(scores[y == 0], scores[y == 1], (calibrating.size - anomalies, anomalies))
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """One detector to be trained on the training part of one series, and to score its test part.
+
+    With `normalise`, scores are compared across series: the logarithm, centred and scaled by what the same
+    detector gives on the series it was trained on.
+    """
+
+    data: str
+    part: str
+    detector: Any
+    normalise: bool = False
+
+    @property
+    def file(self) -> Path:
+        """Where the scores are kept: a name that changes with the data, the detector and its settings."""
+        settings = sorted((name, repr(value)) for name, value in self.detector.get_params().items())
+        hashes = [file.sha256 for file in ENTRIES[self.data].files]
+        told = repr((_METHOD, type(self.detector).__name__, settings, hashes, self.part, self.normalise))
+        key = hashlib.sha256(told.encode()).hexdigest()[:16]
+        return cache_folder() / "scores" / f"{self.data}-{self.part}-{key}.npy"
+
+    def scores(self, file: Path | None = None) -> Scores:
+        """Return one score per test step, NaN in the warm-up: from the cache, or after training."""
+        data, kept = load(self.data, self.part), self.file if file is None else file
+        with suppress(OSError, EOFError, ValueError):  # absent or damaged: train again
+            found = np.load(kept, allow_pickle=False)
+            if found.shape == (data.y.size - (data.n_train or 0),):
+                return np.asarray(found)
+        trained = self.detector.fit(data.X[: data.n_train])
+        found = trained.decision_function(data.X[data.n_train :])
+        if self.normalise:
+            found = _normalised(found, trained.decision_function(data.X[: data.n_train]))
+        check_folder(kept.parent)
+        with whole_file(kept) as temporary, open(temporary, "wb") as stream:
+            np.save(stream, found, allow_pickle=False)
+        return np.asarray(found)
+
+
+def train_all(
+    trainings: Sequence[Training], progress: Progress, describe: Callable[[Training], str]
+) -> list[Scores]:
+    """Return the scores of every training, trained on all cores where they are not in the cache."""
+    missing = [training for training in trainings if not training.file.exists()]
+    # a worker may have another environment, so it is told the file
+    jobs = (delayed(_train)(training, training.file) for training in missing)
+    if missing:
+        check_folder(missing[0].file.parent)
+        progress(0.0, f"training {len(missing)} detectors")
+        done = Parallel(n_jobs=min(len(missing), os.cpu_count() or 1), return_as="generator")(jobs)
+        for place, _ in enumerate(done):
+            progress((place + 1) / (len(missing) + 1), f"trained {describe(missing[place])}")
+    return [training.scores() for training in trainings]
+
+
+def _train(training: Training, file: Path) -> None:
+    training.scores(file)
+
+
+def _normalised(scores: Scores, training: Scores) -> Scores:
+    least = np.finfo(np.float64).tiny
+    usual = np.log(np.maximum(training[~np.isnan(training)], least))
+    return np.asarray((np.log(np.maximum(scores, least)) - usual.mean()) / (usual.std() or 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """One threshold: its certificate, and its error rates on the test part."""
+
+    certificate: Certificate
+    metrics: Metrics
+
+    @property
+    def max_fpr(self) -> float:
+        """The certified ceiling of the FPR; 1 where nothing is certified."""
+        certified = self.certificate.certified
+        return 1.0 if certified is None or certified.max_fpr is None else certified.max_fpr
+
+    @property
+    def max_fnr(self) -> float:
+        """The certified ceiling of the FNR; 1 where nothing is certified."""
+        certified = self.certificate.certified
+        return 1.0 if certified is None or certified.max_fnr is None else certified.max_fnr
+
+    @property
+    def eps(self) -> float:
+        """The ceiling that both rates keep; 1 where nothing is certified."""
+        return max(self.max_fpr, self.max_fnr)
+
+    @property
+    def broken(self) -> bool:
+        """Whether a certified ceiling is significantly exceeded on the test part: at 5 % each."""
+        certified = self.certificate.certified
+        if certified is None:
+            return False
+        rates = (certified.max_fpr, self.metrics.fpr), (certified.max_fnr, self.metrics.fnr)
+        return any(is_exceeded(*one) for one in rates)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """What a trained detector gives on one split: with F1-max, with two thresholds, and with one."""
+
+    data: str
+    detector: str
+    seed: int
+    normal: Scores
+    anomalous: Scores
+    auc: float
+    original: Metrics
+    certificate: Certificate
+    two: Metrics
+    singles: dict[str, Single]
+
+
+def wrap(data: Dataset, split: Split, name: str, seed: int, detector: Any) -> Wrapped:
+    """Calibrate a trained detector on the calibration part, and measure it on the test part only."""
+    calibration = anomaly_scores(detector, data.X[split.calibration]), data.y[split.calibration]
+    test = anomaly_scores(detector, data.X[split.test]), data.y[split.test]
+    return wrap_scores(data.name, name, seed, calibration, test, ASKED, STRATEGIES)
+
+
+def wrap_scores(
+    data: str,
+    detector: str,
+    seed: int,
+    calibration: tuple[Scores, Labels],
+    test: tuple[Scores, Labels],
+    asked: Guarantee,
+    strategies: Mapping[str, Overlap],
+) -> Wrapped:
+    """Calibrate on one pair of scores and labels in every way, and measure on another pair."""
+    (scores, labels), (fresh, truth) = calibration, test
+    normal, anomalous = scores[labels == 0], scores[labels == 1]
+    singles = {}
+    with warnings.catch_warnings():  # the AUC is reported beside every result
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        certificate = calibrate(normal, anomalous, asked, overlap="abstain_always")
+        for title, strategy in strategies.items():
+            single = calibrate(normal, anomalous, asked, overlap=strategy)
+            singles[title] = Single(single, evaluate(single.verdicts(fresh), truth))
+    return Wrapped(
+        data,
+        detector,
+        seed,
+        normal,
+        anomalous,
+        auc(fresh[truth == 0], fresh[truth == 1]),
+        evaluate(f1_max(normal, anomalous).rule.verdicts(fresh), truth),
+        certificate,
+        evaluate(certificate.verdicts(fresh), truth),
+        singles,
+    )
+
+
+def training_rows(split: Split, total: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """Return every row that is neither calibrated nor tested with, as a fully supervised detector may use."""
+    held_out = np.zeros(total, dtype=bool)
+    held_out[split.calibration] = held_out[split.test] = True
+    return np.flatnonzero(~held_out)

@@ -1,0 +1,125 @@
+"""Forecasts of labels: against SciPy's beta-binomial, and against every number of labels tried."""
+
+from math import inf
+from sys import float_info
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import betabinom, binom
+
+from pac_wrap import Guarantee, InputError, Looks, error_budget, min_samples, plan
+from pac_wrap.method.planning.plan import Counted, Need, needed, pilot_of, stopping
+from pac_wrap.tails.binomial import cdf
+
+FIVE = Guarantee().promises[0]
+RNG = np.random.default_rng(66)
+
+
+@given(st.integers(0, 30), st.integers(0, 200), st.integers(0, 40), st.integers(0, 500))
+def test_the_tail_is_that_of_the_beta_binomial(errors: int, more: int, k: int, others: int) -> None:
+    counted, n = Counted(errors, errors + more), k + others
+    expected = betabinom.cdf(k, n, errors + 0.5, more + 0.5)
+    assert counted.within(k, n) == pytest.approx(float(expected), abs=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.005, 0.01, 0.02, 0.03])
+def test_no_fewer_labels_have_the_power(rate: float) -> None:
+    chances = [0.5, 0.8, 0.9, 0.95]
+
+    def power(n: int) -> float:
+        budget = error_budget(n, FIVE.ceiling, FIVE.delta)
+        return 0.0 if budget is None else float(binom.cdf(budget, n, rate))
+
+    powers = [power(n) for n in range(2000)]
+    least = [next(n for n, found in enumerate(powers) if found >= chance) for chance in chances]
+    found = needed(FIVE, chances, lambda errors, n: cdf(errors, n, rate))
+    assert [one.labels if one else None for one in found] == least
+    assert all(one is not None and one.errors == error_budget(one.labels, 0.05, 0.05) for one in found)
+
+
+def test_what_no_number_of_labels_makes_likely() -> None:
+    small = Counted(1, 20)
+    assert small.below(0.05) == pytest.approx(0.46, abs=0.05)
+    assert needed(FIVE, [0.4, 0.8], small.within)[1] is None
+    assert needed(FIVE, [0.9], lambda errors, n: cdf(errors, n, 0.06)) == [None]
+    assert all(small.within(budget, n) <= small.below(0.05) + 0.05 for budget, n in ((0, 59), (14, 434)))
+
+
+def test_the_threshold_of_a_pilot_is_the_most_promising_one() -> None:
+    normal, anomalous = RNG.normal(0, 1, 200), RNG.normal(3, 1, 60)
+    guarantee = Guarantee(0.05, 0.2)
+    pilot = pilot_of(normal, anomalous, guarantee)
+    assert pilot.normal == Counted(int(np.count_nonzero(normal >= pilot.threshold)), 200)
+    assert pilot.anomalous == Counted(int(np.count_nonzero(anomalous < pilot.threshold)), 60)
+
+    def promising(tau: float) -> float:
+        alarms, misses = np.count_nonzero(normal >= tau), np.count_nonzero(anomalous < tau)
+        return Counted(int(alarms), 200).below(0.05) * Counted(int(misses), 60).below(0.2)
+
+    best = promising(pilot.threshold)
+    assert best == pytest.approx(max(map(promising, np.append(normal, anomalous))))
+
+
+def test_a_pilot_whose_scores_are_infinite_has_a_threshold_that_they_reach() -> None:
+    pilot = pilot_of([-inf, -inf, float_info.max], [inf, inf], Guarantee())
+    assert pilot.threshold == float_info.max
+    assert (pilot.normal, pilot.anomalous) == (Counted(1, 3), Counted(0, 2))
+
+
+def test_a_pilot_of_one_class_or_for_one_ceiling_is_refused() -> None:
+    with pytest.raises(InputError, match="a pilot sample needs two ceilings, since one alone never fails"):
+        pilot_of([0.1], [0.9], Guarantee(max_fnr=None))
+    with pytest.raises(InputError, match="needs points of both classes, got 1 normal and 0 anomalous"):
+        pilot_of([0.1], [], Guarantee())
+    with pytest.raises(InputError, match="errors must not exceed n"):
+        Counted(3, 2)
+
+
+def test_when_labels_that_are_looked_at_suffice() -> None:
+    found = stopping(FIVE, Looks(), 0.02)
+    assert found.quantile(0.5) == 240
+    assert found.success < 1.0
+    # the mean of what a run uses, by its tail: labels are needed beyond n as long as no look has succeeded
+    waiting = 1.0 - np.append(0.0, found.chances.cumsum()[:-1])
+    assert found.expected == pytest.approx(20 * waiting.sum())
+    hopeless = stopping(FIVE, Looks(), 0.2)
+    assert hopeless.quantile(0.5) is None
+    assert hopeless.expected == pytest.approx(2000, rel=1e-3)
+    with pytest.raises(InputError, match="true_rate must lie strictly between 0 and 1, got 0"):
+        stopping(FIVE, Looks(), 0.0)
+
+
+def test_a_need_is_a_pair_of_numbers() -> None:
+    assert needed(FIVE, [0.9], lambda errors, n: cdf(errors, n, 0.02)) == [Need(311, 9)]
+
+
+def test_a_plan_is_what_the_command_computes() -> None:
+    guarantee = Guarantee(max_fpr=0.01, max_fnr=0.05)
+    found = plan(guarantee, normal=200, anomalous=140)
+    assert [one.promise.name for one in found.needed] == ["FPR", "FNR"]
+    for one in found.needed:
+        assert one.labels == tuple(
+            min_samples(one.promise.ceiling, one.promise.delta, errors) for errors in (0, 1, 2, 5, 10)
+        )
+    assert found.needed[0].at_hand == guarantee.promises[0].budget(200)
+    assert str(found).splitlines()[1].strip() == (
+        "200 at hand, 99 missing; the lowest ceiling that they can keep is 0.01487"
+    )
+    assert "140 at hand tolerate 2 errors" in str(found)
+    assert "none at hand" in str(plan(normal=0))
+    assert len(str(plan()).splitlines()) == 2
+
+
+def test_a_plan_with_a_pilot_forecasts() -> None:
+    random = np.random.default_rng(0)
+    low, high = random.normal(0, 1, 100), random.normal(6, 1, 60)
+    found = plan(pilot=(low, high))
+    assert found.pilot is not None
+    for one, counted in zip(found.needed, (found.pilot.normal, found.pilot.anomalous), strict=True):
+        assert one.likely == needed(one.promise, [0.9], counted.within)[0]
+        assert one.likely is not None
+        assert f"{one.likely.labels:,} fresh labels are enough 9 times in 10" in str(found)
+    hopeless = plan(pilot=(random.normal(0, 1, 100), random.normal(0, 1, 60)))
+    assert "no number of fresh labels are enough" in str(hopeless)
