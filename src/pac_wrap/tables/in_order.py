@@ -19,19 +19,7 @@ _TEXTS: Final = ("VARCHAR", "JSON")
 
 @dataclass(frozen=True, eq=False)
 class RowsInTime:
-    """Scores and labels of all rows, ordered by series and time; a score that is missing is NaN.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The series, in order.
-    sizes : tuple of int
-        How many rows each has.
-    scores : ndarray of float
-        Of the type that they have in the table.
-    anomalous : ndarray of bool
-        Where the label marks an anomaly.
-    """
+    """Scores and labels of all rows, ordered by series and time; a score that is missing is NaN."""
 
     names: tuple[str, ...]
     sizes: tuple[int, ...]

@@ -409,19 +409,7 @@ def _budget(n: int, rate: float, delta: float) -> Budget:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """A class that shares a confidence with the other: how many points each of its ceilings has.
-
-    Parameters
-    ----------
-    points : tuple of int
-        The points of each promise; one for a class without kinds.
-    rates : tuple of float
-        The ceilings.
-    counted : bool
-        Whether the ceilings are bounds of counted errors, since the other class is held.
-    whole : bool
-        Whether the last promise is about all kinds together.
-    """
+    """A class that shares a confidence with the other: how many points each of its ceilings has."""
 
     points: tuple[int, ...]
     rates: tuple[float, ...]

@@ -18,27 +18,6 @@ def load(name: str, part: str | None = None) -> Dataset:
     The data sets of many parts are loaded one part at a time, a series of nasa or smd, or a table of adbench:
     `load("nasa", "S-1")`.
 
-    Parameters
-    ----------
-    name : str
-        One of `names()`.
-    part : str, optional
-        For nasa, smd and adbench, one of `series_names(name)`.
-
-    Returns
-    -------
-    Dataset
-        Rows, labels (1 for an anomaly) and where they come from.
-
-    Raises
-    ------
-    InputError
-        If there is no data set or no series of that name.
-    DataError
-        If a file is missing, damaged or out of reach.
-
-    Examples
-    --------
     >>> load("tyroid")
     Traceback (most recent call last):
     ...
@@ -63,25 +42,6 @@ def files(name: str) -> tuple[Path, ...]:
 
     `load` gives numbers. The files have what it had to leave behind, such as the texts of the census.
 
-    Parameters
-    ----------
-    name : str
-        One of `names()`.
-
-    Returns
-    -------
-    tuple of Path
-        Where they lie: in the folder that PAC_WRAP_DATA names, else in the cache.
-
-    Raises
-    ------
-    InputError
-        If there is no data set of that name.
-    DataError
-        If a file is missing, damaged or out of reach.
-
-    Examples
-    --------
     >>> files("censsus")
     Traceback (most recent call last):
     ...

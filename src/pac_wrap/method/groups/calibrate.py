@@ -47,15 +47,7 @@ NO_SCORES: Final = "scores are empty; pass at least one labelled score"
 
 @dataclass(frozen=True, slots=True)
 class GroupRequest:
-    """What a calibration of groups is asked for, checked apart from any score.
-
-    Parameters
-    ----------
-    request : Request
-        What is asked of each group, or of all of them together.
-    together, pool : bool
-        As in `calibrate_groups`.
-    """
+    """What a calibration of groups is asked for, checked apart from any score."""
 
     request: Request
     together: bool = False
@@ -80,23 +72,7 @@ class GroupRequest:
     def certify(
         self, blocks: Iterable[Block], n: Counts, groups: tuple[Group, ...], score_type: ScoreType
     ) -> GroupCertificate:
-        """Return the certificate of groups that come in blocks, in their order, wherever they come from.
-
-        Parameters
-        ----------
-        blocks : iterable of Block
-            The sorted scores of all groups, each group whole in one block.
-        n : ndarray of int, shape (2, groups)
-            How many normal and how many anomalous points each group has.
-        groups : tuple
-            The values of the groups.
-        score_type : "float64", "float32" or "float16"
-            The type of the scores.
-
-        Returns
-        -------
-        GroupCertificate
-        """
+        """Return the certificate of groups that come in blocks, in their order, wherever they come from."""
         each = self.each(n)
         parts: list[Columns] = []
         left: list[tuple[Scores, Scores]] = []

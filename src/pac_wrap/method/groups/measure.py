@@ -21,17 +21,7 @@ _LISTED: Final = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupMeasured:
-    """The verdicts counted in each group, and which ceilings are significantly exceeded.
-
-    Parameters
-    ----------
-    groups : sequence
-        The groups of the certificate.
-    counts : ndarray of int, shape (groups + 1, 2, 3)
-        How often each verdict, 0, 1 and -1, falls on either class; the last is for groups never seen.
-    exceeded : tuple
-        Group and rate, FPR or FNR, the most significant first: all groups are one family, at 5 %.
-    """
+    """The verdicts counted in each group, and which ceilings are significantly exceeded."""
 
     groups: Sequence[Group]
     counts: Counts
@@ -48,43 +38,18 @@ class GroupMeasured:
         return int(self.counts[-1].sum())
 
     def of(self, group: Group) -> Metrics:
-        """Return the rates of one group.
-
-        Parameters
-        ----------
-        group : str, int, float, bool or None
-            The group.
-
-        Returns
-        -------
-        Metrics
-        """
+        """Return the rates of one group."""
         place = Lookup(self.groups).place(group)
         if place is None:
             raise InputError(f"there is no group {shown(group)}; `groups` lists all of them")
         return self.of_place(place)
 
     def of_place(self, place: int) -> Metrics:
-        """Return the rates of the group at a place.
-
-        Parameters
-        ----------
-        place : int
-            Its place among `groups`.
-
-        Returns
-        -------
-        Metrics
-        """
+        """Return the rates of the group at a place."""
         return metrics_of(self.counts[place])
 
     def worst_first(self) -> Iterator[tuple[Group, Metrics]]:
-        """Yield the rates of each group that has points, the exceeded first, then by its larger error rate.
-
-        Returns
-        -------
-        iterator of pairs
-        """
+        """Yield the rates of each group that has points: the exceeded first, then by the larger rate."""
         sizes = np.maximum(1, self.counts[:-1].sum(axis=2))
         errors = np.stack([self.counts[:-1, 0, 1], self.counts[:-1, 1, 0]], axis=1)
         rate = (errors / sizes).max(axis=1)

@@ -169,19 +169,6 @@ def stopping(promise: Promise, looks: Looks, rate: float) -> Stopping:
 class Needed:
     """The labels of its class that one promise needs, and what those at hand are good for.
 
-    Parameters
-    ----------
-    promise : Promise
-        What is planned for.
-    errors, labels : tuple of int
-        If so many labels may be errors, so many are needed.
-    at_hand : Budget, optional
-        How many errors the labels at hand may show.
-    likely : Need, optional
-        With a pilot sample: the fresh labels that are enough 9 times in 10, a forecast; None if no number is.
-
-    Examples
-    --------
     >>> Needed.of(Guarantee().promises[0]).labels
     (59, 93, 124, 208, 336)
     """

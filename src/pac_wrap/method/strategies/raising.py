@@ -66,19 +66,6 @@ _ROUNDING_PER_POINT: Final = 1e-14
 class Ladder:
     """The errors that n points may show, each with the ceiling that so many certify: eq. (27).
 
-    Parameters
-    ----------
-    n : int
-        How many labelled points there are.
-    asked : float
-        The ceiling that was asked for: that of the first rung, where n points can keep it.
-    level : float
-        The local level: each rung by itself fails with no more than this chance.
-    highest : float
-        No rung has a higher ceiling.
-
-    Examples
-    --------
     >>> ladder = Ladder(865, 0.05, local_level(865, 0.05, 0.05, 0.5), 0.5)
     >>> ladder.first, ladder.ceiling(ladder.first), round(ladder.ceiling(ladder.first + 1), 4)
     (31, 0.05, 0.0501)

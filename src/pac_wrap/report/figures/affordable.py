@@ -35,29 +35,6 @@ def plot_affordable(
     A line starts at the least ceiling, which tolerates no error, and rises towards the ceiling itself, which
     only endless labels could show.
 
-    Parameters
-    ----------
-    normal, anomalous : int or None
-        How many labels of each class there are; None leaves a class out.
-    delta : float
-        The chance that a ceiling does not hold.
-    dark : bool
-        Whether the figure is for a dark page.
-    ax : Axes, optional
-        Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes that were drawn on.
-
-    Raises
-    ------
-    InputError
-        If neither class has enough labels for any ceiling below one half.
-
-    Examples
-    --------
     >>> ax = plot_affordable(6860, 140)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['normal, n = 6,860', 'anomalous, n = 140']

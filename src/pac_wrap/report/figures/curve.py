@@ -13,22 +13,6 @@ from pac_wrap.report.words.numbers import ceiling, floored
 def plot_curve(curve: Curve, ax: Axes | None = None, *, dark: bool = False) -> Axes:
     """Draw the bound of the FNR against that of the FPR, a point for every threshold; all hold at once.
 
-    Parameters
-    ----------
-    curve : Curve
-        The curve.
-    ax : Axes, optional
-        Where to draw; by default on a new figure.
-    dark : bool
-        Whether the figure is for a dark page.
-
-    Returns
-    -------
-    Axes
-        The axes that were drawn on.
-
-    Examples
-    --------
     >>> from pac_wrap import certify_curve
     >>> ax = plot_curve(certify_curve(range(500), range(400, 900)))
     >>> ax.get_xscale()

@@ -25,22 +25,6 @@ _RATES = (0.01, 0.02, 0.05, 0.1, 0.2)
 class CertificateDisplay:
     """A certificate, the scores it is shown on, and the figure of it.
 
-    Parameters
-    ----------
-    certificate : Certificate
-        The certificate.
-    normal, anomalous : array-like of float
-        Scores of labelled points of each class.
-
-    Attributes
-    ----------
-    ax_ : Axes
-        The axes that were drawn on last.
-    figure_ : Figure
-        The figure they belong to.
-
-    Examples
-    --------
     >>> from pac_wrap import calibrate_labelled
     >>> scores, labels = np.arange(400) / 100, np.repeat([0, 1], 200)
     >>> display = CertificateDisplay.from_scores(calibrate_labelled(scores, labels), scores, labels)
@@ -62,24 +46,7 @@ class CertificateDisplay:
     def from_estimator(
         cls, wrap: "PACWrap", X: Any, y: ArrayLike, kind: Kind = "scores", **options: Any
     ) -> Self:
-        """Return the display of a calibrated PACWrap on labelled rows, drawn.
-
-        Parameters
-        ----------
-        wrap : PACWrap
-            The calibrated wrapper.
-        X, y : array-like
-            Rows and their labels.
-        kind : str
-            The kind of figure, as in `plot`.
-        **options
-            Those of `plot`.
-
-        Returns
-        -------
-        CertificateDisplay
-            The display.
-        """
+        """Return the display of a calibrated PACWrap on labelled rows, drawn."""
         check_aligned("X", X, "y", y)
         scores = wrap.decision_function(X)
         return cls.from_scores(
@@ -97,31 +64,7 @@ class CertificateDisplay:
         anomaly_label: object = 1,
         **options: Any,
     ) -> Self:
-        """Return the display of a certificate on labelled scores, drawn.
-
-        Parameters
-        ----------
-        certificate : Certificate
-            The certificate.
-        scores, labels : array-like
-            One score and one label per point.
-        kind : str
-            The kind of figure, as in `plot`.
-        anomaly_label : object
-            The label that marks an anomaly.
-        **options
-            Those of `plot`.
-
-        Returns
-        -------
-        CertificateDisplay
-            The display.
-
-        Raises
-        ------
-        InputError
-            If scores and labels do not fit together, or either is none of its kind.
-        """
+        """Return the display of a certificate on labelled scores, drawn."""
         check_aligned("scores", scores, "labels", labels)
         given, mask = as_scores(scores), as_anomaly_mask(labels, anomaly_label)
         if given.size != mask.size:
@@ -140,24 +83,7 @@ class CertificateDisplay:
     def plot(
         self, kind: Kind = "scores", *, ax: Axes | None = None, dark: bool = False, **options: Any
     ) -> Self:
-        """Draw one kind of figure and return the display.
-
-        Parameters
-        ----------
-        kind : "scores", "boxes", "rates", "ambiguity", "held_out" or "plan"
-            The kind of figure; "boxes" needs the option `single`, a certificate with one threshold.
-        ax : Axes, optional
-            Where to draw; by default on a new figure.
-        dark : bool
-            Whether the figure is for a dark page.
-        **options
-            Those of the function that draws this kind, `log=True` for example.
-
-        Returns
-        -------
-        CertificateDisplay
-            The display itself.
-        """
+        """Draw one kind of figure and return the display."""
         check_choice("kind", kind, get_args(Kind))
         given: dict[str, Any] = {"ax": ax, "dark": dark, **options}
         match kind:

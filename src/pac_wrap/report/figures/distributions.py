@@ -41,26 +41,6 @@ def plot_scores(
     Both classes share their bins; heights are percent of the class, infinite scores included in its n. Those,
     and rare ones far outside, are marked and counted at the edge.
 
-    Parameters
-    ----------
-    certificate : Certificate
-        The certificate whose rule is shown.
-    normal, anomalous : array-like of float
-        Scores of labelled points of each class.
-    log : bool
-        Whether the heights are drawn on a log scale.
-    dark : bool
-        Whether the figure is for a dark page.
-    ax : Axes, optional
-        Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes that were drawn on.
-
-    Examples
-    --------
     >>> from pac_wrap import calibrate
     >>> normal, anomalous = np.linspace(0, 5, 200), np.linspace(3, 9, 200)
     >>> ax = plot_scores(calibrate(normal, anomalous), normal, anomalous)
@@ -124,26 +104,6 @@ def plot_boxes(
 
     Whiskers reach the last score within 1.5 times the box.
 
-    Parameters
-    ----------
-    certificate : Certificate
-        One with two thresholds.
-    single : Certificate
-        One with a single threshold; the ceilings that it keeps are written above.
-    normal, anomalous : array-like of float
-        Scores of labelled points of each class.
-    dark : bool
-        Whether the figure is for a dark page.
-    ax : Axes, optional
-        Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes that were drawn on.
-
-    Examples
-    --------
     >>> from pac_wrap import calibrate
     >>> normal, anomalous = np.linspace(0, 5, 200), np.linspace(3, 9, 200)
     >>> single = calibrate(normal, anomalous, overlap="algorithm1")

@@ -45,26 +45,6 @@ def plot_plan(
 
     The rate is `achievable_rate`.
 
-    Parameters
-    ----------
-    errors : sequence of int
-        Numbers of errors tolerated among the labels, a line for each.
-    delta : float
-        The chance that the rate does not hold.
-    certificate : Certificate, optional
-        One whose two classes are marked, at their n and the ceiling promised.
-    dark : bool
-        Whether the figure is for a dark page.
-    ax : Axes, optional
-        Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes that were drawn on.
-
-    Examples
-    --------
     >>> ax = plot_plan([0, 10])
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['0', '10']
@@ -146,29 +126,6 @@ def plot_ambiguity(
     the numbers) says how the thresholds lie. With overlapping classes the share falls as the ceiling
     grows, and separated ones leave nothing undecided.
 
-    Parameters
-    ----------
-    normal, anomalous : array-like of float
-        Scores of labelled points of each class.
-    rates, deltas : sequence of float
-        The ceilings, and the chances that they do not hold, each for both classes at once.
-    dark : bool
-        Whether the figure is for a dark page.
-    ax : Axes, optional
-        Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes that were drawn on.
-
-    Raises
-    ------
-    InputError
-        If there are no rates, no deltas or no scores.
-
-    Examples
-    --------
     >>> normal, anomalous = np.linspace(0, 5, 200), np.linspace(3, 9, 200)
     >>> ax = plot_ambiguity(normal, anomalous, [0.01, 0.1, 0.3], [0.05])
     >>> [text.get_text() for text in ax.texts[:3]]

@@ -47,24 +47,6 @@ def plot_rates(
     The bounds use the deltas of the certificate and are pointwise: each holds for one threshold that was
     fixed beforehand. A dot (FPR) and a square (FNR) mark the bound at the thresholds of the rule.
 
-    Parameters
-    ----------
-    certificate : Certificate
-        The certificate whose rule is shown.
-    normal, anomalous : array-like of float
-        Scores of labelled points of each class.
-    dark : bool
-        Whether the figure is for a dark page.
-    ax : Axes, optional
-        Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes that were drawn on.
-
-    Examples
-    --------
     >>> from pac_wrap import calibrate
     >>> normal, anomalous = np.linspace(0, 5, 200), np.linspace(3, 9, 200)
     >>> ax = plot_rates(calibrate(normal, anomalous), normal, anomalous)
@@ -176,24 +158,6 @@ def plot_held_out(
     The axis is logarithmic: a rate of 0 is drawn as a mark at the left edge. A rate that is
     significantly above its ceiling is called out.
 
-    Parameters
-    ----------
-    certificate : Certificate
-        The certificate whose ceilings are shown.
-    metrics : Metrics
-        What was measured, by `evaluate`.
-    dark : bool
-        Whether the figure is for a dark page.
-    ax : Axes, optional
-        Where to draw; by default on a new figure.
-
-    Returns
-    -------
-    Axes
-        The axes that were drawn on.
-
-    Examples
-    --------
     >>> from pac_wrap import calibrate, evaluate
     >>> certificate = calibrate(range(100), range(50, 150))
     >>> metrics = evaluate(certificate.verdicts([0, 60, 120]), [0, 0, 1])

@@ -31,17 +31,6 @@ _SETTINGS: Final[dict[Any, Any]] = {"svg.fonttype": "none", "svg.hashsalt": "pac
 class Style:
     """The colours of one kind of page, and the size of all text in points.
 
-    Parameters
-    ----------
-    text, muted, faint : str
-        Colours of text and lines, of what stands back, and of areas.
-    normal, anomalous : str
-        Colours of the two classes.
-    size : float
-        The size of all text in points.
-
-    Examples
-    --------
     >>> style(dark=True).of_class("anomalous")
     '#E8702A'
     """
@@ -67,18 +56,6 @@ _DARK: Final = Style(text="#EDEDED", muted="#B3B3B3", faint="#4D4D4D", normal="#
 def style(dark: bool = False) -> Style:
     """Return the colours for a light or a dark page.
 
-    Parameters
-    ----------
-    dark : bool
-        Whether the page is dark.
-
-    Returns
-    -------
-    Style
-        The colours.
-
-    Examples
-    --------
     >>> style().normal, style(dark=True).normal
     ('#0072B2', '#56B4E9')
     """
@@ -100,18 +77,6 @@ class _OwnAxes(Axes):
 def new_axes(width: float = 6.5, height: float | None = None) -> Axes:
     """Return the axes of a new, transparent figure that pyplot knows nothing of, and that a notebook shows.
 
-    Parameters
-    ----------
-    width, height : float
-        The size of the figure in inches; the height follows from the width unless it is given.
-
-    Returns
-    -------
-    Axes
-        The axes of the figure.
-
-    Examples
-    --------
     >>> new_axes(3.2).get_figure().get_size_inches().tolist()
     [3.2, 2.72]
     """
@@ -227,23 +192,6 @@ def short_tick(value: float, _: float = 0.0) -> str:
 def to_svg(figure: Figure, *, alt: str = "", prefix: str | None = None) -> str:
     """Return the figure as one SVG element: text as text, the same bytes every time, nothing loaded.
 
-    Parameters
-    ----------
-    figure : Figure
-        The figure.
-    alt : str
-        What a screen reader says.
-    prefix : str, optional
-        How every id starts, so that several figures can stand in one page; by default it comes from the
-        content.
-
-    Returns
-    -------
-    str
-        The element.
-
-    Examples
-    --------
     >>> from pac_wrap.report.figures import plot_plan
     >>> svg = to_svg(plot_plan([0]).get_figure(), alt="labels against certified rate")
     >>> svg[:4], "<style" in svg, "http://" in svg.replace("http://www.w3.org/", "")

@@ -45,19 +45,7 @@ _TEXT: Final[dict[Dialect, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement to be run where the table is, and the columns of its answer, the last of which names it.
-
-    Parameters
-    ----------
-    purpose : str
-        What it is for, in a few words.
-    steps : str
-        What comes before the columns.
-    columns : tuple of pairs of str
-        The name of each column, and its expression.
-    rest : str
-        What comes after.
-    """
+    """A statement to be run where the table is, and the columns of its answer, the last of which names it."""
 
     purpose: str
     steps: str
