@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType, check_count, check_rate
-from pac_wrap.base.floats import rounded_up
+from pac_wrap.base.arguments import Scores, check_count, check_rate
+from pac_wrap.base.floats import ScoreType, rounded, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.shares import kept_by, shares_of
 from pac_wrap.method.certificates.certificate import Certificate
@@ -21,7 +21,6 @@ from pac_wrap.method.monitoring.bets import Bets, Placed, Reached, wait
 from pac_wrap.method.monitoring.wealth import confidence_sequence
 from pac_wrap.method.promise import Error, refuse_room
 from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.ranks.float_type import rounded
 
 Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]
