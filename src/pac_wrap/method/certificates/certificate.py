@@ -17,7 +17,8 @@ from pac_wrap.method.certificates.consistency import inconsistencies
 from pac_wrap.method.certificates.lineage import Lineage
 from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.certificates.shown import Shown
-from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.clause import Clause
+from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.robust.radius import Robust
 from pac_wrap.method.robust.weights import Weighting
 from pac_wrap.method.rule import Rule
@@ -100,6 +101,25 @@ class Certificate(Worth, Robust, Traced, SavedAsJSON, Shown):
     weighting: Weighting | None = field(default=None, metadata={"optional": True})
 
     _header: ClassVar[dict[str, Any]] = {"format": "pac-wrap certificate", "schema": 2}
+
+    @property
+    def clauses(self) -> tuple[Clause, ...]:
+        """Each promise with what became of it, those about normal points first."""
+        return self.fpr, self.fnr
+
+    @property
+    def fpr(self) -> Clause:
+        """What became of the promise about normal points."""
+        certified, own = None if self.certified is None else self.certified.fpr, self.normal
+        found = own.n, own.digest, own.budget, self.thresholds.alarm_from, own.crossing
+        return Clause(Population("normal"), self.guarantee.fpr, certified, *found)
+
+    @property
+    def fnr(self) -> Clause:
+        """What became of the promise about anomalous points."""
+        certified, own = None if self.certified is None else self.certified.fnr, self.anomalous
+        found = own.n, own.digest, own.budget, self.thresholds.clear_below, own.crossing
+        return Clause(Population("anomalous"), self.guarantee.fnr, certified, *found)
 
     @property
     def exclusions(self) -> Thresholds:

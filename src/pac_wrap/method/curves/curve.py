@@ -51,6 +51,27 @@ _ALWAYS: Final = np.uint64(order_key(-inf))
 class CurveSide:
     """The steps of one class: at most `ranks[j]` errors beyond `scores[j]`, and `bounds[j]` for their rate.
 
+    Parameters
+    ----------
+    n : int
+        How many calibration points there were.
+    digest : str
+        A digest of their scores, in any order.
+    delta : float
+        The chance that some bound does not hold.
+    level : float
+        The local level of the band: each bound is that of Clopper and Pearson at it, eq. (36).
+    ranks : tuple of int
+        The counts of errors that have a bound of their own.
+    bounds : tuple of float
+        Their bounds; above the last rank the bound is 1.
+    scores : tuple of float
+        The (rank + 1)-th largest normal score, or the (rank + 1)-th smallest anomalous one.
+    top : float, optional
+        The largest bound that was asked for: where a larger one would be needed, nothing is said.
+
+    Examples
+    --------
     >>> from pac_wrap import certify_curve
     >>> certify_curve([0.1, 0.2, 0.3], [0.9]).normal.scores
     (0.3, 0.2, 0.1)

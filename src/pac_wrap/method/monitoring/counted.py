@@ -114,6 +114,29 @@ class _Limit(NamedTuple):
 class Watch:
     """One thing that is watched: how much was counted, what is allowed, and the wealth of the bets on more.
 
+    Parameters
+    ----------
+    name : str
+        "FPR" or "FNR", which need labels; "undecided" or "scores", which need none.
+    alpha : float
+        The chance of an alarm of this watch, ever, though nothing exceeds what is allowed.
+    delta : float
+        The chance that what is allowed is itself wrong, over draws of the calibration points: eq. (86).
+    ceiling : float or None
+        The share that is allowed; None for "scores", where it depends on the scores themselves.
+    cells : tuple of int
+        How many points fell into each cell: for a share those that are not counted and those that are.
+    starts, following : int
+        How often bets were placed, and after how many points they will be again.
+    gains, best : tuple of float
+        What each bet had gained by its starts, and by the best of them, as logarithms.
+    began : tuple of int
+        The best start of each bet: its row and number, and how many points had lost, won and lain above then.
+    past : tuple of float
+        The logarithm of the wealth, at rows in equal steps.
+
+    Examples
+    --------
     >>> from pac_wrap import Monitor, calibrate
     >>> monitor = Monitor(calibrate(range(1000), range(2000, 3000)))
     >>> _ = monitor.update([1] * 3 + [0] * 97, [0] * 100)
