@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.request import Request
-    from pac_wrap.series.several import Several
+    from pac_wrap.series.points import Several
     from pac_wrap.series.splits import SeriesSplit
     from pac_wrap.tables.table import Table
 
@@ -134,7 +134,9 @@ def calibrate(
     if kind is not None:
         request = KindsAsked(asked, as_strategy(strategy), reading.mark, kind)
     else:
-        request = weighted_by(Request.of(asked, strategy, reading.mark), weight_bound, seed if weight else None)
+        request = weighted_by(
+            Request.of(asked, strategy, reading.mark), weight_bound, seed if weight else None
+        )
     if group is not None:
         request = GroupRequest(request, together, pool)
     keep_apart(tables, output, report)
@@ -144,7 +146,7 @@ def calibrate(
     else:
         bar = ("reading", None) if kind or group else ("calibrating", 4)
         certificate, drawn = certified(reading, request, *bar, draws=report is not None)
-    certificate = _dated(certificate, tables)
+    certificate = dated(certificate, tables)
     render = partial(_page, certificate, drawn, reading, shares, lines)
     _write_certified(certificate, render, Writing(output, report, form, quiet), lines)
 
@@ -172,12 +174,12 @@ def _check_weighted(weight: str | None, bound: float | None, engine: str, others
 def certified(
     reading: Reading, request: Any, doing: str = "reading", passes: int | None = None, *, draws: bool = False
 ) -> tuple[Any, Any]:
-    """Return the certificate or curve that a request gets, and the scores that a report of it draws, if any."""
+    """Return the certificate or curve that a request gets, and the scores that its report draws, if any."""
     from pac_wrap.tables.files.find import found_files
 
     score, label, *third = reading.columns
     with progress_bar(doing, passes) as progress, found_files(reading.tables) as found:
-        made = None
+        made: Any = None
         if reading.engine != "duckdb":
             cluster = reading.cluster(found)
             if reading.group is not None:
@@ -212,11 +214,9 @@ def _from_table(table: "Table", reading: Reading, request: Any, made: Any, draws
     labelled = labelled_of(table, request, columns, reading.weight)
     # a report needs the scores themselves, so the files are read once for both
     classes = labelled.by_class() if draws else None
-    if made is None and (classes is None or reading.weight is not None):
-        made = calibrate_scores(labelled, request)
-    elif made is None:
+    if made is None and classes is not None and reading.weight is None:
         made = labelled.signed(calibrate_classes(*classes, request))
-    return made, classes
+    return made or calibrate_scores(labelled, request), classes
 
 
 def _in_time(reading: Reading, request: "Request", steps: Steps) -> "tuple[Any, list[NDArray[Any]], Lines]":
@@ -239,7 +239,7 @@ def rows_taken(reading: Reading, steps: Steps, every: int) -> "tuple[Several, Se
     """Return the steps of all series, and which of them calibrate if some are held out."""
     import numpy as np
 
-    from pac_wrap.series.several import several_series
+    from pac_wrap.series.points import several_series
     from pac_wrap.tables.in_order import rows_in_time
 
     score, label = reading.columns[:2]
@@ -257,7 +257,8 @@ def classes_of(several: "Several", split: "SeriesSplit | None") -> "list[NDArray
     return [several.points.scores[several.points.of_class(one, among)] for one in (False, True)]
 
 
-def _dated(made: Any, tables: list[str]) -> Any:
+def dated(made: Any, tables: list[str]) -> Any:
+    """Return what was made with the tables as they were named, and the time of day."""
     from pac_wrap.method.certificates.provenance import now
 
     return made.with_provenance(tables=tuple(tables), date=now())
@@ -283,14 +284,14 @@ def _page(
         return render_parts(page_of_groups(certificate, drawn), report)
     if reading.kind is not None:
         return render_parts(page_of_kinds(certificate, *drawn), report)
-    origin = Origin(tuple(reading.tables), *reading.columns)
-    scores = map(as_scores, drawn)
-    return render_report(Report(certificate, *scores, origin, prevalence=shares, in_time=lines), report)
+    normal, anomalous = map(as_scores, drawn)
+    more: Any = {"source": Origin(tuple(reading.tables), reading.score, reading.label or "")}
+    return render_report(
+        Report(certificate, normal, anomalous, prevalence=shares, in_time=lines, **more), report
+    )
 
 
-def _write_certified(
-    certificate: Any, render: Callable[[Path], str], writing: Writing, lines: Lines
-) -> None:
+def _write_certified(certificate: Any, render: Callable[[Path], str], writing: Writing, lines: Lines) -> None:
     """Write a certificate and its report, say so, and show it; the command ends with 1 if it lacks a rate."""
     texts: dict[Path, str | bytes] = {}
     if writing.output is not None:
@@ -306,7 +307,7 @@ def _write_certified(
         typer.echo(certificate.to_json(), nl=False)
     else:
         # whoever made a certificate knows where it comes from
-        typer.echo(str(certificate.bare))
+        typer.echo(str(getattr(certificate, "bare", certificate)))
         for heading, text in lines:
             typer.echo(f"{heading:<10} {text}")
     if certificate.empty or getattr(certificate, "overstated", False):
@@ -379,13 +380,11 @@ def curve(
         raise InputError("--certificate needs a threshold: choose it with --max-fpr, --max-fnr or --at")
     if report is not None and report.suffix not in _PICTURES:
         raise InputError(f"the report of a curve ends in .svg, .png or .pdf, got {report}")
-    reading = Reading(
-        tables, score, label, anomaly_label, leave_out, delimiter, engine=engine, master=master
-    )
+    reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, engine=engine, master=master)
     keep_apart(tables, output, report, certificate)
-    deltas = (0.05 if delta is None else delta for delta in (delta_fpr, delta_fnr))
-    found, _ = certified(reading, CurveRequest(*deltas, reading.mark, top_fpr, top_fnr))
-    found = _dated(found, tables)
+    delta_fpr, delta_fnr = (0.05 if delta is None else delta for delta in (delta_fpr, delta_fnr))
+    found, _ = certified(reading, CurveRequest(delta_fpr, delta_fnr, reading.mark, top_fpr, top_fnr))
+    found = dated(found, tables)
     chosen, ceiling, reason = None, max_fnr if max_fpr is None else max_fpr, ""
     if at is not None:
         chosen = found.at(at)
@@ -471,9 +470,7 @@ def compare(
         with _or_joined(tables), reading.opened("reading", more=score[1:], in_order=True) as table:
             columns = {name: table.labelled(name, label, anomaly_label) for name in score}
     compared = compare_scores(columns, guarantee)
-    options.tell(
-        form, lambda: comparison(compared, guarantee), lambda: show_comparison(compared, guarantee)
-    )
+    options.tell(form, lambda: comparison(compared, guarantee), lambda: show_comparison(compared, guarantee))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""pac-wrap evaluate, verify, show and worth: whether a certificate holds, what it promises, what that is worth."""
+"""pac-wrap evaluate, verify, show and worth: whether a certificate holds, and what it promises."""
 
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any, Literal

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pac_wrap.tables.table import Table
 
 Format = Literal["jsonl", "csv", "parquet"]
-OnMissing = Literal["abstain", "stop"]  # as in base.missing, which loads numpy
+OnMissing = Literal["abstain", "stop"]  # as in base.arguments, which loads numpy
 _SAME_FORMAT: dict[str, Format] = {"read_csv": "csv", "read_json": "jsonl"}
 # answers of a database are a few hundred rows
 _MOST: Final = 1 << 24
@@ -358,8 +358,8 @@ def sql(
         for statement in _rules(_deciding(certificate, group), score, dialect, group, join_table):
             typer.echo(statement)
         return
-    from pac_wrap.method.request import Request
     from pac_wrap.method.certificates.provenance import now
+    from pac_wrap.method.request import Request
     from pac_wrap.tables.database import UnansweredError, from_answers
     from pac_wrap.tables.sql.statements import Source
 
@@ -372,7 +372,9 @@ def sql(
         )
     keep_apart([] if answers is None else [answers], output)
     asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
-    request = Request.of(asked, options.strategy_of(overlap, asked), 1 if anomaly_label is None else anomaly_label)
+    request = Request.of(
+        asked, options.strategy_of(overlap, asked), 1 if anomaly_label is None else anomaly_label
+    )
     try:
         found = from_answers(_answers_in(answers), request, Source(table, score, label or "label", dialect))
     except UnansweredError as next_one:

@@ -475,7 +475,7 @@ def division_of(certificate: object) -> str | None:
 
 
 def check_division(certificate: object, **columns: str | None) -> None:
-    """Refuse a certificate by kind or group without the column of them, and a column that it has no use for."""
+    """Refuse a certificate by kind or group without their column, and a column that it has no use for."""
     for noun, column in columns.items():
         if (division_of(certificate) == noun) is (column is None):
             raise InputError(

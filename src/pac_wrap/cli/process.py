@@ -274,7 +274,7 @@ def _stop(number: int, _: FrameType | None) -> None:
 
 @contextmanager
 def progress_bar(text: str, passes: int | None = None) -> Iterator[Callable[..., None]]:
-    """Show a bar on a terminal, after a second; yield what takes how far a job is, or a percentage and a text.
+    """Show a bar on a terminal after a second; yield what takes how far a job is, or a percentage and text.
 
     It tells the pass, of which there are at most `passes`, its rows, and the time left.
     """
