@@ -73,7 +73,10 @@ def test_labels_as_they_come() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--report", "x.svg"], "--report draws what --normal and --anomalous can keep; give one of them, or both"),
+        (
+            ["--report", "x.svg"],
+            "--report draws what --normal and --anomalous can keep; give one of them, or both",
+        ),
         (["--true-rate", "0.02"], "--true-rate, --every and --up-to are for --sequential"),
         (["--every", "30"], "--true-rate, --every and --up-to are for --sequential"),
         (["--up-to", "200"], "--true-rate, --every and --up-to are for --sequential"),

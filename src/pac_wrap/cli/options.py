@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from pac_wrap.base.codec import MOST_BYTES
 from pac_wrap.base.text import quoted
 from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
@@ -451,6 +450,7 @@ _HEAD: Final = re.compile(rb'\s*\{\s*"format"\s*:\s*"([^"\\]*)"')
 
 def load_any(path: Path, *, but: Sequence[str] = ()) -> Any:
     """Return what a file holds, as its header says; what is none of it, or of `but`, is no certificate."""
+    from pac_wrap.base.codec import MOST_BYTES
     from pac_wrap.method.certificates.certificate import Certificate
 
     with path.open("rb") as file:  # which may be a pipe, that is read once
