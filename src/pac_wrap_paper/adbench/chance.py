@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 from scipy.stats import hypergeom
 
+from pac_wrap import Guarantee, Raise
 from pac_wrap.method.curves.band import band_of
 from pac_wrap.method.metrics import upper_bounds
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.strategies.raising import Raise, staircase
-from pac_wrap.tails.binomial import error_budget
+from pac_wrap.method.strategies.raising import staircase
+from pac_wrap.tails import error_budget
 
 LEVEL: Final = 0.05
 ASKED: Final = Guarantee(LEVEL, LEVEL)

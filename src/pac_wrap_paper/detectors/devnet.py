@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pac_wrap import InputError
 from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned, check_count, is_number
-from pac_wrap.errors import InputError
 from pac_wrap_paper.detectors import random_generator
 
 Floats = NDArray[np.float64]

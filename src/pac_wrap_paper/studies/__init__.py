@@ -7,9 +7,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, Final
 
+from pac_wrap import InputError, __version__
 from pac_wrap.base.arguments import check_count
-from pac_wrap.errors import InputError
-from pac_wrap.version import __version__
 from pac_wrap_paper.data.registry import ENTRIES
 from pac_wrap_paper.data.store import fetch
 from pac_wrap_paper.studies.study import Progress, Study

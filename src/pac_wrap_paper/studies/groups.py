@@ -14,26 +14,30 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import StandardScaler
 
+from pac_wrap import (
+    Certificate,
+    Guarantee,
+    Metrics,
+    Rate,
+    UpsideDownWarning,
+    VacuousWarning,
+    calibrate,
+    calibrate_groups,
+    evaluate,
+)
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import shared_together
-from pac_wrap.errors import UpsideDownWarning, VacuousWarning
-from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.groups.calibrate import calibrate_groups
 from pac_wrap.method.groups.values import Lookup
-from pac_wrap.method.metrics import Metrics, Rate, evaluate, is_exceeded
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.series.points import Points
-from pac_wrap.series.several import several_series
-from pac_wrap.series.splits import random_split
+from pac_wrap.method.metrics import is_exceeded
+from pac_wrap.series import Points, random_split, several_series
 from pac_wrap.series.windows import Indices
-from pac_wrap.tails.binomial import sf_at_most
-from pac_wrap.tails.bounds import min_samples
+from pac_wrap.tails import min_samples, sf_at_most
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import nasa_channels, smd_machines
+from pac_wrap_paper.data.store import results_of
 from pac_wrap_paper.data.tabular import census_people
 from pac_wrap_paper.studies import nasa, smd
-from pac_wrap_paper.studies.scored import Training, train_all
+from pac_wrap_paper.studies.scored import Training
 from pac_wrap_paper.studies.series_runs import ASKED as ASKED_OF_SERIES
 from pac_wrap_paper.studies.series_runs import LEVEL, divide
 from pac_wrap_paper.studies.study import Marks, Panel, PanelChart, Progress, Row, Study, StudyTable
@@ -112,7 +116,7 @@ class Scored(NamedTuple):
 def scored_series(data: str, names: Sequence[str], progress: Progress) -> Scored:
     """Return the steps of several series, each scored by its own detector, from the cache if possible."""
     trainings = [Training(data, name, Residual(), normalise=True) for name in names]
-    scores = train_all(trainings, progress, lambda training: training.part)
+    scores = results_of(trainings, progress, "training")
     labels = [load(data, name).y[-one.size :] for name, one in zip(names, scores, strict=True)]
     found = several_series(
         names, [one.size for one in scores], np.concatenate(scores), np.concatenate(labels), every=EVERY[data]

@@ -8,9 +8,8 @@ from typing import Final
 import numpy as np
 from scipy.special import chdtrc
 
-from pac_wrap.method.metrics import Rate
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.tails.binomial import cdf, error_budget
+from pac_wrap import Guarantee, Rate
+from pac_wrap.tails import cdf, error_budget
 from pac_wrap.validation import exact_violation, violation_rate
 from pac_wrap_paper.studies.printed import Q1, Q1_TRIALS, SHARES, count_behind
 from pac_wrap_paper.studies.scored import (

@@ -9,11 +9,9 @@ from typing import Any, Final
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from pac_wrap.detectors.scores import anomaly_scores
-from pac_wrap.method.metrics import ExactViolation, ViolationRate
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.tails.binomial import error_budget, exact_confidence
-from pac_wrap.validation import BudgetRule, exact_violation, violation_rate
+from pac_wrap import Guarantee, anomaly_scores
+from pac_wrap.tails import error_budget, exact_confidence
+from pac_wrap.validation import BudgetRule, ExactViolation, ViolationRate, exact_violation, violation_rate
 from pac_wrap_paper.baselines import cpad_budget
 from pac_wrap_paper.data import load
 from pac_wrap_paper.studies.printed import Q3_MEANS, Q3_TRIALS, Q3_VIOLATIONS, count_behind

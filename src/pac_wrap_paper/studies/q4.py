@@ -6,10 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from pac_wrap.method.metrics import ViolationRate
-from pac_wrap.method.promise import Guarantee
+from pac_wrap import Guarantee
 from pac_wrap.method.thresholds import Regime
-from pac_wrap.validation import violation_rate
+from pac_wrap.validation import ViolationRate, violation_rate
 from pac_wrap_paper.studies.scored import sigma_of, synthetic_population
 from pac_wrap_paper.studies.study import HeatMap, Progress, Row, Study, StudyTable
 

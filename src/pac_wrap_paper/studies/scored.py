@@ -1,38 +1,38 @@
 """Detectors at work: what they scored, how those of series are trained, and one wrapped in several ways."""
 
-import hashlib
-import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
 
+from pac_wrap import (
+    Algorithm1,
+    Certificate,
+    Guarantee,
+    Hold,
+    Metrics,
+    Raise,
+    UpsideDownWarning,
+    anomaly_scores,
+    calibrate,
+    evaluate,
+)
 from pac_wrap.base.arguments import Scores
-from pac_wrap.base.files import check_folder, whole_file
-from pac_wrap.detectors.scores import anomaly_scores
-from pac_wrap.errors import UpsideDownWarning
-from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.metrics import Metrics, evaluate, is_exceeded
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.strategies.algorithm1 import Algorithm1
-from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.raising import Raise
+from pac_wrap.method.certificates.certificate import Overlap
+from pac_wrap.method.metrics import is_exceeded
 from pac_wrap.ranks.auc import auc
 from pac_wrap_paper.baselines import f1_max
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.dataset import Dataset, Split, semi_supervised_split, two_gaussians
 from pac_wrap_paper.data.registry import ENTRIES
-from pac_wrap_paper.data.store import cache_folder
-from pac_wrap_paper.studies.study import Progress
+from pac_wrap_paper.data.store import keep, result_file
 
 Labels = NDArray[np.int8]
 
@@ -117,50 +117,30 @@ class Training:
     detector: Any
     normalise: bool = False
 
+    def __str__(self) -> str:
+        return self.part
+
     @property
-    def file(self) -> Path:
+    def files(self) -> tuple[Path]:
         """Where the scores are kept: a name that changes with the data, the detector and its settings."""
         settings = sorted((name, repr(value)) for name, value in self.detector.get_params().items())
         hashes = [file.sha256 for file in ENTRIES[self.data].files]
-        told = repr((_METHOD, type(self.detector).__name__, settings, hashes, self.part, self.normalise))
-        key = hashlib.sha256(told.encode()).hexdigest()[:16]
-        return cache_folder() / "scores" / f"{self.data}-{self.part}-{key}.npy"
+        told = (_METHOD, type(self.detector).__name__, settings, hashes, self.part, self.normalise)
+        return (result_file("scores", f"{self.data}-{self.part}", told, "npy"),)
 
-    def scores(self, file: Path | None = None) -> Scores:
+    def result(self, *files: Path) -> Floats:
         """Return one score per test step, NaN in the warm-up: from the cache, or after training."""
-        data, kept = load(self.data, self.part), self.file if file is None else file
+        data, (file,) = load(self.data, self.part), files or self.files
         with suppress(OSError, EOFError, ValueError):  # absent or damaged: train again
-            found = np.load(kept, allow_pickle=False)
+            found = np.load(file, allow_pickle=False)
             if found.shape == (data.y.size - (data.n_train or 0),):
                 return np.asarray(found)
         trained = self.detector.fit(data.X[: data.n_train])
         found = trained.decision_function(data.X[data.n_train :])
         if self.normalise:
             found = _normalised(found, trained.decision_function(data.X[: data.n_train]))
-        check_folder(kept.parent)
-        with whole_file(kept) as temporary, open(temporary, "wb") as stream:
-            np.save(stream, found, allow_pickle=False)
+        keep(file, np.asarray(found))
         return np.asarray(found)
-
-
-def train_all(
-    trainings: Sequence[Training], progress: Progress, describe: Callable[[Training], str]
-) -> list[Scores]:
-    """Return the scores of every training, trained on all cores where they are not in the cache."""
-    missing = [training for training in trainings if not training.file.exists()]
-    # a worker may have another environment, so it is told the file
-    jobs = (delayed(_train)(training, training.file) for training in missing)
-    if missing:
-        check_folder(missing[0].file.parent)
-        progress(0.0, f"training {len(missing)} detectors")
-        done = Parallel(n_jobs=min(len(missing), os.cpu_count() or 1), return_as="generator")(jobs)
-        for place, _ in enumerate(done):
-            progress((place + 1) / (len(missing) + 1), f"trained {describe(missing[place])}")
-    return [training.scores() for training in trainings]
-
-
-def _train(training: Training, file: Path) -> None:
-    training.scores(file)
 
 
 def _normalised(scores: Scores, training: Scores) -> Scores:
@@ -252,7 +232,7 @@ def wrap_scores(
         normal,
         anomalous,
         auc(fresh[truth == 0], fresh[truth == 1]),
-        evaluate(f1_max(normal, anomalous).rule.verdicts(fresh), truth),
+        evaluate(f1_max(normal, anomalous).verdicts(fresh), truth),
         certificate,
         evaluate(certificate.verdicts(fresh), truth),
         singles,

@@ -6,14 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from pac_wrap import Algorithm1, Guarantee, Raise
 from pac_wrap.method.certificates.certificate import Overlap
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.strategies.algorithm1 import Algorithm1
-from pac_wrap.method.strategies.raising import Raise
-from pac_wrap.series.points import Points
-from pac_wrap.series.resampling import independent_violation
-from pac_wrap.series.splits import SeriesSplit, block_split, random_split
-from pac_wrap.tails.binomial import error_budget
+from pac_wrap.series import Points, SeriesSplit, block_split, independent_violation, random_split
+from pac_wrap.tails import error_budget
 from pac_wrap_paper.studies.printed import as_meant
 from pac_wrap_paper.studies.scored import PRINTED, PROVED, RAISED, Wrapped, wrap_scores
 from pac_wrap_paper.studies.study import Bar, Cell, IntervalChart, Row, Spread

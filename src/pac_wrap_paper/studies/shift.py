@@ -9,15 +9,21 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from sklearn.ensemble import IsolationForest
 
+from pac_wrap import (
+    KL,
+    ChiSquared,
+    Guarantee,
+    InputError,
+    Rate,
+    TotalVariation,
+    anomaly_scores,
+    calibrate,
+    evaluate,
+)
 from pac_wrap.base.arguments import Scores
-from pac_wrap.detectors.scores import anomaly_scores
-from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.metrics import ExactViolation, Rate, ViolationRate, evaluate
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.robust.shift import KL, ChiSquared, Shift, TotalVariation
-from pac_wrap.tails.binomial import cdf, error_budget
-from pac_wrap.validation import exact_violation, violation_rate
+from pac_wrap.method.robust.shift import Shift
+from pac_wrap.tails import cdf, error_budget
+from pac_wrap.validation import ExactViolation, ViolationRate, exact_violation, violation_rate
 from pac_wrap_paper.data.dataset import shifted_gaussians
 from pac_wrap_paper.studies.study import ChartLine, LineChart, Progress, Row, Study, StudyTable
 

@@ -5,18 +5,16 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from pac_wrap import Rate, calibrate
 from pac_wrap.base.arguments import Scores
-from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.metrics import Rate
-from pac_wrap.series.dependence import autocorrelation
-from pac_wrap.series.points import Points, joined, window_points
-from pac_wrap.series.resampling import block_violation
+from pac_wrap.series import Points, autocorrelation, block_violation, joined, window_points
 from pac_wrap.series.windows import Indices
-from pac_wrap.tails.bounds import min_samples
+from pac_wrap.tails import min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import missing_machines, smd_machines
+from pac_wrap_paper.data.store import results_of
 from pac_wrap_paper.studies.printed import SMD
-from pac_wrap_paper.studies.scored import Labels, Training, train_all
+from pac_wrap_paper.studies.scored import Labels, Training
 from pac_wrap_paper.studies.series_runs import (
     ASKED,
     LEVEL,
@@ -62,7 +60,7 @@ def run(
         for number in range(seeds)
         for name in names
     ]
-    scores = train_all(trainings, progress, lambda training: training.part)
+    scores = results_of(trainings, progress, "training")
     labels = [_labels(name) for name in names]
     runs: list[SeriesRun] = []
     for number in range(seeds):

@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pac_wrap import Certificate, Rate
 from pac_wrap.base.arguments import Scores
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.metrics import Rate
 
 Progress = Callable[[float, str], None]
 """Takes the share done, 0 to 1, and what is being done."""
