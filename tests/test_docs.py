@@ -9,7 +9,7 @@ from sklearn.ensemble import IsolationForest
 import pac_wrap
 from support.pages import ROOT, python_blocks
 
-SOURCES = sorted(Path(pac_wrap.__file__).parent.rglob("*.py"))
+SOURCES = sorted(path for path in Path(pac_wrap.__file__).parents[1].rglob("*.py"))
 PAGES = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guide").glob("*.md")]
 RECORDS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 

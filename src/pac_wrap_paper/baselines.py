@@ -1,7 +1,7 @@
 """What people use instead: conformal thresholds, the best F1, a percentile, and two packages.
 
-The first three return a `Rule`, which decides like that of a certificate, so all are measured the same way. No
-confidence is promised.
+The first three return a `Rule`, which decides like that of a certificate, so all are measured the same way.
+No confidence is promised.
 """
 
 import warnings

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import as_scores, check_choice, is_number
-from pac_wrap.base.missing import ON_MISSING, OnMissing
+from pac_wrap.base.arguments import ON_MISSING, OnMissing, as_scores, check_choice, is_number
 from pac_wrap.errors import InputError, MissingScoreWarning
 from pac_wrap.method.certificates.certificate import Certificate, no_certificate
 from pac_wrap.method.monitoring.monitor import Monitor

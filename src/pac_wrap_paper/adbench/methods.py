@@ -202,14 +202,11 @@ def _curve(division: Division) -> Curve:
 
 def _promised(certificate: Certificate) -> Setting:
     """Return the rule and the ceilings that are certified; NaN where too few labels leave nothing."""
-    promised = certificate.certified
-    sides = certificate.normal.budget, certificate.anomalous.budget
-    ceilings = (nan, nan) if promised is None else (promised.max_fpr, promised.max_fnr)
-    kept = [
-        nan if ceiling is None or budget is None or budget.errors is None else ceiling
-        for ceiling, budget in zip(ceilings, sides, strict=True)
-    ]
-    return Setting(certificate.rule.normal_below, certificate.rule.anomaly_from, kept[0], kept[1])
+    ceilings = (
+        nan if clause.ceiling is None or clause.errors is None else clause.ceiling
+        for clause in (certificate.fpr, certificate.fnr)
+    )
+    return Setting(certificate.rule.normal_below, certificate.rule.anomaly_from, *ceilings)
 
 
 THEIRS: Final[dict[str, Method]] = {

@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from pac_wrap import InputError, MissingExtraError, PACWrapError, anomaly_scores
-from pac_wrap.ranks.auc import auc
+from pac_wrap.scoring import ranking_scorer
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.registry import TABLES
 from pac_wrap_paper.data.store import keep, result_file
@@ -142,7 +142,8 @@ class Scored:
     @cached_property
     def auc(self) -> float:
         """The AUC on the rest of the table."""
-        return auc(self.normal, self.anomalous)
+        labels = np.repeat([0, 1], [self.normal.size, self.anomalous.size])
+        return ranking_scorer("precomputed", np.append(self.normal, self.anomalous), labels)
 
 
 def large_enough() -> tuple[str, ...]:

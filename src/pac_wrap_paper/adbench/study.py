@@ -25,6 +25,7 @@ from pac_wrap_paper.adbench.scoring import (
 )
 from pac_wrap_paper.adbench.summary import SIDES, Board, Standing, Summary, boards, mean, middle, undecided
 from pac_wrap_paper.data.registry import TABLES
+from pac_wrap_paper.data.store import results_of
 from pac_wrap_paper.studies.study import Marks, Panel, PanelChart, Progress, Row, Spread, Study, StudyTable
 
 TRIALS: Final = 50

@@ -135,8 +135,8 @@ def split_starts(steps: int, window: int, stride: int, validation: float) -> tup
     if min(steps - kept, kept if validation else steps) < window:
         share = f" and validation = {validation:g}" if validation else ""
         raise InputError(
-            f"fit needs at least {_fewest_steps(window, validation):,} steps for windows of {window:,}{share},"
-            f" got {steps:,}; give more steps, or shorten length"
+            f"fit needs at least {_fewest_steps(window, validation):,} steps for windows of"
+            f" {window:,}{share}, got {steps:,}; give more steps, or shorten length"
         )
     training = np.arange(0, steps - kept - window + 1, stride, dtype=np.int64)
     held_out = np.arange(steps - kept, steps - window + 1, dtype=np.int64) if kept else training[:0]

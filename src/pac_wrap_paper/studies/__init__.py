@@ -84,7 +84,10 @@ def reproduce(
     fetch_data(question)
     if trials is not None:
         options["trials"] = trials
-    module = import_module(f"pac_wrap_paper.studies.{question}")
+    # the study of ADBench stands beside what only it needs
+    module = import_module(
+        "pac_wrap_paper.adbench.study" if question == "adbench" else f"pac_wrap_paper.studies.{question}"
+    )
     study: Study = module.run(seed=seed, quick=quick, progress=progress, **options)
     return study
 

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from math import nan
+from math import expm1, log1p, nan
 from typing import Any, Final, Literal, NamedTuple, Self
 
 import numpy as np
@@ -25,13 +25,8 @@ from pac_wrap import (
     calibrate_groups,
     evaluate,
 )
-from pac_wrap.base.arguments import Scores
-from pac_wrap.base.floats import shared_together
-from pac_wrap.method.groups.values import Lookup
-from pac_wrap.method.metrics import is_exceeded
 from pac_wrap.series import Points, random_split, several_series
-from pac_wrap.series.windows import Indices
-from pac_wrap.tails import min_samples, sf_at_most
+from pac_wrap.tails import min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import nasa_channels, smd_machines
 from pac_wrap_paper.data.store import results_of
@@ -40,7 +35,18 @@ from pac_wrap_paper.studies import nasa, smd
 from pac_wrap_paper.studies.scored import Training
 from pac_wrap_paper.studies.series_runs import ASKED as ASKED_OF_SERIES
 from pac_wrap_paper.studies.series_runs import LEVEL, divide
-from pac_wrap_paper.studies.study import Marks, Panel, PanelChart, Progress, Row, Study, StudyTable
+from pac_wrap_paper.studies.study import (
+    Floats,
+    Indices,
+    Marks,
+    Panel,
+    PanelChart,
+    Progress,
+    Row,
+    Study,
+    StudyTable,
+    is_above,
+)
 
 Split = Literal["random", "blocks"]
 Parts = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -73,7 +79,7 @@ class Residual(BaseEstimator):
         self.components_ = None if still else PCA(n_components=self.share).fit(self._scaled(rows))
         return self
 
-    def decision_function(self, X: NDArray[Any]) -> Scores:
+    def decision_function(self, X: NDArray[Any]) -> Floats:
         """Return the squared residual of each step, higher for what is more anomalous."""
         rows = self._scaled(self._rows(X))
         if self.components_ is not None:
@@ -96,7 +102,7 @@ class Scored(NamedTuple):
 
     data: str
     asked: Guarantee
-    scores: Scores
+    scores: Floats
     labels: NDArray[np.int8]
     groups: NDArray[np.object_]
     names: tuple[str, ...]
@@ -217,7 +223,7 @@ class Measured:
         Both rates of all groups that have points are tested, under either rule: eq. (53).
         """
         tests = sum(rate.n > 0 for group in self.groups for rate in group.rates("one"))
-        return shared_together(SIGNIFICANT, max(1, tests))
+        return -expm1(log1p(-SIGNIFICANT) / max(1, tests))
 
     def above(self, rule: Rule) -> tuple[tuple[str, ...], ...]:
         """Return for each group which of its rates are significantly above a ceiling that the rule is for.
@@ -229,7 +235,7 @@ class Measured:
         def exceeded(group: Group) -> Iterator[str]:
             for place, (name, rate) in enumerate(zip(("FPR", "FNR"), group.rates(rule), strict=True)):
                 for_it = rule == "one" or group.promised[place]
-                if for_it and rate.n and sf_at_most(rate.count, rate.n, self.ceilings[place], level):
+                if for_it and is_above(rate, self.ceilings[place], level):
                     yield name
 
         return tuple(tuple(exceeded(group)) for group in self.groups)
@@ -242,7 +248,7 @@ class Measured:
     def mixture_above(self) -> tuple[str, ...]:
         """Which rates of all points are significantly above their ceilings under one rule: at 5 % each."""
         rates = zip(("FPR", "FNR"), self.ceilings, self.whole.rates("one"), strict=True)
-        return tuple(name for name, ceiling, rate in rates if is_exceeded(ceiling, rate))
+        return tuple(name for name, ceiling, rate in rates if is_above(rate, ceiling))
 
 
 def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> Measured:
@@ -261,7 +267,8 @@ def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> 
         each = calibrate_groups(scores[calibrating], mine, groups[calibrating], scored.asked, pool=True)
     one, own = pooled.verdicts(scores[testing]), each.verdicts(scores[testing], groups[testing])
     following = dict(zip(each.groups, each.pooled.tolist(), strict=True))
-    places = Lookup(scored.names).places(groups)
+    number = {name: place for place, name in enumerate(scored.names)}
+    places = np.array([number[name] for name in groups.tolist()])
     points = scored.points if warned else None
 
     def group(place: int, name: str) -> Group:
@@ -282,7 +289,7 @@ def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> 
         "all together",
         evaluate(one, labels[testing]),
         evaluate(own, labels[testing]),
-        (pooled.normal.n, pooled.anomalous.n),
+        (pooled.fpr.n, pooled.fnr.n),
         _enough(pooled),
         False,
         (False, False) if points is None else _dependent(points, pooled, calibrating),
@@ -293,17 +300,15 @@ def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> 
 
 
 def _enough(certificate: Certificate) -> tuple[bool, bool]:
-    budgets = certificate.normal.budget, certificate.anomalous.budget
-    normal, anomalous = (one is not None and one.errors is not None for one in budgets)
-    return normal, anomalous
+    return certificate.fpr.errors is not None, certificate.fnr.errors is not None
 
 
 def _dependent(points: Points, certificate: Certificate, among: Indices) -> tuple[bool, bool]:
     """Return of which promised class a warning comes: its points are worth less than they seem."""
     found = []
     for anomalous, promised in enumerate(_enough(certificate)):
-        worth = points.worth(certificate.thresholds, bool(anomalous), among) if promised else None
-        found.append(worth is not None and worth.misleading)
+        size = points.effective_size(certificate.thresholds, bool(anomalous), among) if promised else None
+        found.append(size is not None and size.misleading)
     return found[0], found[1]
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
 
@@ -19,22 +18,19 @@ from pac_wrap import (
     Hold,
     Metrics,
     Raise,
+    Strategy,
     UpsideDownWarning,
     anomaly_scores,
     calibrate,
     evaluate,
 )
-from pac_wrap.base.arguments import Scores
-from pac_wrap.method.certificates.certificate import Overlap
-from pac_wrap.method.metrics import is_exceeded
-from pac_wrap.ranks.auc import auc
+from pac_wrap.scoring import ranking_scorer
 from pac_wrap_paper.baselines import f1_max
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.dataset import Dataset, Split, semi_supervised_split, two_gaussians
 from pac_wrap_paper.data.registry import ENTRIES
 from pac_wrap_paper.data.store import keep, result_file
-
-Labels = NDArray[np.int8]
+from pac_wrap_paper.studies.study import Floats, Labels, is_above
 
 DETECTORS: Final = ("isolation forest", "LOF")
 LEVEL: Final = 0.05
@@ -42,7 +38,7 @@ ASKED: Final = Guarantee(LEVEL, LEVEL)
 PRINTED: Final = "relax, as printed"
 PROVED: Final = "relax"
 RAISED: Final = "raise"
-STRATEGIES: Final[dict[str, Overlap]] = {
+STRATEGIES: Final[dict[str, Strategy]] = {
     PRINTED: Algorithm1(correction=None),
     PROVED: Algorithm1(),
     "relax, step .01": Algorithm1(step=0.01),
@@ -57,8 +53,8 @@ _METHOD: Final = 1  # part of the name of a cached file: raise it when the meani
 class ScoredPopulation:
     """The scores of calibration and test points together, and how many of each class calibrate."""
 
-    normal: Scores
-    anomalous: Scores
+    normal: Floats
+    anomalous: Floats
     sizes: tuple[int, int]
 
 
@@ -143,7 +139,7 @@ class Training:
         return np.asarray(found)
 
 
-def _normalised(scores: Scores, training: Scores) -> Scores:
+def _normalised(scores: Floats, training: Floats) -> Floats:
     least = np.finfo(np.float64).tiny
     usual = np.log(np.maximum(training[~np.isnan(training)], least))
     return np.asarray((np.log(np.maximum(scores, least)) - usual.mean()) / (usual.std() or 1.0))
@@ -159,14 +155,14 @@ class Single:
     @property
     def max_fpr(self) -> float:
         """The certified ceiling of the FPR; 1 where nothing is certified."""
-        certified = self.certificate.certified
-        return 1.0 if certified is None or certified.max_fpr is None else certified.max_fpr
+        ceiling = self.certificate.fpr.ceiling
+        return 1.0 if ceiling is None else ceiling
 
     @property
     def max_fnr(self) -> float:
         """The certified ceiling of the FNR; 1 where nothing is certified."""
-        certified = self.certificate.certified
-        return 1.0 if certified is None or certified.max_fnr is None else certified.max_fnr
+        ceiling = self.certificate.fnr.ceiling
+        return 1.0 if ceiling is None else ceiling
 
     @property
     def eps(self) -> float:
@@ -176,11 +172,8 @@ class Single:
     @property
     def broken(self) -> bool:
         """Whether a certified ceiling is significantly exceeded on the test part: at 5 % each."""
-        certified = self.certificate.certified
-        if certified is None:
-            return False
-        rates = (certified.max_fpr, self.metrics.fpr), (certified.max_fnr, self.metrics.fnr)
-        return any(is_exceeded(*one) for one in rates)
+        rates = (self.metrics.fpr, self.certificate.fpr), (self.metrics.fnr, self.certificate.fnr)
+        return any(is_above(rate, clause.ceiling) for rate, clause in rates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +183,8 @@ class Wrapped:
     data: str
     detector: str
     seed: int
-    normal: Scores
-    anomalous: Scores
+    normal: Floats
+    anomalous: Floats
     auc: float
     original: Metrics
     certificate: Certificate
@@ -210,10 +203,10 @@ def wrap_scores(
     data: str,
     detector: str,
     seed: int,
-    calibration: tuple[Scores, Labels],
-    test: tuple[Scores, Labels],
+    calibration: tuple[Floats, Labels],
+    test: tuple[Floats, Labels],
     asked: Guarantee,
-    strategies: Mapping[str, Overlap],
+    strategies: Mapping[str, Strategy],
 ) -> Wrapped:
     """Calibrate on one pair of scores and labels in every way, and measure on another pair."""
     (scores, labels), (fresh, truth) = calibration, test
@@ -231,7 +224,7 @@ def wrap_scores(
         seed,
         normal,
         anomalous,
-        auc(fresh[truth == 0], fresh[truth == 1]),
+        ranking_scorer("precomputed", fresh, truth),
         evaluate(f1_max(normal, anomalous).verdicts(fresh), truth),
         certificate,
         evaluate(certificate.verdicts(fresh), truth),

@@ -22,14 +22,21 @@ from pac_wrap import (
     certify_curve,
     evaluate,
 )
-from pac_wrap.base.arguments import Scores
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import smd_machines
 from pac_wrap_paper.studies.printed import NASA
-from pac_wrap_paper.studies.scored import Labels
-from pac_wrap_paper.studies.study import Bar, IntervalChart, Progress, Row, Study, StudyTable
+from pac_wrap_paper.studies.study import (
+    Bar,
+    Floats,
+    Indices,
+    IntervalChart,
+    Labels,
+    Progress,
+    Row,
+    Study,
+    StudyTable,
+)
 
-Labels = NDArray[np.int64]
 ASKED: Final = {"thyroid": Guarantee(0.01, 0.1), "celeba": Guarantee(0.05, 0.1)}
 ALPHA: Final = 0.01
 MOST_ROWS: Final = 20_000
@@ -44,7 +51,7 @@ class Watched(NamedTuple):
     curve: Curve
     rows: NDArray[np.float64]
     labels: Labels
-    scores: Scores
+    scores: Floats
     spread: NDArray[np.float64]
 
 
@@ -52,7 +59,7 @@ class Watched(NamedTuple):
 def watched_rows(name: str, seed: int) -> Watched:
     """Return a data set of which a quarter trains, a quarter calibrates and the rest is to be watched."""
     data = load(name)
-    rows, labels = np.asarray(data.X, dtype=float), np.asarray(data.y).astype(np.int64)
+    rows, labels = np.asarray(data.X, dtype=float), data.y
     order = np.random.default_rng([seed, 13]).permutation(labels.size)
     trained, calibrated, rest = np.split(order, [labels.size // 4, labels.size // 2])
     model = HistGradientBoostingClassifier(random_state=seed).fit(rows[trained], labels[trained])
@@ -71,25 +78,25 @@ def watched_rows(name: str, seed: int) -> Watched:
 
 
 # rows by their places, and their labels, in; scores and labels out
-Change = Callable[[Watched, Labels, float, np.random.Generator], tuple[Scores, Labels]]
+Change = Callable[[Watched, Indices, float, np.random.Generator], tuple[Floats, Labels]]
 
 
-def noise(data: Watched, places: Labels, size: float, random: np.random.Generator) -> tuple[Scores, Labels]:
+def noise(data: Watched, places: Indices, size: float, random: np.random.Generator) -> tuple[Floats, Labels]:
     """Add noise to every measurement, of so many of its standard deviations."""
     rows = data.rows[places]
     moved = rows + random.normal(size=rows.shape) * size * data.spread
     return np.asarray(data.model.decision_function(moved)), data.labels[places]
 
 
-def flips(data: Watched, places: Labels, size: float, random: np.random.Generator) -> tuple[Scores, Labels]:
+def flips(data: Watched, places: Indices, size: float, random: np.random.Generator) -> tuple[Floats, Labels]:
     """Flip every label with this chance."""
     labels = data.labels[places]
     return data.scores[places], np.where(random.random(labels.size) < size, 1 - labels, labels)
 
 
 def contamination(
-    data: Watched, places: Labels, size: float, random: np.random.Generator
-) -> tuple[Scores, Labels]:
+    data: Watched, places: Indices, size: float, random: np.random.Generator
+) -> tuple[Floats, Labels]:
     """Put anomalies, labelled normal, in the place of this share of the normal rows."""
     labels, places = data.labels[places], places.copy()
     swapped = np.flatnonzero((labels == 0) & (random.random(labels.size) < size))
@@ -97,7 +104,9 @@ def contamination(
     return data.scores[places], labels
 
 
-def nothing(data: Watched, places: Labels, size: float, random: np.random.Generator) -> tuple[Scores, Labels]:
+def nothing(
+    data: Watched, places: Indices, size: float, random: np.random.Generator
+) -> tuple[Floats, Labels]:
     """Leave all as it is."""
     return data.scores[places], data.labels[places]
 
@@ -276,7 +285,7 @@ def watched_series(data: str, name: str, seed: int) -> Iterator[Series]:
         yield watch_second_half(data, name, every, scores[::every], labels[::every], seed)
 
 
-def watch_second_half(data: str, name: str, every: int, scores: Scores, labels: Labels, seed: int) -> Series:
+def watch_second_half(data: str, name: str, every: int, scores: Floats, labels: Labels, seed: int) -> Series:
     """Return what the watch makes of the normal points of the second half, in time and shuffled."""
     half = labels.size // 2
     calibration, future = scores[:half][labels[:half] == 0], scores[half:][labels[half:] == 0]

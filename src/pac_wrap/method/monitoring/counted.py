@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType, check_count, check_rate
-from pac_wrap.base.floats import rounded_up
+from pac_wrap.base.arguments import Scores, check_count, check_rate
+from pac_wrap.base.floats import ScoreType, rounded, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.shares import kept_by, shares_of
 from pac_wrap.method.certificates.certificate import Certificate
@@ -21,7 +21,6 @@ from pac_wrap.method.monitoring.bets import Bets, Placed, Reached, wait
 from pac_wrap.method.monitoring.wealth import confidence_sequence
 from pac_wrap.method.promise import Error, refuse_room
 from pac_wrap.method.strategies.abstain import Abstain
-from pac_wrap.ranks.float_type import rounded
 
 Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -115,6 +114,29 @@ class _Limit(NamedTuple):
 class Watch:
     """One thing that is watched: how much was counted, what is allowed, and the wealth of the bets on more.
 
+    Parameters
+    ----------
+    name : str
+        "FPR" or "FNR", which need labels; "undecided" or "scores", which need none.
+    alpha : float
+        The chance of an alarm of this watch, ever, though nothing exceeds what is allowed.
+    delta : float
+        The chance that what is allowed is itself wrong, over draws of the calibration points: eq. (86).
+    ceiling : float or None
+        The share that is allowed; None for "scores", where it depends on the scores themselves.
+    cells : tuple of int
+        How many points fell into each cell: for a share those that are not counted and those that are.
+    starts, following : int
+        How often bets were placed, and after how many points they will be again.
+    gains, best : tuple of float
+        What each bet had gained by its starts, and by the best of them, as logarithms.
+    began : tuple of int
+        The best start of each bet: its row and number, and how many points had lost, won and lain above then.
+    past : tuple of float
+        The logarithm of the wealth, at rows in equal steps.
+
+    Examples
+    --------
     >>> from pac_wrap import Monitor, calibrate
     >>> monitor = Monitor(calibrate(range(1000), range(2000, 3000)))
     >>> _ = monitor.update([1] * 3 + [0] * 97, [0] * 100)
