@@ -86,9 +86,7 @@ def cpad(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee | None = 
     """
     asked = Guarantee() if guarantee is None else guarantee
     if not isinstance(asked, Guarantee):
-        raise InputError(
-            f"guarantee must be a Guarantee, got {type(asked).__name__}; write Guarantee(max_fpr=0.05)"
-        )
+        raise InputError(f"guarantee must be a Guarantee, got {asked!r:.200}; write Guarantee(max_fpr=0.05)")
     normal, anomalous = np.sort(as_scores(normal, "normal")), np.sort(as_scores(anomalous, "anomalous"))
     found = []
     if asked.max_fpr is not None:
@@ -171,9 +169,6 @@ def percentile(normal: ArrayLike, contamination: float = 0.05) -> Rule:
     level = 1.0 - check_rate("contamination", contamination)
     tau = min(nextafter(float(np.quantile(normal, level, method=method)), inf), _LARGEST)
     return Rule(tau, tau)
-
-
-Floats = NDArray[np.float64]
 
 
 class Crepes:

@@ -30,8 +30,8 @@ from pac_wrap_paper.adbench.scoring import DETECTORS, Scored, Scoring
 from pac_wrap_paper.baselines import Controller, Crepes, both_classes, f1_max, percentile
 from pac_wrap_paper.data.registry import TABLES
 from pac_wrap_paper.data.store import keep, result_file
+from pac_wrap_paper.studies.study import Floats
 
-Floats = NDArray[np.float64]
 DEFAULT: Final = 0.1  # PyOD's contamination
 
 
@@ -239,7 +239,6 @@ FEWER: Final = {
 }
 
 
-Floats = NDArray[np.float64]
 FIELDS: Final = (
     *("FPR", "FNR", "alarms", "decided", "all FPR", "all FNR"),
     *("max FPR", "max FNR", "max alarms"),

@@ -24,9 +24,14 @@ from pac_wrap_paper.data import load
 from pac_wrap_paper.data.registry import TABLES
 from pac_wrap_paper.data.store import keep, result_file
 from pac_wrap_paper.detectors.devnet import DevNet
+from pac_wrap_paper.studies.study import Floats, Indices
 
-Floats = NDArray[np.float64]
 KNOWN: Final = 30  # anomalies that DevNet is told of, as in its paper
+ENOUGH: Final = 100  # anomalies that a table must have
+MOST: Final = 10_000  # rows that a larger table is cut to
+KEPT: Final = 200  # anomalies that the cut leaves at least, if there are so many
+TRAIN: Final = 0.3  # share of either class that trains
+_METHOD: Final = 1  # part of the name of a cached file: raise it when the meaning of the scores changes
 _PACKAGES: Final = ("pyod", "crepes", "mapie")
 _STEPS: Final = 1000  # its default of 100 is too few to converge on some tables
 
@@ -79,25 +84,23 @@ class Detector:
     labels: Literal["none", "few", "all"]
 
 
-def _pyod(module: str, name: str, **settings: Any) -> Callable[[int], Any]:
+def _pyod(name: str, seeded: bool) -> Callable[[int], Any]:
     """Return what makes a detector of PyOD; its seed is passed on if it takes one."""
 
     def make(seed: int) -> Any:
-        seeds = {key: seed for key, value in settings.items() if value is None}
-        return getattr(import_module(f"pyod.models.{module}"), name)(**seeds)
+        kind = getattr(import_module(f"pyod.models.{name.lower()}"), name)
+        return kind(random_state=seed) if seeded else kind()
 
     return make
 
 
+# of PyOD, and whether they take a seed
+_PYOD: Final = {
+    **{"IForest": True, "LOF": False, "KNN": False, "OCSVM": False},
+    **{"PCA": True, "HBOS": False, "CBLOF": True, "GMM": True},
+}
 DETECTORS: Final[dict[str, Detector]] = {
-    "IForest": Detector(_pyod("iforest", "IForest", random_state=None), "none"),
-    "LOF": Detector(_pyod("lof", "LOF"), "none"),
-    "KNN": Detector(_pyod("knn", "KNN"), "none"),
-    "OCSVM": Detector(_pyod("ocsvm", "OCSVM"), "none"),
-    "PCA": Detector(_pyod("pca", "PCA", random_state=None), "none"),
-    "HBOS": Detector(_pyod("hbos", "HBOS"), "none"),
-    "CBLOF": Detector(_pyod("cblof", "CBLOF", random_state=None), "none"),
-    "GMM": Detector(_pyod("gmm", "GMM", random_state=None), "none"),
+    **{name: Detector(_pyod(name, seeded), "none") for name, seeded in _PYOD.items()},
     "ECOD": Detector(lambda seed: ColumnTails("ecod"), "none"),
     "COPOD": Detector(lambda seed: ColumnTails("copod"), "none"),
     "DevNet": Detector(lambda seed: DevNet(random_state=seed), "few"),
@@ -114,15 +117,6 @@ def check_packages() -> None:
             f"the study of ADBench compares with {' and '.join(missing)}, which"
             f' {"is" if len(missing) == 1 else "are"} not installed; run pip install "pac-wrap-ad[bench]"'
         )
-
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
-ENOUGH: Final = 100  # anomalies that a table must have
-MOST: Final = 10_000  # rows that a larger table is cut to
-KEPT: Final = 200  # anomalies that the cut leaves at least, if there are so many
-TRAIN: Final = 0.3  # share of either class that trains
-_METHOD: Final = 1  # part of the name of a cached file: raise it when the meaning of the scores changes
 
 
 @dataclass(frozen=True)
@@ -155,7 +149,7 @@ def large_enough() -> tuple[str, ...]:
     return tuple(name for name, table in TABLES.items() if table.anomalies >= ENOUGH)
 
 
-def kept_rows(y: NDArray[np.int8], random: np.random.Generator) -> tuple[Rows, Rows]:
+def kept_rows(y: NDArray[np.int8], random: np.random.Generator) -> tuple[Indices, Indices]:
     """Return the normal and the anomalous rows that are kept, in random order: 10,000 at most.
 
     Either class keeps its share of them, but no fewer than 200 anomalies are left if there were so many.

@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 
 from pac_wrap.tails import upper_bound
-from pac_wrap_paper.adbench import rows
 from pac_wrap_paper.adbench.chance import LEVEL
 from pac_wrap_paper.adbench.methods import FEWER, OURS, THEIRS, Measuring, Outcomes
 from pac_wrap_paper.adbench.scoring import (
@@ -67,34 +66,34 @@ def run(
             StudyTable(
                 "exceeded",
                 "How often a rate is above what the threshold was set up for (mean and range over tables)",
-                tuple(rows.exceeded(summary, count)),
+                tuple(exceeded(summary, count)),
             ),
-            StudyTable("kept", "Ours, beside the chance that is allowed", tuple(rows.kept(summary))),
+            StudyTable("kept", "Ours, beside the chance that is allowed", tuple(kept(summary))),
             StudyTable(
                 "price",
                 "What is decided, what ceiling is certified, and what the rates are where there is one"
                 " (means)",
-                tuple(rows.price(summary)),
+                tuple(price(summary)),
             ),
             StudyTable(
                 "tables",
                 "Table by table: abstain at .05/.05 over all detectors, and the range that detectors span",
-                tuple(rows.by_table(summary, ranked)),
+                tuple(by_table(summary, ranked)),
             ),
             StudyTable(
                 "leaders",
                 "Who leads: by AUC, by the ceiling, by the decided share",
-                tuple(rows.leaders(ranked)),
+                tuple(leaders(ranked)),
             ),
             StudyTable(
-                "detectors", "Detectors: means, and mean places", tuple(rows.detectors(ranked, failures))
+                "detectors", "Detectors: means, and mean places", tuple(detector_rows(ranked, failures))
             ),
             StudyTable(
                 "small",
                 f"Tables with fewer than {ENOUGH} anomalies: what their labels could promise at best",
-                tuple(rows.small_tables()),
+                tuple(small_tables()),
             ),
-            StudyTable("pairs", "Every pair", tuple(rows.pairs(summary, ranked)), detail=True),
+            StudyTable("pairs", "Every pair", tuple(pairs(summary, ranked)), detail=True),
         ),
         findings=tuple(findings(summary, ranked, failures)),
         charts=(_tables_chart(summary, ranked), _detectors_chart(ranked)),
@@ -335,7 +334,7 @@ def leaders(boards: Sequence[Board]) -> Iterator[Row]:
         }
 
 
-def detectors(boards: Sequence[Board], failures: Sequence[Scored]) -> Iterator[Row]:
+def detector_rows(boards: Sequence[Board], failures: Sequence[Scored]) -> Iterator[Row]:
     """Yield each detector's mean place by three orders, and its means."""
     for name, how in DETECTORS.items():
         places = [(board, one) for board in boards for one in board.standings if one.detector == name]

@@ -12,7 +12,6 @@ from scipy.stats import rankdata
 from pac_wrap.tails import error_budget
 from pac_wrap_paper.adbench.chance import (
     LEVEL,
-    Floats,
     chances,
     fixed_chance,
     held_chance,
@@ -21,7 +20,7 @@ from pac_wrap_paper.adbench.chance import (
 )
 from pac_wrap_paper.adbench.methods import OURS, Outcomes
 from pac_wrap_paper.baselines import cpad_budget
-from pac_wrap_paper.studies.study import Spread
+from pac_wrap_paper.studies.study import Floats, Spread
 
 SIDES = ("FPR", "FNR")
 
@@ -142,9 +141,6 @@ def chance_of(one: Outcomes, method: str, rate: str, *, whole: bool = False) -> 
     else:
         return None
     return None if chance is None else np.full(len(one.values[method]), chance)
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

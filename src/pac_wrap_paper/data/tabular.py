@@ -160,11 +160,11 @@ def load_digit_rows(
         )
     parts = load_digits(name)
     kept = [np.isin(digits, [*normal, *anomalous]) for _, digits in parts]
-    images, digits = (
+    images, shown = (
         np.concatenate([part[field][rows] for part, rows in zip(parts, kept, strict=True)])
         for field in (0, 1)
     )
-    return _dataset(images, np.isin(digits, anomalous), name, int(np.count_nonzero(kept[0])))
+    return _dataset(images, np.isin(shown, anomalous), name, int(np.count_nonzero(kept[0])))
 
 
 def load_digits(name: Literal["usps", "mnist"]) -> tuple[Images, Images]:

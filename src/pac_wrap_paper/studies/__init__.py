@@ -61,6 +61,13 @@ def fetch_data(question: str) -> None:
             fetch(file)
 
 
+def module_of(question: str) -> Any:
+    """Return the module of a question; the study of ADBench stands beside what only it needs."""
+    return import_module(
+        "pac_wrap_paper.adbench.study" if question == "adbench" else f"pac_wrap_paper.studies.{question}"
+    )
+
+
 def reproduce(
     question: str,
     *,
@@ -84,11 +91,7 @@ def reproduce(
     fetch_data(question)
     if trials is not None:
         options["trials"] = trials
-    # the study of ADBench stands beside what only it needs
-    module = import_module(
-        "pac_wrap_paper.adbench.study" if question == "adbench" else f"pac_wrap_paper.studies.{question}"
-    )
-    study: Study = module.run(seed=seed, quick=quick, progress=progress, **options)
+    study: Study = module_of(question).run(seed=seed, quick=quick, progress=progress, **options)
     return study
 
 

@@ -18,7 +18,6 @@ from pac_wrap import (
     Hold,
     Metrics,
     Raise,
-    Strategy,
     UpsideDownWarning,
     anomaly_scores,
     calibrate,
@@ -38,7 +37,7 @@ ASKED: Final = Guarantee(LEVEL, LEVEL)
 PRINTED: Final = "relax, as printed"
 PROVED: Final = "relax"
 RAISED: Final = "raise"
-STRATEGIES: Final[dict[str, Strategy]] = {
+STRATEGIES: Final[dict[str, Algorithm1 | Hold | Raise]] = {
     PRINTED: Algorithm1(correction=None),
     PROVED: Algorithm1(),
     "relax, step .01": Algorithm1(step=0.01),
@@ -206,7 +205,7 @@ def wrap_scores(
     calibration: tuple[Floats, Labels],
     test: tuple[Floats, Labels],
     asked: Guarantee,
-    strategies: Mapping[str, Strategy],
+    strategies: Mapping[str, Algorithm1 | Hold | Raise],
 ) -> Wrapped:
     """Calibrate on one pair of scores and labels in every way, and measure on another pair."""
     (scores, labels), (fresh, truth) = calibration, test

@@ -189,7 +189,7 @@ def test_probabilities_keep_the_order_of_scores() -> None:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(Scoring, "scored", lambda self, file=None: SCORED)
+    monkeypatch.setattr(Scoring, "result", lambda self, *files: SCORED)
     quick = {name: method for name, method in METHODS.items() if name in ("greatest F1", "abstain")}
     monkeypatch.setattr(methods, "METHODS", {**quick, "contamination .1": METHODS["contamination .1"]})
     monkeypatch.setattr(methods, "FEWER", {"greatest F1": 3})

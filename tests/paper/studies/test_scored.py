@@ -91,7 +91,8 @@ def test_a_second_call_reads_the_file_and_trains_nothing(cache: Path) -> None:
     detector = Distance()
     np.testing.assert_array_equal(Training("nasa", "S-1", detector).result(), first)
     shares: list[float] = []
-    (again,) = results_of([Training("nasa", "S-1", detector)], lambda share, _: shares.append(share), "training")
+    job = Training("nasa", "S-1", detector)
+    (again,) = results_of([job], lambda share, _: shares.append(share), "training")
     np.testing.assert_array_equal(again, first)
     assert not hasattr(detector, "seen_")
     assert shares == []
