@@ -133,12 +133,13 @@ def warn_of_labels(normal: RankedInMemory, anomalous: RankedInMemory, *, draws: 
     low, high = normal.ordered, anomalous.ordered
     if low is None or high is None:
         warn_if_upside_down(rough_auc(normal.scores, anomalous.scores), normal.size, anomalous.size)
-    # anomalies that outscore half of all pairs leave nothing to doubt
-    elif low.searchsorted(high).sum() < 0.5 * low.size * high.size:
+        if draws:
+            warn_if_selected(normal.scores, anomalous.scores)
+        return
+    # anomalies that win half of all pairs leave nothing to doubt
+    if low.searchsorted(high).sum() < 0.5 * low.size * high.size:
         warn_if_upside_down(auc(low, high), low.size, high.size)
-    if draws and (low is None or high is None):
-        warn_if_selected(normal.scores, anomalous.scores)
-    elif draws:
+    if draws:
         warn_if_selected(low, high, ordered=True)
 
 
