@@ -125,10 +125,12 @@ def _check_monitor(monitor: Monitor, rule: Rule) -> None:
         raise InputError(
             f"monitor must be a Monitor, got {type(monitor).__name__}; make one with Monitor(certificate)"
         )
-    if monitor.certificate.rule != rule:
+    one = monitor.certificate
+    watched = one.rule if isinstance(one, Certificate) else "groups"
+    if watched != rule:
         raise InputError(
-            f"monitor must watch the rule that decides, {rule}, got one that watches"
-            f" {monitor.certificate.rule}; make it from the certificate that decides"
+            f"monitor must watch the rule that decides, {rule}, got one that watches {watched}; make it from"
+            " the certificate that decides"
         )
 
 
