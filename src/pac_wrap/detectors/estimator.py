@@ -64,13 +64,7 @@ from pac_wrap.method.sampling import OF_SUBJECTS, assumed
 
 
 def divided(X: Any, groups: GroupColumn | str | None) -> tuple[Any, Any]:
-    """Return rows without their column of groups, and the groups; a text names a column of a data frame.
-
-    >>> import pandas as pd
-    >>> X, groups = divided(pd.DataFrame({"a": [1, 2], "tenant": ["x", "y"]}), "tenant")
-    >>> list(X.columns), list(groups)
-    (['a'], ['x', 'y'])
-    """
+    """Return rows without their column of groups, and the groups; a text names a column of a data frame."""
     if groups is None:
         return X, None
     if not isinstance(groups, str):

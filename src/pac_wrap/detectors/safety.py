@@ -186,9 +186,6 @@ class Tolerance:
         """Return the tolerance for such scores; their spread is the interquartile range of the finite ones.
 
         Where that is 0, because at least half of them are tied, it is their whole range.
-
-        >>> Tolerance.around(np.array([0.0, 1.0, 2.0, 3.0, np.inf]), 0.5).spread
-        1.0
         """
         finite = scores[np.isfinite(scores)]
         rounding = _SINGLE if np.array_equal(rounded(finite, "float32"), finite) else _DOUBLE
@@ -516,9 +513,6 @@ def repeated_rows(training: TrainingRows, X: Any) -> tuple[str, ...]:
 
     Records that happen to be equal are draws like any others, so nothing is wrong with them; whether one
     record was entered twice, only its owner knows.
-
-    >>> repeated_rows(TrainingRows.of(np.array([[1.0], [2.0]])), np.array([[2.0], [3.0]]))[0][:48]
-    '1 of 2 calibration rows equal a training row: no'
     """
     count, of = training.count_in(X), _shape(X)[0]
     if not count:
