@@ -177,6 +177,8 @@ class PACWrap(MetaEstimatorMixin, BaseEstimator):
     array([0, 1], dtype=int8)
     """
 
+    # a Certificate, or a GroupCertificate if there were groups
+    certificate_: Any
     _group_column: str | None = None
     _witness: Witness | None = None
     # scores, marks of anomalies and groups
