@@ -16,11 +16,11 @@ from pac_wrap.cli.demo import _promise
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.metrics import evaluate
+from pac_wrap.report.numbers import ceiling, confidence, floored
 from pac_wrap.report.subject import Report, verdict_rows
 from pac_wrap.report.terminal import show_comparison, show_evaluation, show_plan, show_promises
 from pac_wrap.report.words import sentences
 from pac_wrap.report.words.certificate import evidence_rows
-from pac_wrap.report.words.numbers import ceiling, confidence, floored
 from pac_wrap.tails.bounds import achievable_rate
 from support.shell import text_of
 

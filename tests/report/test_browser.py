@@ -12,7 +12,7 @@ import pytest
 
 from pac_wrap import GroupMonitor, Monitor, calibrate, calibrate_groups, certify_curve
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.report.pages.watch import monitor_page
+from pac_wrap.report.monitor import monitor_page
 from support.browser import CLASHES, CONTRAST, WIDE, complains, complaints, downloaded, show
 from support.reports import FOREIGN, HOSTILE, report
 

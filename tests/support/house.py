@@ -68,7 +68,7 @@ EXCEPTIONS: Final = {
     ("method.certificates.shown", "report.words.certificate"): "a certificate shows itself in words",
     ("method.certificates.shown", "report.pages.formats"): "as a report",
     ("method.certificates.shown", "report.subject"): "of which it is the subject",
-    ("method.certificates.shown", "report.figures.distributions"): "and as a figure",
+    ("method.certificates.shown", "report.figures.scores"): "and as a figure",
     ("method.kinds.consistency", "method.kinds.certificate"): "only its type",
     ("method.kinds.certificate", "report.words.kinds"): "a certificate of kinds shows itself",
     ("method.kinds.certificate", "report.pages.kinds"): "as a page",
@@ -80,7 +80,7 @@ EXCEPTIONS: Final = {
     ("method.groups.certificate", "report.pages.groups"): "as a page",
     ("method.groups.certificate", "report.pages.formats"): "in a format",
     ("method.groups.certificate", "report.pages.parts"): "of pages of parts",
-    ("method.curves.curve", "report.figures.curve"): "a curve draws itself",
+    ("method.curves.curve", "report.figures.ceilings"): "a curve draws itself",
 }
 
 

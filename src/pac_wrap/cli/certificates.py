@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.kinds.classes import ClassCertificate
-    from pac_wrap.report.subject import Origin
+    from pac_wrap.report.account import Fact
+    from pac_wrap.report.sentences import Origin
 
 # the format stands in the first line of a file
 _START = 200
@@ -116,25 +117,24 @@ def write_certified(
     output: Path | None,
     report: Path | None,
     shares: tuple[float, float] | None,
-    in_time: tuple[tuple[str, str], ...] = (),
+    in_time: "tuple[Fact, ...]" = (),
     *,
     quiet: bool,
 ) -> None:
     """Write a certificate and the report of it and the scores of both classes, all or none, and say so."""
     from pac_wrap.base.arguments import as_scores
-    from pac_wrap.base.files import whole_file, write_text
-    from pac_wrap.report.pages.formats import render_report
-    from pac_wrap.report.subject import Report
+    from pac_wrap.base.files import whole_file
+    from pac_wrap.report.account import account_of
+    from pac_wrap.report.render import put, rendered
 
-    texts = {} if output is None else {output: certificate.to_json()}
+    texts: dict[Path, str | bytes] = {} if output is None else {output: certificate.to_json()}
     if report is not None and classes is not None:
         normal, anomalous = map(as_scores, classes)
-        texts[report] = render_report(
-            Report(certificate, normal, anomalous, origin, prevalence=shares, in_time=in_time), report
-        )
+        known: Any = {"source": origin, "prevalence": shares, "in_time": in_time}
+        texts[report] = rendered(account_of(certificate, normal, anomalous, **known), report)
     with ExitStack() as files:
         for path, text in texts.items():
-            write_text(files.enter_context(whole_file(path)), text)
+            put(files.enter_context(whole_file(path)), text)
     if not quiet:
         tell_written(certificate.normal.n, certificate.anomalous.n, texts)
 
@@ -142,7 +142,7 @@ def write_certified(
 def end_with(
     certified: "Certificate | KindCertificate | GroupCertificate",
     form: str,
-    more: Iterable[tuple[str, str]] = (),
+    more: "Iterable[Fact]" = (),
 ) -> None:
     """Show what was certified, as text or as it is saved; the command ends with 1 if that lacks a rate."""
     if form == "json":
@@ -150,8 +150,8 @@ def end_with(
     else:
         # whoever made a certificate knows where it comes from
         typer.echo(str(getattr(certified, "bare", certified)))
-        for heading, text in more:
-            typer.echo(f"{heading:<10} {text}")
+        for fact in more:
+            typer.echo(f"{fact.name:<10} {fact.text}")
     if certified.empty or bool(getattr(certified, "overstated", False)):
         raise typer.Exit(NOT_CERTIFIED)
 

@@ -88,8 +88,9 @@ def calibrate_by_group(
 ) -> None:
     """Certify thresholds for each group that a column names; `files` are those of certificate and report."""
     from pac_wrap.method.certificates.provenance import now
-    from pac_wrap.report.pages.groups import page_of_groups, worst
-    from pac_wrap.report.pages.parts import render_parts
+    from pac_wrap.report.account import account_of
+    from pac_wrap.report.groups import worst
+    from pac_wrap.report.render import rendered
     from pac_wrap.tables.files.find import found_files
     from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.groups import GroupedScores
@@ -119,9 +120,9 @@ def calibrate_by_group(
             cluster = on_cluster(engine, found, separator, master)
             certificate = cluster.calibrate_groups(request, score=score, label=label, group=group)
     certificate = certificate.with_provenance(tables=tuple(tables), date=now())
-    texts = {} if output is None else {output: certificate.to_json()}
+    texts: dict[Path, str | bytes] = {} if output is None else {output: certificate.to_json()}
     if report is not None:
-        texts[report] = render_parts(page_of_groups(certificate, drawn), report)
+        texts[report] = rendered(account_of(certificate, drawn), report)
     _write(texts)
     if not quiet and texts:
         normal, anomalous = map(int, certificate.columns.n.sum(axis=1))
@@ -161,8 +162,8 @@ def calibrate_by_kind(
     from pac_wrap.method.certificates.provenance import now
     from pac_wrap.method.kinds.part import points_of
     from pac_wrap.method.request import as_strategy
-    from pac_wrap.report.pages.kinds import page_of_kinds
-    from pac_wrap.report.pages.parts import render_parts
+    from pac_wrap.report.account import account_of
+    from pac_wrap.report.render import rendered
     from pac_wrap.tables.files.find import found_files
     from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.kinds import KindsAsked, KindScores, calibrate_kinds_table
@@ -195,9 +196,9 @@ def calibrate_by_kind(
         if report is not None:
             scores = KindScores(table, columns, anomaly_label).by_kind()
     certificate = certificate.with_provenance(tables=tuple(tables), date=now())
-    texts = {} if output is None else {output: certificate.to_json()}
+    texts: dict[Path, str | bytes] = {} if output is None else {output: certificate.to_json()}
     if report is not None:
-        texts[report] = render_parts(page_of_kinds(certificate, *scores), report)
+        texts[report] = rendered(account_of(certificate, *scores), report)
     _write(texts)
     if not quiet:
         normal, anomalous = map(points_of, (certificate.normal, certificate.anomalous))
@@ -205,13 +206,14 @@ def calibrate_by_kind(
     end_with(certificate, form)
 
 
-def _write(texts: dict[Path, str]) -> None:
+def _write(texts: dict[Path, str | bytes]) -> None:
     """Write all of some files, or none."""
-    from pac_wrap.base.files import whole_file, write_text
+    from pac_wrap.base.files import whole_file
+    from pac_wrap.report.render import put
 
     with ExitStack() as files:
         for path, text in texts.items():
-            write_text(files.enter_context(whole_file(path)), text)
+            put(files.enter_context(whole_file(path)), text)
 
 
 # the label of anomalies, those to be left out, and the delimiter
@@ -289,8 +291,8 @@ def calibrate_in_time(
     import numpy as np
 
     from pac_wrap.method.certificates.provenance import now
-    from pac_wrap.report.subject import Origin
-    from pac_wrap.report.words.in_order import lines_of_several
+    from pac_wrap.report.results import facts_of_series
+    from pac_wrap.report.sentences import Origin
     from pac_wrap.series.points import calibrate_points
 
     score, label, time, _ = columns
@@ -308,7 +310,7 @@ def calibrate_in_time(
         highest=float(used.max()),
         date=now(),
     )
-    lines = tuple(lines_of_several(several, certificate, time, split))
+    lines = tuple(facts_of_series(several, certificate, time, split))
     origin = Origin(tuple(tables), score, label)
     write_certified(certificate, classes, origin, output, report, shares, lines, quiet=quiet)
     end_with(certificate, form, lines)
@@ -392,25 +394,20 @@ def demo(
 
     from pac_wrap.base.files import write_whole
     from pac_wrap.cli.demo import run_demo, show_demo
-    from pac_wrap.report.pages.formats import check_suffix, write_report
-    from pac_wrap.report.subject import Report
-    from pac_wrap.report.terminal import screen_svg
+    from pac_wrap.report.render import check_ending, screen_svg
+    from pac_wrap.report.render import write as write_report
 
     keep_apart([], report, svg)
     if report is not None:
-        check_suffix(report)
+        check_ending(report)
 
     with Console(stderr=True).status("starting") as status:
         result = run_demo(seed, margin, progress=status.update)
     shown = show_demo(result)
     if report is not None:
         calibrated = result.calibration_normal, result.calibration_anomalous
-        write_report(
-            Report(
-                result.abstaining, *calibrated, metrics=result.abstaining_metrics, detector="isolation forest"
-            ),
-            report,
-        )
+        known: Any = {"metrics": result.abstaining_metrics, "detector": "isolation forest"}
+        write_report(result.abstaining, report, *calibrated, **known)
     if svg is not None:
         write_whole(svg, screen_svg(shown, "pac-wrap demo"))
     Console().print(shown)
@@ -486,8 +483,8 @@ def calibrate(
     from pac_wrap.method.certificates.provenance import now
     from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.weighted import weighted_by
-    from pac_wrap.report.pages.formats import check_suffix
-    from pac_wrap.report.subject import Origin
+    from pac_wrap.report.render import check_ending
+    from pac_wrap.report.sentences import Origin
     from pac_wrap.tables.calibrate import calibrate_scores, labelled_of
     from pac_wrap.tables.files.find import found_files
     from pac_wrap.tables.files.text_format import check_delimiter
@@ -506,7 +503,7 @@ def calibrate(
         raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
     shares = None if prevalence is None else shares_in(prevalence)
     if report is not None:
-        check_suffix(report)
+        check_ending(report)
     if kind is not None:
         if shares is not None:
             raise InputError("--kind takes no --prevalence; leave the option out")
@@ -623,8 +620,8 @@ def compare(
     from rich.console import Console
 
     from pac_wrap.method.comparison import compare_scores
-    from pac_wrap.report.records import as_json, comparison
-    from pac_wrap.report.terminal import show_comparison
+    from pac_wrap.report.render import as_json, terminal
+    from pac_wrap.report.results import account_of_comparison
     from pac_wrap.tables.files.find import found_files
     from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.joined import joined
@@ -649,11 +646,11 @@ def compare(
                 ) as table,
             ):
                 columns = {name: table.labelled(name, label, anomaly_label) for name in score}
-    compared = compare_scores(columns, guarantee)
+    account = account_of_comparison(compare_scores(columns, guarantee), guarantee)
     if form == "json":
-        typer.echo(as_json(comparison(compared, guarantee)), nl=False)
+        typer.echo(as_json(account), nl=False)
     else:
-        Console().print(show_comparison(compared, guarantee))
+        Console().print(terminal(account))
 
 
 @contextmanager

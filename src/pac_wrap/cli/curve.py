@@ -1,5 +1,6 @@
 """pac-wrap curve: bounds at every threshold at once, and the certificate of one that is chosen from them."""
 
+import json
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -67,7 +68,8 @@ def curve(
     from pac_wrap.base.files import whole_file, write_text
     from pac_wrap.method.certificates.provenance import now
     from pac_wrap.method.curves.certify import CurveRequest
-    from pac_wrap.report.records import as_json
+    from pac_wrap.report.account import account_of
+    from pac_wrap.report.render import put, rendered
 
     if sum(one is not None for one in (max_fpr, max_fnr, at)) > 1:
         raise InputError("--max-fpr, --max-fnr and --at each choose a threshold; give one of them")
@@ -105,20 +107,11 @@ def curve(
         if certificate is not None and chosen is not None:
             write_text(files.enter_context(whole_file(certificate)), chosen.to_json())
         if figure is not None:
-            from matplotlib.figure import Figure
-
-            from pac_wrap.report.figures.styling import to_svg
-
-            drawn = found.plot().figure
-            assert isinstance(drawn, Figure)
-            file = files.enter_context(whole_file(figure))
-            if figure.suffix == ".svg":  # the same bytes for the same curve
-                write_text(file, to_svg(drawn, alt="the certified trade-off of both error rates"))
-            else:
-                drawn.savefig(file, format=figure.suffix[1:])
+            put(files.enter_context(whole_file(figure)), rendered(account_of(found), figure))
     shown = found if chosen is None else chosen
     if form == "json":
-        typer.echo(as_json({"kept": False, "reason": reason}) if reason else shown.to_json(), nl=False)
+        failed = json.dumps({"kept": False, "reason": reason}, indent=2) + "\n"
+        typer.echo(failed if reason else shown.to_json(), nl=False)
     else:
         typer.echo(reason or str(shown.bare))
     if reason or found.empty:

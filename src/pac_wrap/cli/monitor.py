@@ -71,7 +71,7 @@ class _Job:
             yield
 
     def _take(self, rows: "Rows", name: str | None, **how: bool) -> None:
-        from pac_wrap.report.pages.watch import alarm_text
+        from pac_wrap.report.monitor import alarm_text
 
         before = set(self.monitor.alarms)
         self._update(rows, id=name, late=self.late, **how)
@@ -100,17 +100,19 @@ class _Job:
         if self.output is not None:
             write_whole(self.output, self.text())
         if self.page is not None:
-            from pac_wrap.report.pages.watch import monitor_page
+            from pac_wrap.report.render import write
 
-            write_whole(self.page, monitor_page(self.monitor))
+            write(self.monitor, self.page)
 
     def text(self) -> str:
         """Return what is shown of the monitor."""
-        from pac_wrap.report.pages.watch import monitor_json, monitor_metrics
+        from pac_wrap.report.account import account_of
+        from pac_wrap.report.monitor import monitor_metrics
+        from pac_wrap.report.render import as_json
 
         forms: dict[Format, Callable[[Monitor | GroupMonitor], str]] = {
             "text": lambda monitor: f"{monitor}\n",
-            "json": monitor_json,
+            "json": lambda monitor: as_json(account_of(monitor)),
             "prometheus": monitor_metrics,
         }
         return forms[self.form](self.monitor)

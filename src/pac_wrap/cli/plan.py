@@ -1,7 +1,7 @@
 """pac-wrap plan: before there are labels, or enough of them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,8 +19,6 @@ from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from pac_wrap.method.planning.plan import Pilot
     from pac_wrap.method.promise import Guarantee
 
@@ -79,9 +77,8 @@ def plan(
     from pac_wrap.base.arguments import check_rate
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.method.strategies.looks import Looks
-    from pac_wrap.report import records
-    from pac_wrap.report.planner import show_affordable, show_pilot, show_sequential
-    from pac_wrap.report.terminal import show_plan, show_promises
+    from pac_wrap.report.render import as_json, terminal, write
+    from pac_wrap.report.results import account_of_plan
 
     check_rate("delta", delta)
     given = [rate for rate in (max_fpr, max_fnr) if rate is not None]
@@ -102,38 +99,22 @@ def plan(
         raise InputError(
             "--score, --label, --anomaly-label, --leave-out and --delimiter are for --pilot; give it as well"
         )
-    shown: dict[str, tuple[RenderableType, Any]] = {}
-    if labels is not None:
-        shown["promises"] = show_promises(labels, delta), records.least_rates(labels, delta)
-    if counted:
-        known = normal, anomalous, delta, given
-        shown["affordable"] = show_affordable(*known), records.affordable(*known)
-        if svg is not None:
-            _draw(svg, normal, anomalous, delta)
-    if pilot:
-        found = _read(pilot, score, label, anomaly_label, leave_out, delimiter, asked)
-        shown["pilot"] = show_pilot(found, asked), records.forecast(found, asked)
-    if sequential:
-        looks = Looks(20 if every is None else every, 2000 if up_to is None else up_to)
-        runs = asked, looks, true_rate or None
-        shown["sequential"] = show_sequential(*runs), records.sequential(*runs)
-    if not shown or (given and labels is not None):
-        shown["needed"] = show_plan(asked), records.labels_needed(asked)
+    account = account_of_plan(
+        asked,
+        delta,
+        ceilings=given,
+        labels=labels,
+        sizes=(normal, anomalous),
+        pilot=_read(pilot, score, label, anomaly_label, leave_out, delimiter, asked) if pilot else None,
+        looks=Looks(20 if every is None else every, 2000 if up_to is None else up_to) if sequential else None,
+        rates=true_rate or None,
+    )
+    if svg is not None:
+        write(account, svg)
     if form == "json":
-        typer.echo(records.as_json({name: record for name, (_, record) in shown.items()}), nl=False)
-        return
-    for one, _ in shown.values():
-        Console().print(one)
-
-
-def _draw(svg: Path, normal: int | None, anomalous: int | None, delta: float) -> None:
-    from pac_wrap.base.files import write_whole
-    from pac_wrap.report.figures import plot_affordable, to_svg
-
-    figure = plot_affordable(normal, anomalous, delta=delta).get_figure(root=True)
-    assert figure is not None
-    figure.set_facecolor("#FFFFFF")  # a file does not know the page it will stand on
-    write_whole(svg, to_svg(figure, alt="Ceilings that so many labels of each class can keep") + "\n")
+        typer.echo(as_json(account), nl=False)
+    else:
+        Console().print(terminal(account))
 
 
 def _read(

@@ -62,11 +62,9 @@ def evaluate(
     from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
-    from pac_wrap.report.records import as_json, by_group, by_kind, evaluation
-    from pac_wrap.report.subject import error_rates
-    from pac_wrap.report.terminal import show_evaluation
-    from pac_wrap.report.words.groups import show_groups
-    from pac_wrap.report.words.kinds import show_measured
+    from pac_wrap.report.groups import account_of_measured_groups
+    from pac_wrap.report.render import as_json, terminal
+    from pac_wrap.report.results import account_of_evaluation, account_of_measured
     from pac_wrap.tables.calibrate import are_calibration
     from pac_wrap.tables.decide import evaluate_table
     from pac_wrap.tables.files.text_format import check_delimiter
@@ -92,35 +90,26 @@ def evaluate(
         ) as table,
     ):
         if isinstance(loaded, KindCertificate):
-            measured = evaluate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
-            if form == "json":
-                typer.echo(as_json(by_kind(measured)), nl=False)
-            else:
-                Console().print(show_measured(measured))
-            if any(one.exceeded for one in measured):
-                raise typer.Exit(FAILED)
-            return
-        if isinstance(loaded, GroupCertificate):
+            account = account_of_measured(
+                evaluate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
+            )
+        elif isinstance(loaded, GroupCertificate):
             found = evaluate_groups_table(table, loaded, (score, label, wanted[1]), anomaly_label)
-            if form == "json":
-                typer.echo(as_json(by_group(loaded, found)), nl=False)
-            else:
-                Console().print(show_groups(loaded, found))
-            if found.exceeded:
-                raise typer.Exit(FAILED)
-            return
-        metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
-        same = are_calibration(
-            table, loaded, metrics.sizes, score=score, label=label, anomaly_label=anomaly_label
-        )
-    if not quiet:
-        say(str(metrics.verdicts))
+            account = account_of_measured_groups(loaded, found)
+        else:
+            metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
+            same = are_calibration(
+                table, loaded, metrics.sizes, score=score, label=label, anomaly_label=anomaly_label
+            )
+            account = account_of_evaluation(loaded, metrics, same)
+            if not quiet:
+                say(str(metrics.verdicts))
     if form == "json":
-        typer.echo(as_json(evaluation(loaded, metrics, same)), nl=False)
+        typer.echo(as_json(account), nl=False)
     else:
-        Console().print(show_evaluation(loaded, metrics, same))
-    if any(side.exceeded for side in error_rates(loaded, metrics)):
-        raise typer.Exit(FAILED)
+        Console().print(terminal(account))
+    if account.status.exit_code:
+        raise typer.Exit(account.status.exit_code)
 
 
 def verify(
@@ -152,8 +141,8 @@ def verify(
 
     Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
     """
-    from pac_wrap.report.records import as_json
-    from pac_wrap.report.records import verification as record
+    from pac_wrap.report.account import account_of
+    from pac_wrap.report.render import as_json
 
     loaded = any_of(certificate)
     check_in_time(time, series, None, hold_out, seed, kind=kind or group)
@@ -174,7 +163,7 @@ def verify(
             if not done and getattr(loaded, "sampling", None) is not None:
                 say("note: the certificate is of a time series; if it was made with --time, give that again")
     if form == "json":
-        typer.echo(as_json(record(verification)), nl=False)
+        typer.echo(as_json(account_of(verification)), nl=False)
     else:
         typer.echo(str(verification))
     if not verification:
@@ -260,29 +249,13 @@ def show(
 
     Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
     """
-    from pac_wrap.base.text import escape_markdown
-    from pac_wrap.method.curves.curve import Curve
-    from pac_wrap.method.groups.certificate import GroupCertificate
-    from pac_wrap.method.kinds.certificate import KindCertificate
-    from pac_wrap.method.kinds.classes import ClassCertificate
-    from pac_wrap.report.words.certificate import lines_of, lines_of_curve
-    from pac_wrap.report.words.groups import lines_of_groups
-    from pac_wrap.report.words.kinds import lines_of_classes, lines_of_kinds
+    from pac_wrap.report.account import account_of
+    from pac_wrap.report.render import markdown
 
     loaded = shown_of(certificate)
     if form == "json":
         typer.echo(loaded.to_json(), nl=False)
     elif form == "markdown":
-        curve = isinstance(loaded, Curve)
-        if isinstance(loaded, GroupCertificate):
-            lines = lines_of_groups(loaded)
-        elif isinstance(loaded, KindCertificate):
-            lines = lines_of_kinds(loaded)
-        elif isinstance(loaded, ClassCertificate):
-            lines = lines_of_classes(loaded)
-        else:
-            lines = lines_of_curve(loaded) if isinstance(loaded, Curve) else lines_of(loaded)
-        rows = (f"| {name} | {escape_markdown(text)} |" for name, text in lines)
-        typer.echo("\n".join([f"| {'curve' if curve else 'certificate'} | |", "|---|---|", *rows]))
+        typer.echo(markdown(account_of(loaded, brief=True)), nl=False)
     else:
         typer.echo(str(loaded))

@@ -44,8 +44,8 @@ def worth(
     Examples: [bold]pac-wrap worth certificate.json --prevalence 0.01[/bold],
     [bold]pac-wrap worth certificate.json --unlabelled new.csv --score score[/bold]
     """
-    from pac_wrap.report.records import as_json
-    from pac_wrap.report.words.certificate import lines_of_worth
+    from pac_wrap.report.render import as_json, short
+    from pac_wrap.report.results import account_of_worth
 
     loaded = of_classes(certificate)
     if prevalence is None and not unlabelled:
@@ -63,9 +63,9 @@ def worth(
     if unlabelled:
         found |= _from_unlabelled(loaded, unlabelled, score, 0.05 if delta is None else delta, delimiter)
     if form == "json":
-        typer.echo(as_json(found), nl=False)
+        typer.echo(as_json(account_of_worth(**found)), nl=False)
     else:
-        typer.echo("\n".join(f"{name:<10} {text}" for name, text in lines_of_worth(**found)))
+        typer.echo(short(account_of_worth(**found)))
 
 
 def _from_unlabelled(

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
-from pac_wrap.report.figures.distributions import plot_boxes
+from pac_wrap.report.figures.scores import plot_boxes
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import (
     Style,
@@ -22,7 +22,7 @@ from pac_wrap.report.figures.styling import (
     text_width,
     wrap,
 )
-from pac_wrap.report.words.numbers import minus, number
+from pac_wrap.report.numbers import minus, number
 from pac_wrap_paper.rendering.panels import plot_panels
 from pac_wrap_paper.rendering.rate_charts import intervals_height, plot_intervals, plot_lines
 from pac_wrap_paper.rendering.text import AXES_SHARE, percent_factor, text_size

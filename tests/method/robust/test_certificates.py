@@ -41,8 +41,8 @@ from pac_wrap import (
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.metrics import exceeded
 from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Assumption, Sampling, assumed
+from pac_wrap.report.monitor import monitor_json, monitor_page
 from pac_wrap.report.pages.content import content_of, panels, robust_rows, to_json
-from pac_wrap.report.pages.watch import monitor_json, monitor_page
 from pac_wrap.report.subject import Report
 from pac_wrap.series.resampling import independent_violation
 from support.resealed import mutants, tampered

@@ -13,11 +13,11 @@ import pytest
 
 from pac_wrap import InputError, LabelUntil, calibrate
 from pac_wrap.base.floats import between
-from pac_wrap.report.pages.explorer import Explorer, explorer_of, script_data
+from pac_wrap.report.explorer import Explorer, explorer_of, script_data
+from pac_wrap.report.numbers import ceiling, least
 from pac_wrap.report.pages.formats import to_html
+from pac_wrap.report.pictures import Window
 from pac_wrap.report.subject import Report
-from pac_wrap.report.window import Window
-from pac_wrap.report.words.numbers import ceiling, least
 from support.browser import show
 from support.explored import told
 
@@ -178,7 +178,7 @@ def test_what_is_no_independent_draw_has_no_curve() -> None:
 def test_a_class_that_is_too_large_for_a_band_has_no_curve(monkeypatch: pytest.MonkeyPatch) -> None:
     given = reported(LOW, HIGH)
     assert explorer_of(given) is not None
-    monkeypatch.setattr("pac_wrap.report.pages.explorer.MOST_POINTS", 399)
+    monkeypatch.setattr("pac_wrap.report.explorer.MOST_POINTS", 399)
     assert explorer_of(given) is None
     assert "figure-scores" in to_html(given)
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from pac_wrap import Certificate, verify
-from pac_wrap.report.pages.explorer import explorer_of
-from pac_wrap.report.window import Window
-from pac_wrap.report.words.numbers import ceiling
+from pac_wrap.report.explorer import explorer_of
+from pac_wrap.report.numbers import ceiling
+from pac_wrap.report.pictures import Window
 from support.browser import complaints, downloaded, dragged, show
 from support.explored import told
 from support.reports import report

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from pac_wrap import Guarantee, InputError, calibrate
+from pac_wrap.report.numbers import floored
 from pac_wrap.report.pages.kinds import page_of_kinds
 from pac_wrap.report.pages.parts import render_parts
-from pac_wrap.report.words.numbers import floored
 from support.reports import HOSTILE
 
 # kinds with too few labels are what some of these are about

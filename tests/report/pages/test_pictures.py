@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from pac_wrap import certify_curve
 from pac_wrap.method.rule import Rule
-from pac_wrap.report.pages.pictures import bands, flags, histograms, undecided
-from pac_wrap.report.window import Window
+from pac_wrap.report.pictures import Window, bands, flags, histograms, undecided
 from support.strategies import score
 
 scores = st.lists(score, max_size=30).map(np.array)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import GroupMonitor, Monitor, calibrate, calibrate_groups, certify_curve
-from pac_wrap.report.pages.watch import MOST_DRAWN, monitor_json, monitor_metrics, monitor_page
+from pac_wrap.report.monitor import MOST_DRAWN, monitor_json, monitor_metrics, monitor_page
 
 RNG = np.random.default_rng(0)
 NORMAL, ANOMALOUS = RNG.normal(size=1000), RNG.normal(2.5, 1, size=1000)

@@ -6,7 +6,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap.report.words.numbers import ceiling, confidence, floored, percent, told_apart
+from pac_wrap.report.numbers import ceiling, confidence, floored, percent, told_apart
 
 rates = st.floats(1e-9, 1.0, exclude_max=True)
 

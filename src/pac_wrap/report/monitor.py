@@ -1,6 +1,5 @@
-"""A monitor for readers: as JSON, as metrics for Prometheus, and as a page with the wealth over time."""
+"""The account of a monitor, with the wealth of its watches over time; and its metrics for Prometheus."""
 
-import json
 from dataclasses import asdict
 from math import log, log10
 from typing import Any, Final, NamedTuple
@@ -11,7 +10,7 @@ from pac_wrap.method.monitoring.alarm import SCORES, UNDECIDED, Alarm, wealth_te
 from pac_wrap.method.monitoring.by_group import GroupMonitor, called
 from pac_wrap.method.monitoring.counted import Watch
 from pac_wrap.method.monitoring.monitor import Monitor
-from pac_wrap.report.pages.formats import page
+from pac_wrap.report.account import Account, Figure, Item, Section, Status, Table, only
 
 _PREFIX: Final = "pac_wrap_monitor"
 _TITLES: Final = {
@@ -33,41 +32,6 @@ Name = Group | tuple[Group, ...]
 def alarm_text(alarm: Alarm | tuple[Name, Alarm]) -> str:
     """Return an alarm as a sentence, with its group if it has one."""
     return str(alarm) if isinstance(alarm, Alarm) else f"{called(alarm[0])}: {alarm[1]}"
-
-
-def monitor_json(monitor: Monitor | GroupMonitor) -> str:
-    """Return what a monitor knows as JSON text: every watch, and every alarm.
-
-    >>> from pac_wrap import Monitor, calibrate
-    >>> json.loads(monitor_json(Monitor(calibrate(range(1000), range(2000, 3000)))))["watches"][0]["name"]
-    'FPR'
-    """
-    first = monitor.alarm
-    content: dict[str, Any] = {
-        "rows": monitor.rows,
-        "points": monitor.points,
-        "alpha": monitor.alpha,
-        "alarm": None if first is None else alarm_text(first),
-    }
-    if isinstance(monitor, GroupMonitor):
-        content |= {"unseen": monitor.unseen, "unpromised": monitor.unpromised}
-        found = monitor.monitors.items()
-        content["groups"] = [{"group": name, "rows": one.rows} | _content(one) for name, one in found]
-    else:
-        content |= _content(monitor)
-    return json.dumps(content, indent=2) + "\n"
-
-
-def _content(monitor: Monitor) -> dict[str, Any]:
-    return {
-        "unscored": monitor.unscored,
-        "unwatched": monitor.unwatched,
-        "watches": [_facts(watch) for watch in monitor.watches],
-        "alarms": [
-            asdict(alarm) | {"e_value": f"{alarm.e_value:.6g}", "interval": alarm.interval}
-            for alarm in monitor.alarms
-        ],
-    }
 
 
 def monitor_metrics(monitor: Monitor | GroupMonitor) -> str:
@@ -137,46 +101,101 @@ def _group_labels(name: Name) -> dict[str, str]:
 
 
 class Picture(NamedTuple):
-    """The wealth of one watch over the rows: a path, the line at which it alarms, and what it is called."""
+    """The wealth of one watch over the rows: a path, the line at which it alarms, and the scales."""
 
-    name: str
-    title: str
     path: str
     bar: float
-    zero: float
     alarm: float | None
     ticks: tuple[tuple[float, str], ...]
-    words: str
     rows: int
+    size: tuple[int, int, int] = (_WIDTH, _HEIGHT, _TOP)
 
 
-def monitor_page(monitor: Monitor | GroupMonitor) -> str:
-    """Return one HTML page with the wealth of every watch over time; no script runs in it, nothing is loaded.
+def account_of_monitor(monitor: Monitor | GroupMonitor) -> Account:
+    """Return what a monitor knows: every alarm, every watch, and the wealth of each over time.
 
     >>> from pac_wrap import Monitor, calibrate
-    >>> monitor_page(Monitor(calibrate(range(1000), range(2000, 3000))))[:15]
-    '<!doctype html>'
+    >>> account_of_monitor(Monitor(calibrate(range(1000), range(2000, 3000))))["watches"][0]["name"]
+    'FPR'
     """
+    alarms = list(map(alarm_text, monitor.alarms))
+    members, undrawn, grouped = [("", monitor)], 0, isinstance(monitor, GroupMonitor)
     if isinstance(monitor, GroupMonitor):
         ordered = sorted(monitor.monitors.items(), key=lambda pair: _nearness(pair[1]), reverse=True)
         members = [(f"{called(name)}: ", one) for name, one in ordered[:MOST_DRAWN]]
         undrawn = len(ordered) - len(members)
-    else:
-        members, undrawn = [("", monitor)], 0
-    return page(
-        "monitor.html.j2",
-        monitor=monitor,
-        alarms=[alarm_text(alarm) for alarm in monitor.alarms[:MOST_DRAWN]],
-        more_alarms=max(0, len(monitor.alarms) - MOST_DRAWN),
-        grouped=isinstance(monitor, GroupMonitor),
-        status="Alarm" if monitor.alarm else "No alarm" if monitor.points else "Nothing is known",
-        notes=_notes(monitor),
-        alpha=rounded_up(monitor.alpha),
-        pictures=[picture for name, one in members for picture in _pictures(name, one)],
-        undrawn=undrawn,
-        size=(_WIDTH, _HEIGHT, _TOP),
-        columns={"watch": "title", "so far": "share", "allowed": "allowed", "false alarm, ever": "chance"},
-        rows=[_row(name, watch) for name, one in members for watch in one.watches],
+    status = Status("certified", "No alarm")
+    if alarms or not monitor.points:
+        status = Status("broken", "Alarm", 1) if alarms else Status("none", "Nothing is known", 1)
+    notes = _notes(monitor)
+    if len(alarms) > MOST_DRAWN:
+        notes.insert(0, f"{len(alarms) - MOST_DRAWN:,} more alarms are in the JSON.")
+    return Account(
+        "Watch of a certificate",
+        f"{monitor.rows:,} rows",
+        status,
+        "\n".join(alarms[:MOST_DRAWN]),
+        sections=(
+            *only(rows=monitor.rows, points=monitor.points, alpha=monitor.alpha),
+            *only(alarm=alarms[0] if alarms else None),
+            Section(items=tuple(notes)),
+            Section("Wealth over time", _wealth(members, undrawn, grouped), "wealth"),
+            Section("What is watched", _watched(members, rounded_up(monitor.alpha)), "watched"),
+            *_known(monitor),
+        ),
+    )
+
+
+def _known(monitor: Monitor | GroupMonitor) -> tuple[Section, ...]:
+    """Return what programs read of every watch and every alarm."""
+    if not isinstance(monitor, GroupMonitor):
+        return only(**_content(monitor))
+    found = [{"group": name, "rows": one.rows} | _content(one) for name, one in monitor.monitors.items()]
+    return only(unseen=monitor.unseen, unpromised=monitor.unpromised, groups=found)
+
+
+def _content(monitor: Monitor) -> dict[str, Any]:
+    alarms = [
+        asdict(alarm) | {"e_value": f"{alarm.e_value:.6g}", "interval": alarm.interval}
+        for alarm in monitor.alarms
+    ]
+    watches = [_facts(watch) for watch in monitor.watches]
+    return {
+        "unscored": monitor.unscored,
+        "unwatched": monitor.unwatched,
+        "watches": watches,
+        "alarms": alarms,
+    }
+
+
+def _wealth(members: list[tuple[str, Any]], undrawn: int, grouped: bool) -> tuple[Item, ...]:
+    within = " Rows are counted within each group." if grouped else ""
+    lead = (
+        "Each line is what bets on a broken promise have become, on a scale of powers of ten. As long as the"
+        " promise is kept, a line seldom ever reaches the dashed one. What rises far above it is cut off."
+    )
+    pictures = (_picture(name, one, watch) for name, one in members for watch in one.watches)
+    more = f"{undrawn:,} more groups have no alarm, or a wealth further below it than these."
+    return (lead + within, *pictures, *([more] * bool(undrawn)))
+
+
+def _watched(members: list[tuple[str, Any]], alpha: str) -> tuple[Item, ...]:
+    rows = []
+    for name, one in members:
+        for watch in one.watches:
+            share, allowed = f"{watch.n:,} points", "both bands"
+            if watch.ceiling is not None:
+                share = f"{watch.count:,} of {watch.n:,}: {watch.rate}" if watch.n else "no points"
+                allowed = rounded_up(watch.ceiling)
+            chance = f"{rounded_up(watch.alpha)}, and {rounded_up(watch.delta)} that the limit is wrong"
+            rows.append((name + watch.name, share, allowed, chance))
+    caption = "Shares with their confidence sequences, which hold at all times."
+    return (
+        "As long as nothing exceeds what is allowed, the chance that any watch ever raises an alarm is at"
+        f" most {alpha}, which they share. The chances that a limit is wrong come on top. Neither which rows"
+        " get a label nor the order in which labels arrive may depend on scores or verdicts; only the rows of"
+        " a batch that count together may come in any order.",
+        Table(("watch", "so far", "allowed", "false alarm, ever"), tuple(rows), caption),
     )
 
 
@@ -195,14 +214,9 @@ def _nearness(monitor: Monitor) -> tuple[float, ...]:
     return (float(bool(monitor.alarms)), max(one.log_wealth + log(one.alpha) for one in monitor.watches))
 
 
-def _pictures(name: str, monitor: Monitor) -> list[Picture]:
-    alarms = {alarm.watch: alarm.row for alarm in monitor.alarms}
-    found = [_picture(monitor, watch, alarms.get(watch.name)) for watch in monitor.watches]
-    return [one._replace(title=name + one.title) for one in found]
-
-
-def _picture(monitor: Monitor, watch: Watch, alarm: int | None) -> Picture:
+def _picture(name: str, monitor: Monitor, watch: Watch) -> Figure:
     """Return the wealth over the rows, on a scale of powers of ten."""
+    alarm = next((alarm.row for alarm in monitor.alarms if alarm.watch == watch.name), None)
     rows = (0, *monitor.past, monitor.rows)
     heights = [max(_LEAST, height / log(10.0)) for height in (0.0, *watch.past, watch.log_wealth)]
     bar = -log10(watch.alpha)
@@ -215,31 +229,12 @@ def _picture(monitor: Monitor, watch: Watch, alarm: int | None) -> Picture:
         return round(_TOP + _HEIGHT * (top - min(power, top)) / (top - bottom), 1)
 
     points = " L".join(f"{x(row)} {y(height)}" for row, height in zip(rows, heights, strict=True))
-    ticks = tuple((y(power), _power(power)) for power in (0.0, bar))
+    ticks = tuple((y(power), f"{10.0**power:,.0f}") for power in (0.0, bar))
     wealth, least = wealth_text(watch.log_wealth), f"{1 / watch.alpha:,.0f}"
     words = f"Wealth {wealth} after {watch.n:,} points; an alarm comes at {least}."
     place = None if alarm is None else round(100.0 * alarm / monitor.rows, 2)
-    return Picture(
-        watch.name, _TITLES[watch.name], f"M{points}", y(bar), y(0.0), place, ticks, words, monitor.rows
-    )
-
-
-def _row(name: str, watch: Watch) -> dict[str, str]:
-    chance = f"{rounded_up(watch.alpha)}, and {rounded_up(watch.delta)} that the limit is wrong"
-    if watch.ceiling is None:
-        return {
-            "title": name + watch.name,
-            "share": f"{watch.n:,} points",
-            "allowed": "both bands",
-            "chance": chance,
-        }
-    share = f"{watch.count:,} of {watch.n:,}: {watch.rate}" if watch.n else "no points"
-    return {
-        "title": name + watch.name,
-        "share": share,
-        "allowed": rounded_up(watch.ceiling),
-        "chance": chance,
-    }
+    drawn = Picture(f"M{points}", y(bar), place, ticks, monitor.rows)
+    return Figure("wealth", drawn, words, name + _TITLES[watch.name])
 
 
 def _facts(watch: Watch) -> dict[str, Any]:
@@ -255,10 +250,6 @@ def _facts(watch: Watch) -> dict[str, Any]:
         return facts
     rate = watch.rate
     return facts | {"count": rate.count, "limit": watch.ceiling, "low": rate.low, "high": rate.high}
-
-
-def _power(power: float) -> str:
-    return f"{10.0**power:,.0f}"
 
 
 def _labels(labels: dict[str, str]) -> str:

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.report.figures.score_axis import apply_window, draw_flags, flags_of, marks, shade
-from pac_wrap.report.figures.strip import Flag, Strip
+from pac_wrap.report.figures.strip import Flag, Strip, apply_window, draw_flags, flags_of, marks, shade
 from pac_wrap.report.figures.styling import (
     PlainTicks,
     decade_below,
@@ -20,8 +19,8 @@ from pac_wrap.report.figures.styling import (
     prepare,
     round_ticks,
 )
-from pac_wrap.report.window import Window
-from pac_wrap.report.words.numbers import ceiling, number
+from pac_wrap.report.numbers import ceiling, number
+from pac_wrap.report.pictures import Window
 
 _BINS: Final = 40
 _OUTLIERS: Final = 200  # more would not be told apart, and would swell an SVG file

@@ -6,25 +6,110 @@ are paths in a box of 1000 by 100, stretched to their place.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil, floor, log10
-from typing import Final
+from math import ceil, floor, inf, log10
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.robust.shift import KL, SHIFTS, ChiSquared, DensityRatio, Distance, TotalVariation
 from pac_wrap.method.rule import Rule
-from pac_wrap.report.window import Window
-from pac_wrap.report.words.numbers import number, percent, written_alike
+from pac_wrap.ranks.memory import kth_largest, kth_smallest
+from pac_wrap.report.numbers import minus, number, percent, written_alike
 
+LeftRight = Literal["left", "right"]
+_LARGEST: Final = 1e150  # beyond it, the arithmetic of a plotting library overflows
+_RARE_SHARE: Final = 0.005
+_STRETCH: Final = 2.0
+_MARGIN: Final = 0.02
 Rates = NDArray[np.float64]
 _BINS: Final = 50
 _STEPS: Final = 600
 _CHARACTERS: Final = 44  # of tick labels that fit beside each other on a phone
 _FEW_CHARACTERS: Final = 16  # in a small one
 _LEAST: Final = 1e-6
+_NAMES: Final[dict[type[Distance], str]] = {
+    TotalVariation: "Total variation",
+    DensityRatio: "Density ratio",
+    KL: "KL divergence",
+    ChiSquared: "Chi-squared",
+}
+_MOST: Final = 4.0  # times what is certified: how far the picture of a shift goes
+_POINTS: Final = 60
 _NARROW: Final = 288.0  # how wide the picture is on a small phone, in pixels
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The scores from `low` to `high`; a few that lie far outside are counted at the edge instead."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def around(cls, classes: Sequence[Scores], marks: Sequence[float | None] = ()) -> "Window":
+        """Return the range of all scores, but not stretched by rare ones; marks always lie inside.
+
+        >>> Window.around([np.array([0.0, 1.0, np.inf])], [2.0])
+        Window(low=-0.04, high=2.04)
+        """
+        drawn = [scores[np.abs(scores) <= _LARGEST] for scores in classes]
+        ends = [end for scores in drawn if scores.size for end in _ends(scores)]
+        ends += [mark for mark in marks if mark is not None and abs(mark) <= _LARGEST]
+        low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
+        largest = max(abs(low), abs(high))
+        margin = _MARGIN * (high - low)
+        if high - low <= 1e-9 * largest or high - low < 1e-290:
+            margin = 0.1 * largest if largest > 1e-290 else 0.5
+        return cls(low - margin, high + margin)
+
+    @property
+    def span(self) -> float:
+        """The width of the window."""
+        return self.high - self.low
+
+    def __contains__(self, x: float) -> bool:
+        return self.low <= x <= self.high
+
+    def beyond(self, normal: Scores, anomalous: Scores) -> list["Beyond"]:
+        """Return how many scores of each class are not drawn: far ones and infinite ones, at either edge."""
+        groups = []
+        ends: tuple[tuple[LeftRight, float], ...] = (("left", -inf), ("right", inf))
+        for edge, end in ends:
+            outside = [
+                scores[scores < self.low if edge == "left" else scores > self.high]
+                for scores in (normal, anomalous)
+            ]
+            infinite = [int(np.count_nonzero(scores == end)) for scores in outside]
+            farther = [scores.size - count for scores, count in zip(outside, infinite, strict=True)]
+            for place, counts in (("off scale", farther), (f"at {minus(str(end))}", infinite)):
+                if any(counts):
+                    groups.append(Beyond(place, edge, counts[0], counts[1]))
+        return groups
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """Scores that are not drawn: where they are, at which edge they are marked, and how many."""
+
+    place: str
+    edge: LeftRight
+    normal: int
+    anomalous: int
+
+
+def _ends(scores: Scores) -> tuple[float, float]:
+    """Return the least and the largest score, or where rare ones begin to stretch the range."""
+    low, high = float(scores.min()), float(scores.max())
+    rank = max(1, ceil(_RARE_SHARE * scores.size))
+    inner_low, inner_high = kth_smallest(scores, rank), kth_largest(scores, rank)
+    reach = _STRETCH * (inner_high - inner_low)
+    if reach == 0.0:
+        return low, high
+    near = scores[(scores >= inner_low - reach) & (scores <= inner_high + reach)]
+    return float(near.min()), float(near.max())
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +130,26 @@ class Histogram:
     ticks: tuple[Line, ...]
     levels: tuple[Line, ...]
     beyond: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePicture:
+    """The scores of both classes on a linear and on a log scale, with the thresholds of a rule."""
+
+    window: Window
+    scores: Histogram
+    tails: Histogram
+    flags: tuple[Line, ...]
+    undecided: tuple[str, str] | None
+    sizes: tuple[int, int]
+
+
+def scores_picture(rule: Rule, normal: Scores, anomalous: Scores) -> ScorePicture:
+    """Return the picture of both classes and a rule."""
+    window = Window.around((normal, anomalous), [rule.normal_below, rule.anomaly_from])
+    drawn = histograms(window, normal, anomalous)
+    thresholds = flags(window, rule), undecided(window, rule)
+    return ScorePicture(window, *drawn, *thresholds, (normal.size, anomalous.size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,3 +368,50 @@ def _beyond(window: Window, normal: Scores, anomalous: Scores) -> str:
 
 def _counts(classes: Sequence[tuple[str, int]]) -> str:
     return " and ".join(f"{count:,} {name}" for name, count in classes if count)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One distance: paths of the ceilings of both rates against it, and the scales."""
+
+    name: str
+    fpr: str
+    fnr: str
+    ticks: tuple[Line, ...]
+    levels: tuple[Line, ...]
+
+
+def panels(rates: dict[str, float]) -> tuple[Panel, ...]:
+    """Return a small picture for each distance, from the rates that are kept before any shift; or none.
+
+    >>> [panel.name for panel in panels({"FPR": 0.05})][:2]
+    ['Total variation', 'Density ratio']
+    """
+    top = min(0.999, _MOST * max(rates.values(), default=0.0))
+    if top <= max(rates.values(), default=0.0):
+        return ()
+    return tuple(_panel(kind, rates, top) for kind in SHIFTS)
+
+
+def _panel(kind: type[Distance], rates: dict[str, float], top: float) -> Panel:
+    first = 1.0 if kind is DensityRatio else 0.0
+    ends = (kind.between(rate, top) for rate in rates.values())
+    farthest = max(first if end is None else end.size for end in ends)
+
+    def path(name: str) -> str:
+        if name not in rates:
+            return ""
+        limits = np.linspace(rates[name], top, _POINTS)[1:].tolist()
+        found = [(kind.between(rates[name], limit), limit) for limit in limits]
+        points = [(first, rates[name]), *((one.size, limit) for one, limit in found if one is not None)]
+        places = ((1000.0 * (x - first) / (farthest - first), 100.0 - 100.0 * y / top) for x, y in points)
+        return "M" + "L".join(f"{x:.1f} {y:.2f}" for x, y in places)
+
+    middle = (first + farthest) / 2.0
+    ticks = (
+        Line("0", f"{first:g}", "start"),
+        Line("50", f"{middle:.2g}"),
+        Line("100", f"{farthest:.2g}", "end"),
+    )
+    levels = tuple(Line(f"{100.0 - 100.0 * share:.1f}", percent(share * top)) for share in (0.25, 0.5, 0.75))
+    return Panel(_NAMES[kind], path("FPR"), path("FNR"), ticks, levels)

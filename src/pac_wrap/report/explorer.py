@@ -9,15 +9,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from pac_wrap.base.arguments import Scores
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.band import LEAST_DELTA, MOST_POINTS
 from pac_wrap.method.curves.certify import certify_curve
 from pac_wrap.method.curves.curve import Curve, CurveSide, Rates, best
 from pac_wrap.method.sampling import OF_DRAWS
-from pac_wrap.report.subject import Report
-from pac_wrap.report.window import Window
-from pac_wrap.report.words.numbers import ceiling, confidence, floored, told_apart
+from pac_wrap.report.numbers import ceiling, confidence, floored, told_apart
+from pac_wrap.report.pictures import Window
 
 # ceilings that the table shows, without scripts and in other formats
 _CEILINGS: Final = (0.001, 0.01, 0.05, 0.1)
@@ -57,20 +57,19 @@ class Explorer:
     ceilings: tuple[float, float]
 
 
-def explorer_of(report: Report) -> Explorer | None:
-    """Return the curve of a report's scores; None without scores, or with too few for any choice.
+def explorer_of(certificate: Certificate, normal: Scores | None, anomalous: Scores | None) -> Explorer | None:
+    """Return the curve of the calibration scores; None without scores, or with too few for any choice.
 
     A curve is about independent draws, as many as were planned: windows of a series, several rows of a
     patient, and labels that were looked at as they came, have none.
 
     >>> from pac_wrap import calibrate
     >>> scores = range(500), range(450, 950)
-    >>> explorer_of(Report(calibrate(*scores), *scores)).choices[0]
+    >>> explorer_of(calibrate(*scores), *map(np.array, scores)).choices[0]
     Choice(name='both bounds alike', threshold='474.5', fpr='8.6 %', fnr='8.6 %')
     """
-    normal, anomalous, asked = report.normal, report.anomalous, report.certificate.guarantee
-    kind, drawn = report.certificate.score_type, report.certificate.assumptions == OF_DRAWS
-    if normal is None or anomalous is None or not (drawn and report.certificate.overlap.fixed_sizes):
+    asked, kind, drawn = certificate.guarantee, certificate.score_type, certificate.assumptions == OF_DRAWS
+    if normal is None or anomalous is None or not (drawn and certificate.overlap.fixed_sizes):
         return None
     if not 0 < max(normal.size, anomalous.size) <= MOST_POINTS:
         return None
@@ -78,12 +77,15 @@ def explorer_of(report: Report) -> Explorer | None:
     with warnings.catch_warnings(), np.errstate(over="ignore"):
         warnings.simplefilter("ignore", UpsideDownWarning)  # the report has its own words for it
         curve = certify_curve(normal.astype(kind, copy=False), anomalous.astype(kind, copy=False), *deltas)
-    curve = replace(curve, provenance=report.certificate.provenance)
+    curve = replace(curve, provenance=certificate.provenance)
     choices = tuple(_choices(curve))
     if not choices:
         return None
-    own = report.certificate.certified or asked
-    left = confidence(*deltas, own.delta_fpr, own.delta_fnr)
+    own = (
+        asked_delta if one.certified is None else one.certified.delta
+        for one, asked_delta in ((certificate.fpr, asked.delta_fpr), (certificate.fnr, asked.delta_fnr))
+    )
+    left = confidence(*deltas, *own)
     return Explorer(
         curve,
         choices,

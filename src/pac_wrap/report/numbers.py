@@ -138,3 +138,12 @@ def written_alike(values: Iterable[float]) -> list[str]:
     forms = ((f"{{:.{digits}f}}" if fixed else f"{{:.{digits + 1}g}}").format for digits in count())
     form = next(form for form in forms if all(abs(float(form(tick)) - tick) <= 1e-3 * step for tick in ticks))
     return [minus(form(tick)) for tick in ticks]
+
+
+def exact_percent(share: float) -> str:
+    """Return a share in percent, with all its digits.
+
+    >>> exact_percent(0.012345)
+    '1.2345 %'
+    """
+    return f"{(Decimal(repr(share)) * 100).normalize():f} %"
