@@ -15,8 +15,8 @@ from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import Request, calibrate_labelled
 from pac_wrap.method.chunked import Sample, calibrate_parts
 from pac_wrap.ranks import passes
+from pac_wrap.ranks.memory import Rank
 from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask
-from pac_wrap.ranks.search import Rank
 from support.slow import slow_but
 from support.strategies import RULES, refusal, scores_of_any_type
 

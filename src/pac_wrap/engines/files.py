@@ -135,9 +135,9 @@ class EngineFiles:
         self, columns: tuple[str, ...], text: str | None
     ) -> Iterator[tuple[Any, Any, InspectedFiles]]:
         """Yield the module of the engine, a frame of scores, marks and perhaps groups, and what is known."""
-        reading: Any = import_module(f"pac_wrap.engines.{self.engine}_files")
-        with reading.opened(self.files, self.reader, columns, text, self.delimiter, self.master) as opened:
-            yield import_module(f"pac_wrap.engines.{self.engine}"), *opened
+        engine: Any = import_module(f"pac_wrap.engines.{self.engine}")
+        with engine.opened(self.files, self.reader, columns, text, self.delimiter, self.master) as opened:
+            yield engine, *opened
 
     def _origin(self, score: str) -> dict[str, Any]:
         return {"score": score, "tables": tuple(map(str, self.files)), "engine": self.engine}

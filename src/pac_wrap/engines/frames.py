@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.floats import ScoreType
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
 from pac_wrap.method.certificates.certificate import Certificate

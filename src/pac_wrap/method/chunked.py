@@ -6,15 +6,16 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.floats import ScoreType
 from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.weighted import WeightedChunks, WeightedRequest, weighted_by
 from pac_wrap.ranks.auc import auc, warn_if_upside_down
-from pac_wrap.ranks.brackets import Bracketed, Counter, least_auc
-from pac_wrap.ranks.memory import Ranked
+from pac_wrap.ranks.counted import Bracketed, Counter, least_auc
+from pac_wrap.ranks.memory import Rank, Ranked
 from pac_wrap.ranks.passes import (
+    Bounds,
     ChunkReader,
     Guess,
     GuessedPasses,
@@ -24,7 +25,6 @@ from pac_wrap.ranks.passes import (
     RunPartitions,
     RunPass,
 )
-from pac_wrap.ranks.search import Bounds, Rank
 
 
 class _Counted(Protocol):

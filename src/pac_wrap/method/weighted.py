@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import ScoreType, as_anomaly_mask, as_array, as_scores
+from pac_wrap.base.arguments import as_anomaly_mask, as_array, as_scores
+from pac_wrap.base.floats import ScoreType
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.request import Request, certify_classes
 from pac_wrap.method.robust.weights import Draws, Weights, as_weights, survivors
 from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.ranks.auc import Pair
-from pac_wrap.ranks.memory import Ranked
+from pac_wrap.ranks.memory import Rank, Ranked
 from pac_wrap.ranks.passes import ChunkReader
-from pac_wrap.ranks.search import Rank
 
 
 @dataclass(frozen=True, slots=True)

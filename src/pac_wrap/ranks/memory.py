@@ -23,9 +23,7 @@ from pac_wrap.base.floats import (
     widened,
 )
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.kernels import as_digest, digest, kernels, together
-from pac_wrap.ranks.plain import Inside
-from pac_wrap.ranks.search import BOTH, Rank
+from pac_wrap.ranks.kernels import Inside, as_digest, digest, kernels, together
 
 T = TypeVar("T")
 # up to this many scores np.partition alone is faster
@@ -34,6 +32,21 @@ _LARGEST_SAMPLE: Final = 1 << 16
 # standard deviations of the sample's rank on both sides; a miss, once in 400 times, only costs np.partition
 _MARGIN: Final = 3.0
 _GOLDEN: Final = (sqrt(5.0) - 1.0) / 2.0
+
+
+# the label of both classes together
+BOTH: Final = 2
+
+
+class Rank(NamedTuple):
+    """A wanted rank: the k-th smallest, counting from 1, of class 0 (normal), 1 (anomalous) or 2 (both)."""
+
+    label: int
+    k: int
+
+    def of(self, pair: Any) -> Any:
+        """Return what counts for this rank, of a pair of numbers or arrays for the two classes."""
+        return pair[0] + pair[1] if self.label == BOTH else pair[self.label]
 
 
 class Ranked(ABC):

@@ -168,7 +168,6 @@ _BUILDERS: Final = {
     "Curve": ("results", "account_of_curve"),
     "Verification": ("results", "account_of_verification"),
     "Monitor": ("monitor", "account_of_monitor"),
-    "GroupMonitor": ("monitor", "account_of_monitor"),
 }
 _IN_SHORT: Final = {
     "Report": ("sentences", "account_in_short"),

@@ -174,6 +174,7 @@ def _of_kinds(report: Report) -> Iterator[Section]:
     )
     yield Section("Verdicts", (table,), "verdicts")
     yield assumptions(assumed(certificate), "A kind of points that was not there at calibration.")
+    yield from only(measured=None, listing=None)
     yield embedded(certificate.to_json(), "The rule")
     yield software(plain_of(certificate).version, _digests(certificate))
 
@@ -226,10 +227,11 @@ def software(made_by: str, digests: Pairs = (), origin: Pairs = ()) -> Section:
     tables = (
         Table(("What", "Name"), origin, "Where the scores came from.", verbatim=True),
         Table(("What", "Version"), versions, "Software.", verbatim=True, key="versions", data=dict(versions)),
-        Table(("Of", "Digest"), digests, guard, verbatim=True, key="digests", data=dict(digests)),
+        Table(("Of", "Digest"), digests, guard, verbatim=True),
     )
     shown = tuple(table for table in tables if table.rows)
-    return Section("Versions and digests", shown, "versions", folded=True)
+    value = dict(digests)
+    return Section("Versions and digests", shown, "versions", True, "digests", value)
 
 
 def _digests(certificate: Certificate | KindCertificate) -> Pairs:

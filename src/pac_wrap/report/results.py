@@ -28,9 +28,9 @@ from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Account, Fact, Figure, Section, Status, Table, facts_of, only
 from pac_wrap.report.numbers import confidence, exact_percent, floored, least, range_of
 from pac_wrap.report.sentences import clause_words, made_facts, sides_of
-from pac_wrap.series.several import Several
+from pac_wrap.series.dependence import EffectiveSize
+from pac_wrap.series.points import Several
 from pac_wrap.series.splits import SeriesSplit
-from pac_wrap.series.worth import Worth
 from pac_wrap.tails.binomial import cdf
 from pac_wrap.tails.bounds import Budget, achievable_rate, min_samples
 
@@ -497,7 +497,7 @@ def facts_of_series(
         found = list(several.within(certificate.thresholds, anomalous, among)) if count > 1 else []
         if found:
             yield Fact("", _within(name, found))
-            together = points.worth(certificate.thresholds, anomalous, among).effective
+            together = points.effective_size(certificate.thresholds, anomalous, among).effective
             alone = sum(one.effective or 0.0 for _, one in found)
             if together is not None and together < _DIFFER * alone:
                 differ.append(
@@ -510,7 +510,7 @@ def facts_of_series(
         yield from facts_of("held out", list(_held_out(several, certificate, split)))
 
 
-def _within(name: str, found: list[tuple[str, Worth]]) -> str:
+def _within(name: str, found: list[tuple[str, EffectiveSize]]) -> str:
     worst, lowest = min(found, key=lambda pair: (pair[1].effective or 0.0) / pair[1].n)
     depend = sum(one.misleading for _, one in found)
     return (

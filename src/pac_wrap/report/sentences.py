@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import Scores, as_scores
-from pac_wrap.base.floats import order_key, rounded_down, rounded_up
+from pac_wrap.base.floats import order_key, rounded, rounded_down, rounded_up
 from pac_wrap.base.text import LONGEST, quoted, visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.alarms import Prevalence, as_interval
@@ -26,7 +26,6 @@ from pac_wrap.method.robust.noise import NEW_LABELS
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.ranks.auc import is_upside_down, rough_auc
-from pac_wrap.ranks.float_type import rounded
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.report.account import Account, Fact, Status, facts_of
 from pac_wrap.report.numbers import ceiling, confidence, floored, percent, told_apart

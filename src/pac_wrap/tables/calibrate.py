@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType
-from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.arguments import OnMissing, Scores
+from pac_wrap.base.floats import ScoreType, is_narrower, rounded, rounding_edge
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
@@ -24,10 +24,8 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.weighted import WeightedRequest
 from pac_wrap.ranks.auc import warn_if_selected
-from pac_wrap.ranks.float_type import is_narrower, rounded, rounding_edge
 from pac_wrap.ranks.kernels import kernels
-from pac_wrap.ranks.passes import PassTask
-from pac_wrap.ranks.search import Bounds, RankSearch, Survey, survey
+from pac_wrap.ranks.passes import Bounds, PassTask, RankSearch, Survey, survey
 from pac_wrap.tables.columns import FALSE, TRUE, changed, no_rows, require_column, require_two, spellings
 from pac_wrap.tables.files.arrow_stream import TRIPLE, gathered
 from pac_wrap.tables.files.text_format import check_delimiter

@@ -9,8 +9,7 @@ from typing import Final, TypeGuard
 import duckdb
 import numpy as np
 
-from pac_wrap.base.arguments import Scores
-from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.arguments import OnMissing, Scores
 from pac_wrap.errors import InputError, MissingScoreWarning
 from pac_wrap.method.alarms.shares import Counted
 from pac_wrap.method.certificates.certificate import Certificate

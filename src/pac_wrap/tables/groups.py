@@ -14,9 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType
-from pac_wrap.base.floats import order_keys
-from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.arguments import OnMissing, Scores
+from pac_wrap.base.floats import ScoreType, is_narrower, order_keys, rounded
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.shares import Counted
@@ -29,7 +28,6 @@ from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.part import BLOCK
 from pac_wrap.method.groups.values import MOST_GROUPS, NEVER, Group, as_groups, in_order, texts_of, too_many
 from pac_wrap.method.rule import Verdict
-from pac_wrap.ranks.float_type import is_narrower, rounded
 from pac_wrap.tables.calibrate import LabelledScores
 from pac_wrap.tables.columns import no_rows, refuse_added, refuse_as_third, require_column
 from pac_wrap.tables.decide import ADDED, copy_with

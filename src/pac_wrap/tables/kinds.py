@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pac_wrap.base.arguments import Scores, ScoreType, as_scores
+from pac_wrap.base.arguments import Scores, as_scores
+from pac_wrap.base.floats import ScoreType
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap

@@ -8,11 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import ScoreType
-from pac_wrap.base.codec import checksum_of
-from pac_wrap.base.filed import Filed
-from pac_wrap.base.floats import float_below
-from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.arguments import OnMissing
+from pac_wrap.base.codec import SavedAsJSON, checksum_of
+from pac_wrap.base.floats import ScoreType, float_below, is_narrower, represents, rounded, straddled
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.alarms import Worth
 from pac_wrap.method.certificates.consistency import inconsistencies
@@ -33,7 +31,6 @@ from pac_wrap.method.strategies.interface import Claim, Outcome
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import LARGEST, Evidence, Regime, Thresholds
-from pac_wrap.ranks.float_type import is_narrower, represents, rounded, straddled
 from pac_wrap.tails.bounds import Budget
 from pac_wrap.version import __version__
 
@@ -42,7 +39,7 @@ Overlap = Abstain | Raise | Hold | Algorithm1 | Looks | Given
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate(Worth, Robust, Traced, Filed, Shown):
+class Certificate(Worth, Robust, Traced, SavedAsJSON, Shown):
     """A rule with the promise that it keeps, and what both rest on; made by `calibrate`, never by hand.
 
     Parameters
