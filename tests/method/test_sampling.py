@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from pac_wrap import Certificate, CertificateError, Guarantee, calibrate, verify
 from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Sampling
-from pac_wrap.report.pages.formats import render_report
-from pac_wrap.report.subject import Report
+from pac_wrap.report.account import account_of
 from support.shell import CERTIFICATE, invoke, succeeded
 from support.strategies import refusal
 
@@ -279,7 +278,7 @@ def test_verify_looks_at_the_scores_and_not_at_the_sampling() -> None:
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
 def test_reports_say_that_the_promise_is_conditional_on_mixing(suffix: str) -> None:
     def rendered(certificate: Certificate) -> str:
-        return unescape(render_report(Report(certificate, NORMAL, ANOMALOUS), f"report{suffix}"))
+        return unescape(str(rendered(account_of(certificate, NORMAL, ANOMALOUS), f"report{suffix}")))
 
     text = rendered(CARRYING)
     sentences = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in map(str, OF_SERIES)]

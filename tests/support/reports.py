@@ -12,8 +12,9 @@ from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.report.account import account_of
+from pac_wrap.report.explorer import Explorer, explorer_of
 from pac_wrap.report.render import as_json, html, markdown
-from pac_wrap.report.sentences import Origin, Report
+from pac_wrap.report.sentences import Origin, Report, plain_of
 
 HOSTILE = "<script>alert(1)</script>"
 FOREIGN = Origin(
@@ -69,6 +70,11 @@ def to_markdown(given: Report) -> str:
 def to_json(given: Report) -> str:
     """Return a report as programs read it."""
     return as_json(account_of(given))
+
+
+def explorer_for(given: Report) -> Explorer | None:
+    """Return the curve of a report's scores, if it has one."""
+    return explorer_of(plain_of(given.certificate), given.normal, given.anomalous)
 
 
 @cache

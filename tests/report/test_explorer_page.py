@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from pac_wrap import Certificate, verify
-from pac_wrap.report.explorer import explorer_of
 from pac_wrap.report.numbers import ceiling
 from pac_wrap.report.pictures import Window
 from support.browser import complaints, downloaded, dragged, show
 from support.explored import told
-from support.reports import report
+from support.reports import explorer_for, report
 from support.shell import succeeded
 
 
@@ -34,7 +33,7 @@ def chosen(browser: Any) -> float:
 
 
 def expected(name: str, threshold: float, low: float, high: float, points: int = 1000) -> dict[str, str]:
-    explorer = explorer_of(report(name))
+    explorer = explorer_for(report(name))
     assert explorer is not None
     places = explorer.curve.steps()[0]
     exact = float(places[np.abs(places - threshold).argmin()])
@@ -104,7 +103,7 @@ def test_a_ceiling_is_dragged(browser: Any, folder: Path) -> None:
     assert after["fnr"] == before["fnr"]  # the other ceiling stays
     assert float(after["fpr"].split()[2]) > float(before["fpr"].split()[2])
     low, high = explorer_window("overlapping")
-    explorer = explorer_of(report("overlapping"))
+    explorer = explorer_for(report("overlapping"))
     assert explorer is not None
     assert after["fpr"] == f"at most {ceiling(explorer.curve.fpr(low + (line - 0.05) * (high - low)))}"
 
@@ -136,7 +135,7 @@ def test_the_certificate_of_a_typed_threshold_is_saved_shown_and_verified(
     typed.send_keys("0.75")
     path = saved(browser, tmp_path)
     assert path.name == "certificate-from-0.75.json"
-    explorer = explorer_of(given)
+    explorer = explorer_for(given)
     assert explorer is not None
     assert path.read_text(encoding="utf-8") == explorer.curve.at(0.75).to_json()
     assert verify(Certificate.load(path), given.normal, given.anomalous)
@@ -153,7 +152,7 @@ def test_the_certificate_of_a_typed_threshold_is_saved_shown_and_verified(
 def test_two_ceilings_are_marked_as_exploration_only(browser: Any, folder: Path) -> None:
     show(browser, folder / "overlapping.html")
     browser.find_element("css selector", "input[value=two]").click()
-    explorer = explorer_of(report("overlapping"))
+    explorer = explorer_for(report("overlapping"))
     assert explorer is not None
     for name in ("max-fpr", "max-fnr"):
         browser.find_element("id", name).send_keys("\ue011" + "\ue014" * 4)  # home, arrow right

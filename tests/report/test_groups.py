@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from pac_wrap import Guarantee, InputError, calibrate_groups
-from pac_wrap.report.pages.groups import LISTED, page_of_groups
+from pac_wrap.report.account import account_of
+from pac_wrap.report.groups import LISTED
 from support.reports import HOSTILE
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
@@ -22,59 +23,59 @@ CERTIFICATE = calibrate_groups(*COLUMNS, pool=True)
 
 
 def test_groups_are_counted_and_the_worst_stand_first() -> None:
-    content = page_of_groups(CERTIFICATE)
-    assert (content.status.sign, content.status.words) == (
+    content = account_of(CERTIFICATE)
+    assert (content.status.word, content.status.words) == (
         "partly",
         "2 of 4 groups certified; 2 have too few labels",
     )
-    assert content.promise.startswith(
+    assert content.headline.startswith(
         "In each certified group by itself, with confidence 90.25 %: the rate of "
     )
-    assert content.listing is not None
-    names = [row[0] for row in content.listing.rows]
+    names = [row[0] for row in content.table("listing").rows]
     assert set(names[:2]) == {"'tiny'", "'small'"}
     assert names == [f"{group!r}" for group in CERTIFICATE.certificates]
-    small = dict(zip(names, content.listing.rows, strict=True))["'tiny'"]
+    small = dict(zip(names, content.table("listing").rows, strict=True))["'tiny'"]
     own = CERTIFICATE.certificates["tiny"]
     assert own.normal.budget is not None
     assert f"{own.normal.budget.missing} normal" in small[3]
-    assert content.tables[0].rows[0][:2] == ("certified", "2")
+    assert content.table("groups").rows[0][:2] == ("certified", "2")
     # the pool stands under its own name where it is enough, and is called too small where it is not
-    assert content.lead[0].startswith("The pool of groups that are too small")
-    assert [line[:3] for line in content.lead[1:]] == ["FPR", "FNR"]
-    assert any("59 normal and 59 anomalous" in step for step in content.next_steps)
+    assert content["said"][0].startswith("The pool of groups that are too small")
+    assert [line[:3] for line in content["said"][1:]] == ["FPR", "FNR"]
+    assert any("59 normal and 59 anomalous" in step for step in content["next_steps"])
 
 
 def test_a_pool_that_is_enough_is_said_not_to_be_their_own() -> None:
     labels = np.tile([0, 1], 1000)
     groups = np.repeat(np.arange(50), 40)
     scores = RNG.normal(5 * labels, 1)
-    pooled = page_of_groups(calibrate_groups(scores, labels, groups, pool=True))
+    pooled = account_of(calibrate_groups(scores, labels, groups, pool=True))
     assert pooled.status.words == "0 of 50 groups certified; 50 have too few labels"
-    assert "about none of them by itself" in pooled.lead[0]
-    assert pooled.promise == "Nothing is promised to any group by itself."
-    assert pooled.listing is not None
-    assert all(row[3].startswith("that of the pool, not its own; 39 normal") for row in pooled.listing.rows)
-    assert pooled.tables[0].rows[1][4] == "as the pool decides"
-    alone = page_of_groups(calibrate_groups(scores, labels, groups))
-    assert (alone.status.sign, alone.lead) == ("none", ())
-    assert any("--pool" in step for step in alone.next_steps)
+    assert "about none of them by itself" in pooled["said"][0]
+    assert pooled.headline == "Nothing is promised to any group by itself."
+    assert all(
+        row[3].startswith("that of the pool, not its own; 39 normal") for row in pooled.table("listing").rows
+    )
+    assert pooled.table("groups").rows[1][4] == "as the pool decides"
+    alone = account_of(calibrate_groups(scores, labels, groups))
+    assert (alone.status.word, alone["said"]) == ("none", ())
+    assert any("--pool" in step for step in alone["next_steps"])
 
 
 def test_all_at_once_is_said_and_by_itself_is_counted() -> None:
     labels = np.tile([0, 1], 3000)
     groups = np.repeat(np.arange(20), 300)
     scores = RNG.normal(6 * labels, 1)
-    alone = page_of_groups(calibrate_groups(scores, labels, groups))
+    alone = account_of(calibrate_groups(scores, labels, groups))
     assert alone.status.words == "all 20 groups certified"
     assert "of 20 certified groups, up to 2 are broken on average" in alone.warnings[0]
-    together = page_of_groups(calibrate_groups(scores, labels, groups, together=True))
+    together = account_of(calibrate_groups(scores, labels, groups, together=True))
     assert together.warnings == ()
-    assert together.promise.startswith("In all certified groups at once, with confidence 90.25 %")
-    one_sided = page_of_groups(calibrate_groups(scores, labels, groups, Guarantee(0.05, None)))
-    assert one_sided.promise.endswith("and nothing is promised about missed anomalies.")
-    single = page_of_groups(calibrate_groups(scores, labels, np.zeros(6000)))
-    assert (single.status.words, single.lead) == ("its one group is certified", ())
+    assert together.headline.startswith("In all certified groups at once, with confidence 90.25 %")
+    one_sided = account_of(calibrate_groups(scores, labels, groups, Guarantee(0.05, None)))
+    assert one_sided.headline.endswith("and nothing is promised about missed anomalies.")
+    single = account_of(calibrate_groups(scores, labels, np.zeros(6000)))
+    assert (single.status.words, single["said"]) == ("its one group is certified", ())
 
 
 def test_a_promise_is_no_lower_than_the_highest_ceiling() -> None:
@@ -82,10 +83,10 @@ def test_a_promise_is_no_lower_than_the_highest_ceiling() -> None:
     certificate = calibrate_groups(
         RNG.normal(labels, 1), labels, np.repeat(["a", "b"], 600), overlap="hold_fnr"
     )
-    content = page_of_groups(certificate)
+    content = account_of(certificate)
     highest = np.nanmax(certificate.columns.ceilings[0])
-    assert content.status.sign == "raised"
-    said = float(content.promise.split("at most ")[1].split(" %")[0]) / 100
+    assert content.status.word == "raised"
+    said = float(content.headline.split("at most ")[1].split(" %")[0]) / 100
     assert highest <= said < highest + 0.001
 
 

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from pac_wrap import Monitor, calibrate, calibrate_groups, certify_curve
-from pac_wrap.report.pages.watch import MOST_DRAWN, monitor_json, monitor_metrics, monitor_page
+from pac_wrap.report.account import account_of
+from pac_wrap.report.monitor import MOST_DRAWN, monitor_metrics
+from pac_wrap.report.render import as_json, html
 
 RNG = np.random.default_rng(0)
 NORMAL, ANOMALOUS = RNG.normal(size=1000), RNG.normal(2.5, 1, size=1000)
@@ -95,7 +97,7 @@ def test_metrics_and_json_of_groups_name_the_group() -> None:
     assert alarms[(("missing", "true"), ("watch", "FPR"))] == 0.0
     row = (("batch", HOSTILE), ("group", HOSTILE), ("watch", "FPR"))
     assert metrics["pac_wrap_monitor_alarm_row"][row] == 3.0
-    content = json.loads(monitor_json(grouped()))
+    content = json.loads(as_json(account_of(grouped())))
     assert [(one["group"], one["rows"]) for one in content["groups"]] == [(None, 20), (HOSTILE, 20)]
     assert content["groups"][1]["alarms"][0]["watch"] == "FPR"
     assert "FPR alarm at row 3" in content["alarm"]
@@ -115,7 +117,7 @@ def test_a_group_of_no_name_and_rows_without_a_group_are_two_series() -> None:
 def test_a_page_of_many_groups_draws_those_nearest_to_an_alarm() -> None:
     monitor = grouped(20)
     monitor.update([0] * 18, [0] * 18, groups=list(range(18)))
-    page = Page(monitor_page(monitor))
+    page = Page(html(account_of(monitor)))
     figures = [tag for tag, _ in page.tags].count("figure")
     assert figures == MOST_DRAWN * len(monitor.members[(HOSTILE,)].watches)
     shown = " ".join(page.texts)
@@ -125,40 +127,42 @@ def test_a_page_of_many_groups_draws_those_nearest_to_an_alarm() -> None:
 
 def test_the_page_says_what_alpha_is_of_and_when_nothing_is_known() -> None:
     monitor = Monitor(CERTIFICATE, alpha=0.03)
-    assert "Nothing is known" in Page(monitor_page(monitor)).texts
+    assert "Nothing is known" in Page(html(account_of(monitor))).texts
     monitor.update([0, -1], [0, 0], scores=[0.0, np.nan])
-    shown = " ".join(Page(monitor_page(monitor)).texts)
+    shown = " ".join(Page(html(account_of(monitor))).texts)
     assert "No alarm" in shown
     assert "any watch ever raises an alarm is at most 0.03, which they share" in shown
     assert "nor the order in which labels arrive may depend on scores or verdicts" in shown
     assert "1 rows have no score and count nowhere." in shown
-    assert json.loads(monitor_json(monitor))["unscored"] == 1
+    assert json.loads(as_json(account_of(monitor)))["unscored"] == 1
     assert "pac_wrap_monitor_unscored_total 1\n" in monitor_metrics(monitor)
 
 
 def test_rows_of_groups_that_are_not_watched_are_shown_everywhere() -> None:
     monitor = grouped()
     monitor.update([0] * 3, groups=["never seen"] * 3)
-    assert "3 rows of groups never seen at calibration are not watched." in Page(monitor_page(monitor)).texts
-    content = json.loads(monitor_json(monitor))
+    assert (
+        "3 rows of groups never seen at calibration are not watched." in Page(html(account_of(monitor))).texts
+    )
+    content = json.loads(as_json(account_of(monitor)))
     assert (content["unseen"], content["unpromised"], content["points"]) == (3, 0, monitor.points)
     metrics = parsed(monitor_metrics(monitor))
     assert metrics["pac_wrap_monitor_unwatched_total"][(("reason", "never seen"),)] == 3.0
 
 
 def test_json_has_every_watch_and_every_alarm() -> None:
-    content = json.loads(monitor_json(monitored()))
+    content = json.loads(as_json(account_of(monitored())))
     assert [one["name"] for one in content["watches"]] == ["FPR", "FNR", "undecided", "scores"]
     assert content["watches"][0]["limit"] == 0.05
     assert content["alarms"][0]["id"] == HOSTILE
-    assert json.loads(monitor_json(Monitor(CERTIFICATE)))["alarm"] is None
+    assert json.loads(as_json(account_of(Monitor(CERTIFICATE))))["alarm"] is None
 
 
 @pytest.mark.parametrize(
     "monitor", [monitored(), monitored(0.0), Monitor(CERTIFICATE)], ids=["alarm", "none", "new"]
 )
 def test_the_page_shows_every_watch_and_runs_nothing(monitor: Monitor) -> None:
-    page = Page(monitor_page(monitor))
+    page = Page(html(account_of(monitor)))
     names = [tag for tag, _ in page.tags]
     assert names.count("figure") == len(monitor.watches)
     assert "script" not in names

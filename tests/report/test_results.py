@@ -13,7 +13,8 @@ from pac_wrap import Guarantee, calibrate, certify_curve, evaluate, min_samples
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.planning.plan import needed, pilot_of, stopping
 from pac_wrap.method.strategies.looks import Looks
-from pac_wrap.report.records import as_json
+from pac_wrap.report.account import Account, only
+from pac_wrap.report.render import as_json
 from pac_wrap.tails.binomial import cdf
 from pac_wrap.tails.bounds import Budget, achievable_rate
 from support.shell import CERTIFICATE, GOLDEN, invoke, succeeded, write
@@ -30,7 +31,7 @@ def record(*arguments: object) -> Any:
 
 
 def test_what_json_has_no_number_for() -> None:
-    found = as_json({"a": inf, "b": [-inf, nan], "c": Budget(3, 0.5, 0.25, None, 0.0), "d": None})
+    found = as_json(Account(sections=only(a=inf, b=[-inf, nan], c=Budget(3, 0.5, 0.25, None, 0.0), d=None)))
     assert json.loads(found) == {
         "a": "inf",
         "b": ["-inf", None],

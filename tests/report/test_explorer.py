@@ -13,13 +13,13 @@ import pytest
 
 from pac_wrap import InputError, LabelUntil, calibrate
 from pac_wrap.base.floats import between
-from pac_wrap.report.explorer import Explorer, explorer_of, script_data
+from pac_wrap.report.explorer import Explorer, script_data
 from pac_wrap.report.numbers import ceiling, least
-from pac_wrap.report.pages.formats import to_html
 from pac_wrap.report.pictures import Window
-from pac_wrap.report.subject import Report
+from pac_wrap.report.sentences import Report
 from support.browser import show
 from support.explored import told
+from support.reports import explorer_for, to_html
 
 RANDOM = np.random.default_rng(3)
 LOW, HIGH = RANDOM.normal(0, 1, 400), RANDOM.normal(2, 1, 150)
@@ -47,8 +47,8 @@ def reported(normal: Any, anomalous: Any) -> Report:
     return Report(certificate, normal, anomalous)
 
 
-def explorer_for(name: str) -> Explorer:
-    found = explorer_of(reported(*SCORES[name]))
+def explorer_named(name: str) -> Explorer:
+    found = explorer_for(reported(*SCORES[name]))
     assert found is not None
     return found
 
@@ -69,7 +69,7 @@ def at(explorer: Explorer, threshold: float) -> str | None:
 
 @pytest.mark.parametrize("name", SCORES)
 def test_the_certificate_of_every_threshold_is_that_of_the_curve(ran: Any, name: str) -> None:
-    explorer = explorer_for(name)
+    explorer = explorer_named(name)
     places = explorer.curve.steps()[0].tolist()
     free = [*FREE, *RANDOM.normal(0, 2, 50).tolist()] if explorer.curve.score_type == "float64" else []
     found = ran(
@@ -85,7 +85,7 @@ def test_the_certificate_of_every_threshold_is_that_of_the_curve(ran: Any, name:
 
 @pytest.mark.parametrize("name", ["plain", "ties", "infinities", "one class"])
 def test_the_numbers_are_those_of_the_library(ran: Any, name: str) -> None:
-    explorer = explorer_for(name)
+    explorer = explorer_named(name)
     places = explorer.curve.steps()[0].tolist()
     places = places[:: 1 + len(places) // 60]
     pairs = [(t, t) for t in places] + [(a, b) for a in places[::3] for b in places[::5] if a < b]
@@ -170,16 +170,16 @@ def test_what_is_no_independent_draw_has_no_curve() -> None:
     looked = until.certificate
     assert looked is not None
     n, m = looked.normal.n, looked.anomalous.n
-    assert explorer_of(Report(looked, LOW[:n], (HIGH + 9.0)[:m])) is None
-    assert explorer_of(Report(looked)) is None
+    assert explorer_for(Report(looked, LOW[:n], (HIGH + 9.0)[:m])) is None
+    assert explorer_for(Report(looked)) is None
     assert "figure-curve" not in to_html(Report(looked))
 
 
 def test_a_class_that_is_too_large_for_a_band_has_no_curve(monkeypatch: pytest.MonkeyPatch) -> None:
     given = reported(LOW, HIGH)
-    assert explorer_of(given) is not None
+    assert explorer_for(given) is not None
     monkeypatch.setattr("pac_wrap.report.explorer.MOST_POINTS", 399)
-    assert explorer_of(given) is None
+    assert explorer_for(given) is None
     assert "figure-scores" in to_html(given)
 
 

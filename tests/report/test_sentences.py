@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from pac_wrap import Guarantee, calibrate
-from pac_wrap.report.pages.content import content_of
-from pac_wrap.report.subject import Report
-from pac_wrap.report.words.sentences import notes, promise
+from pac_wrap.report.account import account_of
+from pac_wrap.report.sentences import Report, notes, promise
 from support.reports import report
 from support.shell import succeeded
 
@@ -46,7 +45,7 @@ PROMISES = {
 
 @pytest.mark.parametrize("name", PROMISES)
 def test_the_promise_is_one_sentence_that_says_no_more_than_what_holds(name: str) -> None:
-    assert content_of(report(name)).promise == PROMISES[name]
+    assert account_of(report(name)).headline == PROMISES[name]
 
 
 def test_deltas_that_leave_nothing_together_are_stated_one_by_one() -> None:
@@ -61,7 +60,7 @@ def test_each_part_on_its_own_is_surer_than_both_together() -> None:
     few = calibrate(np.arange(90.0), np.arange(1000.0, 1090.0))
     assert few.confidence > 0.95
     for found in (told, Report(few)):
-        both, alone = list(notes(found))[:2]
+        both, alone = list(notes(found.certificate))[:2]
         numbers = [float(one) for one in re.findall(r"([\d.]+) %", alone)]
         joint = float(re.findall(r"at least ([\d.]+) %", both)[0])
         assert len(numbers) == 2
@@ -71,15 +70,15 @@ def test_each_part_on_its_own_is_surer_than_both_together() -> None:
 
 def test_a_held_side_states_the_upper_bound_rounded_up() -> None:
     certificate = report("hold_fnr").certificate
-    assert certificate.certified is not None
-    assert certificate.certified.max_fpr is not None
-    stated = Decimal(re.findall(r"at most ([\d.]+) %", content_of(report("hold_fnr")).promise)[0]) / 100
-    assert 0 <= stated - Decimal(certificate.certified.max_fpr) < Decimal("0.001")
+    assert certificate.fpr.ceiling is not None
+    stated = Decimal(re.findall(r"at most ([\d.]+) %", account_of(report("hold_fnr")).headline)[0]) / 100
+    assert 0 <= stated - Decimal(certificate.fpr.ceiling) < Decimal("0.001")
 
 
 def said(name: str) -> str:
-    content = content_of(report(name))
-    return " ".join((*content.notes, *content.warnings, *content.explanations, *content.next_steps))
+    account = account_of(report(name))
+    told = (account["notes"], account.warnings, account["explanations"], account["next_steps"])
+    return " ".join(text for texts in told for text in texts)
 
 
 @pytest.mark.parametrize(
@@ -157,11 +156,11 @@ def test_ceilings_that_were_raised_needlessly_are_said_to_be() -> None:
     anomalous = np.repeat([1.0, 2.0], [3, 167])
     certificate = calibrate(normal, anomalous, overlap="raise")
     assert certificate.separable
-    content = content_of(Report(certificate, normal, anomalous))
-    notes, steps = " ".join(content.notes), " ".join(content.next_steps)
+    account = account_of(Report(certificate, normal, anomalous))
+    notes, steps = " ".join(account["notes"]), " ".join(account["next_steps"])
     assert "The ladder of raise begins above the ceilings that one threshold keeps here: the" in notes
     assert "could not keep" not in notes
-    assert "had overlap abstain been fixed before these labels were seen" in " ".join(content.explanations)
+    assert "had overlap abstain been fixed before these labels were seen" in " ".join(account["explanations"])
     # what these labels showed may not lead to another answer from them
     assert "calibrate fresh labels with overlap abstain" in steps
 
@@ -170,7 +169,7 @@ def test_ceilings_that_were_raised_needlessly_are_said_to_be() -> None:
     "name", ["overlapping", "raised", "relaxed", "hold_fnr", "hold_fpr", "nothing", "separated"]
 )
 def test_another_strategy_or_ceiling_is_advised_only_for_fresh_labels(name: str) -> None:
-    for step in content_of(report(name)).next_steps:
+    for step in account_of(report(name))["next_steps"]:
         # what follows from the number of labels alone was not chosen by looking at their scores
         by_number = step.startswith("Or ask for less: the number of")
         if not by_number and ("overlap " in step or "ceiling" in step) and "held-out" not in step:
@@ -180,11 +179,10 @@ def test_another_strategy_or_ceiling_is_advised_only_for_fresh_labels(name: str)
 def test_a_confidence_that_is_not_proved_is_not_explained_as_if_it_were() -> None:
     assert "would be true" in said("relaxed")
     assert "would be true" not in said("uncorrected")
-    assert content_of(report("separated")).warnings == ()
+    assert account_of(report("separated")).warnings == ()
 
 
 def test_a_share_is_said_to_hold_in_the_long_run_and_choosing_to_cost_what_relying_does() -> None:
-    content = content_of(report("separated"))
-    assert "fresh labelled points, in the long run at least 93.3 % of the certificates" in content.notes[0]
-    assert content.explorer is not None
-    assert "or choose between them, all of them add up, which leaves 80 %" in content.explorer.sure[1]
+    account = account_of(report("separated"))
+    assert "fresh labelled points, in the long run at least 93.3 % of the certificates" in account["notes"][0]
+    assert "or choose between them, all of them add up, which leaves 80 %" in account["thresholds"]["said"][1]

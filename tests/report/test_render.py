@@ -23,15 +23,26 @@ import pytest
 from pac_wrap.base.text import visible
 from pac_wrap.errors import InputError, OutputError
 from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.report.account import Table, account_of
 from pac_wrap.report.figures import style
-from pac_wrap.report.pages.content import content_of, to_json
-from pac_wrap.report.pages.formats import to_html, to_markdown, write_report
-from pac_wrap.report.subject import Origin, Report
+from pac_wrap.report.render import write
+from pac_wrap.report.sentences import Origin, Report
 from support.patience import LIMIT
-from support.reports import FIGURE_COLOURS, FOREIGN, HOSTILE, NAMES, make, page, report
+from support.reports import (
+    FIGURE_COLOURS,
+    FOREIGN,
+    HOSTILE,
+    NAMES,
+    make,
+    page,
+    report,
+    to_html,
+    to_json,
+    to_markdown,
+)
 from support.strategies import calibrate_quietly
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 CSS = files("pac_wrap.report").joinpath("templates", "page.css").read_text(encoding="utf-8")
 ORDER = ["next", "held-out", "practice", "thresholds", "verdicts", "assumptions"]
 # the figure of shift has one for each distance
@@ -178,14 +189,12 @@ def test_a_report_is_small_however_many_scores_there_are() -> None:
 
 
 def test_the_same_report_gives_the_same_bytes() -> None:
-    code = "import sys; from support.reports import page, report;"
-    code += "from pac_wrap.report.pages.content import to_json;"
-    code += "from pac_wrap.report.pages.formats import to_markdown;"
+    code = "import sys; from support.reports import page, report, to_json, to_markdown;"
     code += "warnings.simplefilter('ignore'); given = report('vacuous');"
     code += "sys.stdout.write(page('vacuous') + to_markdown(given) + to_json(given))"
     again = subprocess.run(
         [sys.executable, "-W", "error", "-c", f"import warnings; {code}"],
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[1],
         capture_output=True,
         check=True,
         env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONIOENCODING": "utf-8"},
@@ -226,7 +235,7 @@ def test_json_is_strict_and_carries_the_certificate(name: str) -> None:
     data = strict(to_json(report(name)))
     assert isinstance(data, dict)
     assert Certificate.from_json(json.dumps(data["certificate"])) == report(name).certificate
-    assert data["promise"] == content_of(report(name)).promise
+    assert data["promise"] == account_of(report(name)).headline
     assert [row["code"] for row in data["verdicts"]] in ([0, -1, 1], [0, 1])
     assert (data["held_out"] is None) == (report(name).metrics is None)
 
@@ -245,20 +254,29 @@ def test_json_keeps_foreign_text_and_has_no_infinite_bounds() -> None:
     assert (vacuous["from"], vacuous["below"]) == (None, None)
 
 
+def origin_of(given: Report) -> tuple[tuple[str, ...], ...]:
+    (last,) = [one for one in account_of(given).sections if one.name == "versions"]
+    table = last.items[0]
+    assert isinstance(table, Table)
+    assert table.caption == "Where the scores came from."
+    return table.rows
+
+
 def test_foreign_text_is_one_line_and_writable() -> None:
     odd = replace(report("vacuous"), source=Origin(("\udcff\x00\u202e", "a" * 1000), "\r\n", "\u2028"))
     for text in (to_markdown(odd), to_json(odd)):
         text.encode()
-    table = dict(content_of(odd).origin)
+    origin = origin_of(odd)
+    table = dict(origin)
     assert table["Column of scores"] == r"\r\n"
     assert table["Column of labels"] == r"\u2028"
     assert len(table["Table of scores"]) == 203
-    assert content_of(odd).origin[0][1] == r"\udcff\x00\u202e"
+    assert origin[0][1] == r"\udcff\x00\u202e"
 
 
 def test_many_tables_are_counted_not_listed() -> None:
     many = replace(report("vacuous"), source=Origin(tuple(f"{i}.csv" for i in range(1200)), "s", "y"))
-    origin = content_of(many).origin
+    origin = origin_of(many)
     assert len(origin) == 13
     assert ("More tables", "1,190") in origin
 
@@ -281,7 +299,7 @@ def test_strange_scores_can_be_reported(one: bool) -> None:
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json", ".JSON"])
 def test_the_name_of_the_file_chooses_the_format(tmp_path: Path, suffix: str) -> None:
     target = tmp_path / f"report{suffix}"
-    write_report(report("vacuous"), target)
+    write(report("vacuous"), target)
     if suffix == ".html":
         expected = page("vacuous")
     else:
@@ -293,14 +311,14 @@ def test_the_name_of_the_file_chooses_the_format(tmp_path: Path, suffix: str) ->
 @pytest.mark.parametrize("name", ["report.pdf", "report"])
 def test_another_format_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"\.html, \.md or \.json") as caught:
-        write_report(report("vacuous"), tmp_path / name)
+        write(report("vacuous"), tmp_path / name)
     assert repr(name) in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="nothing was written"):
-        write_report(report("vacuous"), tmp_path / "missing" / "report.md")
+        write(report("vacuous"), tmp_path / "missing" / "report.md")
 
 
 def test_a_wheel_holds_the_templates(tmp_path: Path) -> None:
@@ -315,4 +333,4 @@ def test_a_wheel_holds_the_templates(tmp_path: Path) -> None:
     folder = Path(str(files("pac_wrap.report"))) / "templates"
     with ZipFile(wheel) as archive:
         packed = {Path(name).name for name in archive.namelist() if "/report/templates/" in name}
-    assert packed == {path.name for path in folder.iterdir()} >= {"report.html.j2", "explorer.js", "page.css"}
+    assert packed == {path.name for path in folder.iterdir()} >= {"page.html.j2", "explorer.js", "page.css"}
