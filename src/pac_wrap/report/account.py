@@ -163,6 +163,8 @@ def facts_of(name: str, texts: "Iterator[str] | list[str] | tuple[str, ...]") ->
 # by the name of a class, since a module is loaded for what it tells of alone
 _BUILDERS: Final = {
     "Report": ("certificate", "account_of_certificate"),
+    "Certificate": ("certificate", "account_of_certificate"),
+    "KindCertificate": ("certificate", "account_of_certificate"),
     "GroupCertificate": ("groups", "account_of_groups"),
     "ClassCertificate": ("results", "account_of_classes"),
     "Curve": ("results", "account_of_curve"),
@@ -170,7 +172,8 @@ _BUILDERS: Final = {
     "Monitor": ("monitor", "account_of_monitor"),
 }
 _IN_SHORT: Final = {
-    "Report": ("sentences", "account_in_short"),
+    "Certificate": ("sentences", "account_in_short"),
+    "KindCertificate": ("sentences", "account_in_short"),
     "GroupCertificate": ("groups", "groups_in_short"),
 }
 
@@ -185,12 +188,8 @@ def account_of(result: Any, *about: Any, brief: bool = False, **more: Any) -> Ac
     >>> account_of(calibrate(range(100), range(200, 300))).status
     Status(word='certified', words='certified', exit_code=0)
     """
-    names = [one.__name__ for one in type(result).__mro__]
-    if "Certificate" in names or "KindCertificate" in names:
-        from pac_wrap.report.sentences import Report
-
-        result, about, more, names = Report(result, *about, **more), (), {}, ["Report"]
     builders = _BUILDERS | (_IN_SHORT if brief else {})
+    names = (one.__name__ for one in type(result).__mro__)
     module, function = next(builders[name] for name in names if name in builders)
     account: Account = getattr(import_module(f"pac_wrap.report.{module}"), function)(result, *about, **more)
     return account

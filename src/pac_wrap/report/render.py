@@ -159,7 +159,8 @@ def _bars(text: re.Match[str]) -> str:
 def as_json(account: Account) -> str:
     """Return what programs read as strict JSON.
 
-    >>> as_json(Account(sections=(Section(key="rate", value=float("nan")),)))
+    >>> from pac_wrap.report.account import only
+    >>> as_json(Account(sections=only(rate=float("nan"))))
     '{\\n  "rate": null\\n}\\n'
     """
     head: dict[str, Any] = {}

@@ -185,8 +185,9 @@ def called(clause: Clause, longest: int = LONGEST) -> str:
     return "all kinds" if clause.of.kind is None else quoted(clause.of.kind, longest)
 
 
-def account_in_short(report: Report) -> Account:
+def account_in_short(result: Certificate | KindCertificate | Report) -> Account:
     """Return the account of a certificate without its sections."""
+    report = result if isinstance(result, Report) else Report(result)
     certificate, kinds = report.certificate, by_kind(report.certificate)
     known, source = plain_of(certificate).provenance or Provenance(), report.source
     return Account(
