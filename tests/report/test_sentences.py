@@ -8,7 +8,7 @@ import pytest
 
 from pac_wrap import Guarantee, calibrate
 from pac_wrap.report.account import account_of
-from pac_wrap.report.sentences import Report, notes, promise
+from pac_wrap.report.sentences import Report, notes, plain_of, promise
 from support.reports import report
 from support.shell import succeeded
 
@@ -60,7 +60,7 @@ def test_each_part_on_its_own_is_surer_than_both_together() -> None:
     few = calibrate(np.arange(90.0), np.arange(1000.0, 1090.0))
     assert few.confidence > 0.95
     for found in (told, Report(few)):
-        both, alone = list(notes(found.certificate))[:2]
+        both, alone = list(notes(plain_of(found.certificate)))[:2]
         numbers = [float(one) for one in re.findall(r"([\d.]+) %", alone)]
         joint = float(re.findall(r"at least ([\d.]+) %", both)[0])
         assert len(numbers) == 2
@@ -69,7 +69,7 @@ def test_each_part_on_its_own_is_surer_than_both_together() -> None:
 
 
 def test_a_held_side_states_the_upper_bound_rounded_up() -> None:
-    certificate = report("hold_fnr").certificate
+    certificate = plain_of(report("hold_fnr").certificate)
     assert certificate.fpr.ceiling is not None
     stated = Decimal(re.findall(r"at most ([\d.]+) %", account_of(report("hold_fnr")).headline)[0]) / 100
     assert 0 <= stated - Decimal(certificate.fpr.ceiling) < Decimal("0.001")

@@ -38,6 +38,7 @@ from pac_wrap.report.sentences import (
     diagnosis_of,
     notes,
     plain_of,
+    promises_of,
     range_words,
     ranges,
     sides_of,
@@ -309,7 +310,7 @@ def _meanings(certificate: Certificate | KindCertificate) -> Iterator[tuple[Verd
         (Verdict.ANOMALY, "Alarm.", "normal", "normal points"),
     ):
         rates = [one.ceiling for one in clauses if one.of.label == label and one.ceiling is not None]
-        if by_kind(certificate) and any(one.of.label == label for one in certificate.promises):
+        if by_kind(certificate) and any(one.of.label == label for one in promises_of(certificate)):
             yield verdict, f"{said} Of each kind of {others} at most its ceiling gets this verdict."
         elif rates and not by_kind(certificate):
             most = ceiling(rates[0])
@@ -763,9 +764,9 @@ def _multiples(report: Report) -> Iterator[Multiple]:
     drawn.sort(key=lambda one: (one not in binding, -one.n))
     for one in drawn[:MOST_MULTIPLES]:
         own, of_normal = report.scores[one.of], one.of.label == "normal"
-        classes = (own, report.anomalous) if of_normal else (report.normal, own)
+        low, high = (own, report.anomalous) if of_normal else (report.normal, own)
         words = f"{one.n:,} {one.of.label}{', binds' if one in binding else ''}"
-        yield multiple(window, rule, *classes, called(one, SHORT_NAME), words)
+        yield multiple(window, rule, low, high, called(one, SHORT_NAME), words)
 
 
 def _kind_steps(certificate: Certificate | KindCertificate) -> Iterator[str]:

@@ -230,15 +230,17 @@ def html(account: Account) -> str:
     script = "" if explorer is None else "".join(map(_asset, ("numbers.js", "controls.js", "explorer.js")))
     style = _asset("controls.css") + _asset("page.css")
     policy = _POLICY.format(_hash(style), f"script-src {_hash(script)}; " if script else "")
-    return _template("page.html.j2").render(
+    text: str = _template("page.html.j2").render(
         account=account, policy=policy, style=style, script=script, explorer=explorer
     )
+    return text
 
 
 def notebook(result: Any, lines: int | None = None) -> str:
     """Return the short account of a result as a notebook shows it: HTML without script or style."""
     account = account_of(result, brief=True)
-    return _template("notebook.html.j2").render(account=account, facts=account.facts[:lines]).strip()
+    text: str = _template("notebook.html.j2").render(account=account, facts=account.facts[:lines])
+    return text.strip()
 
 
 def drawn(picture: Figure, ending: str) -> str | bytes:

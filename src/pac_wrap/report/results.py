@@ -167,7 +167,7 @@ def account_of_comparison(contenders: Sequence[Contender], asked: Guarantee) -> 
     )
     sure = confidence_of(contenders)
     shared = f", shared by {len(contenders):,}" if len(contenders) > 1 else ""
-    items = (
+    items: tuple[str | Table, ...] = (
         f"asked: {asked}{shared}",
         Table(("score", "AUC", *names.values()), rows, key="contenders", data=records),
         f"* the best; all bounds, at every threshold of each, hold at once with {rounded_down(sure)}",
@@ -264,7 +264,8 @@ def _affordable(normal: int | None, anomalous: int | None, delta: float, asked: 
     """Return which ceilings so many labels of each class can keep, and how many errors each tolerates."""
     given = (("FPR", "normal", normal), ("FNR", "anomalous", anomalous))
     ceilings = sorted({*_CEILINGS, *asked})
-    heads, cells, value = [], [], {"delta": delta}
+    heads, cells = [], []
+    value: Record = {"delta": delta}
     for name, label, n in given:
         if n is None:
             continue
@@ -320,7 +321,12 @@ def _sequential(asked: Guarantee, looks: Looks, rates: Sequence[float] | None) -
             counts = median, most, round(found.expected), None if once is None else once.labels
             texts = ["-" if count is None else f"{count:,}" for count in counts]
             rows.append((f"{rate:.4g}", *texts[:3], f"{rounded_down(found.success, 100, 3)} %", texts[3]))
-            run = {"true_rate": rate, "median": median, "nine_in_ten": most, "expected": found.expected}
+            run: Record = {
+                "true_rate": rate,
+                "median": median,
+                "nine_in_ten": most,
+                "expected": found.expected,
+            }
             runs.append(run | {"success": found.success, "all_at_once": once})
         columns = ("true rate", "median", "90 % of runs", "expected", "success", "all at once")
         title = f"{promise.of.label} labels until {_stated(promise)}"
@@ -369,7 +375,7 @@ def account_of_worth(
     found = {"workload": workload, "precision": precision, "counted": counted}
     found |= {"unlabelled": unlabelled, "prevalence": prevalence}
     values = {name: one for name, one in found.items() if one is not None}
-    facts = []
+    facts: list[Fact] = []
     if workload is not None:
         facts += _work_facts(workload, precision)
     if counted is not None and unlabelled is not None and prevalence is not None:

@@ -83,6 +83,12 @@ def binding_of(certificate: Certificate | KindCertificate) -> tuple[Clause | Non
     )
 
 
+def promises_of(certificate: Certificate | KindCertificate) -> tuple[Promise, ...]:
+    """Return what is promised of each population that has labels enough."""
+    clauses = clauses_of(certificate)
+    return tuple(one.certified for one in clauses if one.certified is not None and not one.vacuous)
+
+
 def plain_of(certificate: Certificate | KindCertificate) -> Certificate:
     """Return the certificate of the clauses that bind."""
     return certificate if isinstance(certificate, Certificate) else certificate.binding
@@ -191,8 +197,8 @@ def account_in_short(result: Certificate | KindCertificate | Report) -> Account:
     certificate, kinds = report.certificate, by_kind(report.certificate)
     known, source = plain_of(certificate).provenance or Provenance(), report.source
     return Account(
-        title(report.detector, known, source and source.score) + ", by kind" * kinds,
-        subtitle(known, source and source.tables),
+        title(report.detector, known, None if source is None else source.score) + ", by kind" * kinds,
+        subtitle(known, None if source is None else source.tables),
         status(report),
         promise(certificate),
         tuple(warnings_of(report)),
@@ -333,11 +339,10 @@ def sides_of(certificate: Certificate, metrics: Metrics | None = None) -> tuple[
     tops = [nan if one.certified is None or one.vacuous else one.certified.counted for one in both]
     over: Sequence[int] = ()
     if metrics is not None:
-        over = all_exceeded(*zip(*((rate.count, rate.n) for rate in rates if rate), strict=True), tops)
-    effective, misjudged = (None, None), (None, None)
-    if taken is not None:
-        effective = taken.effective_normal, taken.effective_anomalous
-        misjudged = taken.errors_normal, taken.errors_anomalous
+        errors, sizes = ([getattr(rate, of) for rate in rates] for of in ("count", "n"))
+        over = all_exceeded(errors, sizes, tops)
+    names = ("effective_normal", "effective_anomalous"), ("errors_normal", "errors_anomalous")
+    effective, misjudged = ([getattr(taken, name, None) for name in pair] for pair in names)
     deltas = asked.delta_fpr, asked.delta_fnr
     low, high = (
         Side(
@@ -476,7 +481,7 @@ def _promised(certificate: Certificate) -> str:
 
 
 def _promises(certificate: Certificate | KindCertificate) -> Iterator[str]:
-    promises = certificate.promises
+    promises = promises_of(certificate)
     if not promises:
         yield "nothing: too few points are labelled"
     yield from map(str, promises)
@@ -657,7 +662,7 @@ def _kind_status(certificate: Certificate | KindCertificate) -> tuple[str, str]:
     lacking = [one for one in clauses if one.vacuous]
     if all(one.certified is None for one in asked):
         return "none", "nothing certified"
-    if not certificate.promises:
+    if not promises_of(certificate):
         return "none", "too few labels"
     if lacking:
         more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
@@ -720,7 +725,7 @@ def _doubt(side: Side) -> str:
 
 
 def _kind_promise(certificate: Certificate | KindCertificate) -> str:
-    kept = certificate.promises
+    kept = promises_of(certificate)
     if not kept:
         return "Nothing is promised, since too few points are labelled."
     clauses = []
