@@ -267,7 +267,7 @@ def test_foreign_text_is_one_line_and_writable() -> None:
     for text in (to_markdown(odd), to_json(odd)):
         text.encode()
     origin = origin_of(odd)
-    table = {name: text for name, text in origin}
+    table = {row[0]: row[1] for row in origin}
     assert table["Column of scores"] == r"\r\n"
     assert table["Column of labels"] == r"\u2028"
     assert len(table["Table of scores"]) == 203
