@@ -104,7 +104,7 @@ def _sections(
         items.append(Figure("multiples", tuple(_multiples(certificate, drawn)), caption))
     yield Section("Groups", tuple(items), "parts", key="said", value=said)
     yield Section(key="measured") if measured is None else _measured(certificate, measured)
-    yield Section("What to do next", (Points(tuple(_next(certificate)), key="next_steps"),), "next")
+    yield Section("What to do next", (Points(tuple(_next(certificate, measured)), key="next_steps"),), "next")
     heads = ("Group", "Normal labels", "Anomalous labels", "Promise", "Normal below", "Anomaly from")
     rows = tuple(_row(certificate, row) for row in islice(certificate.rows(), LISTED))
     more = "" if count <= LISTED else f" {count - LISTED:,} more are counted above and not listed."
@@ -499,7 +499,7 @@ def _multiples(certificate: GroupCertificate, drawn: Drawn) -> Iterator[Multiple
         yield multiple(window, rule, *drawn[row.group], shown(row.group, SHORT_NAME), words)
 
 
-def _next(certificate: GroupCertificate) -> Iterator[str]:
+def _next(certificate: GroupCertificate, measured: GroupMeasured | None) -> Iterator[str]:
     columns, each = certificate.columns, certificate.request.guarantee
     few = int(np.count_nonzero(columns.vacuous))
     if few:
@@ -518,5 +518,6 @@ def _next(certificate: GroupCertificate) -> Iterator[str]:
             "Where no single threshold can be certified, let points be left undecided: calibrate fresh labels"
             " with --overlap abstain."
         )
-    yield "As a check, measure the rates of each group on labelled points that were not used here."
+    if measured is None:
+        yield "As a check, measure the rates of each group on labelled points that were not used here."
     yield AGAIN

@@ -234,47 +234,20 @@ class Side:
     """
 
     clause: Clause
+    name: str
+    label: str
+    errors: str
+    asked: float | None
     asked_delta: float
-    measured: Rate | None = None
-    exceeded: bool = False
-    effective: float | None = None
-    misjudged: int | None = None
-    overstated: bool = False
-
-    @property
-    def label(self) -> str:
-        """The class that the rate is of."""
-        return self.clause.of.label
-
-    @property
-    def name(self) -> str:
-        """The name of the rate."""
-        return "FPR" if self.label == "normal" else "FNR"
-
-    @property
-    def errors(self) -> str:
-        """What its errors are called."""
-        return _ERRORS[self.label]
-
-    @property
-    def asked(self) -> float | None:
-        """The ceiling that was asked for."""
-        return None if self.clause.asked is None else self.clause.asked.ceiling
-
-    @property
-    def ceiling(self) -> float | None:
-        """The ceiling that is certified, if enough labels support it."""
-        return self.clause.ceiling
-
-    @property
-    def delta(self) -> float:
-        """The chance that the ceiling does not hold."""
-        return self.asked_delta if self.clause.certified is None else self.clause.certified.delta
-
-    @property
-    def n(self) -> int:
-        """How many labels there are."""
-        return self.clause.n
+    ceiling: float | None
+    delta: float
+    n: int
+    lacks_labels: bool
+    measured: Rate | None
+    exceeded: bool
+    effective: float | None
+    misjudged: int | None
+    overstated: bool
 
     @property
     def at_hand(self) -> int:
@@ -285,11 +258,6 @@ class Side:
     def counted(self) -> str:
         """The number of labels, and what they are worth if they are of a series."""
         return f"{self.n:,}{'' if self.effective is None else f', worth about {self.at_hand:,}'}"
-
-    @property
-    def lacks_labels(self) -> bool:
-        """Whether too few points are labelled for what was asked."""
-        return self.clause.vacuous
 
     @property
     def kept(self) -> bool:
@@ -346,13 +314,21 @@ def sides_of(certificate: Certificate, metrics: Metrics | None = None) -> tuple[
     deltas = asked.delta_fpr, asked.delta_fnr
     low, high = (
         Side(
-            clause,
-            deltas[place],
-            rates[place],
-            place in over,
-            effective[place],
-            misjudged[place],
-            clause.of.label in certificate.overstated,
+            clause=clause,
+            name="FPR" if clause.of.label == "normal" else "FNR",
+            label=clause.of.label,
+            errors=_ERRORS[clause.of.label],
+            asked=None if clause.asked is None else clause.asked.ceiling,
+            asked_delta=deltas[place],
+            ceiling=clause.ceiling,
+            delta=deltas[place] if clause.certified is None else clause.certified.delta,
+            n=clause.n,
+            lacks_labels=clause.vacuous,
+            measured=rates[place],
+            exceeded=place in over,
+            effective=effective[place],
+            misjudged=misjudged[place],
+            overstated=clause.of.label in certificate.overstated,
         )
         for place, clause in enumerate(both)
     )
