@@ -1,21 +1,12 @@
-"""pac-wrap plan: before there are labels, or enough of them."""
+"""pac-wrap plan and demo: before there are labels, or enough of them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pac_wrap.cli.options import (
-    AnomalyLabel,
-    Delimiter,
-    Form,
-    LabelNoiseOption,
-    LeaveOut,
-    ShiftOption,
-    keep_apart,
-    rooms_of,
-)
-from pac_wrap.cli.progress import progress_bar
+from pac_wrap.cli import options
+from pac_wrap.cli.options import Reading, keep_apart
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,15 +18,18 @@ def plan(
     max_fpr: Annotated[float | None, typer.Option(help="Ceiling of the false positive rate.")] = None,
     max_fnr: Annotated[float | None, typer.Option(help="Ceiling of the false negative rate.")] = None,
     delta: Annotated[float, typer.Option(help="Chance that a ceiling does not hold.")] = 0.05,
-    shift: ShiftOption = None,
-    label_noise: LabelNoiseOption = None,
+    shift: options.ShiftOption = None,
+    label_noise: options.LabelNoiseOption = None,
     labels: Annotated[
         int | None, typer.Option(min=0, help="Show what this many labels of one class can certify.")
     ] = None,
     normal: Annotated[int | None, typer.Option(min=0, help="How many normal labels there are.")] = None,
     anomalous: Annotated[int | None, typer.Option(min=0, help="How many anomalous labels there are.")] = None,
-    svg: Annotated[
-        Path | None, typer.Option(help="Also draw the ceilings that --normal and --anomalous can keep.")
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also draw the ceilings that --normal and --anomalous can keep: .svg, .png or .pdf."
+        ),
     ] = None,
     pilot: Annotated[
         list[str] | None,
@@ -45,9 +39,9 @@ def plan(
     label: Annotated[
         str | None, typer.Option(help="The pilot's column of labels: 0/1 or true/false.")
     ] = None,
-    anomaly_label: AnomalyLabel = None,
-    leave_out: LeaveOut = None,
-    delimiter: Delimiter = None,
+    anomaly_label: options.AnomalyLabel = None,
+    leave_out: options.LeaveOut = None,
+    delimiter: options.Delimiter = None,
     sequential: Annotated[
         bool, typer.Option("--sequential", help="Plan for labels that are looked at as they come.")
     ] = False,
@@ -63,7 +57,7 @@ def plan(
         list[float] | None,
         typer.Option(help="With --sequential: a true rate of errors to plan for; give it several times."),
     ] = None,
-    form: Form = "text",
+    form: options.Form = "text",
 ) -> None:
     """Say how many labels a promise needs, or what promise given labels can keep.
 
@@ -72,73 +66,93 @@ def plan(
     [bold]pac-wrap plan --pilot scores.csv --score score --label label[/bold],
     [bold]pac-wrap plan --sequential --max-fpr 0.05 --true-rate 0.02[/bold]
     """
-    from rich.console import Console
-
     from pac_wrap.base.arguments import check_rate
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.method.strategies.looks import Looks
-    from pac_wrap.report.render import as_json, terminal, write
+    from pac_wrap.report.render import write
     from pac_wrap.report.results import account_of_plan
 
     check_rate("delta", delta)
     given = [rate for rate in (max_fpr, max_fnr) if rate is not None]
     ceilings = (max_fpr, max_fnr) if given else (0.05, 0.05)
-    asked = Guarantee(*ceilings, delta, delta, **rooms_of(shift, label_noise))
-    keep_apart(pilot or [], svg)
+    asked = Guarantee(*ceilings, delta, delta, **options.rooms_of(shift, label_noise))
+    keep_apart(pilot or [], report)
     counted = normal is not None or anomalous is not None
     if (counted or labels is not None) and any(asked.rooms.values()):
         raise InputError(
             "--shift and --label-noise are for a ceiling and the labels it needs; leave out --labels,"
             " --normal and --anomalous"
         )
-    if svg is not None and not counted:
-        raise InputError("--svg draws what --normal and --anomalous can keep; give one of them, or both")
+    if report is not None and not counted:
+        raise InputError("--report draws what --normal and --anomalous can keep; give one of them, or both")
+    if report is not None and report.suffix not in options.PICTURES:
+        raise InputError(f"the report of a plan ends in .svg, .png or .pdf, got {report}")
     if not sequential and (true_rate or every is not None or up_to is not None):
         raise InputError("--true-rate, --every and --up-to are for --sequential; give it as well")
     if not pilot and any(one is not None for one in (score, label, anomaly_label, leave_out, delimiter)):
         raise InputError(
             "--score, --label, --anomaly-label, --leave-out and --delimiter are for --pilot; give it as well"
         )
+    found = None
+    if pilot:
+        if score is None or label is None:
+            raise InputError("--pilot needs the columns of its scores and labels; give --score and --label")
+        found = _sampled(Reading(pilot, score, label, anomaly_label, leave_out, delimiter), asked)
     account = account_of_plan(
         asked,
         delta,
         ceilings=given,
         labels=labels,
         sizes=(normal, anomalous),
-        pilot=_read(pilot, score, label, anomaly_label, leave_out, delimiter, asked) if pilot else None,
+        pilot=found,
         looks=Looks(20 if every is None else every, 2000 if up_to is None else up_to) if sequential else None,
         rates=true_rate or None,
     )
-    if svg is not None:
-        write(account, svg)
-    if form == "json":
-        typer.echo(as_json(account), nl=False)
-    else:
-        Console().print(terminal(account))
+    if report is not None:
+        write(account, report)
+    options.tell(account, form)
 
 
-def _read(
-    pilot: list[str],
-    score: str | None,
-    label: str | None,
-    anomaly_label: str | None,
-    leave_out: list[str] | None,
-    delimiter: str | None,
-    asked: "Guarantee",
-) -> "Pilot":
+def _sampled(reading: Reading, asked: "Guarantee") -> "Pilot":
     """Return what a pilot sample says."""
     from pac_wrap.method.planning.plan import pilot_of
-    from pac_wrap.tables.files.text_format import check_delimiter
-    from pac_wrap.tables.table import open_table
 
-    if score is None or label is None:
-        raise InputError("--pilot needs the columns of its scores and labels; give --score and --label")
-    separator = check_delimiter(delimiter)
-    with (
-        progress_bar("reading") as progress,
-        open_table(
-            pilot, [score], label, delimiter=separator, leave_out=leave_out or (), progress=progress
-        ) as table,
-    ):
-        scores, anomalous = table.labelled(score, label, anomaly_label)
+    with reading.opened("reading", in_order=True) as table:
+        scores, anomalous = table.labelled(reading.score, reading.columns[1], reading.anomaly_label)
     return pilot_of(scores[~anomalous], scores[anomalous], asked)
+
+
+def demo(
+    seed: Annotated[int, typer.Option(min=0, help="Fixes the data and the forest.")] = 0,
+    margin: Annotated[
+        float, typer.Option(min=0.0, help="Distance between the two classes in standard deviations.")
+    ] = 5.0,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Also write a report: .html, .md or .json; .svg is a picture of the screen."),
+    ] = None,
+) -> None:
+    """Wrap an isolation forest on synthetic data and check the promise on fresh points.
+
+    Examples: [bold]pac-wrap demo[/bold], or with overlapping classes [bold]pac-wrap demo --margin 3[/bold]
+    """
+    from rich.console import Console
+
+    from pac_wrap.base.files import write_whole
+    from pac_wrap.cli.demo import run_demo, show_demo
+    from pac_wrap.report.render import check_ending, screen_svg, write
+
+    keep_apart([], report)
+    picture = report is not None and report.suffix.lower() == ".svg"
+    if report is not None and not picture:
+        check_ending(report)
+    with Console(stderr=True).status("starting") as status:
+        result = run_demo(seed, margin, progress=status.update)
+    shown = show_demo(result)
+    if report is not None and picture:
+        write_whole(report, screen_svg(shown, "pac-wrap demo"))
+    elif report is not None:
+        calibrated = result.calibration_normal, result.calibration_anomalous
+        measured: Any = {"metrics": result.abstaining_metrics, "detector": "isolation forest"}
+        write(result.abstaining, report, *calibrated, **measured)
+    Console().print(shown)
