@@ -1,4 +1,4 @@
-"""One account for every format: no terminal library is loaded for it, and a picture is drawn by its ending."""
+"""One account for every format: words load no terminal library, and an ending chooses page or picture."""
 
 import subprocess
 import sys
