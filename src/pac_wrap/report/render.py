@@ -13,7 +13,7 @@ from importlib.resources import files
 from io import StringIO
 from math import isinf, isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pac_wrap.base.files import whole_file, write_text
 from pac_wrap.base.text import escape_markdown
@@ -122,9 +122,8 @@ def _terminal_table(table: Table) -> "RenderableType":
         # a number is never cut, nor is it broken where a column of words can be
         of_words = place in table.words
         whole = not of_words and len(table.words) > 1
-        drawn.add_column(
-            Text(name), justify="left" if of_words else "right", no_wrap=whole, overflow="fold", min_width=4
-        )
+        justify: Literal["left", "right"] = "left" if of_words else "right"
+        drawn.add_column(Text(name), justify=justify, no_wrap=whole, overflow="fold", min_width=4 * of_words)
     for row in table.rows:
         drawn.add_row(*map(Text, row))
     return drawn

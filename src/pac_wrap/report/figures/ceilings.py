@@ -81,8 +81,8 @@ def plot_curve(curve: Curve, ax: Axes | None = None, *, dark: bool = False) -> A
 def plot_affordable(
     normal: int | None,
     anomalous: int | None,
-    *,
     delta: float = 0.05,
+    *,
     dark: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
