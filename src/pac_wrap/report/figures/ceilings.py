@@ -14,8 +14,7 @@ from pac_wrap.method.curves.curve import Curve
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import Style, decade_below, label_axes, log_ticks, prepare
 from pac_wrap.report.numbers import ceiling, confidence, floored
-from pac_wrap.tails.binomial import error_budget
-from pac_wrap.tails.bounds import achievable_rate
+from pac_wrap.tails.bounds import achievable_rate, error_budget
 
 _LARGEST: Final = 0.5
 _POINTS: Final = 160
