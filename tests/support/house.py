@@ -81,6 +81,8 @@ AIMS: Final = {
 EXCEPTIONS: Final = {
     ("errors", "base.text"): "an error makes foreign text harmless where it is shown",
     ("method.certificates.consistency", "method.certificates.certificate"): "only its type",
+    ("method.alarms.precision", "method.certificates.certificate"): "only its type",
+    ("method.robust.radius", "method.certificates.certificate"): "only its type",
     ("method.certificates.shown", "report.words.certificate"): "a certificate shows itself in words",
     ("method.certificates.shown", "report.pages.formats"): "as a report",
     ("method.certificates.shown", "report.subject"): "of which it is the subject",

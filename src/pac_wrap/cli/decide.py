@@ -16,7 +16,7 @@ from pac_wrap.cli.progress import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from pac_wrap.method.alarms.shares import Counted
+    from pac_wrap.method.alarms.precision import Counted
     from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.certificates.provenance import Doubt
     from pac_wrap.method.groups.certificate import GroupCertificate
@@ -96,8 +96,7 @@ def decide(
     Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
     """
     from pac_wrap.method.certificates.provenance import Doubt
-    from pac_wrap.streams.answers import ADDED
-    from pac_wrap.streams.decide import is_streamed
+    from pac_wrap.streams.decide import ADDED, is_streamed
     from pac_wrap.tables.columns import refuse_added
     from pac_wrap.tables.files.text_format import check_delimiter, read_start, standard_input
 
@@ -124,9 +123,8 @@ def decide(
 
 def _decide_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
     """Write rows with their verdicts as they arrive; how many were decided is said at Ctrl-C too."""
-    from pac_wrap.method.alarms.shares import Counted
-    from pac_wrap.streams.answers import Asked
-    from pac_wrap.streams.decide import decide_lines
+    from pac_wrap.method.alarms.precision import Counted
+    from pac_wrap.streams.decide import Asked, decide_lines
     from pac_wrap.tables.files.text_format import is_json_line
 
     as_csv = job.form == "csv" or (job.form is None and not is_json_line(start))
@@ -227,8 +225,7 @@ def _decide_csv(
     """Write CSV files with their verdicts as CSV or JSON lines, packed if the options say so."""
     import gzip
 
-    from pac_wrap.streams.answers import Asked
-    from pac_wrap.streams.decide import decide_files
+    from pac_wrap.streams.decide import Asked, decide_files
     from pac_wrap.tables.files.connection import Done
 
     asked = Asked(job.score, "csv" in options, job.on_missing, job.source, job.group)
@@ -256,8 +253,7 @@ def _decide_json(job: _Job, found: "FoundFiles", target: Path, options: str) -> 
     """Write JSON files with their verdicts as JSON lines, CSV or Parquet, packed if the options say so."""
     import gzip
 
-    from pac_wrap.streams.answers import Asked
-    from pac_wrap.streams.decide import decide_json_files
+    from pac_wrap.streams.decide import Asked, decide_json_files
     from pac_wrap.tables.files.text_format import only_in_csv
 
     only_in_csv(job.delimiter)

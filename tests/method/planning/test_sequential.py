@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
-from pac_wrap.method.planning.sequential import (
+from pac_wrap.tails.binomial import cdf, error_budget
+from pac_wrap.tails.walks import (
     MOST_LOOKS,
     first_success,
     local_delta,
     look_budgets,
     looks_of,
 )
-from pac_wrap.tails.binomial import cdf, error_budget
 
 rates = st.floats(0.01, 0.95)
 deltas = st.floats(0.001, 0.5)

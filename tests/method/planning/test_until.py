@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pac_wrap import Certificate, Guarantee, InputError, LabelUntil, Regime, UpsideDownWarning, verify
-from pac_wrap.method.planning.until import PerClass
+from pac_wrap.method.planning.sequential import PerClass
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Thresholds
 
