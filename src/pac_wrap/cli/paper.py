@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pac_wrap.base.text import visible
-from pac_wrap.cli.process import run
-from pac_wrap.cli.progress import progress_bar
+from pac_wrap.cli.process import progress_bar, run
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
@@ -76,9 +75,9 @@ def reproduce(
         import_module("pac_wrap.report.figures")
         check_folder(out)
     if SERIES & set(names):
-        import_module("pac_wrap_paper.detectors.lstm_network").import_torch()
+        import_module("pac_wrap_paper.detectors.lstm").import_torch()
     if "adbench" in names:
-        import_module("pac_wrap_paper.adbench.detectors").check_packages()
+        import_module("pac_wrap_paper.adbench.scoring").check_packages()
     for name in names:
         fetch_data(name)
     for name in names:
