@@ -231,11 +231,12 @@ def test_a_score_is_read_as_python_reads_it_or_left_to_python(spellings: list[st
     found = read_score_cells("\n\n".join(lines).encode(), 3, place)
     assert found is not None
     doubts = dict(found.doubts)
-    for row, cell in enumerate(spellings):
-        assert found.text[slice(*found.spans[row].tolist())].decode() == lines[row]
-        assert doubts.get(row, cell) == cell
-        assert row in doubts or found.scores[row].hex() == float(cell).hex()
-    usual = [row for row, cell in enumerate(spellings) if re.fullmatch(r"-?\d{1,16}(\.\d{1,3})?", cell)]
+    for at, cell in enumerate(spellings):
+        start, end = found.spans[at].tolist()
+        assert found.text[start:end].decode() == lines[at]
+        assert doubts.get(at, cell) == cell
+        assert at in doubts or float(found.scores[at]).hex() == float(cell).hex()
+    usual = [at for at, cell in enumerate(spellings) if re.fullmatch(r"-?\d{1,16}(\.\d{1,3})?", cell)]
     assert not doubts.keys() & set(usual)
 
 
