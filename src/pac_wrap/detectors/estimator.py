@@ -53,13 +53,14 @@ from pac_wrap.detectors.training import (
 )
 from pac_wrap.errors import DependenceWarning, InputError
 from pac_wrap.method.alarms.precision import Prevalence
-from pac_wrap.method.calibrate import Request, calibrate
+from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.groups.calibrate import GroupRequest, calibrate_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import GroupColumn
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.request import Request
 from pac_wrap.method.sampling import OF_SUBJECTS, assumed
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
 from pac_wrap.tails.binomial import cdf, error_budget
+from pac_wrap.tails.bounds import error_budget
 from pac_wrap.tails.walks import (
     MOST_LOOKS,
     first_success,
