@@ -20,11 +20,13 @@ from pac_wrap.errors import InputError
 if TYPE_CHECKING:
     from pac_wrap.engines.files import EngineFiles
     from pac_wrap.method.promise import Guarantee
+    from pac_wrap.report.account import Account
     from pac_wrap.tables.files.find import FoundFiles
     from pac_wrap.tables.table import Table
 
 # the exit code of what is not certified, not verified or not kept
 FAILED: Final = 1
+PICTURES: Final = (".svg", ".png", ".pdf")
 Engine = Literal["duckdb", "spark", "dask"]
 Tables = Annotated[
     list[str], typer.Argument(help="Files or patterns: CSV, Parquet, JSON lines, NumPy; - is standard input.")
@@ -363,7 +365,7 @@ def shares_in(text: str) -> tuple[float, float]:
     >>> shares_in("0.01-0.03"), shares_in("1e-3:2e-3"), shares_in("0.02")
     ((0.01, 0.03), (0.001, 0.002), (0.02, 0.02))
     """
-    from pac_wrap.method.alarms.alarms import as_interval
+    from pac_wrap.method.alarms.precision import as_interval
 
     # a hyphen after a digit divides; that of 1e-3 does not
     low, _, high = re.sub(r"(?<=[\d.])\s*-", ":", text, count=1).partition(":")
@@ -485,15 +487,17 @@ def check_division(certificate: object, **columns: str | None) -> None:
             )
 
 
-def tell(form: str, record: Callable[[], Any], shown: Callable[[], Any]) -> None:
-    """Show a result for people, or its record for programs."""
-    if form == "json":
-        from pac_wrap.report.records import as_json
+def tell(account: "Account", form: str, text: str | None = None) -> None:
+    """Show an account, for people or for programs; the command ends if its exit code is not 0."""
+    from pac_wrap.report.render import as_json, terminal
 
-        typer.echo(as_json(record()), nl=False)
-    elif isinstance(text := shown(), str):
+    if form == "json":
+        typer.echo(as_json(account), nl=False)
+    elif text is not None:
         typer.echo(text)
     else:
         from rich.console import Console
 
-        Console().print(text)
+        Console().print(terminal(account))
+    if account.status.exit_code:
+        raise typer.Exit(account.status.exit_code)
