@@ -81,6 +81,8 @@ AIMS: Final = {
 EXCEPTIONS: Final = {
     ("errors", "base.text"): "an error makes foreign text harmless where it is shown",
     ("method.certificates.consistency", "method.certificates.certificate"): "only its type",
+    ("method.alarms.precision", "method.certificates.certificate"): "only its type",
+    ("method.robust.radius", "method.certificates.certificate"): "only its type",
     ("method.certificates.shown", "report.render"): "a certificate shows itself",
     ("method.certificates.shown", "report.sentences"): "says why its thresholds lie as they do",
     ("method.certificates.shown", "report.figures.scores"): "and draws itself",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from pac_wrap.method.monitoring.monitor import Monitor
-    from pac_wrap.streams.watch import Columns, Rows
+    from pac_wrap.streams.monitor import Columns, Rows
 
 Format = Literal["text", "json", "prometheus"]
 # seconds from one saving to the next, while rows arrive
@@ -76,7 +76,7 @@ class _Job:
         They are one batch, part by part as they come. With a column of batches, each batch counts together,
         once another one begins or all rows have come.
         """
-        from pac_wrap.streams.watch import whole_batches
+        from pac_wrap.streams.monitor import whole_batches
 
         if self.columns.batch is not None:
             for name, rows in whole_batches(parts):
@@ -106,7 +106,7 @@ class _Job:
 
     def watch_lines(self, reader: "BufferedReader", start: bytes) -> None:
         """Watch rows as they arrive; what was counted is saved every second and whatever ends it."""
-        from pac_wrap.streams.watch import WhileQuiet, rows_of_lines
+        from pac_wrap.streams.monitor import WhileQuiet, rows_of_lines
 
         before = saved = self.monitor.rows
         at = time.monotonic()
@@ -133,7 +133,7 @@ class _Job:
     def watch_table(self, tables: list[str], start: bytes) -> None:
         """Watch a whole table, or nothing of it: the state is saved at the end."""
         from pac_wrap.method.certificates.certificate import Certificate
-        from pac_wrap.streams.watch import rows_of_table
+        from pac_wrap.streams.monitor import rows_of_table
         from pac_wrap.tables.decide import refuse_undecidable
         from pac_wrap.tables.files.find import found_files
         from pac_wrap.tables.groups import refuse_narrower
@@ -219,7 +219,7 @@ def monitor(
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.monitoring.monitor import KINDS_APART, Monitor
     from pac_wrap.streams.decide import is_streamed
-    from pac_wrap.streams.watch import Columns
+    from pac_wrap.streams.monitor import Columns
     from pac_wrap.tables.files.text_format import check_delimiter, read_start, standard_input
 
     loaded = load_any(certificate, but=("classes", "curve"))

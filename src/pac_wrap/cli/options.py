@@ -345,7 +345,7 @@ def shares_in(text: str) -> tuple[float, float]:
     >>> shares_in("0.01-0.03"), shares_in("1e-3:2e-3"), shares_in("0.02")
     ((0.01, 0.03), (0.001, 0.002), (0.02, 0.02))
     """
-    from pac_wrap.method.alarms.alarms import as_interval
+    from pac_wrap.method.alarms.precision import as_interval
 
     # a hyphen after a digit divides; that of 1e-3 does not
     low, _, high = re.sub(r"(?<=[\d.])\s*-", ":", text, count=1).partition(":")

@@ -17,6 +17,7 @@ from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.metrics import Rate
+from pac_wrap.method.robust.radius import before_shift
 from pac_wrap.method.robust.shift import SHIFTS, Distance
 from pac_wrap.method.rule import Verdict
 from pac_wrap.method.thresholds import Regime
@@ -463,23 +464,14 @@ def _thresholds(report: Report) -> Section:
     return Section(heading, items, "thresholds", key="thresholds", value=value)
 
 
-def _before_shift(certificate: Certificate) -> Iterator[tuple[Side, float]]:
-    """Yield each rate that is promised, and what its class keeps before any shift."""
-    for side in sides_of(certificate):
-        clause = side.clause
-        if side.kept and clause.budget is not None and clause.certified is not None:
-            noise = clause.certified.label_noise
-            yield side, clause.budget.rate if noise is None else noise.after(clause.budget.rate)
-
-
 def _shift(certificate: Certificate) -> Section:
     """Return looser ceilings with the farthest shift that keeps each: eq. (77)."""
-    kept = list(_before_shift(certificate))
+    kept = list(before_shift(certificate))
     keys = ("kept", "total_variation", "ratio", "kl", "chi_squared")
     rows = tuple(
-        (f"{side.name} at most {ceiling(limit)}", *(_farthest(kind, rate, limit) for kind in SHIFTS))
-        for side, rate in kept
-        for limit in (round(factor * (side.ceiling or 1.0), 12) for factor in _LOOSER)
+        (f"{one.name} at most {ceiling(limit)}", *(_farthest(kind, rate, limit) for kind in SHIFTS))
+        for one, rate in kept
+        for limit in (round(factor * one.ceiling, 12) for factor in _LOOSER)
         if limit < 1.0
     )
     value = [dict(zip(keys, row, strict=True)) for row in rows]
@@ -490,7 +482,7 @@ def _shift(certificate: Certificate) -> Section:
         " four distances, a looser ceiling still holds, with the same confidence. The share of anomalies may"
         " change freely: each rate is about one class."
     )
-    drawn = Figure("robust", panels({side.name: rate for side, rate in kept}))
+    drawn = Figure("robust", panels({one.name: rate for one, rate in kept}))
     items = (lead, drawn, table) if rows else ()
     return Section("How much shift it bears", items, "shift", True, "robust", value)
 

@@ -10,8 +10,7 @@ import numpy as np
 from pac_wrap.base.floats import between, confidence_left, float_below, rounded_down, rounded_up
 from pac_wrap.base.text import listed, quoted, visible
 from pac_wrap.errors import InputError
-from pac_wrap.method.alarms.alarms import Bounds, Workload
-from pac_wrap.method.alarms.shares import Counted
+from pac_wrap.method.alarms.precision import Bounds, Counted, Workload
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.verify import Verification
 from pac_wrap.method.comparison import Contender, confidence_of

@@ -14,7 +14,7 @@ from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.base.floats import order_key, rounded, rounded_down, rounded_up
 from pac_wrap.base.text import LONGEST, quoted, visible
 from pac_wrap.errors import InputError
-from pac_wrap.method.alarms.alarms import Prevalence, as_interval
+from pac_wrap.method.alarms.precision import Prevalence, as_interval
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.clause import Clause
