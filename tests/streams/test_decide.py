@@ -298,8 +298,12 @@ def test_json_lines_are_read_at_once_after_the_first(monkeypatch: pytest.MonkeyP
     if not cells.library().exists():
         pytest.skip("cells.c was not compiled")
     found: list[object] = []
-    usual = cells.read_score_objects
-    monkeypatch.setattr(decide, "read_score_objects", lambda *given: found.append(usual(*given)) or found[-1])
+
+    def seen(text: bytes, names: list[bytes], place: int) -> cells.Lines | None:
+        found.append(lines := cells.read_score_objects(text, names, place))
+        return lines
+
+    monkeypatch.setattr(decide, "read_score_objects", seen)
     content = '{"a": "x", "s": 0.1}\n' * 9
     assert len(decided(content, cuts=[21, 84]).splitlines()) == 9
     assert len(found) == 2
