@@ -25,7 +25,8 @@ from pac_wrap_paper.adbench.scoring import (
 from pac_wrap_paper.adbench.summary import SIDES, Board, Standing, Summary, boards, mean, middle, undecided
 from pac_wrap_paper.data.registry import TABLES
 from pac_wrap_paper.data.store import results_of
-from pac_wrap_paper.studies.study import Marks, Panel, PanelChart, Progress, Row, Spread, Study, StudyTable
+from pac_wrap_paper.studies.charts import Marks, Panel, PanelChart
+from pac_wrap_paper.studies.study import Progress, Row, Spread, Study, StudyTable, silent
 
 TRIALS: Final = 50
 _QUICK_TRIALS: Final = 5
@@ -34,13 +35,7 @@ _QUICK_DETECTORS: Final = ("IForest", "KNN", "HBOS", "ECOD", "boosting", "logist
 _SCORING: Final = 0.3  # share of the work
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int | None = None,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress: Progress = silent) -> Study:
     """Return what every threshold does on `trials` divisions of each table, 50 by default."""
     check_packages()
     names = _QUICK_TABLES if quick else large_enough()

@@ -54,7 +54,7 @@ class Summary:
         """Return the mean of the tables' means, with the least and the largest; None if no table has one."""
         means = [mean([value(one) for one in group]) for group in self.by_table.values()]
         means = [found for found in means if not np.isnan(found)]
-        return Spread.over(means) if means else None
+        return Spread.if_any(means)
 
     def mean_of(self, method: str, field: str) -> Spread | None:
         """Return the mean of a field over tables, detectors and divisions."""
@@ -101,11 +101,7 @@ class Summary:
 
 
 def mean(values: Iterable[float] | NDArray[np.float64]) -> float:
-    """Return the mean of the numbers that are there, NaN if none is.
-
-    >>> mean([1.0, nan, 2.0]), mean([nan])
-    (1.5, nan)
-    """
+    """Return the mean of the numbers that are there, NaN if none is."""
     kept = [float(value) for value in values if not np.isnan(value)]
     return sum(kept) / len(kept) if kept else nan
 
@@ -196,11 +192,7 @@ def _usual(scores: Floats, n: int) -> float:
 
 
 def equal_error(normal: Floats, anomalous: Floats) -> float:
-    """Return the least rate that neither error exceeds at some threshold; both arrays are sorted.
-
-    >>> equal_error(np.array([0.0, 1.0, 2.0, 3.0]), np.array([2.5, 4.0]))
-    0.25
-    """
+    """Return the least rate that neither error exceeds at some threshold; both arrays are sorted."""
     thresholds = np.append(anomalous, np.inf)
     flagged = 1.0 - np.searchsorted(normal, thresholds) / normal.size
     missed = np.searchsorted(anomalous, thresholds) / anomalous.size

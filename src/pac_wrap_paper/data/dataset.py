@@ -181,10 +181,6 @@ def two_gaussians(
 
     The paper asks for "a margin of 5" between the classes and leaves its unit open. Here the means lie
     `margin` standard deviations apart, along the diagonal, so that sigma changes the scale and nothing else.
-
-    >>> X, y = two_gaussians(3, 2, np.random.default_rng(0))
-    >>> X.shape, y.tolist()
-    ((5, 6), [0, 0, 0, 1, 1])
     """
     y = np.repeat(np.array([0, 1], dtype=np.int8), [n_normal, n_anomalous])
     X = random.normal(0.0, sigma, (y.size, dimension))
@@ -205,8 +201,5 @@ def shifted_gaussians(
 
     mu_normal is 0 and mu_anomalous is `distance` in every coordinate: gamma = 1 gives normal points,
     gamma = 0 anomalies, and anything between them points that have moved from one towards the other.
-
-    >>> shifted_gaussians(2, 0.0, np.random.default_rng(0), sigma=0.0).tolist()
-    [[3.0, 3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0, 3.0]]
     """
     return random.normal((1.0 - gamma) * distance, sigma, (n, dimension))

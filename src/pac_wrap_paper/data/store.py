@@ -172,11 +172,7 @@ def _home() -> Path:
 
 
 def _download(file: RemoteFile, folder: Path, progress: bool, timeout: float, patience: float) -> Path:
-    """Return the path of the file, downloaded into an empty folder; its hash is left to the caller to check.
-
-    `timeout` is how many seconds to wait for the server's next bytes, `patience` how many for the whole file,
-    plus one for every 50 kB. A DataError says what went wrong.
-    """
+    """Return the path of the file, downloaded into an empty folder; its hash is left to the caller."""
     pooch = _import_pooch(file)
     from requests import RequestException
 

@@ -52,11 +52,7 @@ def import_torch() -> Any:
 
 
 def as_series(X: Any) -> Floats:
-    """Return X as a float64 array of shape (steps, columns); a one-dimensional series is one column.
-
-    >>> as_series([1, 2, 3]).shape
-    (3, 1)
-    """
+    """Return X as a float64 array of shape (steps, columns); a one-dimensional series is one column."""
     array = as_array(X, "X")
     if array.ndim == 1:
         array = array[:, np.newaxis]
@@ -91,11 +87,7 @@ class Scaling:
 
     @classmethod
     def of(cls, series: Floats, *, standardise: bool) -> Self:
-        """Return the mean and standard deviation of each column; constant columns get a spread of 1.
-
-        >>> Scaling.of(np.array([[0.0, 5.0], [4.0, 5.0]]), standardise=True)
-        Scaling(centre=array([2., 5.]), spread=array([2., 1.]))
-        """
+        """Return the mean and standard deviation of each column; constant columns get a spread of 1."""
         columns = series.shape[1]
         if not standardise:
             return cls(np.zeros(columns), np.ones(columns))
@@ -112,12 +104,7 @@ class Scaling:
         return cls(centre, spread)
 
     def apply(self, series: Floats) -> NDArray[np.float32]:
-        """Return (series - centre) / spread in single precision.
-
-        >>> Scaling(np.array([2.0]), np.array([4.0])).apply(np.array([[10.0], [-2.0]]))
-        array([[ 2.],
-               [-1.]], dtype=float32)
-        """
+        """Return (series - centre) / spread in single precision."""
         with np.errstate(over="ignore"):
             scaled = (series - self.centre) / self.spread
         return np.clip(scaled, -_FARTHEST, _FARTHEST).astype(np.float32)
@@ -127,9 +114,6 @@ def split_starts(steps: int, window: int, stride: int, validation: float) -> tup
     """Return where the windows of the first part start, and those of the last part, kept for validation.
 
     No window crosses from one part into the other.
-
-    >>> split_starts(10, window=3, stride=2, validation=0.4)
-    (array([0, 2]), array([6, 7]))
     """
     kept = round(steps * validation)
     if min(steps - kept, kept if validation else steps) < window:
@@ -144,11 +128,7 @@ def split_starts(steps: int, window: int, stride: int, validation: float) -> tup
 
 
 def evenly(starts: Starts, most: int) -> Starts:
-    """Return at most `most` of the starts, evenly spaced.
-
-    >>> evenly(np.arange(10), 4)
-    array([0, 3, 6, 9])
-    """
+    """Return at most `most` of the starts, evenly spaced."""
     if starts.size <= most:
         return starts
     return starts[np.linspace(0, starts.size - 1, most).round().astype(np.int64)]
@@ -159,9 +139,6 @@ def smoothed(errors: Floats, span: float) -> Floats:
 
     The error of k steps ago weighs (1 - 2 / (span + 1))^k, and the weights of each mean sum to one, as in
     pandas' `ewm(span=span).mean()`.
-
-    >>> smoothed(np.array([0.0, 0.0, 3.0, 0.0]), span=3).round(3)
-    array([0.   , 0.   , 1.714, 0.8  ])
     """
     keep = 1.0 - 2.0 / (span + 1.0)
     sums = lfilter([1.0], [1.0, -keep], errors)
@@ -178,11 +155,7 @@ def _fewest_steps(window: int, validation: float) -> int:
 
 
 def target_columns(target: Target, columns: int) -> list[int]:
-    """Return the target columns of a series of so many columns; None stands for all of them.
-
-    >>> target_columns(None, 3), target_columns(2, 3), target_columns((0, 2), 3)
-    ([0, 1, 2], [2], [0, 2])
-    """
+    """Return the target columns of a series of so many columns; None stands for all of them."""
     if target is None:
         return list(range(columns))
     chosen = [int(column) for column in as_array(target, "target").reshape(-1)]

@@ -32,21 +32,11 @@ from pac_wrap_paper.data.series import nasa_channels, smd_machines
 from pac_wrap_paper.data.store import results_of
 from pac_wrap_paper.data.tabular import census_people
 from pac_wrap_paper.studies import nasa, smd
+from pac_wrap_paper.studies.charts import Marks, Panel, PanelChart
 from pac_wrap_paper.studies.scored import Training
 from pac_wrap_paper.studies.series_runs import ASKED as ASKED_OF_SERIES
 from pac_wrap_paper.studies.series_runs import LEVEL, divide
-from pac_wrap_paper.studies.study import (
-    Floats,
-    Indices,
-    Marks,
-    Panel,
-    PanelChart,
-    Progress,
-    Row,
-    Study,
-    StudyTable,
-    is_above,
-)
+from pac_wrap_paper.studies.study import Floats, Indices, Progress, Row, Study, StudyTable, is_above, silent
 
 Split = Literal["random", "blocks"]
 Parts = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -318,13 +308,7 @@ _SPLITS: Final = {"random": "at random", "blocks": "in blocks"}
 _RATES: Final = ("FPR", "FNR")
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int | None = None,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress: Progress = silent) -> Study:
     """Return the rates of each group under one rule and under its own, over `trials` divisions, 20."""
     divisions = (3 if quick else DIVISIONS) if trials is None else trials
     found: list[list[Measured]] = []

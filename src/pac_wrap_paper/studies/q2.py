@@ -10,6 +10,7 @@ from pac_wrap import Metrics
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.dataset import Dataset, Split, semi_supervised_split
 from pac_wrap_paper.detectors.devnet import DevNet
+from pac_wrap_paper.studies.charts import Bar, BoxChart, IntervalChart
 from pac_wrap_paper.studies.printed import COLUMNS, Q2, as_meant
 from pac_wrap_paper.studies.scored import (
     LEVEL,
@@ -18,31 +19,17 @@ from pac_wrap_paper.studies.scored import (
     RAISED,
     STRATEGIES,
     Wrapped,
+    rate_cells,
     training_rows,
     wrap,
 )
-from pac_wrap_paper.studies.study import (
-    Bar,
-    BoxChart,
-    IntervalChart,
-    Progress,
-    Row,
-    Spread,
-    Study,
-    StudyTable,
-)
+from pac_wrap_paper.studies.study import Progress, Row, Spread, Study, StudyTable, silent
 
 DEVNET: Final = "DevNet"
 BOOSTING: Final = "gradient boosting"
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int | None = None,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress: Progress = silent) -> Study:
     """Return error rates and certified ceilings over `trials` splits of each data set, 5 by default."""
     names, usual = (("campaign", "celeba"), 2) if quick else (tuple(Q2), 5)
     seeds = usual if trials is None else trials
@@ -140,18 +127,9 @@ def _rates(devnet: list[Wrapped]) -> Iterator[Row]:
     for data, runs in _groups(devnet, lambda one: one.data):
         yield {"data": data, "source": "printed", **as_meant(Q2[data]), "ambiguity": None}
         for title, source in ((PRINTED, "Algorithm 1"), (PROVED, "proved"), (RAISED, "raise")):
-            row: Row = {"data": data, "source": source}
-            row |= {"FNR_or": _spread(runs, lambda one: one.original.fnr.value)}
-            row |= {"FPR_or": _spread(runs, lambda one: one.original.fpr.value)}
-            row |= {"FNR_tt": _spread(runs, lambda one: one.two.fnr.value)}
-            row |= {"FPR_tt": _spread(runs, lambda one: one.two.fpr.value)}
-            singles = [one.singles[title] for one in runs]
-            row |= {"FNR_th": Spread.over([single.metrics.fnr.value for single in singles])}
-            row |= {"FPR_th": Spread.over([single.metrics.fpr.value for single in singles])}
-            row |= {"ERR": Spread.over([single.metrics.err.value for single in singles])}
-            row |= {"eps": Spread.over([single.max_fpr for single in singles])}
-            row |= {"ambiguity": _spread(runs, lambda one: one.two.ambiguity.value)}
-            yield row
+            cells = rate_cells(runs, [one.singles[title] for one in runs])
+            ambiguity = _spread(runs, lambda one: one.two.ambiguity.value)
+            yield {"data": data, "source": source, **cells, "ambiguity": ambiguity}
 
 
 def _errors(prevalence: dict[str, float]) -> Iterator[Row]:

@@ -9,9 +9,10 @@ import numpy as np
 from pac_wrap import Algorithm1, Guarantee, Hold, Raise
 from pac_wrap.series import Points, SeriesSplit, block_split, independent_violation, random_split
 from pac_wrap.tails import error_budget
+from pac_wrap_paper.studies.charts import Bar, IntervalChart
 from pac_wrap_paper.studies.printed import as_meant
-from pac_wrap_paper.studies.scored import PRINTED, PROVED, RAISED, Wrapped, wrap_scores
-from pac_wrap_paper.studies.study import Bar, Cell, IntervalChart, Row, Spread
+from pac_wrap_paper.studies.scored import PRINTED, PROVED, RAISED, Wrapped, rate_cells, wrap_scores
+from pac_wrap_paper.studies.study import Cell, Row, Spread, StudyTable
 
 LEVEL: Final = 0.1
 ASKED: Final = Guarantee(LEVEL, LEVEL, LEVEL, LEVEL)
@@ -85,6 +86,19 @@ def wrap_series(title: str, points: Points, split: SeriesSplit, seed: int, share
     return SeriesRun(title, split.kind, share, wrapped, (normal, anomalous), expected)
 
 
+def tables_of(
+    runs: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]], points: str, extra: StudyTable
+) -> tuple[StudyTable, ...]:
+    """Return the tables of a study: rates, sizes, one of its own, and every seed."""
+    title = "Rates on the test part (printed FNR and FPR of or and th interchanged)"
+    return (
+        StudyTable("rates", title, tuple(rate_rows(runs, printed))),
+        StudyTable("sizes", f"Calibration {points}, and what they are worth", tuple(size_rows(runs))),
+        extra,
+        StudyTable("seeds", "Every seed", tuple(map(detail_row, runs)), detail=True),
+    )
+
+
 def rate_rows(runs: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]]) -> Iterator[Row]:
     """Yield the printed row and ours for each title and split: means and ranges over the seeds."""
     for title in dict.fromkeys(one.title for one in runs):
@@ -93,20 +107,12 @@ def rate_rows(runs: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]
         for group in grouped([one for one in runs if one.title == title]):
             wrapped = [one.wrapped for one in group]
             kept = [one for one in wrapped if one.singles[PRINTED].certificate.certified is not None]
-            singles = [one.singles[PRINTED] for one in kept]
             yield {
                 "series": title,
                 "source": _source(group[0]),
-                "FNR_or": Spread.over([one.original.fnr.value for one in wrapped]),
-                "FPR_or": Spread.over([one.original.fpr.value for one in wrapped]),
-                "FNR_tt": Spread.over([one.two.fnr.value for one in wrapped]),
-                "FPR_tt": Spread.over([one.two.fpr.value for one in wrapped]),
-                "FNR_th": _spread([single.metrics.fnr.value for single in singles]),
-                "FPR_th": _spread([single.metrics.fpr.value for single in singles]),
-                "ERR": _spread([single.metrics.err.value for single in singles]),
-                "eps": _spread([single.max_fpr for single in singles]),
-                "eps, proved": _spread(_ceilings(group, PROVED)),
-                "eps, raise": _spread(_ceilings(group, RAISED)),
+                **rate_cells(wrapped, [one.singles[PRINTED] for one in kept]),
+                "eps, proved": Spread.if_any(_ceilings(group, PROVED)),
+                "eps, raise": Spread.if_any(_ceilings(group, RAISED)),
                 "nothing kept": len(wrapped) - len(kept),
             }
 
@@ -140,10 +146,6 @@ def _ceilings(runs: Sequence[SeriesRun], title: str) -> list[float]:
     """Return the ceilings that a strategy certifies, of the runs in which it does."""
     singles = [one.wrapped.singles[title] for one in runs]
     return [single.eps for single in singles if single.certificate.certified is not None]
-
-
-def _spread(values: Sequence[float]) -> Spread | None:
-    return Spread.over(values) if values else None
 
 
 def above(one: SeriesRun) -> int:
@@ -241,6 +243,17 @@ def if_independent(points: Points, share: float) -> Row:
     rest = (totals[0] - normal, totals[1] - anomalous)
     found = independent_violation((normal, anomalous), rest, ASKED)
     return {"FPR, if independent": found.fpr, "FNR, if independent": found.fnr}
+
+
+def split_findings(
+    runs: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]], remark: str = ""
+) -> Iterator[str]:
+    """Yield what each split showed, and which printed ceilings were not reached."""
+    for split, told in (("random", "Random split"), ("blocks", "Blocks")):
+        group = [one for one in runs if one.split == split]
+        yield split_sentence(told, group, printed)
+        if missed := unreached(group, printed):
+            yield f"{told}, printed ceiling not reached: {', '.join(missed)}.{remark}"
 
 
 def split_sentence(told: str, group: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]]) -> str:

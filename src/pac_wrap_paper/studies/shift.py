@@ -23,7 +23,8 @@ from pac_wrap import (
 from pac_wrap.tails import error_budget
 from pac_wrap.validation import ExactViolation, ViolationRate, exact_violation, violation_rate
 from pac_wrap_paper.data.dataset import shifted_gaussians
-from pac_wrap_paper.studies.study import ChartLine, Floats, LineChart, Progress, Row, Study, StudyTable
+from pac_wrap_paper.studies.charts import ChartLine, LineChart
+from pac_wrap_paper.studies.study import Floats, Progress, Row, Study, StudyTable, silent
 
 LEVEL: Final = 0.05
 GAMMAS: Final = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.2)
@@ -50,13 +51,7 @@ class ShiftStep:
     with_room: dict[str, float | str]
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int = 4000,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int = 4000, quick: bool = False, progress: Progress = silent) -> Study:
     """Return FPR, FNR and violation rates as the anomalies shift towards the normal points."""
     random = np.random.default_rng([seed, 7])
     n_train, n_population = (10_000, 20_000) if quick else (N_TRAIN, 1_000_000)

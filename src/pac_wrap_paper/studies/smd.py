@@ -11,33 +11,12 @@ from pac_wrap.tails import min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import missing_machines, smd_machines
 from pac_wrap_paper.data.store import results_of
+from pac_wrap_paper.studies import series_runs
+from pac_wrap_paper.studies.charts import ChartLine, LineChart
 from pac_wrap_paper.studies.printed import SMD
 from pac_wrap_paper.studies.scored import Training
-from pac_wrap_paper.studies.series_runs import (
-    ASKED,
-    LEVEL,
-    SeriesRun,
-    detail_row,
-    divide,
-    if_independent,
-    rate_chart,
-    rate_rows,
-    size_rows,
-    split_sentence,
-    unreached,
-    wrap_series,
-)
-from pac_wrap_paper.studies.study import (
-    ChartLine,
-    Floats,
-    Indices,
-    Labels,
-    LineChart,
-    Progress,
-    Row,
-    Study,
-    StudyTable,
-)
+from pac_wrap_paper.studies.series_runs import ASKED, LEVEL, SeriesRun
+from pac_wrap_paper.studies.study import Floats, Indices, Labels, Progress, Row, Study, StudyTable, silent
 
 WINDOWS: Final = ((15, 60), (15, 120), (15, 240), (30, 60), (30, 120), (30, 240))
 SPACINGS: Final = (15, 30, 60, 120, 240)
@@ -48,17 +27,10 @@ HALF: Final = 0.5  # in the study of spacing, so that no spacing leaves too few 
 LAGS: Final = 240
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int | None = None,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress: Progress = silent) -> Study:
     """Return error rates for six kinds of windows over `trials` seeds, with random and block splits."""
-    from pac_wrap_paper.detectors import (
-        LSTMEncoderDecoder,  # torch is needed to train, and not to read this module
-    )
+    # torch is needed to train, and not to read this module
+    from pac_wrap_paper.detectors import LSTMEncoderDecoder
 
     names, usual = (smd_machines()[:3], 1) if quick else (smd_machines(), 3)
     seeds = usual if trials is None else trials
@@ -82,19 +54,15 @@ def run(
         question="smd",
         title="Server machines",
         setting=_setting(len(names), seeds, quick),
-        tables=(
-            StudyTable(
-                "rates",
-                "Rates on the test part (printed FNR and FPR of or and th interchanged)",
-                tuple(rate_rows(runs, SMD)),
-            ),
-            StudyTable("sizes", "Calibration windows, and what they are worth", tuple(size_rows(runs))),
+        tables=series_runs.tables_of(
+            runs,
+            SMD,
+            "windows",
             StudyTable("spacing", "Windows of 15 steps: dependence against spacing", tuple(spacings)),
-            StudyTable("seeds", "Every seed", tuple(map(detail_row, runs)), detail=True),
         ),
         findings=(*_findings(runs, spacings), _concentration(steps)),
         charts=(
-            rate_chart(
+            series_runs.rate_chart(
                 [one for one in runs if one.split == "random" and one.share == SHARE],
                 "Server machines: error rates of the detector at its best F1, and wrapped with one threshold",
             ),
@@ -122,11 +90,13 @@ def _labels(name: str) -> Labels:
 def _runs(points: Points, seed: int) -> Iterator[SeriesRun]:
     title = f"{points.length}-{points.every}"
     for blocks in (None, (BLOCK, GAP)):
-        yield wrap_series(title, points, divide(points, seed, blocks=blocks, share=SHARE), seed)
+        split = series_runs.divide(points, seed, blocks=blocks, share=SHARE)
+        yield series_runs.wrap_series(title, points, split, seed)
     needed, there = min_samples(LEVEL, LEVEL), int(points.labels.sum())
     if round(SHARE * there) < needed < there:
         share = next(p for p in range(1, 100) if round(p / 100 * there) >= needed) / 100
-        yield wrap_series(title, points, divide(points, seed, share=share), seed, share)
+        split = series_runs.divide(points, seed, share=share)
+        yield series_runs.wrap_series(title, points, split, seed, share)
 
 
 def _spacing(scores: list[Floats], labels: list[Labels], every: int, seed: int, trials: int) -> Row:
@@ -140,19 +110,14 @@ def _spacing(scores: list[Floats], labels: list[Labels], every: int, seed: int, 
         row |= {name: points.of_class(kind).size, f"worth, {name}": None, f"spacing, {name}": None}
         if found is not None:
             row |= {f"worth, {name}": found.effective, f"spacing, {name}": found.spacing(every)}
-    broken = block_violation(
-        points.scores,
-        points.labels,
-        points.positions,
-        ASKED,
-        np.random.default_rng([seed, 11, every]),
-        trials=trials,
-        calibration=HALF,
-        block=BLOCK,
-        gap=GAP,
-        extent=points.length,
+    random, where = np.random.default_rng([seed, 11, every]), points.positions
+    division: dict[str, Any] = {"calibration": HALF, "block": BLOCK, "gap": GAP, "extent": points.length}
+    broken = block_violation(points.scores, points.labels, where, ASKED, random, trials=trials, **division)
+    return (
+        row
+        | {"FPR exceeded": broken.fpr, "FNR exceeded": broken.fnr}
+        | series_runs.if_independent(points, HALF)
     )
-    return row | {"FPR exceeded": broken.fpr, "FNR exceeded": broken.fnr} | if_independent(points, HALF)
 
 
 def _setting(count: int, seeds: int, quick: bool) -> tuple[str, ...]:
@@ -181,11 +146,7 @@ def _findings(runs: list[SeriesRun], spacings: list[Row]) -> Iterator[str]:
         " few errors show little; it treats machines as drawn at random, and is pessimistic for the same"
         " machines."
     )
-    for split, told in (("random", "Random split"), ("blocks", "Blocks")):
-        group = [one for one in runs if one.split == split and one.share == SHARE]
-        yield split_sentence(told, group, SMD)
-        if missed := unreached(group, SMD):
-            yield f"{told}, printed ceiling not reached: {', '.join(missed)}."
+    yield from series_runs.split_findings([one for one in runs if one.share == SHARE], SMD)
     larger = list(dict.fromkeys(one.title for one in runs if one.share != SHARE))
     if larger:
         yield (

@@ -24,18 +24,9 @@ from pac_wrap import (
 )
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import smd_machines
+from pac_wrap_paper.studies.charts import Bar, IntervalChart
 from pac_wrap_paper.studies.printed import NASA
-from pac_wrap_paper.studies.study import (
-    Bar,
-    Floats,
-    Indices,
-    IntervalChart,
-    Labels,
-    Progress,
-    Row,
-    Study,
-    StudyTable,
-)
+from pac_wrap_paper.studies.study import Floats, Indices, Labels, Progress, Row, Study, StudyTable, silent
 
 ASKED: Final = {"thyroid": Guarantee(0.01, 0.1), "celeba": Guarantee(0.05, 0.1)}
 ALPHA: Final = 0.01
@@ -246,13 +237,7 @@ class Series:
         }
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int | None = None,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress: Progress = silent) -> Study:
     """Return when the watch alarms and whether it was right; `trials` are orders of changed rows, 20."""
     names = [("nasa", name) for name in NASA] + [("smd", name) for name in smd_machines()]
     names = names[5:8] if quick else names

@@ -8,8 +8,8 @@ import pytest
 from pac_wrap import Guarantee
 from pac_wrap.series.points import joined, window_points
 from pac_wrap_paper.studies import reproduce
+from pac_wrap_paper.studies.charts import PanelChart
 from pac_wrap_paper.studies.groups import SIGNIFICANT, Measured, Residual, Scored, measure
-from pac_wrap_paper.studies.study import PanelChart
 from support.datafolder import needs
 
 ASKED = Guarantee(0.1, 0.1, 0.1, 0.1)
