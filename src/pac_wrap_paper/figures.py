@@ -105,12 +105,6 @@ def draw(chart: Chart, *, dark: bool = False, width: float | None = None) -> Fig
     """Return a new figure of a chart, `width` inches wide and as high as it needs, under its title.
 
     By default it is 6.5 inches wide, and 8.5 with more than two panels side by side.
-
-    >>> from pac_wrap_paper.studies.charts import ChartLine
-    >>> line = ChartLine("FPR", "normal", (0.04, 0.06), (0.03, 0.05), (0.05, 0.07))
-    >>> shift = LineChart("shift", "A shift", "gamma", "rate (%)", (0.0, 0.2), (line,), 0.05, "promised")
-    >>> draw(shift).get_suptitle()
-    'A shift'
     """
     if width is None:
         width = _WIDE if isinstance(chart, PanelChart) and len(chart.panels) > 2 else _USUAL
@@ -219,16 +213,8 @@ def _write(ax: Axes, cells: CellTexts, x: int, y: int, text: str, note: str, col
         (note, cells.small, -0.6 * cells.size),
     ):
         if words:
-            ax.annotate(
-                words,
-                (x, y),
-                xytext=(0.0, up),
-                textcoords="offset points",
-                ha="center",
-                va="center",
-                color=colour,
-                size=size,
-            )
+            look: dict[str, Any] = {"ha": "center", "va": "center", "color": colour, "size": size}
+            ax.annotate(words, (x, y), xytext=(0.0, up), textcoords="offset points", **look)
 
 
 def _cell_ticks(ax: Axes, style: Style, chart: HeatMap) -> None:
@@ -366,13 +352,7 @@ def _upright(ax: Axes, lines: Layout, x: float, name: str, **marks: Any) -> None
 
 
 def lay_out(chart: IntervalChart, size: float, width: float) -> Layout:
-    """Return where the lines of a chart lie, in text of this size on a figure this many points wide.
-
-    >>> bars = (Bar("FPR", 0.03, 0.05, 0.04), Bar("FNR", 0.03, 0.05, 0.04))
-    >>> lines = lay_out(IntervalChart("q1", "Violations", "share", None, "", (("LOF", bars),)), 9.0, 400.0)
-    >>> lines.headings, [place for place, *_ in lines.bars], lines.spans
-    (((0.5, 'LOF'),), [1.5, 2.5], ((1.0, 3.0),))
-    """
+    """Return where the lines of a chart lie, in text of this size on a figure this many points wide."""
     labels = {
         bar.label: wrap(bar.label, _WIDEST_BAR * width, size) for _, group in chart.groups for bar in group
     }
@@ -422,27 +402,13 @@ def _draw_line(
     colour = style.of_class(line.kind)
     dashes, markers = _DASHES[line.kind], _MARKERS[line.kind]
     low, high = factor * np.array(line.low), factor * np.array(line.high)
-    ax.fill_between(
-        x,
-        low,
-        high,
-        facecolor=(colour, 0.18),
-        edgecolor=(colour, 0.7),
-        linewidth=0.6,  # its edge tells a band from another without colour
-        linestyle=dashes[before % len(dashes)],
-        label=f"_{line.label} band",
-    )
-    (drawn,) = ax.plot(
-        x,
-        factor * np.array(line.values),
-        color=colour,
-        linestyle=dashes[before % len(dashes)],
-        marker=markers[before % len(markers)],
-        markersize=5.0,
-        markerfacecolor=colour if line.kind == "normal" else "none",
-        linewidth=1.6,
-        label=line.label,
-    )
+    dash, marker = dashes[before % len(dashes)], markers[before % len(markers)]
+    # its edge tells a band from another without colour
+    band: dict[str, Any] = {"facecolor": (colour, 0.18), "edgecolor": (colour, 0.7), "linewidth": 0.6}
+    ax.fill_between(x, low, high, linestyle=dash, label=f"_{line.label} band", **band)
+    look: dict[str, Any] = {"color": colour, "linestyle": dash, "linewidth": 1.6, "marker": marker}
+    look |= {"markersize": 5.0, "markerfacecolor": colour if line.kind == "normal" else "none"}
+    (drawn,) = ax.plot(x, factor * np.array(line.values), label=line.label, **look)
     return drawn
 
 
@@ -459,16 +425,12 @@ def _label_ends(ax: Axes, style: Style, lines: Sequence[Line2D]) -> bool:
     if not narrow or max(map(abs, shifts)) > _FARTHEST * row:
         return False
     for text, end, shift in zip(texts, ends, shifts, strict=True):
-        ax.annotate(
-            text,
-            (1.0, end),
-            xycoords=ax.get_yaxis_transform(),
-            xytext=(4.0, shift),
-            textcoords="offset points",
-            va="center",
-            color=style.text,
-            size=style.size,
-        )
+        beside: dict[str, Any] = {
+            "xycoords": ax.get_yaxis_transform(),
+            "color": style.text,
+            "size": style.size,
+        }
+        ax.annotate(text, (1.0, end), xytext=(4.0, shift), textcoords="offset points", va="center", **beside)
     return True
 
 
@@ -564,16 +526,8 @@ def _draw_panel(ax: Axes, style: Style, panel: Panel, rows: int, handles: dict[s
         farthest = max(farthest, factor * panel.limit)
         handles.setdefault(panel.limit_label, Line2D([], [], label=panel.limit_label, **limit))
     for row, note in enumerate(panel.notes):
-        ax.text(
-            1.0,
-            row + _MARKS_APART / 2,
-            note,
-            transform=ax.get_yaxis_transform(),
-            ha="right",
-            va="center",
-            color=style.muted,
-            size=style.size,
-        )
+        look = {"transform": ax.get_yaxis_transform(), "color": style.muted, "size": style.size}
+        ax.text(1.0, row + _MARKS_APART / 2, note, ha="right", va="center", **look)
     ax.set_xlim(0.0, 1.04 * farthest if farthest else 1.0)
     _plain_ticks(ax.xaxis, 5)
 
@@ -589,10 +543,5 @@ def _look(style: Style, marks: Marks) -> dict[str, Any]:
         "one": (style.anomalous, "o", 5.0, False),
         "own": (style.normal, "s", 5.0, False),
     }[marks.look]
-    return {
-        "color": colour,
-        "marker": shape,
-        "markersize": size,
-        "markerfacecolor": colour if filled else "none",
-        "markeredgewidth": 1.2,
-    }
+    look: dict[str, Any] = {"color": colour, "marker": shape, "markersize": size, "markeredgewidth": 1.2}
+    return look | {"markerfacecolor": colour if filled else "none"}

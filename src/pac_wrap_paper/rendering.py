@@ -204,11 +204,6 @@ def widths(columns: Sequence[Column], room: int) -> list[int] | None:
     """Return the width of each column, or None where they do not fit side by side.
 
     Text is given room before the heads of numbers, which are folded unless they fit on one line.
-
-    >>> text = Column("score", (("isolation forest",),), numeric=False)
-    >>> number = Column("violations counted", (("0.043",),), numeric=True)
-    >>> widths([text, number], 80), widths([text, number], 30), widths([text, number], 20)
-    ([16, 18], [16, 10], None)
     """
     found = [column.least for column in columns]
     free = room - sum(found) - _GAP * (len(columns) - 1)
@@ -223,15 +218,7 @@ def widths(columns: Sequence[Column], room: int) -> list[int] | None:
 
 
 def column_blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
-    """Return the columns in blocks that fit, each after the leading texts; none where that cannot be done.
-
-    >>> text = Column("score", (("LOF",),), numeric=False)
-    >>> one, two = (Column(head, (("0.043",),), numeric=True) for head in ("FPR", "FNR"))
-    >>> [[column.head for column in block] for block in column_blocks([text, one, two], 15)]
-    [['score', 'FPR'], ['score', 'FNR']]
-    >>> column_blocks([text, one, two], 10)
-    []
-    """
+    """Return the columns in blocks that fit, each after the leading texts; none where that cannot be done."""
     if widths(columns, room) is not None:
         return [list(columns)]
     leading = list(takewhile(lambda column: not column.numeric, columns))

@@ -1,5 +1,6 @@
 """Data sets by name; nothing heavy is imported before one is loaded."""
 
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -20,20 +21,15 @@ def load(name: str, part: str | None = None) -> Dataset:
     _check_part(name, part)
     from pac_wrap_paper.data import series, tabular
 
-    match name:
-        case "nasa":
-            return series.load_nasa(str(part))
-        case "smd":
-            return series.load_smd(str(part))
-        case "adbench":
-            return tabular.load_adbench(str(part))
-        case "census":
-            return tabular.load_census()
-        case "usps" | "mnist":
-            return tabular.load_digit_rows(name)
-        case "thyroid" | "campaign" | "celeba":
-            return tabular.load_table(name)
-    raise AssertionError(name)
+    readers: dict[str, Callable[[], Dataset]] = {
+        "nasa": lambda: series.load_nasa(str(part)),
+        "smd": lambda: series.load_smd(str(part)),
+        "adbench": lambda: tabular.load_adbench(str(part)),
+        "census": tabular.load_census,
+        "usps": lambda: tabular.load_digit_rows("usps"),
+        "mnist": lambda: tabular.load_digit_rows("mnist"),
+    }
+    return readers[name]() if name in readers else tabular.load_table(name)
 
 
 def files(name: str) -> tuple[Path, ...]:

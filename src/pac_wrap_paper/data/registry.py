@@ -20,16 +20,22 @@ class Table:
     sha256: str
 
 
+def _lines(name: str) -> list[list[str]]:
+    """Return the lines of a table of facts, without its heads."""
+    with open(Path(__file__).with_name(name), encoding="utf-8", newline="") as text:
+        return list(csv.reader(text))[1:]
+
+
 def _tables() -> Iterator[tuple[str, Table]]:
     # no copy of 3_backdoor, 9_census, 13_fraud and 36_speech was at hand
-    with open(Path(__file__).with_name("adbench.csv"), encoding="utf-8", newline="") as text:
-        _, *lines = csv.reader(text)
-    for file, rows, columns, anomalies, size, sha256 in lines:
+    for file, rows, columns, anomalies, size, sha256 in _lines("adbench.csv"):
         name = file.partition("_")[2].removesuffix(".npz")
         yield name, Table(file, int(rows), int(columns), int(anomalies), int(size), sha256)
 
 
 TABLES: Final = dict(_tables())
+# bytes and hashes of the other files
+_FILES: Final = {name: (size, sha256) for name, size, sha256 in _lines("files.csv")}
 
 
 @dataclass(frozen=True)
@@ -110,39 +116,23 @@ _ADBENCH: Final = (
 )
 _MNIST: Final = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 
-_SHA256: Final = {
-    "annthyroid_21feat_normalised.csv": "e99d27d8d34ef4c6af1bd5fa76d9c0d39de8b1321f67955e2d3fc65747887fc8",
-    "bank-additional-full_normalised.csv": "42d447765b575fcffd5f11757b4d2523cc63ae8c7978f335c6d027665f597d92",
-    "celeba_baldvsnonbald_normalised.csv": "58b66bb7a824e99fe7d31133831ed9575193f49022926afb740278b7a68d792f",
-    "census-income.data.gz": "3a8265c042a3a804761b804e3fbd2b44d26780fc11848cdc499a439b6ec209c2",
-    "census-income.test.gz": "5ac4cacd3ca9f1ecb10de1a0a41e4ac68fdc419e3fec190f5c0c6cc03b2ea659",
-    "zip.train.gz": "66ebf231ab51f2cf6ac1a892d0f98ccffee1079d7a5db638c1f11f366046ca16",
-    "zip.test.gz": "8dacc3c6e136af6c3488de9e5113a7daf140c8c2f1f0b61c54ee02f03f1a962f",
-    "train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-    "train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-    "t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-    "t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-    "nasa-telemanom.zip": "0b27efaed40aeb436dcc9d420e63fa3518f0c83c9981df7897a5d551a52c1696",
-    "smd-omnianomaly.zip": "0bd2d552eae006936d9e7fa85dc883917fc43ceafdc4b538fc221e619cb714a7",
-}
 # no other folder's hashes were found in public; those are the hashes of the copies we used
 _PUBLISHED: Final = {_MNIST: "pytorch/vision, torchvision/prototype/datasets/_builtin/mnist.py"}
 
 
-def _files(folder: str, **sizes: int) -> tuple[RemoteFile, ...]:
-    return tuple(
-        RemoteFile(name, folder + name, _SHA256[name], size, _PUBLISHED.get(folder))
-        for name, size in sizes.items()
-    )
+def _files(folder: str, *names: str) -> tuple[RemoteFile, ...]:
+    return tuple(file for name in names for file in _archive(name, folder + name, ""))
 
 
-def _archive(name: str, url: str, size: int, original: str) -> tuple[RemoteFile]:
-    return (RemoteFile(name, url, _SHA256[name], size, original=original),)
+def _archive(name: str, url: str, original: str) -> tuple[RemoteFile]:
+    size, sha256 = _FILES[name]
+    published = _PUBLISHED.get(url.removesuffix(name))
+    return (RemoteFile(name, url, sha256, int(size), published, original),)
 
 
 _ENTRIES = {
     "thyroid": Entry(
-        _files(_ADREPOSITORY, **{"annthyroid_21feat_normalised.csv": 607_277}),
+        _files(_ADREPOSITORY, "annthyroid_21feat_normalised.csv"),
         *(7_200, 21, 534),
         source="https://archive.ics.uci.edu/dataset/102/thyroid+disease",
         licence="CC BY 4.0",
@@ -150,7 +140,7 @@ _ENTRIES = {
         " scaled by Pang, Shen and van den Hengel, KDD 2019",
     ),
     "campaign": Entry(
-        _files(_ADREPOSITORY, **{"bank-additional-full_normalised.csv": 7_151_546}),
+        _files(_ADREPOSITORY, "bank-additional-full_normalised.csv"),
         *(41_188, 62, 4_640),
         source="https://archive.ics.uci.edu/dataset/222/bank+marketing",
         licence="CC BY 4.0",
@@ -158,7 +148,7 @@ _ENTRIES = {
         " doi:10.24432/C5K306; scaled by Pang, Shen and van den Hengel, KDD 2019",
     ),
     "celeba": Entry(
-        _files(_ADREPOSITORY, **{"celeba_baldvsnonbald_normalised.csv": 16_410_672}),
+        _files(_ADREPOSITORY, "celeba_baldvsnonbald_normalised.csv"),
         *(202_599, 39, 4_547),
         source="http://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
         licence="non-commercial research only",
@@ -166,7 +156,7 @@ _ENTRIES = {
         " made a table by Pang, Shen and van den Hengel, KDD 2019",
     ),
     "census": Entry(
-        _files(_UCI, **{"census-income.data.gz": 5_988_689, "census-income.test.gz": 3_261_416}),
+        _files(_UCI, "census-income.data.gz", "census-income.test.gz"),
         *(299_285, 500, 18_568),
         source="https://archive.ics.uci.edu/dataset/117/census+income+kdd",
         licence="CC BY 4.0",
@@ -174,7 +164,7 @@ _ENTRIES = {
         " doi:10.24432/C5N30T",
     ),
     "usps": Entry(
-        _files(_ESL, **{"zip.train.gz": 1_829_071, "zip.test.gz": 439_208}),
+        _files(_ESL, "zip.train.gz", "zip.test.gz"),
         *(3_916, 256, 708),
         source="https://hastie.su.domains/ElemStatLearn/data.html",
         licence="not stated",
@@ -184,8 +174,10 @@ _ENTRIES = {
     "mnist": Entry(
         _files(
             _MNIST,
-            **{"train-images-idx3-ubyte.gz": 9_912_422, "train-labels-idx1-ubyte.gz": 28_881},
-            **{"t10k-images-idx3-ubyte.gz": 1_648_877, "t10k-labels-idx1-ubyte.gz": 4_542},
+            "train-images-idx3-ubyte.gz",
+            "train-labels-idx1-ubyte.gz",
+            "t10k-images-idx3-ubyte.gz",
+            "t10k-labels-idx1-ubyte.gz",
         ),
         *(27_562, 784, 6_825),
         source="http://yann.lecun.com/exdb/mnist/",
@@ -197,7 +189,6 @@ _ENTRIES = {
         _archive(
             "nasa-telemanom.zip",
             "https://s3-us-west-2.amazonaws.com/telemanom/data.zip",
-            2_215_078,
             "is a larger archive, with models and predictions, and its labels are kept apart from it",
         ),
         *(705_876, 55, 63_738),
@@ -212,7 +203,6 @@ _ENTRIES = {
         _archive(
             "smd-omnianomaly.zip",
             "https://github.com/NetManAIOps/OmniAnomaly/archive/refs/heads/master.zip",
-            63_858_309,
             "is an archive of the whole repository, with code and the series of all 28 machines",
         ),
         *(900_451, 38, 20_763),

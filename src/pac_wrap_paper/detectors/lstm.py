@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from math import inf, isfinite
 from os import PathLike, fspath
 from typing import Any, Final, Self
@@ -115,13 +116,20 @@ def split_starts(steps: int, window: int, stride: int, validation: float) -> tup
 
     No window crosses from one part into the other.
     """
-    kept = round(steps * validation)
-    if min(steps - kept, kept if validation else steps) < window:
+
+    def shorter(steps: int) -> int:
+        kept = round(steps * validation)
+        return min(steps - kept, kept if validation else steps)
+
+    if shorter(steps) < window:
+        least = int((window - 1) / min(1.0 - validation, validation or 1.0))
+        needed = next(number for number in count(least) if shorter(number) >= window)
         share = f" and validation = {validation:g}" if validation else ""
         raise InputError(
-            f"fit needs at least {_fewest_steps(window, validation):,} steps for windows of"
-            f" {window:,}{share}, got {steps:,}; give more steps, or shorten length"
+            f"fit needs at least {needed:,} steps for windows of {window:,}{share}, got {steps:,};"
+            " give more steps, or shorten length"
         )
+    kept = round(steps * validation)
     training = np.arange(0, steps - kept - window + 1, stride, dtype=np.int64)
     held_out = np.arange(steps - kept, steps - window + 1, dtype=np.int64) if kept else training[:0]
     return training, held_out
@@ -144,14 +152,6 @@ def smoothed(errors: Floats, span: float) -> Floats:
     sums = lfilter([1.0], [1.0, -keep], errors)
     weights = lfilter([1.0], [1.0, -keep], np.ones_like(errors))
     return np.asarray(sums / weights, dtype=np.float64)
-
-
-def _fewest_steps(window: int, validation: float) -> int:
-    shares = [1.0 - validation, validation] if validation else [1.0]
-    steps = int((window - 1) / min(shares))
-    while min(steps - round(steps * validation), round(steps * validation) if validation else steps) < window:
-        steps += 1
-    return steps
 
 
 def target_columns(target: Target, columns: int) -> list[int]:

@@ -1,12 +1,16 @@
 """Charts as plain data: intervals, lines, heat maps, boxes and panels; `figures` draws them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap import Certificate
+from pac_wrap import Certificate, Rate
+
+Kind = Literal["normal", "anomalous"]
+KINDS: Final[tuple[Kind, Kind]] = ("normal", "anomalous")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +67,16 @@ class ChartLine:
     """One line of a chart with its band; `kind` chooses the colour of a class."""
 
     label: str
-    kind: Literal["normal", "anomalous"]
+    kind: Kind
     values: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
+
+    @classmethod
+    def of(cls, label: str, kind: Kind, rates: Sequence[Rate]) -> "ChartLine":
+        """Return the line of some rates, with their intervals as its band."""
+        low, value, high = (tuple(getattr(rate, end) for rate in rates) for end in ("low", "value", "high"))
+        return cls(label, kind, value, low, high)
 
 
 @dataclass(frozen=True, slots=True)

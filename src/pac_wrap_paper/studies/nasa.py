@@ -1,6 +1,7 @@
 """NASA telemetry: an LSTM forecaster per channel, every test step a point."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -74,15 +75,11 @@ def run(
     )
 
 
-def usable_channels() -> tuple[str, ...]:
-    """Return the channels whose calibration part has enough anomalous steps for the promise."""
+def usable_channels(share: float = SHARE, most: int | None = None) -> tuple[str, ...]:
+    """Return the first channels of which this share of the anomalous steps is enough for the promise."""
     needed = min_samples(LEVEL, LEVEL)
-
-    def enough(name: str) -> bool:
-        data = load("nasa", name)
-        return bool(SHARE * np.count_nonzero(data.y) >= needed)
-
-    return tuple(name for name in nasa_channels() if enough(name))
+    enough = (name for name in nasa_channels() if share * np.count_nonzero(load("nasa", name).y) >= needed)
+    return tuple(islice(enough, most))
 
 
 def _check(name: str, points: Points, seed: int, trials: int) -> Row:

@@ -115,16 +115,9 @@ def _entries(
     for (side, rate), (place, share) in product(enumerate(("FPR", "FNR")), enumerate(SHARES)):
         n = stated[place][side]
         other = (OTHER_SIZES[rate][place], True) if data == "synthetic" else (n, False)
-        yield TableEntry(
-            data,
-            detector,
-            rate,
-            share,
-            reading(rate, n, True),
-            reading(rate, *other),
-            getattr(simulated[place], rate.lower()),
-            Q1[data, detector, rate][place],
-        )
+        readings = reading(rate, n, True), reading(rate, *other)
+        found, printed = getattr(simulated[place], rate.lower()), Q1[data, detector, rate][place]
+        yield TableEntry(data, detector, rate, share, *readings, found, printed)
 
 
 def _row(entry: TableEntry) -> Row:

@@ -118,15 +118,10 @@ def _try(
     data: str, method: str, population: ScoredPopulation, trials: int, random: np.random.Generator
 ) -> Trial:
     scores, sizes, budget = (population.normal, population.anomalous), population.sizes, METHODS[method]
-    return Trial(
-        data,
-        method,
-        trials,
-        sizes,
-        exact_violation(*scores, sizes, ASKED, budget=budget),
-        exact_violation(*scores, sizes, ASKED, budget=budget, replacement=False),
-        violation_rate(*scores, sizes, ASKED, budget=budget, trials=trials, random=random),
-    )
+    exact = exact_violation(*scores, sizes, ASKED, budget=budget)
+    without = exact_violation(*scores, sizes, ASKED, budget=budget, replacement=False)
+    simulated = violation_rate(*scores, sizes, ASKED, budget=budget, trials=trials, random=random)
+    return Trial(data, method, trials, sizes, exact, without, simulated)
 
 
 def _rates(trial: Trial) -> Row:

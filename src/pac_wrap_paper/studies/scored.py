@@ -59,9 +59,7 @@ class ScoredPopulation:
 
 def detector(name: str, seed: int) -> Any:
     """Return an untrained detector with scikit-learn's default settings."""
-    if name == "LOF":
-        return LocalOutlierFactor(novelty=True)
-    return IsolationForest(random_state=seed)
+    return LocalOutlierFactor(novelty=True) if name == "LOF" else IsolationForest(random_state=seed)
 
 
 def sigma_of(seed: int) -> float:
@@ -213,25 +211,11 @@ def wrap_scores(
         for title, strategy in strategies.items():
             single = calibrate(normal, anomalous, asked, overlap=strategy)
             singles[title] = Single(single, evaluate(single.verdicts(fresh), truth))
-    return Wrapped(
-        data,
-        detector,
-        seed,
-        normal,
-        anomalous,
-        ranking_scorer("precomputed", fresh, truth),
-        evaluate(f1_max(normal, anomalous).verdicts(fresh), truth),
-        certificate,
-        evaluate(certificate.verdicts(fresh), truth),
-        singles,
+    auc = ranking_scorer("precomputed", fresh, truth)
+    original, two = (
+        evaluate(rule.verdicts(fresh), truth) for rule in (f1_max(normal, anomalous), certificate)
     )
-
-
-def training_rows(split: Split, total: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Return every row that is neither calibrated nor tested with, as a fully supervised detector may use."""
-    held_out = np.zeros(total, dtype=bool)
-    held_out[split.calibration] = held_out[split.test] = True
-    return np.flatnonzero(~held_out)
+    return Wrapped(data, detector, seed, normal, anomalous, auc, original, certificate, two, singles)
 
 
 def rate_cells(runs: Sequence[Wrapped], singles: Sequence[Single]) -> Row:

@@ -1,6 +1,6 @@
 """Scored series, divided into two parts and wrapped: the runs of nasa and smd, and what they tell."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ STRATEGIES: Final[dict[str, Algorithm1 | Hold | Raise]] = {
     PROVED: Algorithm1(),
     RAISED: Raise(highest=0.9),
 }
+Printed = Mapping[str, tuple[float, ...]]
 _UNPRINTED: Final[Row] = {"eps, proved": None, "eps, raise": None, "nothing kept": None}
 
 
@@ -51,13 +52,7 @@ def divide(
         return random_split(points.labels, random, calibration=share)
     block, gap = blocks
     return block_split(
-        points.positions,
-        points.labels,
-        random,
-        calibration=share,
-        block=block,
-        gap=gap,
-        extent=points.length,
+        points.positions, points.labels, random, calibration=share, block=block, gap=gap, extent=points.length
     )
 
 
@@ -87,7 +82,7 @@ def wrap_series(title: str, points: Points, split: SeriesSplit, seed: int, share
 
 
 def tables_of(
-    runs: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]], points: str, extra: StudyTable
+    runs: Sequence[SeriesRun], printed: Printed, points: str, extra: StudyTable
 ) -> tuple[StudyTable, ...]:
     """Return the tables of a study: rates, sizes, one of its own, and every seed."""
     title = "Rates on the test part (printed FNR and FPR of or and th interchanged)"
@@ -99,7 +94,7 @@ def tables_of(
     )
 
 
-def rate_rows(runs: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]]) -> Iterator[Row]:
+def rate_rows(runs: Sequence[SeriesRun], printed: Printed) -> Iterator[Row]:
     """Yield the printed row and ours for each title and split: means and ranges over the seeds."""
     for title in dict.fromkeys(one.title for one in runs):
         if title in printed:
@@ -194,23 +189,19 @@ def detail_row(one: SeriesRun) -> Row:
 def rate_chart(runs: Sequence[SeriesRun], title: str) -> IntervalChart:
     """Return FNR and FPR of the original detector and of the single threshold, with its ceiling."""
 
-    def bar(
-        label: str, group: list[SeriesRun], value: Callable[[Wrapped], float], ceiling: float | None
-    ) -> Bar:
-        spread = Spread.over([value(one.wrapped) for one in group])
-        return Bar(label, spread.low, spread.high, spread.mean, ceiling)
+    def bars(group: list[SeriesRun]) -> Iterator[Bar]:
+        singles = [one.wrapped.singles[PRINTED] for one in group]
+        eps = max(single.max_fpr for single in singles)
+        for rate in ("FNR", "FPR"):
+            for name, found, ceiling in (
+                ("F1-max", [one.wrapped.original for one in group], None),
+                ("wrapped", [single.metrics for single in singles], eps),
+            ):
+                spread = Spread.over([getattr(metrics, rate.lower()).value for metrics in found])
+                yield Bar(f"{rate}, {name}", spread.low, spread.high, spread.mean, ceiling)
 
-    groups = []
     kept = [one for one in runs if one.wrapped.singles[PRINTED].certificate.certified is not None]
-    for group in grouped(kept):
-        eps = max(one.wrapped.singles[PRINTED].max_fpr for one in group)
-        bars = (
-            bar("FNR, F1-max", group, lambda one: one.original.fnr.value, None),
-            bar("FNR, wrapped", group, lambda one: one.singles[PRINTED].metrics.fnr.value, eps),
-            bar("FPR, F1-max", group, lambda one: one.original.fpr.value, None),
-            bar("FPR, wrapped", group, lambda one: one.singles[PRINTED].metrics.fpr.value, eps),
-        )
-        groups.append((f"{group[0].title}, {_source(group[0])}", bars))
+    groups = [(f"{group[0].title}, {_source(group[0])}", tuple(bars(group))) for group in grouped(kept)]
     return IntervalChart(
         "rates",
         title,
@@ -245,9 +236,7 @@ def if_independent(points: Points, share: float) -> Row:
     return {"FPR, if independent": found.fpr, "FNR, if independent": found.fnr}
 
 
-def split_findings(
-    runs: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]], remark: str = ""
-) -> Iterator[str]:
+def split_findings(runs: Sequence[SeriesRun], printed: Printed, remark: str = "") -> Iterator[str]:
     """Yield what each split showed, and which printed ceilings were not reached."""
     for split, told in (("random", "Random split"), ("blocks", "Blocks")):
         group = [one for one in runs if one.split == split]
@@ -256,7 +245,7 @@ def split_findings(
             yield f"{told}, printed ceiling not reached: {', '.join(missed)}.{remark}"
 
 
-def split_sentence(told: str, group: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]]) -> str:
+def split_sentence(told: str, group: Sequence[SeriesRun], printed: Printed) -> str:
     """Return what a split showed: printed ceilings reached, rates above ceilings, the worth of points."""
     limits = [as_meant(printed[one.title])["eps"] for one in group if one.title in printed]
     eps = [one.wrapped.singles[PRINTED].max_fpr for one in group if one.title in printed]
@@ -285,7 +274,7 @@ def _compared(group: Sequence[SeriesRun]) -> str:
     )
 
 
-def unreached(runs: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]]) -> list[str]:
+def unreached(runs: Sequence[SeriesRun], printed: Printed) -> list[str]:
     """Return the titles, with ceiling and AUC, that miss the printed ceiling in some seed."""
     found = []
     for group in grouped(runs):

@@ -1,7 +1,7 @@
 """The server machines: an LSTM encoder-decoder per machine, windows of all machines as points."""
 
 from collections.abc import Iterator
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import missing_machines, smd_machines
 from pac_wrap_paper.data.store import results_of
 from pac_wrap_paper.studies import series_runs
-from pac_wrap_paper.studies.charts import ChartLine, LineChart
+from pac_wrap_paper.studies.charts import KINDS, ChartLine, LineChart
 from pac_wrap_paper.studies.printed import SMD
 from pac_wrap_paper.studies.scored import Training
 from pac_wrap_paper.studies.series_runs import ASKED, LEVEL, SeriesRun
@@ -41,7 +41,7 @@ def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress:
         for name in names
     ]
     scores = results_of(trainings, progress, "training")
-    labels = [_labels(name) for name in names]
+    labels = [data.y[data.n_train :] for data in (load("smd", name) for name in names)]
     runs: list[SeriesRun] = []
     for number in range(seeds):
         mine = scores[number * len(names) : (number + 1) * len(names)]
@@ -80,11 +80,6 @@ def pooled(scores: list[Floats], labels: list[Labels], length: int, every: int) 
             for one, truth in zip(scores, labels, strict=True)
         ]
     )
-
-
-def _labels(name: str) -> Labels:
-    data = load("smd", name)
-    return data.y[data.n_train :]
 
 
 def _runs(points: Points, seed: int) -> Iterator[SeriesRun]:
@@ -176,21 +171,18 @@ def _findings(runs: list[SeriesRun], spacings: list[Row]) -> Iterator[str]:
 def _autocorrelation(series: list[Points]) -> LineChart:
     """Return the autocorrelation of errors against distance: one threshold for all, or each its own."""
     together, lags = joined(series), range(0, LAGS + 1, 10)
-    kinds: tuple[tuple[Literal["normal", "anomalous"], bool], ...] = (("normal", False), ("anomalous", True))
-    curves: list[tuple[str, Literal["normal", "anomalous"], list[float]]] = []
-    for kind, anomalous in kinds:
-        curves.append((kind, kind, _correlations(together, anomalous, lags)))
-    alone = [_correlations(points, False, lags) for points in series]
-    curves.append(
-        ("normal, own thresholds", "normal", [float(np.mean(lag)) for lag in zip(*alone, strict=True)])
-    )
+    found = {kind: _correlations(together, kind == "anomalous", lags) for kind in KINDS}
+    curves = [ChartLine(kind, kind, values, values, values) for kind, values in found.items()]
+    alone = zip(*(_correlations(points, False, lags) for points in series), strict=True)
+    means = tuple(float(np.mean(lag)) for lag in alone)
+    curves.append(ChartLine("normal, own thresholds", "normal", means, means, means))
     return LineChart(
         "autocorrelation",
         "How long errors of steps depend on each other",
         "distance in steps",
         "autocorrelation of errors",
         tuple(map(float, lags)),
-        tuple(ChartLine(label, kind, (*found,), (*found,), (*found,)) for label, kind, found in curves),
+        tuple(curves),
         0.0,
         "independent",
     )
@@ -204,9 +196,9 @@ def _errors(points: Points, anomalous: bool) -> tuple[Floats, Indices]:
     return errors.astype(np.float64), points.positions[index] // points.every
 
 
-def _correlations(points: Points, anomalous: bool, lags: range) -> list[float]:
+def _correlations(points: Points, anomalous: bool, lags: range) -> tuple[float, ...]:
     found = autocorrelation(*_errors(points, anomalous), max_lag=lags[-1])
-    return [float(found[lag]) for lag in lags]
+    return tuple(float(found[lag]) for lag in lags)
 
 
 def _concentration(series: list[Points]) -> str:
@@ -223,13 +215,9 @@ def _concentration(series: list[Points]) -> str:
 
 def _violations(spacings: list[Row]) -> LineChart:
     curves = []
-    kinds: tuple[tuple[str, Literal["normal", "anomalous"]], ...] = (("FPR", "normal"), ("FNR", "anomalous"))
-    for label, kind in kinds:
+    for label, kind in zip(("FPR", "FNR"), KINDS, strict=True):
         rates = [rate for row in spacings if isinstance(rate := row[f"{label} exceeded"], Rate)]
-        low, value, high = (
-            tuple(float(getattr(rate, name)) for rate in rates) for name in ("low", "value", "high")
-        )
-        curves.append(ChartLine(label, kind, value, low, high))
+        curves.append(ChartLine.of(label, kind, rates))
         plain = tuple(float(str(row[f"{label}, if independent"])) for row in spacings)
         curves.append(ChartLine(f"{label}, if independent", kind, plain, plain, plain))
     return LineChart(
