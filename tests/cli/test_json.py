@@ -13,7 +13,7 @@ import pytest
 
 from pac_wrap import GroupCertificate, Guarantee, calibrate_groups
 from pac_wrap.report.records import as_json, by_group
-from pac_wrap.streams.json_lines import ColumnKind
+from pac_wrap.streams.decide import ColumnKind
 from pac_wrap.tables.files.text_format import Token
 from support.shell import invoke, one_sentence, refused, succeeded, write
 

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap.errors import UpsideDownWarning
-from pac_wrap.method.calibrate import Request, calibrate_labelled
+from pac_wrap.method.calibrate import calibrate_labelled
 from pac_wrap.method.chunked import Sample, calibrate_parts
+from pac_wrap.method.request import Request
 from pac_wrap.ranks import passes
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask

@@ -34,7 +34,6 @@ from pac_wrap.engines.frames import (
     warn_if_undecidable,
 )
 from pac_wrap.errors import InputError, PACWrapError
-from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import Asked, Sample, T, certify_parts, certify_passes
 from pac_wrap.method.curves.certify import CurveRequest
@@ -47,6 +46,7 @@ from pac_wrap.method.groups.values import Lookup, coded, merged, text_of
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.request import Request, warned
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.passes import PartitionAnswer, Partitions, PartitionTask, Passes, missing_labels, within

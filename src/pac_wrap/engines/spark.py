@@ -36,7 +36,6 @@ from pac_wrap.engines.frames import (
     warn_if_undecidable,
 )
 from pac_wrap.errors import InputError, MissingExtraError
-from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import Asked, T, calibrate_counted, certify_counted
 from pac_wrap.method.curves.certify import CurveRequest
@@ -48,6 +47,7 @@ from pac_wrap.method.groups.values import MOST_GROUPS, as_group, merged, text_of
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate
 from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.request import Request
 from pac_wrap.ranks.counted import Bracketed, Cells, Grid, Piece, Sample, Some
 from pac_wrap.tables.columns import (
     BLANKS,

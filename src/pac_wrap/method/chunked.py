@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.floats import ScoreType
-from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.request import Request, warned
 from pac_wrap.method.weighted import WeightedChunks, WeightedRequest, weighted_by
 from pac_wrap.ranks.auc import auc, warn_if_upside_down
 from pac_wrap.ranks.counted import Bracketed, Counter, least_auc

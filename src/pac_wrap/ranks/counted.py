@@ -51,9 +51,6 @@ class Grid(NamedTuple):
 
     A cell is told by its number. Engines need only agree with themselves about it: a greater score must not
     have a smaller number.
-
-    >>> [piece.first for piece in Grid((0.0, 1.0), (4,)).pieces]
-    [1, 5]
     """
 
     knots: tuple[float, ...]
@@ -289,12 +286,7 @@ def bounds(pair: Pair, rank: Rank) -> tuple[int, int]:
 
 
 def least_auc(pair: Pair) -> float:
-    """Return what the AUC is at least, ties counting one half; both classes must have scores.
-
-    >>> low, high = Spread.estimated(np.array([1.0, 2.0]), 1.0), Spread.estimated(np.array([2.0, 3.0]), 1.0)
-    >>> least_auc((low, high))
-    0.875
-    """
+    """Return what the AUC is at least, ties counting one half; both classes must have scores."""
     normal, anomalous = pair
     order = np.argsort(normal.high, kind="stable")
     up_to = np.concatenate([[0], normal.counts[order].cumsum()]).astype(np.float64)

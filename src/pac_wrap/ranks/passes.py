@@ -41,12 +41,7 @@ _LEAST, _GREATEST = order_key(-inf), order_key(inf)
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """How many scores of each class begin with each of 2^16 bit patterns, and their digests; surveys add up.
-
-    >>> both = survey(np.array([1.0, 2.0]), np.zeros(0)) + survey(np.array([4.0]), np.array([2.0, 8.0]))
-    >>> both.sizes, both.largest_auc
-    ((3, 2), 0.8333333333333334)
-    """
+    """How many scores of each class begin with each of 2^16 bit patterns, and digests; surveys add up."""
 
     counts: NDArray[np.int64]
     hash_sums: tuple[int, int]
@@ -82,22 +77,14 @@ class Survey:
 
 
 def survey(normal: Scores, anomalous: Scores) -> Survey:
-    """Return the survey of one piece of the data; NaN must not occur.
-
-    >>> survey(np.array([1.0, 2.0]), np.zeros(0)).sizes
-    (2, 0)
-    """
+    """Return the survey of one piece of the data; NaN must not occur."""
     counts = np.zeros((2, 1 << BITS), dtype=np.int64)
     normal_sum, anomalous_sum = map(kernels().count_leading, (normal, anomalous), counts)
     return Survey(counts, (normal_sum, anomalous_sum))
 
 
 def within(scores: NDArray[Any], bounds: Bounds) -> NDArray[np.bool_]:
-    """Return which scores lie between the scores of some pair.
-
-    >>> within(np.array([1.0, 2.0, 3.0]), ((0.0, 1.0), (2.5, 3.0))).tolist()
-    [True, False, True]
-    """
+    """Return which scores lie between the scores of some pair."""
     found = np.zeros(scores.shape, dtype=bool)
     for low, high in bounds:
         found |= (scores >= low) & (scores <= high)
@@ -138,12 +125,6 @@ class RankSearch:
     """The search for the scores at some ranks of both classes; see the module for how it is driven.
 
     Each range holds the keys that agree in all but their last `width` bits.
-
-    >>> normal, anomalous = np.array([3.0, 1.0, 2.0]), np.array([2.0, 5.0])
-    >>> search = RankSearch.begin(survey(normal, anomalous), [Rank(0, 3), Rank(1, 1)])
-    >>> search = search.advance(search(normal, anomalous))
-    >>> search.done, search.found[Rank(1, 1)]
-    (True, ScoreAtRank(score=2.0, below=(1, 0), equal=(1, 1)))
     """
 
     width: int
@@ -418,11 +399,7 @@ class Classes(NamedTuple):
 
 
 def split_classes(where: str, scores: ArrayLike, labels: ArrayLike, anomaly_label: object) -> Classes:
-    """Return both classes of one piece; what is wrong is refused with the name of the piece.
-
-    >>> split_classes("chunk 0", [0.1, 0.9], ["ok", "fault"], "fault").normal.tolist()
-    [0.1]
-    """
+    """Return both classes of one piece; what is wrong is refused with the name of the piece."""
     name, score_name = f"labels of {where}", f"scores of {where}"
     check_aligned(score_name, scores, name, labels)
     given = as_array(scores, score_name)
@@ -588,12 +565,7 @@ class FirstFound(NamedTuple):
         return FirstFound(self.survey + other.survey, self.bounds, self.below + other.below, keys)
 
     def at(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
-        """Return what is found at those of some ranks that lie inside.
-
-        >>> first = FirstPass(((2.0, 3.0),))(np.array([3.0, 1.0, 2.0]), np.array([2.0, 5.0]))
-        >>> first.at([Rank(0, 1), Rank(0, 2)])
-        {Rank(label=0, k=2): ScoreAtRank(score=2.0, below=(1, 0), equal=(1, 1))}
-        """
+        """Return what is found at those of some ranks that lie inside."""
         if self.keys is None:
             return {}
         keys = [np.sort(one) for one in self.keys]
@@ -788,13 +760,7 @@ class PartitionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PartitionTask:
-    """A task that a partition can be given: it divides the classes and finds what is wrong.
-
-    >>> PartitionTask(survey, 1)(0, [([0.1, 0.9], [0, 1]), ([0.2], [0])]).value.sizes
-    (2, 1)
-    >>> PartitionTask(survey, 1)(7, [([0.1, float("nan")], [0, 1])]).missing.first
-    7
-    """
+    """A task that a partition can be given: it divides the classes and finds what is wrong."""
 
     task: PassTask
     anomaly_label: object

@@ -10,7 +10,7 @@ import numpy as np
 from pac_wrap.base.arguments import Scores, as_scores
 from pac_wrap.base.floats import rounded
 from pac_wrap.errors import InputError
-from pac_wrap.method.alarms.alarms import Prevalence, as_interval
+from pac_wrap.method.alarms.precision import Prevalence, as_interval
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Rate, exceeded
 from pac_wrap.method.promise import Promise

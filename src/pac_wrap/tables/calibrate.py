@@ -15,12 +15,12 @@ from pac_wrap.base.arguments import OnMissing, Scores
 from pac_wrap.base.floats import ScoreType, is_narrower, rounded, rounding_edge
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.chunked import Asked, T, calibrate_passes
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.request import Request
 from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.weighted import WeightedRequest
 from pac_wrap.ranks.auc import warn_if_selected

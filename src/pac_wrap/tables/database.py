@@ -14,9 +14,9 @@ from typing import Final
 from pac_wrap.base.floats import ScoreType, rounded, unsigned_zero
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.request import Request, warned
 from pac_wrap.ranks.auc import warn_if_upside_down
 from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.ranks.memory import Rank

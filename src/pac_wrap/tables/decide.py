@@ -11,7 +11,7 @@ import numpy as np
 
 from pac_wrap.base.arguments import OnMissing, Scores
 from pac_wrap.errors import InputError, MissingScoreWarning
-from pac_wrap.method.alarms.shares import Counted
+from pac_wrap.method.alarms.precision import Counted
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, Tally, metrics_of, tally
 from pac_wrap.method.rule import Rule, Verdict

@@ -18,7 +18,7 @@ from pac_wrap.base.arguments import OnMissing, Scores
 from pac_wrap.base.floats import ScoreType, is_narrower, order_keys, rounded
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.alarms.shares import Counted
+from pac_wrap.method.alarms.precision import Counted
 from pac_wrap.method.certificates.provenance import Engine
 from pac_wrap.method.groups.block import Block
 from pac_wrap.method.groups.calibrate import GroupRequest

@@ -17,7 +17,7 @@ from pac_wrap.method.strategies.looks import is_kept
 from pac_wrap.method.thresholds import Regime, find_thresholds
 from pac_wrap.report.pages.formats import render_report
 from pac_wrap.report.subject import Report
-from pac_wrap.tails.binomial import error_budget, exact_confidence
+from pac_wrap.tails.bounds import error_budget, exact_confidence
 from support.resealed import PATIENCE, mutants, said, tampered
 from support.strategies import Floats, scores
 
@@ -102,7 +102,7 @@ def test_tampered_looks_are_refused_or_claim_no_more_than_one_look_would() -> No
 def test_the_slowest_looks_are_loaded_in_time() -> None:
     guarantee = Guarantee(0.5, 0.4)
     certificate = calibrate(NORMAL, FAR, guarantee, overlap=Looks(10, 20_000))
-    from pac_wrap.method.planning.sequential import local_delta
+    from pac_wrap.tails.walks import local_delta
 
     local_delta.cache_clear()
     started = time.process_time()

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from pac_wrap.method.alarms.alarms import Prevalence
+    from pac_wrap.method.alarms.precision import Prevalence
     from pac_wrap.method.metrics import Metrics
 
 

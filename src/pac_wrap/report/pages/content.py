@@ -14,7 +14,7 @@ import scipy
 from pac_wrap.base.floats import between, rounded_down, rounded_up
 from pac_wrap.base.text import visible
 from pac_wrap.errors import InputError
-from pac_wrap.method.alarms.alarms import Workload
+from pac_wrap.method.alarms.precision import Workload
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.metrics import Metrics, Rate
@@ -224,10 +224,8 @@ def _panel(kind: type[Distance], rates: dict[str, float], top: float) -> Panel:
 
 def _sides(certificate: Certificate) -> Iterator[tuple[str, float, float]]:
     """Yield each rate that is promised, what it is before any shift, and its ceiling."""
-    if certificate.certified is not None:
-        sides = certificate.certified, certificate.normal, certificate.anomalous
-        for promise, rate in before_shift(*sides):
-            yield promise.name, rate, promise.ceiling
+    for kept, rate in before_shift(certificate):
+        yield kept.name, rate, kept.ceiling
 
 
 def _size(kind: type[Distance], rate: float, limit: float) -> str:

@@ -10,8 +10,7 @@ import numpy as np
 
 from pac_wrap.base.floats import between, rounded_down, rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.alarms.alarms import Bounds, Workload
-from pac_wrap.method.alarms.shares import Counted
+from pac_wrap.method.alarms.precision import Bounds, Counted, Workload
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.curves.curve import Curve
