@@ -13,7 +13,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from pac_wrap.report.figures.distributions import plot_boxes
+from pac_wrap.report.figures.scores import plot_boxes
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import (
     PlainTicks,

@@ -37,21 +37,23 @@ class _Files:
     def save(self, monitor: "Monitor") -> None:
         """Write the state, and what is to be read of it."""
         from pac_wrap.base.files import write_whole
-        from pac_wrap.report.pages.watch import monitor_page
+        from pac_wrap.report.render import write
 
         monitor.save(self.state)
         if self.output is not None:
             write_whole(self.output, self.text(monitor))
         if self.report is not None:
-            write_whole(self.report, monitor_page(monitor))
+            write(monitor, self.report)
 
     def text(self, monitor: "Monitor") -> str:
         """Return what is shown of the monitor."""
-        from pac_wrap.report.pages.watch import monitor_json, monitor_metrics
+        from pac_wrap.report.account import account_of
+        from pac_wrap.report.monitor import monitor_metrics
+        from pac_wrap.report.render import as_json
 
         forms: dict[Format, Callable[[Monitor], str]] = {
             "text": lambda monitor: f"{monitor}\n",
-            "json": monitor_json,
+            "json": lambda one: as_json(account_of(one)),
             "prometheus": monitor_metrics,
         }
         return forms[self.form](monitor)
@@ -230,6 +232,7 @@ def monitor(
     separator = check_delimiter(delimiter)
     inputs: list[str | Path] = [*tables, certificate, *([] if curve is None else [curve])]
     keep_apart(inputs, state, output, report)
+    options.check_report(report, "a monitor", options.PAGES)
     if anomaly_label is not None and label is None:
         raise InputError("--anomaly-label is for labels; name their column with --label")
     if late and label is None:
