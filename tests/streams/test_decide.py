@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pac_wrap import InputError, Thresholds
 from pac_wrap.method.alarms.precision import Counted
+from pac_wrap.streams import decide
 from pac_wrap.streams.decide import Asked, decide_lines
 from pac_wrap.tables.files import cells
 from pac_wrap.tables.files.text_format import LONGEST, read_start
@@ -239,3 +240,71 @@ def test_rows_read_at_once_are_decided_as_one_by_one(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cells, "functions", lambda: None)
         assert outcome() == found
+
+
+json_value = st.sampled_from(
+    ["1", "-0.5e2", '"x"', '"é"', "true", "null", '"a\\n"', "[1]", "01", "NaN", '"\udce9"']
+)
+json_score = st.sampled_from(
+    [
+        "0.1",
+        "0.30000000000000004",
+        "null",
+        "-0",
+        "7E-1",
+        "1e-40",
+        "NaN",
+        '"inf"',
+        "Infinity",
+        "1.",
+        "+1",
+        "[]",
+    ]
+)
+json_row = st.builds(
+    str.format,
+    st.sampled_from(
+        ['{{"a":{0},"s":{1}}}'] * 6 + ['{{ "a" : {0},\t"s" : {1} }}', '{{"s":{1},"a":{0}}}', "{{}}"]
+    ),
+    json_value,
+    json_score,
+)
+
+
+@given(rows=st.lists(json_row, min_size=1, max_size=12), ended=st.booleans(), cuts=cutting)
+def test_json_lines_read_at_once_are_decided_as_one_by_one(
+    rows: list[str], ended: bool, cuts: list[int]
+) -> None:
+    first = ['{"a":1,"s":0.5}'] * 2
+    content = "\n".join([*first, *rows, "", *first]) + "\n" * ended
+
+    def outcome() -> tuple[bytes, str]:
+        out = io.BytesIO()
+        reader = Pieces(content.encode("utf-8", "surrogateescape"), [16, *cuts])
+        start = read_start(reader)
+        try:
+            decide_lines(RULE, reader, start, out, Asked("s", as_csv=False))
+        except InputError as error:
+            return out.getvalue(), str(error)
+        return out.getvalue(), ""
+
+    found = outcome()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cells, "functions", lambda: None)
+        assert outcome() == found
+
+
+def test_json_lines_are_read_at_once_after_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not cells.library().exists():
+        pytest.skip("cells.c was not compiled")
+    found: list[object] = []
+
+    def seen(text: bytes, names: list[bytes], place: int) -> cells.Lines | None:
+        found.append(lines := cells.read_score_objects(text, names, place))
+        return lines
+
+    monkeypatch.setattr(decide, "read_score_objects", seen)
+    content = '{"a": "x", "s": 0.1}\n' * 9
+    assert len(decided(content, cuts=[21, 84]).splitlines()) == 9
+    assert len(found) == 2
+    assert None not in found

@@ -126,6 +126,8 @@ def calibrate(
     shares = None if prevalence is None else options.shares_in(prevalence)
     if report is not None:
         check_ending(report)
+    if group is not None:
+        options.check_report(report, "groups", options.PAGES)
     if kind is not None and shares is not None:
         raise InputError("--kind takes no --prevalence; leave the option out")
     request: Any
@@ -370,8 +372,7 @@ def curve(
         raise InputError("--max-fpr, --max-fnr and --at each choose a threshold; give one of them")
     if certificate is not None and max_fpr is max_fnr is at is None:
         raise InputError("--certificate needs a threshold: choose it with --max-fpr, --max-fnr or --at")
-    if report is not None and report.suffix not in options.PICTURES:
-        raise InputError(f"the report of a curve ends in .svg, .png or .pdf, got {report}")
+    options.check_report(report, "a curve", options.PICTURES)
     reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, engine=engine, master=master)
     keep_apart(tables, output, report, certificate)
     delta_fpr, delta_fnr = (0.05 if delta is None else delta for delta in (delta_fpr, delta_fnr))

@@ -232,6 +232,7 @@ def monitor(
     separator = check_delimiter(delimiter)
     inputs: list[str | Path] = [*tables, certificate, *([] if curve is None else [curve])]
     keep_apart(inputs, state, output, report)
+    options.check_report(report, "a monitor", options.PAGES)
     if anomaly_label is not None and label is None:
         raise InputError("--anomaly-label is for labels; name their column with --label")
     if late and label is None:

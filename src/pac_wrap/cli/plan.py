@@ -85,8 +85,7 @@ def plan(
         )
     if report is not None and not counted:
         raise InputError("--report draws what --normal and --anomalous can keep; give one of them, or both")
-    if report is not None and report.suffix not in options.PICTURES:
-        raise InputError(f"the report of a plan ends in .svg, .png or .pdf, got {report}")
+    options.check_report(report, "a plan", options.PICTURES)
     if not sequential and (true_rate or every is not None or up_to is not None):
         raise InputError("--true-rate, --every and --up-to are for --sequential; give it as well")
     if not pilot and any(one is not None for one in (score, label, anomaly_label, leave_out, delimiter)):

@@ -116,6 +116,7 @@ def _declared_cells(compiled: ctypes.CDLL) -> Functions:
     arguments: dict[str, list[Any]] = {
         "look_at_rows": [text, size, byte, text, size, pointer, pointer],
         "read_score_cells": [text, size, byte, size, size, pointer, pointer, pointer, pointer],
+        "read_score_objects": [text, size, text, pointer, size, size, pointer, pointer],
         "write_endings": [text, pointer, pointer, size, text, pointer, pointer],
     }
     functions = {name: getattr(compiled, name) for name in arguments}
@@ -162,6 +163,24 @@ _OTHERS: Final = (
 )
 
 
+_NO_OBJECTS: Final = tuple(
+    b'{"a":%s}\n' % rest
+    for rest in (
+        *(
+            b"1",
+            b'1,"s":01',
+            b'1,"s":1.',
+            b'1,"s":"1"',
+            b'1,"s":1e',
+            b'1,"s":tru',
+            b'[1],"s":1',
+            b'"\\n","s":1',
+        ),
+        *(b'1,"t":1', b'1,"s":1,"u":1', b'1,"s":1}', b'"x\ty","s":1', b'NaN,"s":1', b'+1,"s":1', b'1 "s":1'),
+    )
+)
+
+
 def _wrong_cells(functions: Functions) -> Iterator[str]:
     """Yield the name of each function that does not find what stands in rows that say it all."""
     for text, has, counted, size in _LINES:
@@ -180,6 +199,14 @@ def _wrong_cells(functions: Functions) -> Iterator[str]:
         yield "read_score_cells"
     if functions["read_score_cells"](b"1\n1,2\n", 6, ord(","), 1, 0, scores, spans, doubts, count) <= size:
         yield "read_score_cells"
+    lines, names = b'{"a": "x", "s":1.5}\n\n{"a":true, "s": null}\n', (ctypes.c_uint64 * 3)(0, 3, 6)
+    shape = b'"a""s"', names, 2, 1
+    rows = functions["read_score_objects"](lines, len(lines), *shape, scores, spans)
+    if (rows, scores[0], scores[1] != scores[1], spans[:4]) != (2, 1.5, True, [0, 18, 21, 41]):
+        yield "read_score_objects"
+    for line in _NO_OBJECTS:
+        if functions["read_score_objects"](line, len(line), *shape, scores, spans) <= size:
+            yield "read_score_objects"
     lines, out = b"1,2,3,4,5,6\n\n7\n", (ctypes.c_char * 40)()
     spans, places = (ctypes.c_uint64 * 4)(0, 11, 13, 14), (ctypes.c_uint64 * 3)(0, 2, 13)
     used = functions["write_endings"](lines, spans, bytes([1, 0]), 2, b',\n,0,1,"{0}"\n', places, out)

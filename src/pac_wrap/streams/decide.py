@@ -38,7 +38,7 @@ from pac_wrap.tables.columns import (
     require_column,
     require_in_all,
 )
-from pac_wrap.tables.files.cells import Lines, read_score_cells, with_endings
+from pac_wrap.tables.files.cells import Lines, read_score_cells, read_score_objects, with_endings
 from pac_wrap.tables.files.csv_files import CsvFile, headers, opened_json, opened_rows, refuse_scores
 from pac_wrap.tables.files.text_format import (
     EMPTY_INPUT,
@@ -122,9 +122,10 @@ class Endings:
         source = asked.source
         self.cells = [answer if source is None else (name, *answer) for answer in ANSWERS]
         self.csv = [f",{csv_text([cells])}" for cells in self.cells]
-        self.bytes = [text.encode("utf-8", "surrogateescape") for text in self.csv]
+        self.csv_bytes = list(map(_encoded, self.csv))
         named = "" if source is None else f",{json_text(source)}:{json_text(name)}"
         self.json = [f'{named},"verdict":{one},"prediction_set":"{labels}"}}\n' for one, labels in ANSWERS]
+        self.json_bytes = list(map(_encoded, self.json))
 
 
 def csv_text(rows: Iterable[Sequence[str]]) -> str:
@@ -237,7 +238,7 @@ class CsvLines:
     def text(self, batch: ScoredRows, codes: Codes) -> Bytes:
         """Return rows with the answers of these codes as CSV, or as JSON lines."""
         if batch.lines is not None:
-            return with_endings(batch.lines, codes, self._endings.bytes)
+            return with_endings(batch.lines, codes, self._endings.csv_bytes)
         listed = codes.tolist()
         if not self._as_csv:
             cells = list(zip(*batch.rows, strict=True))
@@ -292,6 +293,7 @@ class JsonLines:
         # no row may have one of them
         self._added = {one.lower() for one in asked.added}
         self.endings = Endings("", asked)
+        self.taken_apart = asked.as_csv or asked.group is not None
         self._names = dict.fromkeys(columns)
         if columns:
             refuse_added(columns, asked.added)
@@ -313,6 +315,8 @@ class JsonLines:
 
     def text(self, batch: ScoredRows, codes: Codes) -> Bytes:
         """Return rows with the answers of these codes as JSON lines, or as CSV."""
+        if batch.lines is not None:
+            return with_endings(batch.lines, codes, self.endings.json_bytes)
         listed = codes.tolist()
         if self._asked.as_csv:
             answers, pairs = self.endings.cells, zip(batch.rows, listed, strict=True)
@@ -336,7 +340,13 @@ class JsonLines:
     def _batches(self, table: JsonRows) -> Iterator[ScoredRows]:
         """Yield the batches of a table, then raise what is wrong with the row after them."""
         score, group, as_csv = self._asked.score, self._asked.group, self._asked.as_csv
+        if not self.taken_apart:
+            table.at_once = partial(self._at_once, table)
         for found in table:
+            if isinstance(found, Lines):
+                self.read += found.scores.size
+                yield ScoredRows(found.scores, [], [], lines=found)
+                continue
             rows, error, before = found.rows, None, table.read - len(found.rows)
             if not self._names:
                 for column in self._asked.wanted:
@@ -366,6 +376,17 @@ class JsonLines:
                 yield ScoredRows(scores, rows, texts, groups, table.names)
             if problem := bad or error:
                 raise problem
+
+    def _at_once(self, table: JsonRows, text: str) -> Lines | None:
+        """Return lines that all have the names found so far, in their order; None if one may not."""
+        names = list(map(json_text, table.names))
+        # of the first rows it is not known yet whether a name is one that is added
+        if not table.read or self._asked.score not in table.names or "\\" in "".join(names):
+            return None
+        place = list(table.names).index(self._asked.score)
+        found = read_score_objects(_encoded(text), list(map(_encoded, names)), place)
+        stops = found is not None and self._asked.on_missing == "stop" and np.isnan(found.scores).any()
+        return None if stops else found
 
     def _has_added(self, found: dict[str, Any]) -> str | None:
         taken = [name for name in found if name.lower() in self._added]
@@ -605,7 +626,7 @@ def _to_parquet(
         return number_sql(column) if kind == "SCORE" else f"CAST({column} AS {kind})"
 
     kinds: dict[str, ColumnKind] = {}
-    counted = Counted()
+    counted, lines.taken_apart = Counted(), True
     added = {name: f"a{place}" for place, name in enumerate(asked.added)}
     with connected([], output=target) as connection:
         table = Growing(connection, "decided", dict.fromkeys(added.values(), "VARCHAR"))

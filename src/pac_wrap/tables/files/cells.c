@@ -248,6 +248,93 @@ size_t read_score_cells(const uint8_t *restrict text, size_t n, uint8_t delimite
     return rows;
 }
 
+static inline const uint8_t *after_blanks(const uint8_t *at)
+{
+    while (*at == ' ' || *at == '\t')
+        at++;
+    return at;
+}
+
+static inline int is_word(const uint8_t *at, const char *word)
+{
+    while (*word && *at == (uint8_t)*word)
+        at++, word++;
+    return !*word;
+}
+
+/* Where a text, a number or a word of JSON ends, NULL if it is none of these; a text with an escape is left alone. */
+static inline const uint8_t *after_value(const uint8_t *at)
+{
+    if (*at == '"') {
+        for (at++; *at != '"'; at++)
+            if (*at == '\\' || *at < 32)
+                return NULL;
+        return at + 1;
+    }
+    if (*at == '-' || (uint8_t)(*at - '0') < 10) {
+        const uint8_t *start = at + (*at == '-'), *end = digits(start);
+        if (end == start || (*start == '0' && end > start + 1))
+            return NULL;
+        if (*end == '.') {
+            start = end + 1;
+            if ((end = digits(start)) == start)
+                return NULL;
+        }
+        if (*end == 'e' || *end == 'E') {
+            start = end + 1 + (end[1] == '+' || end[1] == '-');
+            if ((end = digits(start)) == start)
+                return NULL;
+        }
+        return end;
+    }
+    return is_word(at, "null") || is_word(at, "true") ? at + 4 : is_word(at, "false") ? at + 5 : NULL;
+}
+
+/* Reads the scores of rows of JSON that all have the same names in the same order, each on a line; `text` holds whole
+   lines. `names` has the `width` names as they are written, quotes included, between two of `places` each. Of each row
+   `spans` gets where it begins, and where the brace is that closes it. Returns how many rows there are, or SIZE_MAX if
+   one is anything else, holds a list, an object or an escape, or has a score that `is_number` does not say. */
+size_t read_score_objects(const uint8_t *restrict text, size_t n, const uint8_t *restrict names,
+                          const uint64_t *restrict places, size_t width, size_t place, uint64_t *restrict scores,
+                          uint64_t *restrict spans)
+{
+    const uint8_t *at = text, *end = text + n;
+    size_t rows = 0;
+    for (; at < end; at++) {
+        if (*at == '\n')
+            continue;
+        spans[2 * rows] = (uint64_t)(at - text);
+        if (*at != '{')
+            return SIZE_MAX;
+        for (size_t column = 0; column < width; column++) {
+            const uint8_t *name = names + places[column], *stop = names + places[column + 1], *value;
+            at = after_blanks(at + 1);
+            while (name < stop && *at == *name)
+                at++, name++;
+            at = after_blanks(at);
+            if (name < stop || *at != ':')
+                return SIZE_MAX;
+            value = after_blanks(at + 1);
+            if (!(at = after_value(value)))
+                return SIZE_MAX;
+            if (column == place) {
+                if (*value == 'n')
+                    scores[rows] = 0x7ff8000000000000ULL;
+                else if (*value == '"' || !is_number(value, at, scores + rows))
+                    return SIZE_MAX;
+            }
+            at = after_blanks(at);
+            if (*at != (column + 1 < width ? ',' : '}'))
+                return SIZE_MAX;
+        }
+        spans[2 * rows + 1] = (uint64_t)(at++ - text);
+        if (*at != '\n')
+            return SIZE_MAX;
+        rows++;
+    }
+    return rows;
+}
+
 static inline uint8_t *copied(uint8_t *restrict out, const uint8_t *restrict from, size_t n)
 {
     for (; n >= 8; n -= 8, from += 8, out += 8) {

@@ -139,7 +139,7 @@ def _is_utf8(text: bytes) -> bool:
 
 
 class Lines(NamedTuple):
-    """Rows of a CSV that stand as they are: their text, where each begins and ends, and their scores.
+    """Rows of CSV or JSON that stand as they are: their text, where each begins and ends, and their scores.
 
     `doubts` are the rows whose cell is no number that is read here, and what it holds.
     """
@@ -172,6 +172,24 @@ def read_score_cells(text: bytes, width: int, place: int) -> Lines | None:
         for row, start, end in doubts[: int(count[0])].tolist()
     ]
     return Lines(text, spans[:rows], scores[:rows], unsure)
+
+
+def read_score_objects(text: bytes, names: list[bytes], place: int) -> Lines | None:
+    """Return the rows of JSON lines that all have these names, as they are written, and their scores.
+
+    Each row ends before its closing brace. None if a row is anything else, or nothing was compiled.
+    """
+    compiled = functions()
+    if compiled is None:
+        return None
+    if text[-1:] != b"\n":
+        text += b"\n"
+    most, places = text.count(b"\n"), np.cumsum([0, *map(len, names)], dtype=np.uint64)
+    scores, spans = np.empty(most), np.empty((most, 2), np.uint64)
+    arrays = scores.ctypes.data, spans.ctypes.data
+    written = b"".join(names), places.ctypes.data, len(names), place
+    rows = compiled["read_score_objects"](text, len(text), *written, *arrays)
+    return None if rows > most else Lines(text, spans[:rows], scores[:rows], [])
 
 
 def with_endings(lines: Lines, codes: NDArray[np.uint8], endings: list[bytes]) -> memoryview:

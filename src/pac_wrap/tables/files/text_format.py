@@ -359,14 +359,25 @@ class JsonRows:
             where,
             0,
         )
-        self._pieces = (
-            _lines(whole_lines(reader, start)) if self._on_lines else self._scattered(_texts(reader, start))
+        self._pieces: Iterator[str] | Iterator[list[str]] = (
+            whole_lines(reader, start) if self._on_lines else self._scattered(_texts(reader, start))
         )
         self.names: dict[str, None] = {}
+        # what reads lines all at once, if it can
+        self.at_once: Callable[[str], Any] | None = None
 
-    def __iter__(self) -> Iterator[JsonBatch]:
+    def __iter__(self) -> Iterator[Any]:
         """Yield all rows up to the first that is none, then raise what is wrong with that."""
-        for texts in self._pieces:
+        for piece in self._pieces:
+            if isinstance(piece, list):
+                texts = piece
+            elif self.at_once is not None and (quick := self.at_once(piece)) is not None:
+                self.read += quick.scores.size
+                if quick.scores.size:
+                    yield quick
+                continue
+            else:
+                texts = [line for text in piece.split("\n") if (line := text.strip(_BLANK))]
             rows = _flat_objects(texts)
             error = None
             if rows is None:
@@ -459,11 +470,6 @@ def is_json_line(start: bytes) -> bool:
 
 def _content(start: bytes) -> bytes:
     return start.removeprefix(MARK).lstrip()
-
-
-def _lines(pieces: Iterator[str]) -> Iterator[list[str]]:
-    for piece in pieces:
-        yield [line for text in piece.split("\n") if (line := text.strip(_BLANK))]
 
 
 def _texts(reader: ByteReader, start: bytes) -> Iterator[str]:
