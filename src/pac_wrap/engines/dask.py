@@ -47,7 +47,7 @@ from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import Request, warned
-from pac_wrap.method.rule import Rule
+from pac_wrap.method.rule import SETS, Rule
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.passes import PartitionAnswer, Partitions, PartitionTask, Passes, missing_labels, within
 from pac_wrap.tables.columns import (
@@ -221,8 +221,7 @@ def scored_by(frame: Any, detector: Any) -> Any:
     return Series(scorer(detector)(rows), index=frame.index)
 
 
-# a set's place: 1 if label 0 is possible, and 2 more if label 1 is
-SETS: Final = np.array(["{}", "{0}", "{1}", "{0,1}"], dtype=object)
+_SETS: Final = np.array(SETS, dtype=object)
 
 
 def certified_groups(df: Any, request: GroupRequest) -> GroupCertificate:
@@ -321,7 +320,7 @@ def _decided(frame: Any, certificate: GroupCertificate, score: str, group: str) 
     possible = sets_of(certificate.exclusions, scores, places)
     return frame.assign(
         verdict=decided(certificate.rules, scores, places),
-        prediction_set=array(SETS[possible @ [1, 2]], dtype="string[pyarrow]"),
+        prediction_set=array(_SETS[possible @ [1, 2]], dtype="string[pyarrow]"),
     )
 
 
@@ -610,7 +609,7 @@ def _prediction_sets(column: Any, exclusions: Thresholds) -> Any:
     """Return the labels still possible, as texts; both are where the score is missing."""
     scores = scores_of(column)
     possible = exclusions.possible(scores, missing_places(scores))
-    return type(column)(SETS[possible @ [1, 2]], index=column.index, dtype="string[pyarrow]")
+    return type(column)(_SETS[possible @ [1, 2]], index=column.index, dtype="string[pyarrow]")
 
 
 _BLOCK: Final = 1 << 25

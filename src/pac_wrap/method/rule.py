@@ -42,6 +42,8 @@ _MANY: Final = 1 << 22
 _DOUBLE: Final = np.dtype(np.float64)
 _SINGLE: Final = np.dtype(np.float32)
 _NOWHERE: Final[Places] = np.empty(0, dtype=np.intp)
+# how a prediction set is spelt: its place is 1 if label 0 is possible, and 2 more if label 1 is
+SETS: Final = ("{}", "{0}", "{1}", "{0,1}")
 
 
 class Verdict(IntEnum):

@@ -26,6 +26,7 @@ from pac_wrap.method.alarms.precision import Counted
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
 from pac_wrap.method.groups.values import NEVER
+from pac_wrap.method.rule import SETS
 from pac_wrap.tables.columns import (
     all_columns,
     miscounted,
@@ -70,10 +71,8 @@ _WORDS: Final = {None: "", True: "true", False: "false"}
 _SMALL: Final = re.compile("(?:(?:0|-?[1-9][0-9]{0,14}),)*+")
 # the columns that an answer fills
 ADDED: Final = ("verdict", "prediction_set")
-# 1 for label 0, 2 for label 1, added up
-_SETS: Final = ("{}", "{0}", "{1}", "{0,1}")
 # every set with every verdict; the code of an answer is its place here
-ANSWERS: Final = [(str(verdict), text) for text in _SETS for verdict in (-1, 0, 1)]
+ANSWERS: Final = [(str(verdict), text) for text in SETS for verdict in (-1, 0, 1)]
 
 
 class ScoredRows(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 from pac_wrap.base.arguments import check_choice
 from pac_wrap.base.text import is_unicode
 from pac_wrap.errors import InputError
-from pac_wrap.method.rule import Rule
+from pac_wrap.method.rule import SETS, Rule
 from pac_wrap.method.thresholds import Thresholds
 
 Dialect = Literal["duckdb", "postgres", "spark", "ansi"]
@@ -175,16 +175,16 @@ def prediction_set_sql(exclusions: Thresholds, column: str | Compared, dialect: 
       ELSE '{0,1}'
     END
     """
-    unknown = "'{0,1}'"
+    none, normal, anomalous, unknown = (f"'{text}'" for text in SETS)
     alarm, clear = exclusions.alarm_from, exclusions.clear_below
     if clear is None:
-        cases = [] if alarm in (None, inf) else [(">=", alarm, "'{1}'")]
+        cases = [] if alarm in (None, inf) else [(">=", alarm, anomalous)]
         return _case(column, dialect, unknown, cases, unknown)
     if alarm is None:
-        return _case(column, dialect, unknown, [("<", clear, "'{0}'")], unknown)
+        return _case(column, dialect, unknown, [("<", clear, normal)], unknown)
     low, high = sorted((alarm, clear))
-    cases = [("<", low, "'{0}'")] + ([] if alarm == inf else [(">=", high, "'{1}'")])
-    between = "'{}'" if clear > alarm else unknown
+    cases = [("<", low, normal)] + ([] if alarm == inf else [(">=", high, anomalous)])
+    between = none if clear > alarm else unknown
     return _case(column, dialect, unknown, cases, between)
 
 
