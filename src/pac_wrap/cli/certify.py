@@ -627,7 +627,7 @@ def compare(
     from pac_wrap.report.terminal import show_comparison
     from pac_wrap.tables.files.find import found_files
     from pac_wrap.tables.files.text_format import check_delimiter
-    from pac_wrap.tables.joined import joined
+    from pac_wrap.tables.table import joined
     from pac_wrap.tables.table import open_found
 
     guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)

@@ -23,7 +23,7 @@ from pac_wrap.base.arguments import Scores, ScoreType, as_anomaly_mask, as_score
 from pac_wrap.base.floats import Floats
 from pac_wrap.base.missing import missing_places
 from pac_wrap.engines.files import InspectedFiles, Layout, Reader, inspect
-from pac_wrap.engines.frames import (
+from pac_wrap.engines.files import (
     check_features,
     check_group,
     features_of,

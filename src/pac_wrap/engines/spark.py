@@ -24,7 +24,7 @@ from pac_wrap.base.arguments import Scores, ScoreType, as_anomaly_mask
 from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.floats import just_below, order_key
 from pac_wrap.engines.files import InspectedFiles, Layout, Reader, inspect
-from pac_wrap.engines.frames import (
+from pac_wrap.engines.files import (
     check_features,
     check_group,
     features_of,

@@ -4,7 +4,7 @@
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, inf, nextafter, sqrt
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
@@ -39,8 +39,9 @@ from pac_wrap.ranks.search import (
     within,
 )
 
-# called with the normal and the anomalous scores of one piece of the data; what it returns can be added up
-PassTask = Callable[[Scores, Scores], Any]
+# called with the scores of each part of one piece of the data, most often normal and anomalous ones; what it
+# returns can be added up
+PassTask = Callable[..., Any]
 
 # chunks are put together up to this many scores, so that many small ones cost no more than a few large ones
 _BATCH: Final = 1 << 17
@@ -59,28 +60,35 @@ class RunPass(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CountBelow:
-    """The task that counts, in both classes, the scores below a threshold and all scores."""
+    """The task that counts, in every part, the scores below a threshold and all scores."""
 
     threshold: float
 
-    def __call__(self, normal: Scores, anomalous: Scores) -> NDArray[np.int64]:
+    def __call__(self, *parts: Scores) -> NDArray[np.int64]:
         """Return the counts of one piece."""
-        below = [count_below(scores, self.threshold) for scores in (normal, anomalous)]
-        return np.array([below, [normal.size, anomalous.size]], dtype=np.int64)
+        below = [count_below(scores, self.threshold) for scores in parts]
+        return np.array([below, [scores.size for scores in parts]], dtype=np.int64)
 
 
 class Known(ABC):
-    """Both classes of some data, of which ranks and counts are found out as they are asked for, and kept."""
+    """The parts of some data, of which ranks and counts are found out as they are asked for, and kept.
 
-    def __init__(self, sizes: tuple[int, int], digests: tuple[str, str]) -> None:
-        self.sizes, self.digests = sizes, digests
+    The parts are the two classes, or their kinds.
+    """
+
+    def __init__(self, sizes: tuple[int, ...], hash_sums: tuple[int, ...]) -> None:
+        self.sizes, self.hash_sums = sizes, hash_sums
         self._found: dict[Rank, ScoreAtRank] = {}
-        self._counted: dict[int, tuple[int, int]] = {}
+        self._counted: dict[int, tuple[int, ...]] = {}
 
     @property
-    def classes(self) -> tuple[Ranked, Ranked]:
-        """The normal and the anomalous scores; what is asked of them and not known yet is found out."""
-        return _RankedClass(self, 0), _RankedClass(self, 1)
+    def classes(self) -> list[Ranked]:
+        """The scores of each part; what is asked of them and not known yet is found out."""
+        return self.ranked([(part,) for part in range(len(self.sizes))])
+
+    def ranked(self, of: Sequence[tuple[int, ...]]) -> list[Ranked]:
+        """Return the scores of some parts, or of several parts taken as one."""
+        return [_RankedParts(self, of, parts) for parts in of]
 
     def score(self, rank: Rank) -> float:
         """Return the score at a rank."""
@@ -88,19 +96,19 @@ class Known(ABC):
             self.find([rank])
         return self._found[rank].score
 
-    def count_below(self, label: int, threshold: float) -> int:
-        """Return how many scores of a class are less than the threshold."""
+    def count_below(self, parts: tuple[int, ...], threshold: float) -> int:
+        """Return how many scores of some parts are less than the threshold."""
         wanted = order_key(threshold)
         if threshold == -inf:
             return 0
         for found in self._found.values():
             if wanted == order_key(found.score):
-                return found.below[label]
+                return sum(found.below[part] for part in parts)
             if wanted == order_key(nextafter(found.score, inf)):
-                return found.below[label] + found.equal[label]
+                return sum(found.below[part] + found.equal[part] for part in parts)
         if wanted not in self._counted:
             self._counted[wanted] = self.count(threshold)
-        return self._counted[wanted][label]
+        return sum(self._counted[wanted][part] for part in parts)
 
     def find(self, ranks: Iterable[Rank]) -> None:
         """Find the scores at some ranks, together if that is cheaper than one by one."""
@@ -111,17 +119,17 @@ class Known(ABC):
         """Return what is found at ranks that are not known yet."""
 
     @abstractmethod
-    def count(self, threshold: float) -> tuple[int, int]:
-        """Return how many scores of each class are less than the threshold."""
+    def count(self, threshold: float) -> tuple[int, ...]:
+        """Return how many scores of each part are less than the threshold."""
 
 
 class Passes(Known):
-    """Both classes of some data, known through passes over it; the first is made at once."""
+    """The parts of some data, known through passes over it; the first is made at once."""
 
     def __init__(self, run: RunPass, first: Survey | None = None) -> None:
         self._run = run
         self.survey: Survey = run(survey) if first is None else first
-        super().__init__(self.survey.sizes, self.survey.digests)
+        super().__init__(self.survey.sizes, self.survey.hash_sums)
 
     @property
     def score_type(self) -> ScoreType:
@@ -135,36 +143,46 @@ class Passes(Known):
             search = search.advance(self._run(search))
         return search.found
 
-    def count(self, threshold: float) -> tuple[int, int]:
-        """Return how many scores of each class are less than the threshold, in one pass."""
+    def count(self, threshold: float) -> tuple[int, ...]:
+        """Return how many scores of each part are less than the threshold, in one pass."""
         below, sizes = self._run(CountBelow(threshold)).tolist()
         if tuple(sizes) != self.sizes:
             raise InputError(CHANGED)
-        return below[0], below[1]
+        return tuple(below)
 
 
-class _RankedClass(Ranked):
-    """The scores of one class of the data."""
+class _RankedParts(Ranked):
+    """The scores of one part of the data, or of several; a rank's label is a place in `of`."""
 
-    def __init__(self, known: Known, label: int) -> None:
-        self.size, self.digest = known.sizes[label], known.digests[label]
-        self._known, self._label = known, label
+    def __init__(self, known: Known, of: Sequence[tuple[int, ...]], parts: tuple[int, ...]) -> None:
+        self.size = sum(known.sizes[part] for part in parts)
+        self.digest = as_digest(sum(known.hash_sums[part] for part in parts))
+        self._known, self._of, self._parts = known, of, parts
 
     def kth_smallest(self, k: int) -> float:
         """Return the k-th smallest score, counting from 1."""
-        return self._known.score(Rank(self._label, k))
+        return self._known.score(_rank(self._parts, k))
 
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
-        return self._known.count_below(self._label, threshold)
+        return self._known.count_below(self._parts, threshold)
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
-        """Find the scores at some ranks of both classes, together in as few passes as one would take."""
-        self._known.find(ranks)
+        """Find the scores at some ranks, together in as few passes as one would take."""
+        self._known.find(
+            _rank(tuple(part for label in rank.labels for part in self._of[label]), rank.k) for rank in ranks
+        )
 
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
         """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""
-        return self._known.score(self.rank_between(other, low, high, share))
+        assert isinstance(other, _RankedParts)
+        rank = self.rank_between(other, low, high, share)
+        return self._known.score(_rank((*self._parts, *other._parts), rank.k))
+
+
+def _rank(parts: tuple[int, ...], k: int) -> Rank:
+    """Return a rank among some parts, always in the same spelling."""
+    return Rank(parts[0] if len(parts) == 1 else tuple(sorted(parts)), k)
 
 
 class Classes(NamedTuple):
@@ -314,7 +332,7 @@ class FirstFound(NamedTuple):
     survey: Survey
     bounds: Bounds
     below: NDArray[np.int64]
-    keys: tuple[Bits, Bits] | None
+    keys: tuple[Bits, ...] | None
 
     def __add__(self, other: Any) -> "FirstFound":
         keys = None
@@ -332,14 +350,13 @@ class FirstFound(NamedTuple):
         if self.keys is None:
             return {}
         keys = [np.sort(one) for one in self.keys]
-        every = [*keys, np.sort(np.concatenate(keys))]
         found = {}
         for (low, high), below in zip(self.bounds, self.below.tolist(), strict=True):
             first = [int(np.searchsorted(one, np.uint64(order_key(low)))) for one in keys]
             last = [int(np.searchsorted(one, np.uint64(order_key(high)), "right")) for one in keys]
             for rank in ranks:
                 if 0 < rank.k - rank.of(below) <= rank.of(last) - rank.of(first):
-                    found[rank] = score_among(every, rank, first, below)
+                    found[rank] = score_among(keys, rank, first, below)
         return found
 
 
@@ -349,13 +366,12 @@ class FirstPass:
 
     guessed: Bounds
 
-    def __call__(self, normal: Scores, anomalous: Scores) -> FirstFound:
+    def __call__(self, *parts: Scores) -> FirstFound:
         """Return what one piece gives; NaN must not occur."""
-        classes = normal, anomalous
-        below = [[count_below(scores, low) for scores in classes] for low, _ in self.guessed]
-        counts = np.array(below, dtype=np.int64).reshape(len(self.guessed), 2)
-        keys = _few([self._near(scores) for scores in classes])
-        return FirstFound(survey(normal, anomalous), self.guessed, counts, keys)
+        below = [[count_below(scores, low) for scores in parts] for low, _ in self.guessed]
+        counts = np.array(below, dtype=np.int64).reshape(len(self.guessed), len(parts))
+        keys = _few([self._near(scores) for scores in parts])
+        return FirstFound(survey(*parts), self.guessed, counts, keys)
 
     def _near(self, scores: Scores) -> Bits:
         """Return the keys of the scores within the bounds."""
@@ -364,8 +380,8 @@ class FirstPass:
         return order_keys(np.concatenate(near)) if near else np.zeros(0, dtype=np.uint64)
 
 
-def _few(keys: list[Bits]) -> tuple[Bits, Bits] | None:
-    return (keys[0], keys[1]) if keys[0].size + keys[1].size <= _FEW else None
+def _few(keys: list[Bits]) -> tuple[Bits, ...] | None:
+    return tuple(keys) if sum(one.size for one in keys) <= _FEW else None
 
 
 class GuessedPasses(Passes):
@@ -386,39 +402,39 @@ class GuessedPasses(Passes):
 class Guess:
     """The task for one of some parts of much the same size: between which scores ranks of the whole will lie.
 
-    `certify` decides on two classes, and only the ranks that it asks for matter.
+    `ask` decides on the scores of each part, and only the ranks that it asks for matter.
     """
 
-    certify: Callable[[Ranked, Ranked], object]
-    parts: int
+    ask: Callable[[Sequence[Ranked]], object]
+    of: Sequence[tuple[int, ...]]
+    shares: int
 
-    def __call__(self, normal: Scores, anomalous: Scores) -> tuple[Bounds, ...]:
+    def __call__(self, *parts: Scores) -> tuple[Bounds, ...]:
         """Return the bounds, in a tuple of their own, so that they add up."""
-        part = _Part((normal, anomalous), self.parts)
+        part = _Share(parts, self.shares)
         try:
-            self.certify(*part.classes)
+            self.ask(part.ranked(self.of))
         except InputError:  # too many ranks, or no scores
             return ((),)
         return (part.bounds,)
 
 
-class _Part(Known):
-    """A part of the data that answers as the whole might: each of its scores stands for as many as parts."""
+class _Share(Known):
+    """A share of the data that answers as the whole might: each of its scores stands for so many."""
 
-    def __init__(self, classes: tuple[Scores, Scores], parts: int) -> None:
-        self._classes, self._parts = classes, parts
-        super().__init__((classes[0].size * parts, classes[1].size * parts), (as_digest(0), as_digest(0)))
+    def __init__(self, parts: Sequence[Scores], shares: int) -> None:
+        self._parts, self._shares = parts, shares
+        super().__init__(tuple(scores.size * shares for scores in parts), (0,) * len(parts))
 
     def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
         """Return what may be found at some ranks, unless they are too many."""
         if len(self._found) + len(ranks) > _RANKS:
             raise InputError(f"more than {_RANKS} ranks are not guessed; search for them")
-        return {rank: self._at(kth_smallest(self._of(rank), ceil(rank.k / self._parts))) for rank in ranks}
+        return {rank: self._at(kth_smallest(self._of(rank), ceil(rank.k / self._shares))) for rank in ranks}
 
-    def count(self, threshold: float) -> tuple[int, int]:
-        """Return how many scores of each class may be less than the threshold."""
-        normal, anomalous = (count_below(scores, threshold) * self._parts for scores in self._classes)
-        return normal, anomalous
+    def count(self, threshold: float) -> tuple[int, ...]:
+        """Return how many scores of each part may be less than the threshold."""
+        return tuple(count_below(scores, threshold) * self._shares for scores in self._parts)
 
     @property
     def bounds(self) -> Bounds:
@@ -428,19 +444,19 @@ class _Part(Known):
             if merged and low <= merged[-1][1]:
                 low, high = merged[-1][0], max(high, merged.pop()[1])
             merged.append((low, high))
-        inside = sum(int(np.count_nonzero(within(scores, tuple(merged)))) for scores in self._classes)
-        return tuple(merged) if inside * self._parts <= _FEW else ()
+        inside = sum(int(np.count_nonzero(within(scores, tuple(merged)))) for scores in self._parts)
+        return tuple(merged) if inside * self._shares <= _FEW else ()
 
     def _at(self, score: float) -> ScoreAtRank:
-        return ScoreAtRank(score, self.count(score), (self._parts, self._parts))
+        return ScoreAtRank(score, self.count(score), (self._shares,) * len(self._parts))
 
     def _of(self, rank: Rank) -> Scores:
         """Return the scores that a rank counts."""
-        return np.concatenate(self._classes) if rank.label > 1 else self._classes[rank.label]
+        return np.concatenate([self._parts[one] for one in rank.labels])
 
     def _around(self, rank: Rank) -> tuple[float, float]:
         """Return two scores on both sides of a rank."""
-        scores, k = self._of(rank), rank.k / self._parts
+        scores, k = self._of(rank), rank.k / self._shares
         margin = _MARGIN * (sqrt(k * max(0.0, 1.0 - k / scores.size)) + 1.0)
         low, high = floor(k - margin), ceil(k + margin)
         return (

@@ -33,73 +33,61 @@ _FEW: Final = 1 << 18
 _CHUNK: Final = 1 << 17
 _LEAST, _GREATEST = order_key(-inf), order_key(inf)
 # the label of both classes together
-BOTH: Final = 2
+BOTH: Final = (0, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """How many scores of each class begin with each of 2^16 bit patterns, and their digests; surveys add up.
+    """How many scores of each part begin with each of 2^16 bit patterns, and their digests; surveys add up.
+
+    The parts are the two classes, or their kinds, those of normal points first.
 
     >>> both = survey(np.array([1.0, 2.0]), np.zeros(0)) + survey(np.array([4.0]), np.array([2.0, 8.0]))
-    >>> both.sizes, both.auc
-    ((3, 2), 0.75)
+    >>> both.sizes
+    (3, 2)
     """
 
     counts: NDArray[np.int64]
-    hash_sums: tuple[int, int]
+    hash_sums: tuple[int, ...]
 
     def __add__(self, other: "Survey") -> "Survey":
-        normal, anomalous = (a + b for a, b in zip(self.hash_sums, other.hash_sums, strict=True))
-        return Survey(self.counts + other.counts, (normal, anomalous))
+        sums = tuple(a + b for a, b in zip(self.hash_sums, other.hash_sums, strict=True))
+        return Survey(self.counts + other.counts, sums)
 
     @property
-    def sizes(self) -> tuple[int, int]:
-        """How many normal and how many anomalous scores there are."""
-        normal, anomalous = self.counts.sum(axis=1).tolist()
-        return normal, anomalous
+    def sizes(self) -> tuple[int, ...]:
+        """How many scores each part has."""
+        return tuple(self.counts.sum(axis=1).tolist())
 
     @property
-    def digests(self) -> tuple[str, str]:
-        """The digests of both classes."""
-        return as_digest(self.hash_sums[0]), as_digest(self.hash_sums[1])
+    def digests(self) -> tuple[str, ...]:
+        """The digest of each part."""
+        return tuple(map(as_digest, self.hash_sums))
 
     @property
     def ordered(self) -> NDArray[np.int64]:
         """The counts in the order of the scores: those of negative numbers turn around."""
         return np.concatenate([self.counts[:, : _MINUS - 1 : -1], self.counts[:, :_MINUS]], axis=1)
 
-    @property
-    def auc(self) -> float:
-        """The AUC of all scores, those in one range counting as ties; both classes must have scores.
+    def largest_auc(self, normal: Sequence[int] = (0,), anomalous: Sequence[int] = (1,)) -> float:
+        """Return what the AUC of some parts is at most: all scores of one range count for the anomaly.
 
-        For scores that come in no order, where evenly spaced ones cannot be picked.
-        """
-        return self._auc(0.5)
-
-    @property
-    def largest_auc(self) -> float:
-        """The same with every such tie in favour of the anomaly: the AUC itself is no larger.
-
-        >>> survey(np.array([1.0, 2.0]), np.array([1.0])).largest_auc
+        >>> survey(np.array([1.0, 2.0]), np.array([1.0])).largest_auc()
         0.5
         """
-        return self._auc(1.0)
-
-    def _auc(self, tie: float) -> float:
-        normal, anomalous = self.ordered.astype(np.float64)
-        below = np.cumsum(normal) - (1.0 - tie) * normal
-        return float(anomalous @ below / (normal.sum() * anomalous.sum()))
+        ordered = self.ordered.astype(np.float64)
+        low, high = (ordered[list(parts)].sum(axis=0) for parts in (normal, anomalous))
+        return float(high @ np.cumsum(low) / (low.sum() * high.sum()))
 
 
-def survey(normal: Scores, anomalous: Scores) -> Survey:
+def survey(*parts: Scores) -> Survey:
     """Return the survey of one piece of the data; NaN must not occur.
 
     >>> survey(np.array([1.0, 2.0]), np.zeros(0)).sizes
     (2, 0)
     """
-    counts = np.zeros((2, 1 << BITS), dtype=np.int64)
-    normal_sum, anomalous_sum = map(kernels().count_leading, (normal, anomalous), counts)
-    return Survey(counts, (normal_sum, anomalous_sum))
+    counts = np.zeros((len(parts), 1 << BITS), dtype=np.int64)
+    return Survey(counts, tuple(map(kernels().count_leading, parts, counts)))
 
 
 def within(scores: NDArray[Any], bounds: Bounds) -> NDArray[np.bool_]:
@@ -115,22 +103,30 @@ def within(scores: NDArray[Any], bounds: Bounds) -> NDArray[np.bool_]:
 
 
 class Rank(NamedTuple):
-    """A wanted rank: the k-th smallest, counting from 1, of class 0 (normal), 1 (anomalous) or 2 (both)."""
+    """A wanted rank: the k-th smallest, counting from 1, of class 0 (normal) or 1 (anomalous), or of both.
 
-    label: int
+    Where classes are divided, the label is the number of a part, or those of several parts.
+    """
+
+    label: int | tuple[int, ...]
     k: int
 
-    def of(self, pair: Any) -> Any:
-        """Return what counts for this rank, of a pair of numbers or arrays for the two classes."""
-        return pair[0] + pair[1] if self.label == BOTH else pair[self.label]
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """The numbers of the parts that count."""
+        return self.label if isinstance(self.label, tuple) else (self.label,)
+
+    def of(self, parts: Any) -> Any:
+        """Return what counts for this rank, of a number or an array for each part."""
+        return parts[self.label] if isinstance(self.label, int) else sum(parts[one] for one in self.label)
 
 
 class ScoreAtRank(NamedTuple):
-    """The score at a rank, and for each class how many scores lie below it and how many equal it."""
+    """The score at a rank, and for each part how many scores lie below it and how many equal it."""
 
     score: float
-    below: tuple[int, int]
-    equal: tuple[int, int]
+    below: tuple[int, ...]
+    equal: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,25 +134,25 @@ class KeyCounts:
     """What a search counts, or gathers at the end, in one piece of the data; counts add up."""
 
     counts: NDArray[np.int64]
-    keys: tuple[Bits, Bits]
+    keys: tuple[Bits, ...]
 
     def __add__(self, other: "KeyCounts") -> "KeyCounts":
         # one array each, so that a sum is no larger for having come from many pieces
-        normal, anomalous = (np.concatenate(pair) for pair in zip(self.keys, other.keys, strict=True))
-        return KeyCounts(self.counts + other.counts, (normal, anomalous))
+        keys = tuple(np.concatenate(pair) for pair in zip(self.keys, other.keys, strict=True))
+        return KeyCounts(self.counts + other.counts, keys)
 
 
 class _Range(NamedTuple):
-    """Keys that share their leading bits, with how many of each class lie below and inside."""
+    """Keys that share their leading bits, with how many of each part lie below and inside."""
 
     top: int
-    below: tuple[int, int]
-    inside: tuple[int, int]
+    below: tuple[int, ...]
+    inside: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RankSearch:
-    """The search for the scores at some ranks of both classes; see the module for how it is driven.
+    """The search for the scores at some ranks of some parts; see the module for how it is driven.
 
     Each range holds the keys that agree in all but their last `width` bits.
 
@@ -175,10 +171,10 @@ class RankSearch:
     @classmethod
     def begin(cls, survey: Survey, ranks: Iterable[Rank]) -> "RankSearch":
         """Return the search after the first pass, which was the survey."""
-        for rank in (ranks := sorted(set(ranks))):
+        for rank in (ranks := sorted(set(ranks), key=lambda rank: (rank.labels, rank.k))):
             if not 1 <= rank.k <= rank.of(survey.sizes):
                 raise InputError(f"rank must be 1 to {rank.of(survey.sizes):,}, got {rank.k:,}")
-        everything = _Range(0, (0, 0), survey.sizes)
+        everything = _Range(0, (0,) * len(survey.sizes), survey.sizes)
         whole = cls(64, (everything,), tuple((rank, 0) for rank in ranks))
         return whole._narrow(survey.ordered[:, np.newaxis, :], BITS)
 
@@ -201,26 +197,25 @@ class RankSearch:
     def bounds(self) -> Bounds:
         """Pairs of scores between which all lie that the next pass looks at; it needs no others."""
         found: list[tuple[float, float]] = []
-        # the ranks of one class lie close together, those of the other somewhere else
-        for label in (0, 1, BOTH):
+        # the ranks of one part lie close together, those of another somewhere else
+        for label in dict.fromkeys(rank.label for rank, _ in self.wanted):
             places = [place for rank, place in self.wanted if rank.label == label]
-            if places:
-                low = self.ranges[min(places)].top << self.width
-                high = (self.ranges[max(places)].top + 1 << self.width) - 1
-                # beyond the infinities lie the keys of NaN; one below, since some order -0.0 before 0.0
-                least, greatest = from_order_key(max(low, _LEAST)), from_order_key(min(high, _GREATEST))
-                found.append((just_below(least), greatest))
+            low = self.ranges[min(places)].top << self.width
+            high = (self.ranges[max(places)].top + 1 << self.width) - 1
+            # beyond the infinities lie the keys of NaN; one below, since some order -0.0 before 0.0
+            least, greatest = from_order_key(max(low, _LEAST)), from_order_key(min(high, _GREATEST))
+            found.append((just_below(least), greatest))
         return tuple(found)
 
-    def __call__(self, normal: Scores, anomalous: Scores) -> KeyCounts:
+    def __call__(self, *parts: Scores) -> KeyCounts:
         """Return what the next pass wants to know of one piece of the data; NaN must not occur."""
-        shape = (2, len(self.ranges), 1 if self.gathers else 1 << self.bits)
+        shape = (len(parts), len(self.ranges), 1 if self.gathers else 1 << self.bits)
         counts = np.zeros(shape, dtype=np.int64)
         none = np.zeros(0, dtype=np.uint64)
-        gathered = ([none], [none])
+        gathered = [[none] for _ in parts]
         tops = np.array([one.top for one in self.ranges], dtype=np.uint64)
         bounds = self.bounds
-        for label, scores in enumerate((normal, anomalous)):
+        for label, scores in enumerate(parts):
             for start in range(0, scores.size, _CHUNK):
                 chunk = scores[start : start + _CHUNK]
                 # most scores lie beyond all ranges, and comparisons are cheaper than keys
@@ -234,7 +229,7 @@ class RankSearch:
                     rest &= np.uint64((1 << self.bits) - 1)
                     places += rest.view(np.int64)
                 counts[label] += np.bincount(places, minlength=shape[1] * shape[2]).reshape(shape[1:])
-        return KeyCounts(counts, (np.concatenate(gathered[0]), np.concatenate(gathered[1])))
+        return KeyCounts(counts, tuple(map(np.concatenate, gathered)))
 
     def advance(self, counts: KeyCounts) -> "RankSearch":
         """Return the search after a pass, given the sum of what all pieces returned."""
@@ -263,7 +258,7 @@ class RankSearch:
             below = (old.below + up_to[:, place, number] - inside).tolist()
             top = old.top << bits | number
             tops.append(top)
-            narrower[top] = _Range(top, (below[0], below[1]), (int(inside[0]), int(inside[1])))
+            narrower[top] = _Range(top, tuple(below), tuple(inside.tolist()))
         if self.width == bits:
             # no bit is left: all keys of a range are equal
             pairs = zip(self.wanted, tops, strict=True)
@@ -277,22 +272,25 @@ class RankSearch:
     def _sorted(self, counts: KeyCounts) -> "RankSearch":
         """Return the search with its ranks found among the gathered keys."""
         keys = [np.sort(gathered) for gathered in counts.keys]
-        every = [*keys, np.sort(np.concatenate(keys))]
         found = {}
         for rank, place in self.wanted:
             one = self.ranges[place]
             first = [int(np.searchsorted(ordered, np.uint64(one.top << self.width))) for ordered in keys]
-            found[rank] = score_among(every, rank, first, one.below)
+            found[rank] = score_among(keys, rank, first, one.below)
         return RankSearch(0, (), (), found)
 
 
-def score_among(every: list[Bits], rank: Rank, first: Sequence[int], below: Sequence[int]) -> ScoreAtRank:
-    """Return what is at a rank, given sorted keys, of each class and of both, from which on they count.
+def score_among(keys: list[Bits], rank: Rank, first: Sequence[int], below: Sequence[int]) -> ScoreAtRank:
+    """Return what is at a rank, given the sorted keys of each part, from which on they count.
 
-    `first` says for each class which key that is, and `below` how many scores lie below it.
+    `first` says for each part which key that is, and `below` how many scores lie below it.
     """
-    key = every[rank.label][rank.of(first) + rank.k - 1 - rank.of(below)]
-    left, right = ([int(np.searchsorted(one, key, side)) for one in every[:2]] for side in ("left", "right"))
-    under = tuple(below[label] + left[label] - first[label] for label in (0, 1))
-    equal = tuple(right[label] - left[label] for label in (0, 1))
-    return ScoreAtRank(from_order_key(int(key)), (under[0], under[1]), (equal[0], equal[1]))
+    mine = (
+        keys[rank.label] if isinstance(rank.label, int) else np.concatenate([keys[one] for one in rank.label])
+    )
+    place = rank.of(first) + rank.k - 1 - rank.of(below)
+    key = mine[place] if isinstance(rank.label, int) else np.partition(mine, place)[place]
+    left, right = ([int(np.searchsorted(one, key, side)) for one in keys] for side in ("left", "right"))
+    under = tuple(low + count - start for low, count, start in zip(below, left, first, strict=True))
+    equal = tuple(last - count for last, count in zip(right, left, strict=True))
+    return ScoreAtRank(from_order_key(int(key)), under, equal)

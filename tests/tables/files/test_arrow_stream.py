@@ -15,7 +15,7 @@ import pytest
 
 from pac_wrap.tables import calibrate as engine
 from pac_wrap.tables.files import arrow_stream as module
-from pac_wrap.tables.files.arrow_stream import batches, gathered
+from pac_wrap.tables.files.connection import batches, gathered
 from pac_wrap.tables.table import open_table
 from support.shell import parquet
 from support.strategies import refusal
