@@ -6,7 +6,7 @@ from unittest.mock import patch
 from benchmarks.timing import Action
 from pac_wrap.method import rule
 from pac_wrap.ranks import kernels, memory
-from pac_wrap.ranks.plain import Plain
+from pac_wrap.ranks.kernels import Plain
 
 # what stands in a table's head
 IN_NUMPY = "ours in NumPy"

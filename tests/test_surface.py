@@ -36,7 +36,6 @@ SURFACE = [
     "Gaps",
     "Given",
     "GroupCertificate",
-    "GroupMonitor",
     "Guarantee",
     "Hold",
     "InputError",

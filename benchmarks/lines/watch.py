@@ -12,7 +12,7 @@ from benchmarks.peers import missing
 from benchmarks.record import Aim, Measure, Result
 from benchmarks.timing import Scale
 from pac_wrap import Guarantee, Monitor, calibrate
-from pac_wrap.method.monitoring.wealth import log_wealth
+from pac_wrap.method.monitoring.bets import log_wealth
 
 Labels = NDArray[np.int64]
 CEILING = ALPHA = 0.05

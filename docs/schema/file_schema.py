@@ -34,8 +34,7 @@ FORMATS: tuple[tuple[str, int, Any], ...] = (
     ("certificate of classes", 1, ClassCertificate),
     ("groups", 1, Head),
     ("curve", 1, Curve),
-    ("monitor", 2, MonitorState),
-    ("group monitor", 2, None),
+    ("monitor", 3, MonitorState),
 )
 
 
@@ -129,25 +128,7 @@ def build() -> str:
     options = []
     for name, version, kind in FORMATS:
         head: dict[str, Schema] = {"format": {"const": f"pac-wrap {name}"}, "schema": {"const": version}}
-        if kind is None:
-            body: Schema = {
-                "description": "What a monitor of groups has seen.",
-                "type": "object",
-                "properties": {
-                    "alpha": {"type": "number"},
-                    "certificate": HEX64,
-                    "rows": COUNT,
-                    "batches": COUNT,
-                    "unseen": COUNT,
-                    "unpromised": COUNT,
-                    "ids": {"type": "array", "items": HEX16},
-                    "monitors": {"type": "object", "additionalProperties": {"type": "string"}},
-                },
-                "additionalProperties": False,
-            }
-            body["required"] = list(body["properties"])
-        else:
-            body = object_of(kind, known)
+        body = object_of(kind, known)
         if kind is Head:
             body["properties"] |= columns()
             body["required"] += list(columns())

@@ -57,10 +57,9 @@ if TYPE_CHECKING:
     from pac_wrap.method.metrics import Rate as Rate
     from pac_wrap.method.metrics import evaluate as evaluate
     from pac_wrap.method.monitoring.alarm import Alarm as Alarm
-    from pac_wrap.method.monitoring.by_group import GroupMonitor as GroupMonitor
+    from pac_wrap.method.monitoring.bets import confidence_sequence as confidence_sequence
     from pac_wrap.method.monitoring.monitor import Monitor as Monitor
     from pac_wrap.method.monitoring.recalibrate import recalibrate as recalibrate
-    from pac_wrap.method.monitoring.wealth import confidence_sequence as confidence_sequence
     from pac_wrap.method.planning.plan import Plan as Plan
     from pac_wrap.method.planning.plan import plan as plan
     from pac_wrap.method.planning.until import LabelUntil as LabelUntil
@@ -139,11 +138,10 @@ _HOME = {
     "method.thresholds": "Evidence Regime Thresholds",
     "method.certificates.verify": "Verification verify",
     "method.monitoring.alarm": "Alarm",
-    "method.monitoring.by_group": "GroupMonitor",
+    "method.monitoring.bets": "confidence_sequence",
     "method.monitoring.monitor": "Monitor",
     "method.monitoring.recalibrate": "recalibrate",
     "method.certificates.lineage": "Lineage",
-    "method.monitoring.wealth": "confidence_sequence",
     "method.alarms.alarms": "Bounds Workload",
     "detectors.classifier": "PACClassifier",
     "detectors.estimator": "PACWrap",

@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from pac_wrap.base.missing import ON_MISSING
+from pac_wrap.base.arguments import ON_MISSING
 from pac_wrap.cli.decide import OnMissing
 from support.shell import (
     CERTIFICATE,

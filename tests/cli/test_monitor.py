@@ -15,7 +15,6 @@ import pytest
 
 from pac_wrap import (
     Certificate,
-    GroupMonitor,
     Monitor,
     calibrate,
     calibrate_groups,
@@ -326,9 +325,10 @@ def test_batches_count_together_from_tables_and_pipes(folder: Path) -> None:
     frame.to_csv(folder / "t.csv", index=False)
     frame.to_parquet(folder / "t.parquet")
     (folder / "t.jsonl").write_text(frame.to_json(orient="records", lines=True))
-    expected = Monitor(Certificate.load(folder / "c.json"))
+    certificate = Certificate.load(folder / "c.json")
+    expected = Monitor(certificate)
     for day, rows in frame.groupby("day"):
-        verdicts = expected.certificate.verdicts(rows["s"])
+        verdicts = certificate.verdicts(rows["s"])
         expected.update(verdicts, rows["y"], scores=rows["s"], id=str(day), together=True)
     words = ["--score", "s", "--label", "y"]
     plain = invoke("monitor", folder / "c.json", folder / "t.csv", *words, "--state", folder / "p.json")
@@ -356,10 +356,10 @@ def test_batches_of_groups_count_together(folder: Path) -> None:
     certificate = calibrate_groups(frame["s"], frame["y"].astype(int), frame["t"])
     certificate.save(folder / "g.json")
     frame.to_parquet(folder / "t.parquet")
-    expected = GroupMonitor(certificate)
+    expected = Monitor(certificate)
     for day, rows in frame.groupby("day"):
         verdicts = certificate.verdicts(rows["s"], rows["t"])
-        expected.update(verdicts, rows["t"], rows["y"], id=str(day), together=True)
+        expected.update(verdicts, rows["y"], groups=rows["t"], id=str(day), together=True)
     words = ["--score", "s", "--label", "y", "--group", "t", "--batch", "day"]
     for state, way in (("a.json", folder / "t.parquet"), ("b.json", "-")):
         stdin = frame.to_csv(index=False).encode()
@@ -438,7 +438,7 @@ def test_formats_and_files(folder: Path) -> None:
     content = json.loads(watch(folder, folder / "t.csv", "--format", "json").out)
     assert content["rows"] == 1500
     output, page = folder / "watch.prom", folder / "w.html"
-    done = watch(folder, folder / "t.csv", "--format", "prometheus", "-o", output, "--page", page)
+    done = watch(folder, folder / "t.csv", "--format", "prometheus", "-o", output, "--report", page)
     assert done.out == ""
     assert "pac_wrap_monitor_rows_total 3000\n" in output.read_text()
     assert "Wealth over time" in page.read_text()
@@ -465,11 +465,10 @@ def test_a_certificate_of_groups_is_watched_group_by_group_from_tables_and_pipes
     certificate = calibrate_groups(old["s"], old["y"].astype(int), old["t"])
     certificate.save(folder / "g.json")
     first, second = tenants(3000, 0.0, 2), tenants(3000, 2.0, 3)
-    expected = GroupMonitor(certificate)
+    expected = Monitor(certificate)
     for night, frame in enumerate((first, second)):
-        expected.update(
-            certificate.verdicts(frame["s"], frame["t"]), frame["t"], frame["y"], id=f"night {night}"
-        )
+        verdicts = certificate.verdicts(frame["s"], frame["t"])
+        expected.update(verdicts, frame["y"], groups=frame["t"], id=f"night {night}")
     words = ["--score", "s", "--label", "y", "--group", "t"]
     for way in ("csv", "parquet", "pipe", "lines"):
         state, page, metrics = (folder / f"{way}.{one}" for one in ("json", "html", "prom"))
@@ -485,7 +484,7 @@ def test_a_certificate_of_groups_is_watched_group_by_group_from_tables_and_pipes
                 stdin = frame.to_csv(index=False).encode()
                 if way == "lines":
                     stdin = frame.to_json(orient="records", lines=True, double_precision=15).encode()
-            more = ["--state", state, "--id", f"night {night}", "--page", page, "-o", metrics]
+            more = ["--state", state, "--id", f"night {night}", "--report", page, "-o", metrics]
             done = invoke(
                 "monitor", folder / "g.json", table, *words, *more, "--format", "prometheus", stdin=stdin
             )
@@ -521,15 +520,15 @@ def test_a_pool_is_watched_as_its_rows_come_and_not_sorted_by_group(folder: Path
     certificate.save(folder / "g.json")
     new.to_parquet(folder / "t.parquet")
     verdicts = certificate.verdicts(new["s"], new["t"])
-    expected = GroupMonitor(certificate)
-    expected.update(verdicts, new["t"], new["y"])
+    expected = Monitor(certificate)
+    expected.update(verdicts, new["y"], groups=new["t"])
     words = ["--score", "s", "--label", "y", "--group", "t", "--state", folder / "w.json"]
     done = invoke("monitor", folder / "g.json", folder / "t.parquet", *words)
     assert (done.code, done.err) == (0, "")
     assert (folder / "w.json").read_text() == expected.to_json()
-    by_group = GroupMonitor(certificate)
+    by_group = Monitor(certificate)
     order = np.argsort(new["t"], kind="stable")
-    by_group.update(verdicts[order], new["t"][order], new["y"][order])
+    by_group.update(verdicts[order], new["y"][order], groups=new["t"][order])
     assert by_group.alarm is not None  # so the order matters
 
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pac_wrap import InputError, OverlapWarning, PACWrap
-from pac_wrap.detectors.rows import row_digests
+from pac_wrap.detectors.safety import row_digests
 from pac_wrap.detectors.training import TrainOn
 from pac_wrap.scoring import decided_share_scorer
 

@@ -13,7 +13,8 @@ from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
 
 from pac_wrap import PACClassifier, PACWrap
-from pac_wrap.detectors.rows import row_digests, take_rows
+from pac_wrap.detectors.safety import row_digests
+from pac_wrap.detectors.scores import take_rows
 
 NUMBERS = np.array([[1.0, 0.0, 3.0], [0.0, -2.5, 0.0], [1.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
 WORDS = [["red", "low"], ["blue", "high"], ["red", "low"], ["low", "red"]]

@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
 from pac_wrap import OverlapWarning, PACWrap
-from pac_wrap.detectors.rows import TrainingRows
+from pac_wrap.detectors.safety import TrainingRows
 
 # a detector that is trained with anomalies may find nothing odd about them
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.UpsideDownWarning")

@@ -24,7 +24,7 @@ from pac_wrap import (
 )
 from pac_wrap.engines import spark
 from pac_wrap.method.calibrate import calibrate_labelled
-from pac_wrap.ranks import brackets
+from pac_wrap.ranks import counted
 from pac_wrap.tables.sql.expressions import quote_name
 from support import sparksession
 from support.datafolder import needs
@@ -153,7 +153,7 @@ def test_rows_stay_in_spark_and_little_reaches_the_driver(
             assert "Python" not in df._jdf.queryExecution().toString()
         # the first rows; and at most so many that are listed, however many there are
         assert max(rows.nbytes for _, rows in fetched) < 4e6
-    assert brackets._FEW * 9.25 < 4e6
+    assert counted._FEW * 9.25 < 4e6
 
 
 @pytest.mark.parametrize("share", [0.3, 0.97])
@@ -240,8 +240,8 @@ def test_generated_scores_with_and_without_ansi_mode(session: Any, ansi: str) ->
 def test_rounds_of_every_kind(session: Any, labelled: Any, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spark, "_POINTS", 100)
     monkeypatch.setattr(spark, "_FIRST", 100)
-    monkeypatch.setattr(brackets, "_FEW", few)
-    monkeypatch.setattr(brackets, "_CELLS", 12)
+    monkeypatch.setattr(counted, "_FEW", few)
+    monkeypatch.setattr(counted, "_CELLS", 12)
     df = frame(session, 3, score=labelled[0], label=labelled[1]).cache()
     for overlap in ("abstain", "raise"):
         whole = calibrate_labelled(*labelled, overlap=overlap)

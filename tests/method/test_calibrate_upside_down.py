@@ -19,7 +19,7 @@ from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.source import PartitionSource
 from pac_wrap.ranks.auc import auc, is_upside_down
-from pac_wrap.ranks.search import survey
+from pac_wrap.ranks.passes import survey
 from pac_wrap.report.subject import Report
 from pac_wrap.report.words.sentences import warnings_of
 from statistical.claims import assert_at_most, assert_power

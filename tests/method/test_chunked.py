@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.floats import ScoreType
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method import source as module
 from pac_wrap.method.calibrate import Request, calibrate_labelled
@@ -21,7 +21,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.raising import Raise
-from pac_wrap.ranks import search
+from pac_wrap.ranks import passes
 from pac_wrap.ranks.passes import ChunkReader, Passes, PassTask
 from support.slow import slow_but
 from support.strategies import LARGEST, RULES, Floats, guarantee, refusal, scores_of_any_type
@@ -72,7 +72,7 @@ def test_every_chunking_gives_the_certificate_of_the_whole(
     options = {"guarantee": wanted} | options
     whole = result(lambda: calibrate_labelled(values, labels, **options))
     parts = cut(values, labels, cuts)
-    with patch.object(search, "_FEW", data.draw(st.sampled_from([0, 5, search._FEW]))):
+    with patch.object(passes, "_FEW", data.draw(st.sampled_from([0, 5, passes._FEW]))):
         assert result(lambda: calibrate_chunks(lambda: iter(parts), **options)) == whole
 
 

@@ -17,8 +17,8 @@ from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certify import certify
 from pac_wrap.method.source import PartitionSource
 from pac_wrap.ranks import passes
+from pac_wrap.ranks.memory import Rank
 from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask
-from pac_wrap.ranks.search import Rank
 from support.slow import slow_but
 from support.strategies import RULES, refusal, scores_of_any_type
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.floats import ScoreType
 from pac_wrap.errors import MissingScoreWarning
 from pac_wrap.method import rule as module
 from pac_wrap.method.rule import Rule, Verdict

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pac_wrap.method import rule as module
 from pac_wrap.method.rule import Steps
 from pac_wrap.ranks import kernels as cores
-from pac_wrap.ranks.plain import Plain
+from pac_wrap.ranks.kernels import Plain
 from support.strategies import LARGEST, refusal
 
 pytestmark = pytest.mark.usefixtures("each_kernel")

@@ -74,8 +74,8 @@ def written() -> Iterator[tuple[str, str]]:
     for options in ({}, {"together": True, "pool": True}, {"overlap": "raise"}):
         made = pac_wrap.calibrate_groups(scores, labels, tenants, Guarantee(0.2, 0.2), **options)
         yield "groups", made.to_json()
-    watched = pac_wrap.GroupMonitor(made)
-    watched.update(made.verdicts(scores, tenants), tenants, labels, id="one")
+    watched = pac_wrap.Monitor(made)
+    watched.update(made.verdicts(scores, tenants), labels, groups=tenants, id="one")
     yield "group monitor", watched.to_json()
     monitor = pac_wrap.Monitor(first, curve=curve)
     monitor.update(first.verdicts(scores), labels, scores=scores, id="one")

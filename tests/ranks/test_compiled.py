@@ -15,8 +15,7 @@ from pac_wrap.base.floats import flushes
 from pac_wrap.errors import PACWrapWarning
 from pac_wrap.ranks import compiled
 from pac_wrap.ranks import kernels as package
-from pac_wrap.ranks.kernels import Native, kernels, library
-from pac_wrap.ranks.plain import Plain
+from pac_wrap.ranks.kernels import Native, Plain, kernels, library
 from support.strategies import refusal
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler on the path")

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from pac_wrap.base.floats import largest_up_to, least_from
 from pac_wrap.ranks import kernels as package
 from pac_wrap.ranks.compiled import load_sealed
-from pac_wrap.ranks.kernels import Native, kernels, library, together, usable_cores
-from pac_wrap.ranks.plain import BITS, Plain
+from pac_wrap.ranks.kernels import BITS, Native, Plain, kernels, library, together, usable_cores
 from pac_wrap.tables.files import cells
 from support.patience import LIMIT
 from support.strategies import refusal
@@ -249,7 +248,7 @@ class TestTheBuild:
         name, names, said = self.wheel(tmp_path, compiler)
         assert name.endswith("-py3-none-any.whl")
         assert not [one for one in names if one.endswith(".so")]
-        assert {"pac_wrap/ranks/plain.py", "pac_wrap/ranks/kernels.c"} <= set(names)
+        assert {"pac_wrap/ranks/kernels.py", "pac_wrap/ranks/kernels.c"} <= set(names)
         assert "the kernels were not compiled, so NumPy does their work" in said
         assert reason in said
 

@@ -12,7 +12,7 @@ from pac_wrap import calibrate, verify
 from pac_wrap.base.floats import flushes
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.ranks.memory import SMALL, RankedInMemory
-from pac_wrap.ranks.search import survey
+from pac_wrap.ranks.passes import survey
 from support.sparksession import quiet, session
 from support.strategies import Floats
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import GroupMonitor, Monitor, calibrate, calibrate_groups, certify_curve
+from pac_wrap import Monitor, calibrate, calibrate_groups, certify_curve
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.report.pages.watch import monitor_page
 from support.browser import CLASHES, CONTRAST, WIDE, complains, complaints, downloaded, show
@@ -170,7 +170,7 @@ def test_a_phone_shows_the_heads_of_stacked_cells(browser: Any, folder: Path) ->
     assert browser.execute_script(scrolled) == 0
 
 
-def watched(name: str) -> Monitor | GroupMonitor:
+def watched(name: str) -> Monitor:
     """A watch with alarms, and one of groups with names that nobody should choose."""
     rng = np.random.default_rng(0)
     normal, anomalous = rng.normal(size=1000), rng.normal(2.5, 1, size=1000)
@@ -185,10 +185,10 @@ def watched(name: str) -> Monitor | GroupMonitor:
     groups = np.repeat(names, 400)
     scores = rng.normal(3.0 * labels)
     grouped = calibrate_groups(scores, labels, groups)
-    watch = GroupMonitor(grouped)
+    watch = Monitor(grouped)
     fresh = scores + 2.0 * (groups == names[1]) * (labels == 0)
     order = rng.permutation(labels.size)
-    watch.update(grouped.verdicts(fresh, groups)[order], groups[order], labels[order], id=HOSTILE)
+    watch.update(grouped.verdicts(fresh, groups)[order], labels[order], groups=groups[order], id=HOSTILE)
     return watch
 
 

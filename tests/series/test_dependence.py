@@ -14,9 +14,7 @@ from pac_wrap.series import (
     Dependence,
     autocorrelation,
     dependence,
-    effective_sample_size,
     exceedances,
-    misleading,
 )
 from support.strategies import Floats, scores
 
@@ -73,8 +71,7 @@ def test_the_number_of_points_follows_from_the_direct_sums(drawn: tuple[list[flo
     surely = [k for k, most in zip(there, bound, strict=True) if k and abs(rho[k]) <= most - 1e-10]
     assert found.lag in {*near[:1], *surely[:1]} or (not surely and found.lag == there[-1] + 1)
     assert found.spacing(60) == 60 * found.lag
-    assert misleading(found) == (found.effective < n / 2)
-    assert effective_sample_size(values, positions) == found.effective
+    assert found.misleading == (found.effective < n / 2)
 
 
 @given(sequences(), sequences())
@@ -126,7 +123,7 @@ def test_a_constant_shows_no_dependence(values: list[float]) -> None:
     assert (found.n, found.effective, found.lag) == (len(values), len(values), 1)
     assert found.autocorrelation[0] == 1.0
     assert all(isnan(value) for value in found.autocorrelation[1:])
-    assert not misleading(found)
+    assert not found.misleading
 
 
 def test_a_sequence_that_never_comes_to_rest_has_the_whole_length_as_lag() -> None:
@@ -161,7 +158,7 @@ def test_exceedances_are_the_errors_of_each_class(values: Floats, alarm: float, 
     ],
 )
 def test_bad_sequences_are_refused(arguments: tuple[Any, ...], text: str) -> None:
-    for function in (autocorrelation, dependence, effective_sample_size):
+    for function in (autocorrelation, dependence):
         with pytest.raises(InputError, match=text):
             function(*arguments)
 
@@ -187,5 +184,5 @@ def test_bad_options_are_refused() -> None:
 
 
 def test_half_of_the_points_is_not_yet_misleading() -> None:
-    assert not misleading(Dependence(10, 5.0, 2, np.ones(1)))
-    assert misleading(Dependence(10, 4.99, 2, np.ones(1)))
+    assert not Dependence(10, 5.0, 2, np.ones(1)).misleading
+    assert Dependence(10, 4.99, 2, np.ones(1)).misleading

@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.signal import lfilter
 from scipy.stats import norm
 
-from pac_wrap.series import effective_sample_size
+from pac_wrap.series import dependence
 from support.strategies import Floats
 
 REPEATS, LENGTH = 200, 20_000
@@ -45,7 +45,7 @@ def assert_recovered(estimates: list[float], truth: float) -> None:
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
 def test_the_mean_of_an_autoregression_counts_as_known(phi: float) -> None:
     rows = series(phi, REPEATS, LENGTH, seed=1)
-    assert_recovered([effective_sample_size(row) for row in rows], LENGTH * (1 - phi) / (1 + phi))
+    assert_recovered([dependence(row).effective for row in rows], LENGTH * (1 - phi) / (1 + phi))
 
 
 @pytest.mark.parametrize(("phi", "level"), [(0.9, 1.6448536), (0.8, 0.0), (0.5, -1.0)])
@@ -53,7 +53,7 @@ def test_exceedances_of_an_autoregression_count_as_known(phi: float, level: floa
     lags = range(1, int(np.log(1e-9) / np.log(phi)))
     truth = LENGTH / (1 + 2 * sum(exceedance_correlation(phi**k, level) for k in lags))
     rows = series(phi, REPEATS, LENGTH, seed=2)
-    assert_recovered([effective_sample_size(row >= level) for row in rows], truth)
+    assert_recovered([dependence(row >= level).effective for row in rows], truth)
 
 
 def test_points_with_holes_count_by_the_variance_of_their_mean() -> None:
@@ -63,4 +63,4 @@ def test_points_with_holes_count_by_the_variance_of_their_mean() -> None:
     covariance = phi ** np.abs(positions[:, None] - positions)
     truth = positions.size**2 / float(covariance.sum())
     rows = series(phi, REPEATS, 4000, seed=4)[:, positions]
-    assert_recovered([effective_sample_size(row, positions) for row in rows], truth)
+    assert_recovered([dependence(row, positions).effective for row in rows], truth)

@@ -20,12 +20,11 @@ from pac_wrap.series import (
     block_split,
     calibrate_points,
     dependence,
+    effective_size,
     exceedances,
     joined,
-    misleading,
     random_split,
     window_points,
-    worth,
 )
 from pac_wrap.series.splits import SeriesSplit
 from support.strategies import Floats, refusal
@@ -179,7 +178,7 @@ def test_the_certificate_is_that_of_the_calibration_part(kind: str, options: dic
     for label in (0, 1):
         mine = scores[labels == label]
         errors = int(exceedances(mine, expected.thresholds, bool(label)).sum())
-        effective.append(worth(mine, anomalous=bool(label), errors=errors).effective)
+        effective.append(effective_size(mine, anomalous=bool(label), errors=errors).effective)
     gap, block = (20, 100) if kind == "blocks" else (0, None)
     wrong = [
         int(np.count_nonzero(expected.verdicts(scores[labels == label]) == 1 - label)) for label in (0, 1)
@@ -224,7 +223,7 @@ def test_a_warning_says_what_dependent_windows_are_worth_and_what_spacing_helps(
     for text, name, anomalous, n in zip(
         told, ("normal", "anomalous"), (False, True), (5000, 2500), strict=True
     ):
-        found = points.worth(certificate.thresholds, anomalous)
+        found = points.effective_size(certificate.thresholds, anomalous)
         assert text == (
             f"{n:,} {name} steps are worth about {found.effective:,.0f} independent ones, so the stated"
             f" confidence is too high; take one in about {4 * found.apart:,} steps"
@@ -264,9 +263,9 @@ def test_many_windows_of_one_or_two_events_warn_though_their_scores_look_indepen
     assert certificate.sampling is not None
     assert certificate.sampling.effective_anomalous == len(runs)
     assert f"about {len(runs)} independent anomalous scores" in str(certificate)
-    found = points.worth(certificate.thresholds, anomalous=True).dependence
+    found = points.effective_size(certificate.thresholds, anomalous=True).dependence
     assert found is not None
-    assert not misleading(found)
+    assert not found.misleading
 
 
 def test_the_same_windows_in_many_events_do_not() -> None:
@@ -278,14 +277,16 @@ def test_events_are_runs_of_neighbouring_windows_also_of_a_part_and_of_joined_se
     points = events_of(5, 1, 7)
 
     def events(found: Points, part: list[int] | None = None) -> int | None:
-        return found.worth(rule, True, None if part is None else np.array(part, dtype=np.intp)).events
+        return found.effective_size(
+            rule, True, None if part is None else np.array(part, dtype=np.intp)
+        ).events
 
     assert events(points) == 3
     # windows 30 to 34, 65 and 96 to 102 are anomalous
     assert events(points, [30, 34]) == events(points, [0, 32]) == 1
     assert events(points, [30, 33, 65, 70]) == 2
     assert events(points, [0, 1]) == 0
-    assert points.worth(rule, anomalous=False).events is None
+    assert points.effective_size(rule, anomalous=False).events is None
     # the end of one series and the start of the next are not neighbours
     anomalous = window_points(np.zeros(4), np.ones(4, dtype=int))
     assert events(anomalous) == 1
@@ -345,7 +346,7 @@ def test_a_series_too_short_to_be_thinned_is_told_so() -> None:
     noise = np.random.default_rng(0).standard_normal(120)
     points = window_points(lfilter([1.0], [1.0, -0.99], noise), np.zeros(120, dtype=int))
     certificate, (text,) = calibrated(points, Guarantee(0.05, None, 0.05))
-    found = points.worth(certificate.thresholds, anomalous=False)
+    found = points.effective_size(certificate.thresholds, anomalous=False)
     assert text == (
         f"120 normal steps are worth about {found.effective:,.0f} independent ones, so the stated"
         " confidence is too high; the series is too short to take steps further apart, because fewer"
@@ -361,7 +362,7 @@ def test_windows_as_far_apart_as_advised_are_worth_more() -> None:
     dense = window_points(scores, labels)
     with pytest.warns(DependenceWarning):
         thresholds = calibrate_points(dense, TENTH).thresholds
-    apart = max(dense.worth(thresholds, anomalous).apart for anomalous in (False, True))
+    apart = max(dense.effective_size(thresholds, anomalous).apart for anomalous in (False, True))
     spaced = window_points(scores, labels, length=1, every=apart)
     certificate = calibrate_points(spaced, TENTH)  # a warning would be an error
     assert certificate.sampling is not None
@@ -378,7 +379,7 @@ def test_what_a_class_without_points_or_threshold_is_worth_is_unknown() -> None:
     without = replace(one_sided.thresholds, clear_below=None)
     assert independent_points().dependence(without, anomalous=True) is None
     # what its points are worth hangs on no threshold
-    assert independent_points().worth(without, anomalous=True).effective is not None
+    assert independent_points().effective_size(without, anomalous=True).effective is not None
 
 
 @pytest.mark.parametrize(

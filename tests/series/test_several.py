@@ -85,7 +85,7 @@ def test_dependence_is_judged_within_each_series_and_over_them() -> None:
     within = dict(found.within(thresholds, False))
     assert list(within) == names
     assert sum(one.misleading for one in within.values()) < 10
-    together = found.points.worth(thresholds, False).effective
+    together = found.points.effective_size(thresholds, False).effective
     assert together is not None
     assert together < 100 < sum(one.effective or 0.0 for one in within.values())
     inside, labels = levels(20, 0.0, 0.95)

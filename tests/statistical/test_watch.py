@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from pac_wrap import Alarm, Certificate, Curve, Guarantee, Monitor, calibrate, certify_curve
-from pac_wrap.method.monitoring.counted import hull_of
+from pac_wrap.method.monitoring.alarm import hull_of
 from pac_wrap_paper.data import load
 from statistical.claims import assert_at_most, assert_power
 

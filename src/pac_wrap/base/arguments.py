@@ -1,5 +1,10 @@
-"""What counts as scores, labels, a rate or a count; everything else is refused with one sentence."""
+"""What counts as scores, labels, a rate or a count; everything else is refused with one sentence.
 
+NaN stands for a missing score. Where labels calibrate it is refused, since a point without a score says
+nothing about the others; where points are decided it is abstained on, counted and said.
+"""
+
+import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -10,15 +15,14 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.floats import widened
-from pac_wrap.base.missing import missing_places, refused
+from pac_wrap.base.floats import SCORE_TYPES, ScoreType, widened
 from pac_wrap.base.text import quoted
-from pac_wrap.errors import InputError, LabelWarning
+from pac_wrap.errors import InputError, LabelWarning, MissingScoreWarning
 
 Scores = NDArray[np.float64]
-ScoreType = Literal["float64", "float32", "float16"]
-# from the widest to the narrowest
-SCORE_TYPES: Final[tuple[ScoreType, ...]] = ("float64", "float32", "float16")
+Places = NDArray[np.intp]
+OnMissing = Literal["abstain", "stop"]
+ON_MISSING: Final[tuple[OnMissing, ...]] = ("abstain", "stop")
 
 
 def check_rate(name: str, value: float) -> float:
@@ -85,7 +89,7 @@ def as_scores(values: ArrayLike, name: str = "scores", *, missing: bool = False)
         return np.empty(0)
     if array.dtype.kind not in "biuf":
         raise InputError(
-            f"{name} must be real numbers, got dtype {array.dtype}{_example(array)};"
+            f"{name} must be real numbers, got dtype {array.dtype} (for example {_plain(array.flat[0])!r});"
             " convert them first, for example with .astype(float)"
         )
     with np.errstate(invalid="ignore"):  # a signalling NaN would warn before it is refused
@@ -95,32 +99,57 @@ def as_scores(values: ArrayLike, name: str = "scores", *, missing: bool = False)
     return scores
 
 
-def score_type(dtype: Any) -> ScoreType:
-    """Return the type of scores that come as this NumPy type: wider floats and whole numbers are doubles.
+def missing_places(scores: NDArray[Any]) -> Places:
+    """Return the positions of the scores that are missing."""
+    return np.flatnonzero(np.isnan(scores)) if scores.dtype.kind == "f" else np.empty(0, dtype=np.intp)
 
-    >>> score_type(np.dtype(">f4")), score_type(np.dtype(int))
-    ('float32', 'float64')
-    """
+
+def abstained_or_stopped(places: Places, size: int, on_missing: OnMissing) -> None:
+    """Warn the user, who is outside this package, of scores that are missing, or refuse them."""
+    if not places.size:
+        return
+    if on_missing == "stop":
+        raise refused("scores", places, size)
+    warnings.warn(
+        f"{places.size:,} of {size:,} scores are NaN, the first at position {int(places[0])}: points without"
+        ' a score are abstained on; on_missing="stop" refuses them',
+        MissingScoreWarning,
+        stacklevel=frames_inside() + 1,
+    )
+
+
+def refused(name: str, places: Places, size: int) -> InputError:
+    """Return the refusal of scores of which some are missing."""
+    return InputError(
+        f"{name} must not contain NaN, got {places.size:,} of {size:,}, the first at"
+        f" position {int(places[0])}; drop those points or make the detector score them"
+    )
+
+
+def frames_inside() -> int:
+    """Return how many calls deep this package is in, counted from the caller."""
+    frame, depth = sys._getframe(), 0
+    while frame.f_globals.get("__name__", "").startswith("pac_wrap."):
+        if frame.f_back is None:
+            break
+        frame, depth = frame.f_back, depth + 1
+    return depth - 1
+
+
+def score_type(dtype: Any) -> ScoreType:
+    """Return the type of scores that come as this NumPy type: wider floats and whole numbers are doubles."""
     kind = np.dtype(dtype)
     name = f"float{8 * kind.itemsize}"
     return next((one for one in SCORE_TYPES if kind.kind == "f" and one == name), "float64")
 
 
 def type_of(*arrays: NDArray[Any]) -> ScoreType:
-    """Return the type that all arrays have, float64 if they differ; an empty one takes that of the others.
-
-    >>> type_of(np.zeros(2, dtype=np.float32), np.zeros(0))
-    'float32'
-    """
+    """Return the type that all arrays have, float64 if they differ; an empty one takes that of the others."""
     return common_type(score_type(array.dtype) for array in arrays if array.size) or "float64"
 
 
 def common_type(types: Iterable[ScoreType | None]) -> ScoreType | None:
-    """Return the type that all have, float64 if they differ, None if there is none; None has no say.
-
-    >>> common_type(["float32", None]), common_type(["float32", "float16"]), common_type([])
-    ('float32', 'float64', None)
-    """
+    """Return the type that all have, float64 if they differ, None if there is none; None has no say."""
     found = {one for one in types if one is not None}
     return found.pop() if len(found) == 1 else "float64" if found else None
 
@@ -215,10 +244,7 @@ def check_same_length(name: str, size: int, other: str, other_size: int) -> None
 
 
 def check_aligned(name: str, values: object, other: str, others: object) -> None:
-    """Refuse two columns with indices, as pandas has them, that differ: rows are paired by position here.
-
-    What has no index, such as an array, goes with everything.
-    """
+    """Refuse two columns with indices, as pandas has them, that differ: rows are paired by position here."""
     index, second = _index(values), _index(others)
     if index is None or second is None or len(index) != len(second) or index.equals(second):
         return  # lengths are compared, and refused, as those of arrays are
@@ -252,10 +278,6 @@ def as_array(values: ArrayLike, name: str) -> NDArray[Any]:
     if array.dtype.kind == "c":
         raise InputError(f"Complex data not supported: {name} must be real; take the real part first")
     return array
-
-
-def _example(array: NDArray[Any]) -> str:
-    return f" (for example {_plain(array.flat[0])!r})"
 
 
 def _plain(value: Any) -> Any:

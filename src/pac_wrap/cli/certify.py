@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.promise import Guarantee
-    from pac_wrap.series.several import Several
+    from pac_wrap.series.points import Several
     from pac_wrap.series.splits import SeriesSplit
     from pac_wrap.tables.sql.expressions import Dialect
 
@@ -350,7 +350,7 @@ def _taken(
     """Return the steps of all series, and which of them calibrate if some are held out."""
     import numpy as np
 
-    from pac_wrap.series.several import several_series
+    from pac_wrap.series.points import several_series
     from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.in_order import rows_in_time
     from pac_wrap.tables.table import open_table

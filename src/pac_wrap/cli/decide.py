@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pac_wrap.tables.table import Table
 
 Format = Literal["jsonl", "csv", "parquet"]
-OnMissing = Literal["abstain", "stop"]  # as in base.missing, which loads numpy
+OnMissing = Literal["abstain", "stop"]  # as in base.arguments, which loads numpy
 _SAME_FORMAT: dict[str, Format] = {"read_csv": "csv", "read_json": "jsonl"}
 
 

@@ -27,7 +27,6 @@ from pac_wrap.errors import InputError
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from pac_wrap.method.monitoring.by_group import GroupMonitor
     from pac_wrap.method.monitoring.monitor import Monitor
     from pac_wrap.streams.watch import Columns, Rows
 
@@ -38,18 +37,47 @@ _PATIENCE = 1.0
 
 
 @dataclass(frozen=True)
+class _Files:
+    """Where the state is kept, and what is written of it, in which form."""
+
+    state: Path
+    output: Path | None
+    form: Format
+    report: Path | None
+
+    def save(self, monitor: "Monitor") -> None:
+        """Write the state, and what is to be read of it."""
+        from pac_wrap.base.files import write_whole
+        from pac_wrap.report.pages.watch import monitor_page
+
+        monitor.save(self.state)
+        if self.output is not None:
+            write_whole(self.output, self.text(monitor))
+        if self.report is not None:
+            write_whole(self.report, monitor_page(monitor))
+
+    def text(self, monitor: "Monitor") -> str:
+        """Return what is shown of the monitor."""
+        from pac_wrap.report.pages.watch import monitor_json, monitor_metrics
+
+        forms: dict[Format, Callable[[Monitor], str]] = {
+            "text": lambda monitor: f"{monitor}\n",
+            "json": monitor_json,
+            "prometheus": monitor_metrics,
+        }
+        return forms[self.form](monitor)
+
+
+@dataclass(frozen=True)
 class _Job:
     """What is watched, how rows are read, and what is written."""
 
-    monitor: "Monitor | GroupMonitor"
+    monitor: "Monitor"
     columns: "Columns"
     delimiter: str | None
     name: str | None
     late: bool
-    state: Path
-    output: Path | None
-    form: Format
-    page: Path | None
+    files: _Files
 
     def feed(self, parts: "Iterator[Rows]") -> Iterator[None]:
         """Feed all rows, and say an alarm as soon as it comes.
@@ -71,49 +99,70 @@ class _Job:
             yield
 
     def _take(self, rows: "Rows", name: str | None, **how: bool) -> None:
-        from pac_wrap.report.pages.watch import alarm_text
+        from pac_wrap.method.certificates.certificate import Certificate
+        from pac_wrap.method.groups.certificate import decided
 
-        before = set(self.monitor.alarms)
-        self._update(rows, id=name, late=self.late, **how)
+        before, one, told = set(self.monitor.alarms), self.monitor.certificate, dict[str, Any](how)
+        if isinstance(one, Certificate):
+            verdicts, _ = one.rule.decided(rows.scores)
+        else:
+            told["groups"] = rows.groups or []
+            verdicts = decided(one.rules, rows.scores, one.lookup.places(told["groups"]))
+        self.monitor.update(verdicts, rows.labels, scores=rows.scores, id=name, late=self.late, **told)
         for alarm in self.monitor.alarms:
             if alarm not in before:
-                say(alarm_text(alarm))
+                say(str(alarm))
 
-    def _update(self, rows: "Rows", **told: Any) -> None:
-        from pac_wrap.method.groups.certificate import decided
-        from pac_wrap.method.monitoring.by_group import GroupMonitor
+    def watch_lines(self, reader: "BufferedReader", start: bytes) -> None:
+        """Watch rows as they arrive; what was counted is saved every second and whatever ends it."""
+        from pac_wrap.streams.watch import WhileQuiet, rows_of_lines
 
-        labels = rows.labels
-        if isinstance(self.monitor, GroupMonitor):
-            certificate, groups = self.monitor.certificate, rows.groups or []
-            verdicts = decided(certificate.rules, rows.scores, certificate.lookup.places(groups))
-            self.monitor.update(verdicts, groups, labels, scores=rows.scores, **told)
-        else:
-            verdicts, _ = self.monitor.certificate.rule.decided(rows.scores)
-            self.monitor.update(verdicts, labels, scores=rows.scores, **told)
+        before = saved = self.monitor.rows
+        at = time.monotonic()
 
-    def save(self) -> None:
-        """Write the state, and what is to be read of it."""
-        from pac_wrap.base.files import write_whole
+        def save() -> None:
+            nonlocal saved, at
+            if self.monitor.rows > saved:
+                self.files.save(self.monitor)
+                saved, at = self.monitor.rows, time.monotonic()
 
-        self.monitor.save(self.state)
-        if self.output is not None:
-            write_whole(self.output, self.text())
-        if self.page is not None:
-            from pac_wrap.report.pages.watch import monitor_page
+        patient = WhileQuiet(reader, _PATIENCE, save)
+        try:
+            for _ in self.feed(rows_of_lines(patient, start, self.columns, self.delimiter)):
+                if time.monotonic() - at > _PATIENCE:
+                    save()
+        except InputError as error:
+            counted = self.monitor.rows - before
+            if not counted:
+                raise
+            raise InputError(f"{error}; rows watched before it: {counted:,}") from error
+        finally:
+            save()
 
-            write_whole(self.page, monitor_page(self.monitor))
+    def watch_table(self, tables: list[str], start: bytes) -> None:
+        """Watch a whole table, or nothing of it: the state is saved at the end."""
+        from pac_wrap.method.certificates.certificate import Certificate
+        from pac_wrap.streams.watch import rows_of_table
+        from pac_wrap.tables.decide import refuse_undecidable
+        from pac_wrap.tables.files.find import found_files
+        from pac_wrap.tables.groups import refuse_narrower
+        from pac_wrap.tables.table import open_found
 
-    def text(self) -> str:
-        """Return what is shown of the monitor."""
-        from pac_wrap.report.pages.watch import monitor_json, monitor_metrics
-
-        forms: dict[Format, Callable[[Monitor | GroupMonitor], str]] = {
-            "text": lambda monitor: f"{monitor}\n",
-            "json": monitor_json,
-            "prometheus": monitor_metrics,
-        }
-        return forms[self.form](self.monitor)
+        (score, label), one = self.columns[:2], self.monitor.certificate
+        wanted = [name for name in self.columns.wanted if name != label]
+        with (
+            progress_bar("watching") as progress,
+            found_files(tables, start) as found,
+            open_found(found, wanted, label, delimiter=self.delimiter, progress=progress) as table,
+        ):
+            table.require_numbers(score)
+            if isinstance(one, Certificate):
+                refuse_undecidable(table, one, score)
+            else:
+                refuse_narrower(table.score_type(score), one, score)
+            for _ in self.feed(rows_of_table(table, self.columns)):
+                pass
+        self.files.save(self.monitor)
 
 
 def monitor(
@@ -149,7 +198,7 @@ def monitor(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write it, instead of standard output.")
     ] = None,
-    page: Annotated[Path | None, typer.Option(help="Also write a page with the wealth over time.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write a page with the wealth over time.")] = None,
 ) -> None:
     """Watch whether a certificate still keeps its promises; exit code 1 from the first alarm on.
 
@@ -181,7 +230,6 @@ def monitor(
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.kinds.certificate import KindCertificate
-    from pac_wrap.method.monitoring.by_group import GroupMonitor
     from pac_wrap.method.monitoring.monitor import KINDS_APART, Monitor
     from pac_wrap.streams.decide import is_streamed
     from pac_wrap.streams.watch import Columns
@@ -191,17 +239,14 @@ def monitor(
     if isinstance(loaded, KindCertificate):
         raise InputError(f"the certificate promises by kind; {KINDS_APART}")
     columns_of(loaded, score, None, group)
-    watched: Monitor | GroupMonitor
-    if isinstance(loaded, GroupCertificate):
-        if curve is not None:
-            raise InputError("--curve is for a certificate without groups; leave it out")
-        watched = GroupMonitor(loaded, alpha)
-    else:
-        plain = loaded if isinstance(loaded, Certificate) else Certificate.load(certificate)
-        watched = Monitor(plain, None if curve is None else Curve.load(curve), alpha)
+    if not isinstance(loaded, Certificate | GroupCertificate):
+        loaded = Certificate.load(certificate)  # which says what else it is
+    if isinstance(loaded, GroupCertificate) and curve is not None:
+        raise InputError("--curve is for a certificate without groups; leave it out")
+    watched = Monitor(loaded, None if curve is None else Curve.load(curve), alpha)
     separator = check_delimiter(delimiter)
     inputs: list[str | Path] = [*tables, certificate, *([] if curve is None else [curve])]
-    keep_apart(inputs, state, output, page)
+    keep_apart(inputs, state, output, report)
     if anomaly_label is not None and label is None:
         raise InputError("--anomaly-label is for labels; name their column with --label")
     if late and label is None:
@@ -209,7 +254,8 @@ def monitor(
     if batch is not None and name is not None:
         raise InputError("--batch names the batch of each row; leave --id out")
     columns = Columns(score, label, group, anomaly_label, batch)
-    job = _Job(watched, columns, separator, name, late, state, output, form, page)
+    files = _Files(state, output, form, report)
+    job = _Job(watched, columns, separator, name, late, files)
     with held(state):
         if state.exists():
             watched.load(state)
@@ -218,66 +264,13 @@ def monitor(
             reader = standard_input()
             start = read_start(reader)
         if start and is_streamed(start):
-            _watch_stream(job, reader, start)
+            job.watch_lines(reader, start)
         else:
-            _watch_table(job, tables, start)
+            job.watch_table(tables, start)
     if output is None:
-        typer.echo(job.text(), nl=False)
+        typer.echo(files.text(watched), nl=False)
     if watched.alarm is not None or not watched.points:
         raise typer.Exit(ALARM)
-
-
-def _watch_stream(job: _Job, reader: "BufferedReader", start: bytes) -> None:
-    """Watch rows as they arrive; what was counted is saved every second and whatever ends it."""
-    from pac_wrap.streams.watch import WhileQuiet, rows_of_lines
-
-    before = saved = job.monitor.rows
-    at = time.monotonic()
-
-    def save() -> None:
-        nonlocal saved, at
-        if job.monitor.rows > saved:
-            job.save()
-            saved, at = job.monitor.rows, time.monotonic()
-
-    patient = WhileQuiet(reader, _PATIENCE, save)
-    try:
-        for _ in job.feed(rows_of_lines(patient, start, job.columns, job.delimiter)):
-            if time.monotonic() - at > _PATIENCE:
-                save()
-    except InputError as error:
-        counted = job.monitor.rows - before
-        if not counted:
-            raise
-        raise InputError(f"{error}; rows watched before it: {counted:,}") from error
-    finally:
-        save()
-
-
-def _watch_table(job: _Job, tables: list[str], start: bytes) -> None:
-    """Watch a whole table, or nothing of it: the state is saved at the end."""
-    from pac_wrap.method.monitoring.by_group import GroupMonitor
-    from pac_wrap.streams.watch import rows_of_table
-    from pac_wrap.tables.decide import refuse_undecidable
-    from pac_wrap.tables.files.find import found_files
-    from pac_wrap.tables.groups import refuse_narrower
-    from pac_wrap.tables.table import open_found
-
-    score, label = job.columns[:2]
-    wanted = [name for name in job.columns.wanted if name != label]
-    with (
-        progress_bar("watching") as progress,
-        found_files(tables, start) as found,
-        open_found(found, wanted, label, delimiter=job.delimiter, progress=progress) as table,
-    ):
-        table.require_numbers(score)
-        if isinstance(job.monitor, GroupMonitor):
-            refuse_narrower(table.score_type(score), job.monitor.certificate, score)
-        else:
-            refuse_undecidable(table, job.monitor.certificate, score)
-        for _ in job.feed(rows_of_table(table, job.columns)):
-            pass
-    job.save()
 
 
 def recalibrate(

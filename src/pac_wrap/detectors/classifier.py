@@ -12,9 +12,22 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pac_wrap.base.arguments import Scores, as_array, check_aligned, check_rate
-from pac_wrap.detectors.rows import TrainingRows, collected, repeated_rows, take_rows, warn_of_training_rows
-from pac_wrap.detectors.safety import Witness, check_batches, check_tolerance
-from pac_wrap.detectors.scores import UnfittedError, class_scores, is_estimator, untrained
+from pac_wrap.detectors.safety import (
+    TrainingRows,
+    Witness,
+    check_batches,
+    check_tolerance,
+    repeated_rows,
+    warn_of_training_rows,
+)
+from pac_wrap.detectors.scores import (
+    UnfittedError,
+    class_scores,
+    collected,
+    is_estimator,
+    take_rows,
+    untrained,
+)
 from pac_wrap.detectors.training import check_chosen, divide_classes
 from pac_wrap.errors import InputError
 from pac_wrap.method.kinds.classes import calibrate_classes

@@ -17,24 +17,27 @@ from sklearn.utils.validation import validate_data
 
 from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned, check_choice, check_same_length
 from pac_wrap.base.text import listed, quoted
-from pac_wrap.detectors.callers import check_callers, check_metric
-from pac_wrap.detectors.rows import (
-    Indices,
+from pac_wrap.detectors.safety import (
     TrainingRows,
-    check_names,
-    collected,
-    names_of,
+    Witness,
+    check_batches,
+    check_callers,
+    check_metric,
+    check_tolerance,
     repeated_rows,
-    take_rows,
     warn_of_training_rows,
 )
-from pac_wrap.detectors.safety import Witness, check_batches, check_tolerance
 from pac_wrap.detectors.scores import (
+    Indices,
     Polarity,
     UnfittedError,
     anomaly_scores,
+    check_names,
+    collected,
     is_estimator,
     lineage,
+    names_of,
+    take_rows,
     takes_by_name,
     trainable,
 )

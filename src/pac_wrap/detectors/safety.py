@@ -4,23 +4,30 @@ Training an estimator replaces its attributes, training a torch module counts up
 and a function may find other globals. No trace is proof of a change, or of none: it says when to look again.
 """
 
+import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import partial, reduce
+from hashlib import blake2b
 from math import inf
 from time import perf_counter
-from types import FunctionType, MethodType
+from types import FrameType, FunctionType, MethodType
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 
 from pac_wrap.base.arguments import Scores, is_number
-from pac_wrap.detectors.rows import Indices, take_rows
-from pac_wrap.detectors.scores import detector_name
-from pac_wrap.errors import InputError
-from pac_wrap.ranks.float_type import rounded
+from pac_wrap.base.floats import bits_of, rounded
+from pac_wrap.detectors.scores import Indices, detector_name, handed_on, is_estimator, take_rows
+from pac_wrap.errors import InputError, OverlapWarning
+from pac_wrap.method.promise import Guarantee
 
 _INNER: Final = ("estimator", "best_estimator_", "func", "__self__")
 _MOST_OBJECTS: Final = 16  # a function may reach many others; a glance must stay one
@@ -376,3 +383,279 @@ def _batches(scores: Scores) -> Iterator[Indices]:
     for batch in (rest[:cut], rest[cut:], rows[places]):
         if batch.size:
             yield np.sort(batch)
+
+
+_RIGHT_OR_NOT: Final = ("accuracy_score", "balanced_accuracy_score")  # an abstention is not right
+_FOLDS: Final = "sklearn.model_selection._validation"  # where scikit-learn fits and scores a fold
+
+
+def check_callers(guarantee: Guarantee, normal: int, anomalous: int) -> None:
+    """Warn of a pipeline or a search around PACWrap, and refuse a fold without a class that is promised.
+
+    A pipeline has fitted its earlier steps on the rows to calibrate on, and a search has chosen among
+    settings on them. A fold that lacks a class certifies nothing about it, and no score would tell.
+    """
+    steps: list[str] = []
+    search, in_fold = None, False
+    for frame in _callers():
+        in_fold = in_fold or frame.f_globals.get("__name__") == _FOLDS
+        if not frame.f_code.co_name.startswith("fit"):
+            continue
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, Pipeline):
+            steps[:0] = [type(step).__name__ for _, step in owner.steps[:-1] if _learns(step)]
+        elif hasattr(owner, "best_params_") and not in_fold:  # while it tries settings, folds lie between
+            search = type(owner).__name__
+    if in_fold:
+        _check_fold(guarantee, (normal, anomalous))
+    if steps:
+        inside = ", ".join(f"{step}()" for step in steps)
+        _warn(
+            f"the pipeline around PACWrap has fitted {' and '.join(steps)} on the calibration rows too, so"
+            f" the promise does not hold; put the steps inside: PACWrap(make_pipeline({inside}, detector))"
+        )
+    if search is not None:
+        _warn(
+            f"{search} around PACWrap has chosen its settings on the calibration rows too, so the promise"
+            f" does not hold; put the search inside: PACWrap({search}(detector, ...)), or calibrate(X, y)"
+            " best_estimator_ on rows that the search has not seen"
+        )
+
+
+def _check_fold(guarantee: Guarantee, sizes: tuple[int, int]) -> None:
+    for n, name, promise in zip(sizes, ("normal", "anomalous"), (guarantee.fpr, guarantee.fnr), strict=True):
+        if promise is not None and n == 0:
+            raise InputError(
+                f"none of the {sum(sizes):,} rows of this fold is {name}, so it cannot certify"
+                f" {promise.name} <= {promise.ceiling:g}; keep both classes in every fold with"
+                " cv=StratifiedKFold(5)"
+            )
+
+
+def check_metric(undecided: int, of: int, anomaly_label: object) -> None:
+    """Refuse to answer a metric of scikit-learn that would take verdicts for something else.
+
+    An abstention would count as a third class, and labels other than 0 and 1 would be compared with verdicts
+    as they stand.
+    """
+    scorers = (one for one in _callers() if one.f_code.co_name == "_score")
+    found = ((one, getattr(one.f_locals.get("self"), "_score_func", None)) for one in scorers)
+    frame, metric = next((pair for pair in found if pair[1] is not None), (None, None))
+    if frame is None or metric is None or not getattr(metric, "__module__", "").startswith("sklearn."):
+        return
+    if anomaly_label == 1:  # of two other whole numbers, the greater was taken for the anomalies
+        values = np.unique(np.asarray(frame.f_locals.get("y_true", 1)))
+        anomaly_label = 1 if np.isin(values, (0, 1)).all() else values[-1].item()
+    if anomaly_label != 1:
+        raise InputError(
+            f"{metric.__name__} takes 1 for an anomaly, as verdicts do, but in y that is"
+            f" anomaly_label={anomaly_label!r}; recode y as 0 and 1, or score with pac_wrap.scoring"
+        )
+    if undecided and metric.__name__ not in _RIGHT_OR_NOT:
+        raise InputError(
+            f"{metric.__name__} has no place for abstentions, which {undecided:,} of {of:,} verdicts are;"
+            ' score with pac_wrap.scoring, or decide every row with overlap="raise"'
+        )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, OverlapWarning, stacklevel=5)
+
+
+def _callers() -> Iterator[FrameType]:
+    """Yield the frames of all calls under way, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _learns(step: Any) -> bool:
+    """Return whether a step learns from rows: not if it needs no fitting, by its tag, or is frozen."""
+    if step is None or step == "passthrough" or isinstance(step, FrozenEstimator):
+        return False
+    return not is_estimator(step) or bool(get_tags(step).requires_fit)
+
+
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+# where scikit-learn, PyOD and those who follow their templates keep rows, and scores, of the training data
+_ROWS: Final = ("X_", "_fit_X", "X_fit_", "X_train_", "X_train", "support_vectors_", "subset")
+_SCORES: Final = ("decision_scores_", "dist_")
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """What is remembered of the rows a detector was trained on: their digests, as they are and in float32."""
+
+    exact: NDArray[np.uint64]
+    single: NDArray[np.uint64]
+    columns: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """Return the digests of the rows of X."""
+        columns = tuple(getattr(X, "columns", ()))
+        return cls(np.unique(row_digests(X)), np.unique(row_digests(X, single=True)), columns)
+
+    def count_in(self, X: Any) -> int:
+        """Return how many rows of X are training rows, the float32 copy of one, or what one is a copy of.
+
+        Rows that are merely close are not the same: float32 cannot tell seconds of one minute apart. Columns
+        in another order, or more of them, change no row.
+        """
+        columns = tuple(getattr(X, "columns", ()))
+        if columns != self.columns and self.columns and set(self.columns) <= set(columns):
+            X = X[list(self.columns)]
+        exact = row_digests(X)
+        copies = np.isin(exact, self.single) | np.isin(row_digests(X, single=True), self.exact)
+        return int(np.count_nonzero(np.isin(exact, self.exact) | copies))
+
+
+def repeated_rows(training: TrainingRows, X: Any) -> tuple[str, ...]:
+    """Return the note on rows of X that equal training rows though the data were divided at random.
+
+    Records that happen to be equal are draws like any others, so nothing is wrong with them; whether one
+    record was entered twice, only its owner knows.
+
+    >>> repeated_rows(TrainingRows.of(np.array([[1.0], [2.0]])), np.array([[2.0], [3.0]]))[0][:48]
+    '1 of 2 calibration rows equal a training row: no'
+    """
+    count, of = training.count_in(X), _shape(X)[0]
+    if not count:
+        return ()
+    return (
+        f"{count:,} of {of:,} calibration rows equal a training row: no harm if future rows repeat as often,"
+        " but if records were entered twice, the rates are worse than promised",
+    )
+
+
+def warn_of_training_rows(
+    training: TrainingRows | None, detector: Any, X: Any, scores: Scores, *, held_out: bool = False
+) -> None:
+    """Warn of calibration rows, or of held-out ones, that the detector was trained on.
+
+    Here, or elsewhere if it still holds them.
+    """
+    if training is not None:
+        count, where = training.count_in(X), "are also in the training data"
+    else:
+        count, where = _known_to(detector, X, scores), "are known to the detector from its training"
+    if count:
+        kind = "held-out" if held_out else "calibration"
+        harm = (
+            "they show too little error: measure"
+            if held_out
+            else "the promise does not hold for them: calibrate"
+        )
+        warnings.warn(
+            f"{count:,} {kind} rows {where}; if they are the same records {harm} on rows the detector has not"
+            " seen",
+            OverlapWarning,
+            stacklevel=4,
+        )
+
+
+def _known_to(detector: Any, X: Any, scores: Scores) -> int:
+    """Return how many rows of X a detector holds, as rows or by their scores, from a training elsewhere.
+
+    Neighbours, kernel densities, support vector machines and Gaussian processes keep training rows, in a
+    pipeline as its last step sees them; PyOD's detectors and robust covariances keep training scores. A
+    forest or a network keeps nothing that could be seen.
+    """
+    core, rows = _inside(detector, X)
+    counts = [0]
+    for one in _detectors_in(core):
+        for kept in _kept_rows(one):
+            if len(kept.shape) == 2 and kept.shape[0] and kept.shape[1:] == _shape(rows)[1:]:
+                counts.append(TrainingRows.of(kept).count_in(rows))
+        counts.extend(_known_scores(vars(one).get(name), scores) for name in _SCORES)
+    return max(counts)
+
+
+def _inside(detector: Any, X: Any) -> tuple[Any, Any]:
+    """Return the last estimator of pipelines, searches and frozen ones, and the rows as it sees them."""
+    while (inner := handed_on(detector)) is not None:
+        if len(getattr(detector, "steps", ())) > 1:
+            X = detector[:-1].transform(X)
+        detector = inner
+    return detector, X
+
+
+def _detectors_in(core: Any, seen: frozenset[int] = frozenset()) -> Iterator[Any]:
+    """Yield a detector and those it holds as attributes: PyOD's wrap others."""
+    if hasattr(core, "fit") and hasattr(core, "__dict__") and id(core) not in seen:
+        yield core
+        for value in vars(core).values():
+            yield from _detectors_in(value, seen | {id(core)})
+
+
+def _kept_rows(one: Any) -> Iterator[Any]:
+    for name, value in vars(one).items():
+        if name in _ROWS and hasattr(value, "shape"):
+            yield value
+        elif hasattr(value, "get_arrays"):  # scikit-learn's trees of neighbours
+            yield np.asarray(value.get_arrays()[0])
+
+
+def _shape(rows: Any) -> tuple[int, ...]:
+    return rows.shape if hasattr(rows, "shape") else np.shape(rows)
+
+
+def _known_scores(kept: Any, scores: Scores) -> int:
+    """Return the number of scores if all are among those kept, and too many differ for that to be chance."""
+    if kept is None or np.ndim(kept) != 1:
+        return 0
+    values, counts = np.unique(scores.astype(np.float32), return_counts=True)
+    if values.size < 2 or 2 * values.size < scores.size:
+        return 0
+    known, times = np.unique(np.asarray(kept, dtype=np.float32), return_counts=True)
+    found = np.searchsorted(known, values).clip(max=known.size - 1)
+    return scores.size if np.all((known[found] == values) & (counts <= times[found])) else 0
+
+
+def row_digests(X: Any, *, single: bool = False) -> NDArray[np.uint64]:
+    """Return a number per row, the same for equal rows: the sum over columns of a hash that is 0 for 0.
+
+    With `single`, floats are rounded to single precision first: the digest that a float32 copy would have.
+    """
+    if hasattr(X, "tocoo"):
+        entries = X.tocoo(copy=True)
+        entries.sum_duplicates()
+        digests = np.zeros(X.shape[0], dtype=np.uint64)
+        np.add.at(digests, entries.coords[0], _mix(entries.data, entries.coords[1], single))
+        return digests
+    hashes = (_mix(column, np.array([position]), single) for position, column in enumerate(_columns(X)))
+    return reduce(np.add, hashes)
+
+
+def _columns(X: Any) -> Iterator[NDArray[Any]]:
+    if hasattr(X, "columns"):
+        for position in range(X.shape[1]):
+            yield np.asarray(X.iloc[:, position] if hasattr(X, "iloc") else X[:, position])
+    else:
+        array = np.asarray(X)
+        yield from array.reshape(array.shape[0], -1).T
+
+
+def _mix(column: NDArray[Any], position: NDArray[Any], single: bool) -> NDArray[np.uint64]:
+    if column.dtype.kind == "O":
+        with suppress(TypeError, ValueError):
+            column = column.astype(np.float64)
+    if single and column.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            column = column.astype(np.float32)
+    bits = bits_of(column, np.empty(column.shape)) if column.dtype.kind in "biuf" else _text_bits(column)
+    salt: NDArray[np.uint64] = (position.astype(np.uint64) * np.uint64(2) + np.uint64(1)) * _ODD
+    mixed: NDArray[np.uint64] = (bits ^ (bits >> np.uint64(32))) * salt
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+def _text_bits(column: NDArray[Any]) -> NDArray[np.uint64]:
+    texts, inverse = np.unique(column.astype(str), return_inverse=True)
+    hashes = [int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) for text in texts]
+    return np.array(hashes, dtype=np.uint64)[inverse]

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_outlier_detector
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
@@ -16,10 +17,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from pac_wrap.base.arguments import Scores, as_scores, check_choice
-from pac_wrap.base.text import quoted
+from pac_wrap.base.text import listed, quoted
 from pac_wrap.errors import DetectorError, InputError, PACWrapError
 
 Polarity = Literal["auto", "higher", "lower"]
+Indices = NDArray[np.intp]
 _MODE_LOCK = Lock()
 
 
@@ -330,4 +332,47 @@ def class_scores(classifier: Any, X: Any) -> Scores:
     raise DetectorError(
         f"{detector_name(classifier)} has neither a decision_function nor predict_proba with a column for"
         " each class; wrap a classifier that has, or call calibrate_classes with your own scores"
+    )
+
+
+def take_rows(X: Any, rows: Indices) -> Any:
+    """Return the given rows of an array, frame, sparse matrix or list, in the same kind of container."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
+
+
+def collected(X: Any) -> Any:
+    """Return rows that can be taken: a LazyFrame of Polars is computed, a table of Arrow becomes pandas'."""
+    lazy = type(X).__name__ == "LazyFrame" and type(X).__module__.partition(".")[0] == "polars"
+    arrow = hasattr(X, "column_names") and hasattr(X, "to_pandas")
+    return X.collect() if lazy else X.to_pandas() if arrow else X
+
+
+def names_of(X: Any) -> list[str] | None:
+    """Return the names of the columns of a data frame; None if there are none, or some are no texts."""
+    names = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def check_names(seen: list[str], X: Any) -> None:
+    """Refuse a data frame whose columns are not those that were seen, in the same order.
+
+    >>> import pandas as pd
+    >>> check_names(["a", "b"], pd.DataFrame({"b": [1], "a": [2]}))
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: the feature names should match those that were passed during fit, but X has \
+them in another order; pass its columns in the order a, b
+    """
+    names = names_of(X)
+    if names is None or names == seen:
+        return
+    lost, new = (
+        [one for one in ones if one not in others] for ones, others in ((seen, names), (names, seen))
+    )
+    wrong = [f"{verb} {listed(ones)}" for verb, ones in (("lacks", lost), ("adds", new)) if ones]
+    raise InputError(
+        "the feature names should match those that were passed during fit, but X"
+        f" {' and '.join(wrong) or 'has them in another order'}; pass its columns in the order {listed(seen)}"
     )

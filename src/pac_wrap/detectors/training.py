@@ -18,13 +18,14 @@ from sklearn.utils.metadata_routing import process_routing
 
 from pac_wrap.base.arguments import as_array, check_aligned, check_rate
 from pac_wrap.base.text import quoted
-from pac_wrap.detectors.rows import Indices, take_rows
 from pac_wrap.detectors.scores import (
+    Indices,
     Polarity,
     anomaly_scores,
     detector_name,
     is_density,
     is_search,
+    take_rows,
     takes_labels,
     trainable,
     untrained,

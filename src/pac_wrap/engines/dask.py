@@ -19,9 +19,8 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType, as_anomaly_mask, as_scores, score_type
-from pac_wrap.base.floats import Floats
-from pac_wrap.base.missing import missing_places
+from pac_wrap.base.arguments import Scores, as_anomaly_mask, as_scores, missing_places, score_type
+from pac_wrap.base.floats import Floats, ScoreType
 from pac_wrap.engines.files import InspectedFiles, Layout, Reader, inspect
 from pac_wrap.engines.files import (
     check_features,
@@ -50,8 +49,7 @@ from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.ranks.passes import PartitionAnswer, Partitions, PartitionTask, Passes, missing_labels
-from pac_wrap.ranks.search import within
+from pac_wrap.ranks.passes import PartitionAnswer, Partitions, PartitionTask, Passes, missing_labels, within
 from pac_wrap.tables.columns import (
     LOOKED_AT,
     anomaly_marks,

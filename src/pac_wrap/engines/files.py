@@ -18,7 +18,8 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType, label_text
+from pac_wrap.base.arguments import Scores, label_text
+from pac_wrap.base.floats import ScoreType
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
 from pac_wrap.method.certificates.certificate import Certificate
@@ -143,9 +144,9 @@ class EngineFiles:
         self, columns: tuple[str, ...], text: str | None
     ) -> Iterator[tuple[Any, Any, InspectedFiles]]:
         """Yield the module of the engine, a frame of scores, marks and perhaps groups, and what is known."""
-        reading: Any = import_module(f"pac_wrap.engines.{self.engine}_files")
-        with reading.opened(self.files, self.reader, columns, text, self.delimiter, self.master) as opened:
-            yield import_module(f"pac_wrap.engines.{self.engine}"), *opened
+        engine: Any = import_module(f"pac_wrap.engines.{self.engine}")
+        with engine.opened(self.files, self.reader, columns, text, self.delimiter, self.master) as opened:
+            yield engine, *opened
 
     def _origin(self, score: str) -> dict[str, Any]:
         return {"score": score, "tables": tuple(map(str, self.files)), "engine": self.engine}

@@ -20,9 +20,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from pac_wrap.base.arguments import Scores, ScoreType, as_anomaly_mask
+from pac_wrap.base.arguments import Scores, as_anomaly_mask
 from pac_wrap.base.files import scratch_folder
-from pac_wrap.base.floats import just_below, order_key
+from pac_wrap.base.floats import ScoreType, just_below, order_key
 from pac_wrap.engines.files import InspectedFiles, Layout, Reader, inspect
 from pac_wrap.engines.files import (
     check_features,
@@ -48,7 +48,7 @@ from pac_wrap.method.groups.values import MOST_GROUPS, as_group, merged, text_of
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate
 from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.ranks.brackets import Bracketed, Cells, Grid, Piece, Sample, Some
+from pac_wrap.ranks.counted import Bracketed, Cells, Grid, Piece, Sample, Some
 from pac_wrap.tables.columns import (
     BLANKS,
     LOOKED_AT,

@@ -11,9 +11,9 @@ from pac_wrap.base.arguments import (
     as_array,
     as_scores,
     check_aligned,
+    frames_inside,
     type_of,
 )
-from pac_wrap.base.missing import frames_inside
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.kinds.calibrate import calibrate_kinds

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.floats import ScoreType
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
@@ -23,8 +23,7 @@ from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.source import CLASSES, ChunkSource, GroupSource, Source
 from pac_wrap.method.weighted import check_weighted, weighted
 from pac_wrap.ranks.auc import warn_if_selected, warn_if_upside_down
-from pac_wrap.ranks.memory import Ranked
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.memory import Rank, Ranked
 
 C = TypeVar("C", bound="Certified")
 C_co = TypeVar("C_co", bound="Certified", covariant=True)

@@ -8,8 +8,8 @@ from typing import Final
 
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import ScoreType, as_array, label_text, type_of
-from pac_wrap.base.floats import Floats
+from pac_wrap.base.arguments import as_array, label_text, type_of
+from pac_wrap.base.floats import Floats, ScoreType
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
@@ -22,8 +22,7 @@ from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import Evidence, crossings, find_regime
 from pac_wrap.ranks.auc import rough_auc, warn_if_selected, warn_if_upside_down
 from pac_wrap.ranks.kernels import together
-from pac_wrap.ranks.memory import Ranked, RankedInMemory, unchecked
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.memory import Rank, Ranked, RankedInMemory, unchecked
 
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {

@@ -11,14 +11,29 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import ScoreType, as_array, as_float, as_scores, check_choice
-from pac_wrap.base.floats import flushes, is_delicate, just_below, largest_up_to, order_key
-from pac_wrap.base.missing import ON_MISSING, OnMissing, Places, abstained_or_stopped, missing_places
+from pac_wrap.base.arguments import (
+    ON_MISSING,
+    OnMissing,
+    Places,
+    abstained_or_stopped,
+    as_array,
+    as_float,
+    as_scores,
+    check_choice,
+    missing_places,
+)
+from pac_wrap.base.floats import (
+    ScoreType,
+    flushes,
+    is_delicate,
+    just_below,
+    largest_up_to,
+    order_key,
+    rounding_edge,
+)
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.float_type import rounding_edge
-from pac_wrap.ranks.kernels import kernels, together, usable_cores
-from pac_wrap.ranks.plain import Codes
+from pac_wrap.ranks.kernels import Codes, kernels, together, usable_cores
 
 # up to so many scores one binary search is the faster way
 _FEW: Final = 512

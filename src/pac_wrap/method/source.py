@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import ScoreType, as_anomaly_mask, as_array
-from pac_wrap.base.floats import Floats
+from pac_wrap.base.arguments import as_anomaly_mask, as_array
+from pac_wrap.base.floats import Floats, ScoreType
 from pac_wrap.method.groups.columns import Counts
 from pac_wrap.method.groups.part import Part
 from pac_wrap.method.groups.values import Group
@@ -16,9 +16,10 @@ from pac_wrap.method.promise import Population
 from pac_wrap.method.request import Request
 from pac_wrap.method.robust.weights import Draws, as_weights
 from pac_wrap.ranks.auc import Pair, auc
-from pac_wrap.ranks.brackets import Bracketed, Counter, Spread, least_auc
+from pac_wrap.ranks.counted import Bracketed, Counter, Spread, least_auc
 from pac_wrap.ranks.memory import Ranked
 from pac_wrap.ranks.passes import (
+    Bounds,
     ChunkReader,
     Guess,
     GuessedPasses,
@@ -28,7 +29,6 @@ from pac_wrap.ranks.passes import (
     RunPartitions,
     RunPass,
 )
-from pac_wrap.ranks.search import Bounds
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

@@ -9,12 +9,19 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType, as_scores, check_choice
-from pac_wrap.base.floats import order_key, reaches
-from pac_wrap.base.missing import ON_MISSING, OnMissing, Places, abstained_or_stopped, missing_places
+from pac_wrap.base.arguments import (
+    ON_MISSING,
+    OnMissing,
+    Places,
+    Scores,
+    abstained_or_stopped,
+    as_scores,
+    check_choice,
+    missing_places,
+)
+from pac_wrap.base.floats import ScoreType, order_key, reaches, rounding_edge
 from pac_wrap.errors import InputError
 from pac_wrap.method.rule import Rule
-from pac_wrap.ranks.float_type import rounding_edge
 from pac_wrap.ranks.memory import Ranked, count_below, kth_largest, kth_smallest
 from pac_wrap.tails.bounds import Budget
 

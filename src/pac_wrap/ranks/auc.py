@@ -7,9 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores
+from pac_wrap.base.arguments import Scores, frames_inside
 from pac_wrap.base.floats import Floats
-from pac_wrap.base.missing import frames_inside
 from pac_wrap.errors import LabelWarning, UpsideDownWarning
 from pac_wrap.ranks.memory import scattered_positions
 
@@ -67,36 +66,6 @@ def spaced_positions(size: int, most: int = _POINTS) -> NDArray[np.intp]:
     if size <= most:
         return np.arange(size, dtype=np.intp)
     return np.linspace(0, size - 1, most).astype(np.intp)
-
-
-class Spaced:
-    """Picks evenly spaced scores of both classes while they go by in order."""
-
-    def __init__(self, sizes: tuple[int, int]) -> None:
-        self._positions = [spaced_positions(size) for size in sizes]
-        self._seen = [0, 0]
-        self._picked: tuple[list[Scores], list[Scores]] = ([np.empty(0)], [np.empty(0)])
-
-    @property
-    def whole(self) -> bool:
-        """Whether all scores have gone by."""
-        return all(
-            not positions.size or seen > positions[-1]
-            for seen, positions in zip(self._seen, self._positions, strict=True)
-        )
-
-    @property
-    def pair(self) -> Pair:
-        """The picked scores of both classes."""
-        return np.concatenate(self._picked[0]), np.concatenate(self._picked[1])
-
-    def pick(self, pair: Pair) -> None:
-        """Pick from the next scores of both classes, unless everything has gone by before."""
-        for label, scores in enumerate(pair):
-            positions, seen = self._positions[label], self._seen[label]
-            first, last = np.searchsorted(positions, [seen, seen + scores.size])
-            self._picked[label].append(scores[positions[first:last] - seen])
-            self._seen[label] = seen + scores.size
 
 
 def is_upside_down(a: float, *sizes: int) -> bool:

@@ -23,9 +23,7 @@ from pac_wrap.base.floats import (
     widened,
 )
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.kernels import as_digest, digest, kernels, together
-from pac_wrap.ranks.plain import Inside
-from pac_wrap.ranks.search import BOTH, Rank
+from pac_wrap.ranks.kernels import Inside, as_digest, digest, kernels, together
 
 T = TypeVar("T")
 # up to this many scores np.partition alone is faster
@@ -36,6 +34,29 @@ _MARGIN: Final = 3.0
 # so many ranks are selected one by one, before scores are put in order
 _MANY: Final = 32
 _GOLDEN: Final = (sqrt(5.0) - 1.0) / 2.0
+
+
+# the label of both classes together
+BOTH: Final = (0, 1)
+
+
+class Rank(NamedTuple):
+    """A wanted rank: the k-th smallest, counting from 1, of class 0 (normal) or 1 (anomalous), or of both.
+
+    Where classes are divided, the label is the number of a part, or those of several parts.
+    """
+
+    label: int | tuple[int, ...]
+    k: int
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """The numbers of the parts that count."""
+        return self.label if isinstance(self.label, tuple) else (self.label,)
+
+    def of(self, parts: Any) -> Any:
+        """Return what counts for this rank, of a number or an array for each part."""
+        return parts[self.label] if isinstance(self.label, int) else sum(parts[one] for one in self.label)
 
 
 class Ranked(ABC):

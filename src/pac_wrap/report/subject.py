@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from pac_wrap.base.arguments import Scores, as_scores
+from pac_wrap.base.floats import rounded
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.alarms import Prevalence, as_interval
 from pac_wrap.method.certificates.certificate import Certificate
@@ -15,7 +16,6 @@ from pac_wrap.method.metrics import Metrics, Rate, exceeded
 from pac_wrap.method.promise import Promise
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Evidence
-from pac_wrap.ranks.float_type import rounded
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.report.words.numbers import ceiling, share, told_apart
 

@@ -1,10 +1,13 @@
 """How much points depend on each other in time, and as how many independent ones they count.
 
-A diagnostic: it estimates, and promises nothing. What is judged is one indicator, such as that of an error
-(`exceedances`); `worth` judges a class by several.
+A diagnostic: it estimates, and promises nothing. `dependence` judges one indicator, such as that of an error
+(`exceedances`). `effective_size` judges a class by all of its scores: where one or two errors are allowed,
+they show no dependence, however strong it is.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
 import numpy as np
@@ -20,8 +23,7 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.errors import InputError
 from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.series.splits import as_positions
-from pac_wrap.series.windows import Indices
+from pac_wrap.series.windows import Indices, as_positions
 
 _LONGEST: Final = 1 << 26
 # what the Fourier transform adds to a term that is 0 must not decide where a sum ends
@@ -55,6 +57,11 @@ class Dependence:
     effective: float
     lag: int
     autocorrelation: Scores
+
+    @property
+    def misleading(self) -> bool:
+        """Whether the points are worth less than half of their number."""
+        return self.effective < self.n / 2.0
 
     def spacing(self, every: int) -> int:
         """Return how many steps apart points should be.
@@ -186,48 +193,6 @@ def dependence(
     return Dependence(values.size, max(values.size / inflation, 1.0), lag, rho)
 
 
-def effective_sample_size(indicator: ArrayLike, positions: ArrayLike | None = None) -> float:
-    """Return how many independent points the points of a sequence are worth; see `dependence`.
-
-    Parameters
-    ----------
-    indicator, positions : array-like
-        As for `autocorrelation`.
-
-    Returns
-    -------
-    float
-        From 1 to the number of points.
-
-    Examples
-    --------
-    >>> effective_sample_size([0, 1] * 50)
-    100.0
-    """
-    return dependence(indicator, positions).effective
-
-
-def misleading(found: Dependence) -> bool:
-    """Return whether points are worth less than half of their number.
-
-    Parameters
-    ----------
-    found : Dependence
-        What `dependence` returned.
-
-    Returns
-    -------
-    bool
-        Whether their number overstates the evidence.
-
-    Examples
-    --------
-    >>> misleading(dependence(np.repeat([0, 1, 0, 0], 25)))
-    True
-    """
-    return found.effective < found.n / 2.0
-
-
 def _on_grid(indicator: ArrayLike, positions: ArrayLike | None) -> tuple[Scores, Indices]:
     """Return the deviations from the mean, scaled so that their squares stay finite, and their places."""
     values = as_scores(indicator, "indicator")
@@ -280,3 +245,171 @@ def _initial_positive_sum(terms: Scores) -> float:
     pairs = np.append(terms, 0.0)[: terms.size + terms.size % 2].reshape(-1, 2).sum(axis=1)
     ended = pairs <= _ROUNDING
     return float(pairs[: ended.argmax()].sum() if ended.any() else pairs.sum())
+
+
+# cuts that leave this share of the points on the side where errors lie, if both sides have points enough
+_SHARES: Final = (0.5, 0.25, 0.1)
+_EITHER_SIDE: Final = 15
+_FEW_EVENTS: Final = 2
+
+
+@dataclass(frozen=True, eq=False)
+class EffectiveSize:
+    """How many independent points n points of one class are worth.
+
+    Attributes
+    ----------
+    n : int
+        The number of points.
+    dependence : Dependence or None
+        That of the cut through the scores which shows most of it, in the order of time; None where no cut has
+        15 points on either side, so that nothing can be said.
+    events : int or None
+        How many runs of neighbouring anomalous windows the points come from; None for normal points.
+
+    Examples
+    --------
+    >>> found = effective_size(np.repeat(np.random.default_rng(0).normal(size=60), 5), anomalous=False)
+    >>> found.n, found.dependence.effective < 100
+    (300, True)
+    """
+
+    n: int
+    dependence: Dependence | None
+    events: int | None = None
+
+    @property
+    def effective(self) -> float | None:
+        """The number of independent points, at most that of one or two events; None if none can be named.
+
+        Within one or two events no autocorrelation shows how much events differ from each other.
+        """
+        if self._few_events:
+            return float(self.events or 0)
+        return None if self.dependence is None else self.dependence.effective
+
+    @property
+    def misleading(self) -> bool:
+        """Whether n overstates the evidence: half of it is lost, nothing can be said, or events are few."""
+        return self._few_events or self.dependence is None or self.dependence.misleading
+
+    @property
+    def apart(self) -> int:
+        """How many windows further on the points no longer seem to depend; 1 if each is as good as new."""
+        found = self.dependence
+        return 1 if found is None else max(found.lag, ceil(found.n / found.effective))
+
+    @property
+    def _few_events(self) -> bool:
+        return self.events is not None and 0 < self.events <= _FEW_EVENTS
+
+    def warning(self, name: str, every: int, needed: int, unit: str = "window") -> str | None:
+        """Return the sentence that warns a user, or None if all is well.
+
+        Parameters
+        ----------
+        name : str
+            What the class is called: normal or anomalous.
+        every : int
+            The steps between two windows.
+        needed : int
+            How many points of this class the promise needs.
+        unit : str
+            What a point is called: window or step.
+
+        Returns
+        -------
+        str or None
+            What is wrong, and what would help.
+
+        Examples
+        --------
+        >>> print(effective_size(np.repeat([0.1, 0.7, 0.3, 0.2], 25)).warning("normal", every=60, needed=22))
+        100 normal windows are worth about 5 independent ones, so the stated confidence is too high; the \
+series is too short to take windows further apart, because fewer than the 22 that are needed would remain
+        """
+        if not self.misleading:
+            return None
+        points = f"{self.n:,} {name} {unit}{'s' * (self.n != 1)}"
+        if self._few_events:
+            events = "one event" if self.events == 1 else f"{self.events} events"
+            return (
+                f"{points} of only {events} can tell little about other events, so the stated confidence is"
+                f" too high; label {unit}s of more events"
+            )
+        if self.dependence is None:
+            return (
+                f"{points} cannot show how far {unit}s depend on each other, because no score has"
+                f" {_EITHER_SIDE} of them on either side, so the stated confidence holds only if they do not;"
+                " label more"
+            )
+        apart = f"{self.apart * every:,} steps"
+        advice = (
+            (f"take one in about {apart}" if unit == "step" else f"take {unit}s about {apart} apart")
+            if self.n // self.apart >= needed
+            else f"the series is too short to take {unit}s further apart, because fewer than the"
+            f" {needed:,} that are needed would remain"
+        )
+        return (
+            f"{points} are worth about {self.dependence.effective:,.0f} independent ones, so the stated"
+            f" confidence is too high; {advice}"
+        )
+
+
+def effective_size(
+    scores: ArrayLike,
+    *,
+    anomalous: bool = False,
+    errors: int = 0,
+    events: int | None = None,
+) -> EffectiveSize:
+    """Return how many independent points the points of one class are worth, given their scores in time.
+
+    Cuts through the scores leave a half, a quarter and a tenth of the points on the side where errors lie
+    (high for normal, low for anomalous points), and a last one the `errors` at the threshold; a cut counts if
+    15 points or more lie on either side, and the least effective size of all is taken. Points are compared in
+    their order, wherever they stand: the variance of a mean is a sum over all pairs, in whatever order.
+
+    Parameters
+    ----------
+    scores : array-like of float
+        The scores of one class, in the order of time.
+    anomalous : bool
+        Which class it is.
+    errors : int
+        How many of them are errors at the threshold.
+    events : int, optional
+        How many runs of neighbouring anomalous windows they come from.
+
+    Returns
+    -------
+    EffectiveSize
+        The effective number, and what it rests on.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> found = effective_size(random.normal(size=1000)), effective_size(np.arange(1000))
+    >>> [round(one.effective) for one in found]
+    [883, 3]
+    >>> effective_size(random.normal(size=29)).effective is None
+    True
+    """
+    check_choice("anomalous", anomalous, (True, False))
+    values = as_scores(scores)
+    found = [dependence(indicator) for indicator in _cuts(-values if anomalous else values, errors)]
+    return EffectiveSize(values.size, min(found, key=lambda one: one.effective, default=None), events)
+
+
+def _cuts(values: NDArray[np.float64], errors: int) -> Iterator[NDArray[np.bool_]]:
+    """Yield which points lie above each cut; among ties, the cut that comes nearest to its share."""
+    n, ranked = values.size, np.sort(values)
+    # how many points lie below each place where a cut can be made
+    places = np.flatnonzero(ranked[1:] > ranked[:-1]) + 1
+    places = places[(places >= _EITHER_SIDE) & (places <= n - _EITHER_SIDE)]
+    if places.size == 0:
+        return
+    wanted = [share * n for share in _SHARES] + [float(errors)]
+    chosen = {int(np.abs(places - (n - above)).argmin()) for above in wanted if above >= _EITHER_SIDE}
+    for place in places[sorted(chosen)]:
+        yield values >= ranked[place]

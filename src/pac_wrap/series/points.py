@@ -3,11 +3,21 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import Scores, check_aligned
+from pac_wrap.base.arguments import (
+    Scores,
+    as_anomaly_mask,
+    as_array,
+    check_aligned,
+    check_positive,
+    check_rate,
+    check_same_length,
+)
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import DependenceWarning, InputError
 from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
@@ -15,10 +25,9 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import certify_classes
 from pac_wrap.method.sampling import OF_SERIES, Reduce, Sampling, assumed
 from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.series.dependence import Dependence, dependence, exceedances
-from pac_wrap.series.splits import SeriesSplit
+from pac_wrap.series.dependence import Dependence, EffectiveSize, dependence, effective_size, exceedances
+from pac_wrap.series.splits import SeriesSplit, check_random, draw_share
 from pac_wrap.series.windows import Indices, windows
-from pac_wrap.series.worth import Worth, worth
 from pac_wrap.tails.bounds import min_samples
 
 
@@ -85,7 +94,7 @@ class Points:
         Returns
         -------
         Dependence or None
-            None without errors to judge by; what the points are worth also then: `worth`.
+            None without errors to judge by; what the points are worth also then: `effective_size`.
         """
         index = self.of_class(anomalous, among)
         threshold = thresholds.clear_below if anomalous else thresholds.alarm_from
@@ -96,7 +105,9 @@ class Points:
             return None
         return dependence(errors, self.positions[index] // self.every, max_lag=self.longest)
 
-    def worth(self, thresholds: Thresholds, anomalous: bool, among: Indices | None = None) -> Worth:
+    def effective_size(
+        self, thresholds: Thresholds, anomalous: bool, among: Indices | None = None
+    ) -> EffectiveSize:
         """Return how many independent points those of one class are worth.
 
         Parameters
@@ -106,7 +117,7 @@ class Points:
 
         Returns
         -------
-        Worth
+        EffectiveSize
             Judged by all scores of the class, not by errors alone.
         """
         index = self.of_class(anomalous, among)
@@ -114,7 +125,7 @@ class Points:
         threshold = thresholds.clear_below if anomalous else thresholds.alarm_from
         errors = 0 if threshold is None else int(exceedances(scores, thresholds, anomalous).sum())
         events = np.unique(self._events()[index]).size if anomalous else None
-        return worth(scores, anomalous=anomalous, errors=errors, events=events)
+        return effective_size(scores, anomalous=anomalous, errors=errors, events=events)
 
     def _events(self) -> Indices:
         """Return a number for each point that neighbours share if both are anomalous: that of their event."""
@@ -257,7 +268,9 @@ def calibrate_points(
             draws=False,
         )
     )
-    found = [points.worth(certificate.thresholds, anomalous, calibrating) for anomalous in (False, True)]
+    found = [
+        points.effective_size(certificate.thresholds, anomalous, calibrating) for anomalous in (False, True)
+    ]
     for one, name, evidence in zip(
         found, ("normal", "anomalous"), (certificate.normal, certificate.anomalous), strict=True
     ):
@@ -289,3 +302,155 @@ def _errors(points: Points, certificate: Certificate, among: Indices | None) -> 
     for anomalous in (False, True):
         verdicts = certificate.rule.verdicts(points.scores[points.of_class(anomalous, among)])
         yield int(np.count_nonzero(verdicts == (0 if anomalous else 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Several:
+    """The steps of several series as points to calibrate with; made by `several_series`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The series that have points.
+    points : Points
+        All points, series by series, in the order of time.
+    series : ndarray of int
+        The number of the series that each point is of.
+    warm_up : int
+        How many steps at the start of a series had no score and are left out.
+
+    Examples
+    --------
+    >>> found = several_series(["a", "b"], [2, 3], [0.1, 0.9, np.nan, 0.2, 0.3], [0, 1, 0, 0, 0])
+    >>> found.points.scores, found.series, found.warm_up
+    (array([0.1, 0.9, 0.2, 0.3]), array([0, 0, 1, 1]), 1)
+    """
+
+    names: tuple[str, ...]
+    points: Points
+    series: Indices
+    warm_up: int
+
+    def within(
+        self, thresholds: Thresholds, anomalous: bool, among: Indices | None = None
+    ) -> Iterator[tuple[str, EffectiveSize]]:
+        """Yield what the points of one class are worth in each series by itself, where that can be said.
+
+        Parameters
+        ----------
+        thresholds, anomalous, among
+            As for `Points.effective_size`.
+
+        Yields
+        ------
+        pair of str and EffectiveSize
+            The series, and what its points are worth.
+        """
+        index = self.points.of_class(anomalous, among)
+        for rows in np.split(index, np.flatnonzero(np.diff(self.series[index])) + 1):
+            found = self.points.effective_size(thresholds, anomalous, rows)
+            if found.dependence is not None:
+                yield self.names[self.series[rows[0]]], found
+
+    def divided(self, random: np.random.Generator, *, calibration: float = 0.5) -> SeriesSplit:
+        """Return a division of the points by whole series, as new series are what a promise should hold for.
+
+        Parameters
+        ----------
+        random : numpy.random.Generator
+            What draws.
+        calibration : float
+            The share of the series that calibrates: of those with an anomaly, and of those without.
+
+        Returns
+        -------
+        SeriesSplit
+            Every point, in one of the two parts.
+
+        Raises
+        ------
+        InputError
+            If fewer than two series have an anomaly.
+        """
+        check_random(random)
+        share = check_rate("calibration", calibration)
+        anomalous = np.bincount(self.series, weights=self.points.labels, minlength=len(self.names)) > 0
+        if np.count_nonzero(anomalous) < 2:
+            raise InputError(
+                "a division by whole series needs at least 2 series with an anomaly, one for each part, got"
+                f" {np.count_nonzero(anomalous)} of {len(self.names):,}; divide in blocks of time instead"
+            )
+        chosen = np.zeros(len(self.names), dtype=bool)
+        for kind in (anomalous, ~anomalous):
+            chosen[draw_share(np.flatnonzero(kind), share, random)] = True
+        calibrating = chosen[self.series]
+        return SeriesSplit(np.flatnonzero(calibrating), np.flatnonzero(~calibrating), "series")
+
+
+def several_series(
+    names: Sequence[str], sizes: Sequence[int], scores: ArrayLike, labels: ArrayLike, *, every: int = 1
+) -> Several:
+    """Return the steps of several series, or every so manieth of them, as points.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The series, in order.
+    sizes : sequence of int
+        How many steps each has.
+    scores, labels : array-like
+        One score and one label, 0 or 1, per step, series by series in the order of time. NaN scores at the
+        start of a series are its warm-up, and are left out.
+    every : int
+        The steps between two points of a series.
+
+    Returns
+    -------
+    Several
+        The points, for `calibrate_points`, and which series they are of.
+
+    Raises
+    ------
+    InputError
+        If a score is missing after the warm-up, or no step to be taken has one.
+
+    Examples
+    --------
+    >>> several_series(["a"], [6], range(6), [0] * 6, every=2).points.scores
+    array([0, 2, 4])
+    """
+    every = check_positive("every", every)
+    values, mask = as_array(scores, "scores"), as_anomaly_mask(labels)
+    check_same_length("scores", values.size, "labels", mask.size)
+    check_same_length("names", len(names), "sizes", len(sizes))
+    check_same_length("scores", values.size, "all series together", sum(sizes))
+    ends = np.cumsum([0, *sizes])
+    found: list[tuple[str, Points]] = []
+    warm_up = 0
+    for name, start, end in zip(names, ends[:-1], ends[1:], strict=True):
+        steps = values[start:end]
+        missing = np.isnan(steps) if steps.dtype.kind == "f" else np.zeros(steps.size, dtype=bool)
+        without = steps.size if missing.all() else int(np.argmin(missing))
+        warm_up += without
+        if (steps.size - 1) // every * every < without:
+            continue  # no step that is to be taken has a score
+        try:
+            found.append((name, _points(steps, mask[start:end], every)))
+        except InputError as error:
+            raise InputError(f"series {quoted(name)}: {error}") from error
+    if not found:
+        raise InputError(
+            f"none of the steps to be taken, one in every {every:,} of {values.size:,}, has a score; pass"
+            " longer series, or take more steps"
+        )
+    kept, points = zip(*found, strict=True)
+    series = np.repeat(np.arange(len(kept)), [one.scores.size for one in points])
+    return Several(kept, joined(points), series, warm_up)
+
+
+def _points(scores: NDArray[Any], mask: NDArray[np.bool_], every: int) -> Points:
+    """Return single steps as points, whose scores keep their type."""
+    starts = windows(scores, 1, every)
+    longest = starts.dropped + len(starts)
+    at = starts.starts
+    return Points(scores[at], mask[at].view(np.int8), at, 1, every, "max", longest)

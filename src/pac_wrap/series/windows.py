@@ -24,6 +24,7 @@ Indices = NDArray[np.intp]
 _ROUNDING: Final = 1e-6
 # a gigabyte of step numbers
 _MOST: Final = 1 << 27
+_TOO_FAR: Final = 1 << 62
 
 
 def check_times(timestamps: ArrayLike) -> None:
@@ -269,3 +270,35 @@ def _means(cut: NDArray[np.float64], starts: Indices) -> Scores:
     # divided first, sums of the largest doubles stay finite but for rounding, which clipping takes back
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(np.clip((cut / cut.shape[1]).sum(axis=1), low, high))
+
+
+def as_positions(positions: ArrayLike) -> Indices:
+    """Return positions as an array of whole numbers if each is greater than the one before.
+
+    >>> as_positions([0, 60, 120])
+    array([  0,  60, 120])
+    """
+    array = as_array(positions, "positions")
+    if array.ndim != 1:
+        raise InputError(
+            f"positions must be one-dimensional, one step number per point, got shape {array.shape}"
+        )
+    if array.size == 0:
+        return np.empty(0, dtype=np.intp)
+    if array.dtype.kind not in "iu":
+        raise InputError(
+            f"positions must be whole step numbers, got dtype {array.dtype};"
+            " count steps from 0, for example with windows(...).starts"
+        )
+    late = array[1:] <= array[:-1]
+    if late.any():
+        first = int(late.argmax()) + 1
+        raise InputError(
+            f"positions must increase, but number {first} is {array[first]} after {array[first - 1]};"
+            " sort the points by time and drop repeated ones"
+        )
+    if array[0] < 0 or array[-1] >= _TOO_FAR:
+        raise InputError(
+            f"positions must lie between 0 and 2^62, got {array[0]} to {array[-1]}; count steps from 0"
+        )
+    return array.astype(np.intp)

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from io import StringIO
 from typing import Any, Final, NamedTuple
 
-from pac_wrap.base.arguments import Scores
-from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.arguments import OnMissing, Scores
 from pac_wrap.base.text import is_unicode
 
 # the columns that an answer fills

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.arguments import OnMissing
 from pac_wrap.errors import InputError
 from pac_wrap.streams.answers import Asked, Endings, ScoredRows, csv_text, not_utf8
 from pac_wrap.tables.columns import (

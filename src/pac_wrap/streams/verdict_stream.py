@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import as_scores, check_choice, is_number
-from pac_wrap.base.missing import ON_MISSING, OnMissing
+from pac_wrap.base.arguments import ON_MISSING, OnMissing, as_scores, check_choice, is_number
 from pac_wrap.errors import InputError, MissingScoreWarning
 from pac_wrap.method.certificates.certificate import Certificate, no_certificate
 from pac_wrap.method.monitoring.monitor import Monitor
@@ -126,10 +125,12 @@ def _check_monitor(monitor: Monitor, rule: Rule) -> None:
         raise InputError(
             f"monitor must be a Monitor, got {type(monitor).__name__}; make one with Monitor(certificate)"
         )
-    if monitor.certificate.rule != rule:
+    one = monitor.certificate
+    watched = one.rule if isinstance(one, Certificate) else "groups"
+    if watched != rule:
         raise InputError(
-            f"monitor must watch the rule that decides, {rule}, got one that watches"
-            f" {monitor.certificate.rule}; make it from the certificate that decides"
+            f"monitor must watch the rule that decides, {rule}, got one that watches {watched}; make it from"
+            " the certificate that decides"
         )
 
 

@@ -16,9 +16,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType
-from pac_wrap.base.floats import Floats
-from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.arguments import OnMissing, Scores
+from pac_wrap.base.floats import Floats, ScoreType, is_narrower, rounded, rounding_edge
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
@@ -34,11 +33,9 @@ from pac_wrap.method.promise import Guarantee, Population, check_kind
 from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.source import Ask, Auc, PassSource, T, parts_of
 from pac_wrap.ranks.auc import rough_auc
-from pac_wrap.ranks.float_type import is_narrower, rounded, rounding_edge
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import RankedInMemory
-from pac_wrap.ranks.passes import PassTask
-from pac_wrap.ranks.search import Bounds, RankSearch, Survey, survey
+from pac_wrap.ranks.passes import Bounds, PassTask, RankSearch, Survey, survey
 from pac_wrap.tables.columns import (
     FALSE,
     TRUE,

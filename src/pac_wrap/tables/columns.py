@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pac_wrap.base.arguments import Scores
-from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.arguments import OnMissing, Scores
 from pac_wrap.base.text import listed, quoted, visible
 from pac_wrap.errors import InputError
 

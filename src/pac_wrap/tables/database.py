@@ -11,18 +11,16 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from pac_wrap.base.arguments import ScoreType
-from pac_wrap.base.floats import unsigned_zero
+from pac_wrap.base.floats import ScoreType, rounded, unsigned_zero
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.ranks.auc import warn_if_upside_down
-from pac_wrap.ranks.float_type import rounded
 from pac_wrap.ranks.kernels import as_digest
-from pac_wrap.ranks.passes import Known
-from pac_wrap.ranks.search import Rank, ScoreAtRank
+from pac_wrap.ranks.memory import Rank
+from pac_wrap.ranks.passes import Known, ScoreAtRank
 from pac_wrap.tables.columns import (
     anomaly_marks,
     missing_scores,

@@ -10,8 +10,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType
-from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.arguments import OnMissing, Scores
+from pac_wrap.base.floats import ScoreType, is_narrower
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, MissingScoreWarning
 from pac_wrap.method.alarms.shares import Counted
@@ -23,7 +23,6 @@ from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.part import Measured
 from pac_wrap.method.metrics import Metrics, Tally, metrics_of, tally
 from pac_wrap.method.rule import Rule, Verdict
-from pac_wrap.ranks.float_type import is_narrower
 from pac_wrap.tables.calibrate import OWN, PLACE, Numbered, TableGroups, TableSource, group_sql
 from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added
 from pac_wrap.tables.files.connection import MisfitError, first_line, refusal

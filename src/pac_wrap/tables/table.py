@@ -13,8 +13,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType
-from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.arguments import OnMissing, Scores
+from pac_wrap.base.floats import ScoreType
 from pac_wrap.base.text import quoted, visible
 from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.tables.columns import (

@@ -23,8 +23,7 @@ from pac_wrap.method.groups.calibrate import calibrate_groups
 from pac_wrap.method.groups.values import Lookup
 from pac_wrap.method.metrics import Metrics, Rate, evaluate, is_exceeded
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.series.points import Points
-from pac_wrap.series.several import several_series
+from pac_wrap.series.points import Points, several_series
 from pac_wrap.series.splits import random_split
 from pac_wrap.series.windows import Indices
 from pac_wrap.tails.binomial import sf_at_most
@@ -298,8 +297,8 @@ def _dependent(points: Points, certificate: Certificate, among: Indices) -> tupl
     """Return of which promised class a warning comes: its points are worth less than they seem."""
     found = []
     for anomalous, promised in enumerate(_enough(certificate)):
-        worth = points.worth(certificate.thresholds, bool(anomalous), among) if promised else None
-        found.append(worth is not None and worth.misleading)
+        size = points.effective_size(certificate.thresholds, bool(anomalous), among) if promised else None
+        found.append(size is not None and size.misleading)
     return found[0], found[1]
 
 

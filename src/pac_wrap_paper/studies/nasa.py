@@ -7,7 +7,7 @@ import numpy as np
 
 from pac_wrap.method.metrics import Rate
 from pac_wrap.series.points import Points, window_points
-from pac_wrap.series.resampling import block_violation, random_violation
+from pac_wrap.series.splits import block_violation, random_violation
 from pac_wrap.tails.bounds import min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import nasa_channels

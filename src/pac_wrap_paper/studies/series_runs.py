@@ -11,8 +11,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.series.points import Points
-from pac_wrap.series.resampling import independent_violation
-from pac_wrap.series.splits import SeriesSplit, block_split, random_split
+from pac_wrap.series.splits import SeriesSplit, block_split, independent_violation, random_split
 from pac_wrap.tails.binomial import error_budget
 from pac_wrap_paper.studies.printed import as_meant
 from pac_wrap_paper.studies.scored import PRINTED, PROVED, RAISED, Wrapped, wrap_scores

@@ -10,7 +10,7 @@ from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.metrics import Rate
 from pac_wrap.series.dependence import autocorrelation
 from pac_wrap.series.points import Points, joined, window_points
-from pac_wrap.series.resampling import block_violation
+from pac_wrap.series.splits import block_violation
 from pac_wrap.series.windows import Indices
 from pac_wrap.tails.bounds import min_samples
 from pac_wrap_paper.data import load

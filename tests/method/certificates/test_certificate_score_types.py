@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from pac_wrap import Certificate, PrecisionWarning, calibrate_labelled, evaluate
-from pac_wrap.base.arguments import ScoreType
+from pac_wrap.base.floats import ScoreType
 from support.daskcluster import needs_dask
 from support.shell import invoke, refused, succeeded
 

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from pac_wrap.method.monitoring import bets as module
-from pac_wrap.method.monitoring.bets import Bets, Placed
-from pac_wrap.method.monitoring.wealth import log_wealth
+from pac_wrap.method.monitoring.bets import Bets, Placed, log_wealth
 from statistical.claims import assert_at_most, assert_power
 
 NONE = np.empty(0, dtype=np.int64)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import certify_curve
-from pac_wrap.method.monitoring.counted import Hull, hull_of
+from pac_wrap.method.monitoring.alarm import Hull, hull_of
 from statistical.claims import assert_at_most
 
 RNG = np.random.default_rng(0)

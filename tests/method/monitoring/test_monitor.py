@@ -70,7 +70,7 @@ def test_how_rows_are_cut_changes_nothing(cuts: list[int], drift: float) -> None
         parts.update(**part(batch, start, end))
     assert parts.watches == whole.watches
     assert parts.alarms == whole.alarms
-    assert parts.past == whole.past
+    assert parts.members[()].past == whole.members[()].past
     assert (whole.alarm is None) == (drift == 0.0)
 
 
@@ -165,7 +165,7 @@ def test_a_promise_that_nothing_can_contradict_is_not_watched() -> None:
         certificate = calibrate(range(1000), [])
     monitor = Monitor(certificate, alpha=0.02)
     assert [(watch.name, watch.alpha) for watch in monitor.watches] == [("FPR", 0.02)]
-    assert monitor.unwatched == ("FNR",)
+    assert monitor.unwatched(monitor.members[()]) == ("FNR",)
     assert "not watched: FNR, which nothing can contradict" in str(monitor)
     with pytest.warns(UserWarning, match="nothing is promised"):
         nothing = calibrate([0.0], [1.0])
@@ -178,7 +178,6 @@ def test_certificates_of_another_kind_are_refused_with_what_to_do() -> None:
     groups = calibrate_groups([*range(100), *range(200, 300)], [0] * 100 + [1] * 100, ["a"] * 200)
     refusals: list[tuple[Any, str]] = [
         (lambda: Monitor(kinds), "KindCertificate; a monitor cannot tell kinds apart"),  # type: ignore[arg-type]
-        (lambda: Monitor(groups), "GroupCertificate; use GroupMonitor"),  # type: ignore[arg-type]
         (lambda: VerdictStream(kinds, []), "KindCertificate; pass its rule: certificate.rule"),  # type: ignore[arg-type]
         (lambda: VerdictStream(groups, []), "GroupCertificate; call its verdicts for each batch"),  # type: ignore[arg-type]
     ]
@@ -359,8 +358,8 @@ def test_the_past_is_thinned_and_never_grows() -> None:
     monitor, batch = Monitor(CERTIFICATE, CURVE), rows(3000)
     for start in range(0, 3000, 7):
         monitor.update(**part(batch, start, start + 7))
-        assert len(monitor.past) == len(monitor.watches[0].past) <= 256
-    assert monitor.past[:2] == (16, 32)
+        assert len(monitor.members[()].past) == len(monitor.watches[0].past) <= 256
+    assert monitor.members[()].past[:2] == (16, 32)
     size = len(monitor.to_json())
     for seed in range(5):
         monitor.update(**rows(3000, seed=seed))

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from pac_wrap import CertificateError, InputError, Monitor, OutputError, calibrate, certify_curve
 from pac_wrap.base.files import held
-from pac_wrap.method.monitoring.monitor import read_state
 
 RNG = np.random.default_rng(0)
 NORMAL, ANOMALOUS = RNG.normal(size=1000), RNG.normal(2.5, 1, size=1000)
@@ -77,28 +76,41 @@ def changed(change: Callable[[dict[str, Any]], object]) -> str:
     return json.dumps(content | {"checksum": hashlib.sha256(canonical.encode()).hexdigest()})
 
 
+def in_member(change: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, Any]], object]:
+    return lambda content: change(content["members"][0])
+
+
 def set_in(watch: int, name: str, value: Any) -> Callable[[dict[str, Any]], object]:
-    return lambda content: content["watches"][watch].update({name: value})
+    return in_member(lambda member: member["watches"][watch].update({name: value}))
 
 
-def finer(content: dict[str, Any]) -> None:
+def late_start(member: dict[str, Any]) -> None:
+    watch = member["watches"][2]
+    watch["began"] = [5000] * len(watch["began"])
+
+
+def in_alarm(**facts: Any) -> Callable[[dict[str, Any]], object]:
+    return in_member(lambda member: member["alarms"][0].update(facts))
+
+
+def finer(member: dict[str, Any]) -> None:
     """A past in half the steps, twice as long: more than is ever kept."""
-    content["step"] //= 2
-    for watch in content["watches"]:
+    member["step"] //= 2
+    for watch in member["watches"]:
         watch["past"] = watch["past"] * 2
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (finer, "its past does not fit its rows"),
+        (in_member(finer), "its past does not fit its rows"),
         (lambda content: content.update(certificate="0" * 64), "belongs to another certificate"),
         (lambda content: content.pop("curve"), "belongs to another curve"),
         (
             lambda content: content.update(alpha=0.5),
             r"started with alpha = 0.5, not 0.01; alpha cannot change",
         ),
-        (lambda content: content["watches"].pop(), "does not watch what the certificate promises"),
+        (in_member(lambda member: member["watches"].pop()), "does not watch what the certificate promises"),
         (set_in(0, "ceiling", 0.5), "does not watch what the certificate promises"),
         (set_in(0, "gains", [0.0]), "does not watch what the certificate promises"),
         (set_in(0, "gains", ["inf"] * 16), "cannot have come about"),
@@ -108,24 +120,25 @@ def finer(content: dict[str, Any]) -> None:
         (set_in(0, "cells", [9000, 2]), "more is counted than there were rows"),
         (set_in(0, "past", [0.5]), "its past does not fit its rows"),
         (lambda content: content.update(rows=-1), "a count is impossible"),
-        (lambda content: content.update(step=3), "a count is impossible"),
-        (lambda content: content.update(rows=255 * 16), "its past does not fit its rows"),
-        (
-            lambda content: content["watches"][2].update(began=[5000] * len(content["watches"][2]["began"])),
-            "more is counted than there were rows",
-        ),
+        (lambda content: content.update(unseen=1), "a count is impossible"),
+        (lambda content: content.update(rows=4001), "the rows of its groups are not its rows"),
+        (lambda content: content.update(members=[]), "does not watch what the certificate promises"),
+        (in_member(lambda member: member.update(rows=-1)), "a count is impossible"),
+        (in_member(lambda member: member.update(step=3)), "a count is impossible"),
+        (in_member(lambda member: member.update(rows=255 * 16)), "its past does not fit its rows"),
+        (in_member(late_start), "more is counted than there were rows"),
         (lambda content: content.update(batches=2), "it has more ids than batches"),
-        (lambda content: content["alarms"][0].update(row=9999), "an alarm is of no watch, or of no row"),
-        (lambda content: content["alarms"][0].update(watch="FNR"), "an alarm is of no watch, or of no row"),
-        (lambda content: content["alarms"][0].update(watch="x"), "an alarm is of no watch, or of no row"),
-        (lambda content: content["alarms"][0].update(log_wealth=1.0), "an alarm is weaker than alarms are"),
+        (in_alarm(row=9999), "an alarm is of no watch, or of no row"),
+        (in_alarm(watch="FNR"), "an alarm is of no watch, or of no row"),
+        (in_alarm(watch="x"), "an alarm is of no watch, or of no row"),
+        (in_alarm(log_wealth=1.0), "an alarm is weaker than alarms are"),
         (lambda content: content.update(surprise=1), "surprise must be absent"),
         (lambda content: content.update(format="pac-wrap curve"), "the monitor has format"),
     ],
 )
 def test_what_cannot_be_is_refused(change: Callable[[dict[str, Any]], object], reason: str) -> None:
     with pytest.raises(CertificateError, match=reason):
-        read_state(changed(change), Monitor(CERTIFICATE, CURVE)._state)
+        Monitor(CERTIFICATE, CURVE).resumed(changed(change))
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincc, betaln
 
 from pac_wrap import InputError, confidence_sequence
-from pac_wrap.method.monitoring.wealth import log_wealth
+from pac_wrap.method.monitoring.bets import log_wealth
 from pac_wrap.tails import binomial
 
 E = Fraction(1, 20)

@@ -44,7 +44,7 @@ from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Assumption, Sampling, 
 from pac_wrap.report.pages.content import content_of, panels, robust_rows, to_json
 from pac_wrap.report.pages.watch import monitor_json, monitor_page
 from pac_wrap.report.subject import Report
-from pac_wrap.series.resampling import independent_violation
+from pac_wrap.series.splits import independent_violation
 from support.resealed import mutants, tampered
 from support.strategies import refusal
 

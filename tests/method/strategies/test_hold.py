@@ -15,7 +15,7 @@ from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import Outcome
 from pac_wrap.method.thresholds import Regime, Thresholds
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import upper_bound
 from support.strategies import LARGEST, Floats, calibrate_quietly, guarantee, refusal, scores
 

@@ -11,7 +11,7 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.interface import Claim, Strategy, budget_problems, end_problems, ranks_of
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget
 from support.strategies import Floats, calibrate_quietly, guarantee, scores
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import GroupMonitor, Monitor, calibrate, calibrate_groups, certify_curve
+from pac_wrap import Monitor, calibrate, calibrate_groups, certify_curve
 from pac_wrap.report.pages.watch import MOST_DRAWN, monitor_json, monitor_metrics, monitor_page
 
 RNG = np.random.default_rng(0)
@@ -77,13 +77,13 @@ def test_metrics_are_those_of_the_format_and_foreign_text_is_escaped() -> None:
     assert "pac_wrap_monitor_alarm_row" not in parsed(monitor_metrics(Monitor(CERTIFICATE)))
 
 
-def grouped(groups: int = 3) -> GroupMonitor:
+def grouped(groups: int = 3) -> Monitor:
     names = [HOSTILE, None, *range(groups - 2)]
     labels, scores = np.repeat([0, 1], 200), np.r_[NORMAL[:200], ANOMALOUS[:200] + 2.0]
     column = [name for name in names for _ in range(400)]
     certificate = calibrate_groups(np.tile(scores, groups), np.tile(labels, groups), column)
-    monitor = GroupMonitor(certificate)
-    monitor.update([1] * 20 + [0] * 20, [HOSTILE] * 20 + [None] * 20, [0] * 40, id=HOSTILE)
+    monitor = Monitor(certificate)
+    monitor.update([1] * 20 + [0] * 20, [0] * 40, groups=[HOSTILE] * 20 + [None] * 20, id=HOSTILE)
     return monitor
 
 
@@ -103,9 +103,9 @@ def test_metrics_and_json_of_groups_name_the_group() -> None:
 
 def test_a_group_of_no_name_and_rows_without_a_group_are_two_series() -> None:
     scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
-    monitor = GroupMonitor(calibrate_groups(scores, labels, [None] * 200 + [""] * 200))
+    monitor = Monitor(calibrate_groups(scores, labels, [None] * 200 + [""] * 200))
     rows: list[object] = [None, ""] * 20
-    monitor.update([1] * 40, np.array(rows), [0] * 40)
+    monitor.update([1] * 40, [0] * 40, groups=np.array(rows))
     lines = [line.split(" ")[0] for line in monitor_metrics(monitor).splitlines() if line[0] != "#"]
     # to Prometheus an empty label is none
     series = [line.replace('group="",', "") for line in lines]
@@ -114,10 +114,10 @@ def test_a_group_of_no_name_and_rows_without_a_group_are_two_series() -> None:
 
 def test_a_page_of_many_groups_draws_those_nearest_to_an_alarm() -> None:
     monitor = grouped(20)
-    monitor.update([0] * 18, list(range(18)), [0] * 18)
+    monitor.update([0] * 18, [0] * 18, groups=list(range(18)))
     page = Page(monitor_page(monitor))
     figures = [tag for tag, _ in page.tags].count("figure")
-    assert figures == MOST_DRAWN * len(monitor.monitors[HOSTILE].watches)
+    assert figures == MOST_DRAWN * len(monitor.members[(HOSTILE,)].watches)
     shown = " ".join(page.texts)
     assert "8 more groups" in shown
     assert "counted within each group" in shown
@@ -138,7 +138,7 @@ def test_the_page_says_what_alpha_is_of_and_when_nothing_is_known() -> None:
 
 def test_rows_of_groups_that_are_not_watched_are_shown_everywhere() -> None:
     monitor = grouped()
-    monitor.update([0] * 3, ["never seen"] * 3)
+    monitor.update([0] * 3, groups=["never seen"] * 3)
     assert "3 rows of groups never seen at calibration are not watched." in Page(monitor_page(monitor)).texts
     content = json.loads(monitor_json(monitor))
     assert (content["unseen"], content["unpromised"], content["points"]) == (3, 0, monitor.points)

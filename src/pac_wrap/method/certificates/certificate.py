@@ -8,18 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import ScoreType
-from pac_wrap.base.codec import checksum_of
-from pac_wrap.base.filed import Filed
-from pac_wrap.base.floats import float_below
-from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.arguments import OnMissing
+from pac_wrap.base.codec import SavedAsJSON, checksum_of
+from pac_wrap.base.floats import ScoreType, float_below, is_narrower, represents, rounded, straddled
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.alarms import Worth
 from pac_wrap.method.certificates.consistency import inconsistencies
 from pac_wrap.method.certificates.lineage import Lineage
 from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.certificates.shown import Shown
-from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.clause import Clause
+from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.robust.radius import Robust
 from pac_wrap.method.robust.weights import Weighting
 from pac_wrap.method.rule import Rule
@@ -32,7 +31,6 @@ from pac_wrap.method.strategies.interface import Claim, Outcome
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import LARGEST, Evidence, Regime, Thresholds
-from pac_wrap.ranks.float_type import is_narrower, represents, rounded, straddled
 from pac_wrap.tails.bounds import Budget
 from pac_wrap.version import __version__
 
@@ -41,7 +39,7 @@ Overlap = Abstain | Raise | Hold | Algorithm1 | Looks | Given
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate(Worth, Robust, Traced, Filed, Shown):
+class Certificate(Worth, Robust, Traced, SavedAsJSON, Shown):
     """A rule with the promise that it keeps, and what both rest on; made by `calibrate`, never by hand.
 
     Parameters
@@ -103,6 +101,25 @@ class Certificate(Worth, Robust, Traced, Filed, Shown):
     weighting: Weighting | None = field(default=None, metadata={"optional": True})
 
     _header: ClassVar[dict[str, Any]] = {"format": "pac-wrap certificate", "schema": 2}
+
+    @property
+    def clauses(self) -> tuple[Clause, ...]:
+        """Each promise with what became of it, those about normal points first."""
+        return self.fpr, self.fnr
+
+    @property
+    def fpr(self) -> Clause:
+        """What became of the promise about normal points."""
+        certified, own = None if self.certified is None else self.certified.fpr, self.normal
+        found = own.n, own.digest, own.budget, self.thresholds.alarm_from, own.crossing
+        return Clause(Population("normal"), self.guarantee.fpr, certified, *found)
+
+    @property
+    def fnr(self) -> Clause:
+        """What became of the promise about anomalous points."""
+        certified, own = None if self.certified is None else self.certified.fnr, self.anomalous
+        found = own.n, own.digest, own.budget, self.thresholds.clear_below, own.crossing
+        return Clause(Population("anomalous"), self.guarantee.fnr, certified, *found)
 
     @property
     def exclusions(self) -> Thresholds:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+from pac_wrap.base.floats import represents
 from pac_wrap.base.text import quoted
 from pac_wrap.method.robust.weights import Weighting
 from pac_wrap.method.sampling import OF_DRAWS, OF_POOL, OF_SERIES, OF_SUBJECTS, assumed
 from pac_wrap.method.strategies.interface import Claim, Strategy
 from pac_wrap.method.thresholds import LARGEST, find_regime
-from pac_wrap.ranks.float_type import represents
 
 if TYPE_CHECKING:
     from pac_wrap.method.certificates.certificate import Certificate

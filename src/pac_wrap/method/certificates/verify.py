@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import Scores, ScoreType, as_array, as_scores, type_of
+from pac_wrap.base.arguments import Scores, as_array, as_scores, type_of
 from pac_wrap.base.codec import flat
+from pac_wrap.base.floats import ScoreType, is_narrower, rounded
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.method.calibrate import Request, calibrate
@@ -18,7 +19,6 @@ from pac_wrap.method.kinds.calibrate import recalibrate_kinds
 from pac_wrap.method.kinds.certificate import KindCertificate, Kinds
 from pac_wrap.method.kinds.part import Part
 from pac_wrap.method.robust.weights import Weights
-from pac_wrap.ranks.float_type import is_narrower, rounded
 
 _VERIFIED: Final = """\
 verified: these {} order, give this certificate

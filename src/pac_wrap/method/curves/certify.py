@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import ScoreType, as_array, as_scores, label_text, type_of
-from pac_wrap.base.floats import Floats
+from pac_wrap.base.arguments import as_array, as_scores, label_text, type_of
+from pac_wrap.base.floats import Floats, ScoreType
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.method.certificates.verify import Verification, as_made
@@ -19,8 +19,7 @@ from pac_wrap.method.curves.curve import Curve, CurveSide, curve_ranks
 from pac_wrap.method.source import ChunkSource
 from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.kernels import digest, together
-from pac_wrap.ranks.memory import Ranked, RankedInMemory
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.memory import Rank, Ranked, RankedInMemory
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import ScoreType, as_float, as_scores, check_rate
-from pac_wrap.base.filed import Filed
+from pac_wrap.base.arguments import as_float, as_scores, check_rate
+from pac_wrap.base.codec import SavedAsJSON
 from pac_wrap.base.floats import (
     Bits,
+    ScoreType,
     confidence_left,
     float_below,
     from_order_key,
     kept_together,
     order_key,
     order_keys,
+    represents,
     rounded_up,
 )
 from pac_wrap.base.text import quoted
@@ -30,9 +32,7 @@ from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.curves.band import band_of
 from pac_wrap.method.strategies.given import Given, outcome_at
 from pac_wrap.method.thresholds import LARGEST, Evidence, Thresholds, find_regime
-from pac_wrap.ranks.float_type import represents
-from pac_wrap.ranks.memory import Ranked, kth_largest, kth_smallest
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.memory import Rank, Ranked, kth_largest, kth_smallest
 from pac_wrap.tails.bounds import Budget
 from pac_wrap.version import __version__
 
@@ -51,6 +51,27 @@ _ALWAYS: Final = np.uint64(order_key(-inf))
 class CurveSide:
     """The steps of one class: at most `ranks[j]` errors beyond `scores[j]`, and `bounds[j]` for their rate.
 
+    Parameters
+    ----------
+    n : int
+        How many calibration points there were.
+    digest : str
+        A digest of their scores, in any order.
+    delta : float
+        The chance that some bound does not hold.
+    level : float
+        The local level of the band: each bound is that of Clopper and Pearson at it, eq. (36).
+    ranks : tuple of int
+        The counts of errors that have a bound of their own.
+    bounds : tuple of float
+        Their bounds; above the last rank the bound is 1.
+    scores : tuple of float
+        The (rank + 1)-th largest normal score, or the (rank + 1)-th smallest anomalous one.
+    top : float, optional
+        The largest bound that was asked for: where a larger one would be needed, nothing is said.
+
+    Examples
+    --------
     >>> from pac_wrap import certify_curve
     >>> certify_curve([0.1, 0.2, 0.3], [0.9]).normal.scores
     (0.3, 0.2, 0.1)
@@ -206,7 +227,7 @@ FORMAT: Final = "pac-wrap curve"
 
 
 @dataclass(frozen=True, slots=True)
-class Curve(Traced, Filed):
+class Curve(Traced, SavedAsJSON):
     """Bounds of the FPR and the FNR at every threshold, all of which hold at once; made by `certify_curve`.
 
     With probability 1 - delta_fpr all bounds of the FPR hold, with 1 - delta_fnr all of the FNR: eq. (36). So

@@ -7,15 +7,15 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType
-from pac_wrap.base.floats import Bits, from_order_keys, order_key, order_keys
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.floats import Bits, ScoreType, from_order_keys, order_key, order_keys
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.groups.certificate import rounding_edges
 from pac_wrap.method.groups.columns import NO_COUNT, Columns, Counts, Numbers, budgets_of, columns_of
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.thresholds import LARGEST
+from pac_wrap.ranks.kernels import hashes
 from pac_wrap.ranks.memory import RankedInMemory
-from pac_wrap.ranks.plain import hashes
 
 _MINUS, _PLUS = (np.uint64(order_key(value)) for value in (-inf, inf))
 _RADIX = 1 << 16

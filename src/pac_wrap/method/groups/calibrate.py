@@ -12,17 +12,16 @@ from scipy.special import xlogy
 
 from pac_wrap.base.arguments import (
     Scores,
-    ScoreType,
     as_anomaly_mask,
     as_array,
     as_scores,
     check_aligned,
     check_choice,
     check_same_length,
+    frames_inside,
     type_of,
 )
-from pac_wrap.base.floats import from_order_keys
-from pac_wrap.base.missing import frames_inside
+from pac_wrap.base.floats import ScoreType, from_order_keys
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap

@@ -11,26 +11,29 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import (
+    ON_MISSING,
+    OnMissing,
     Scores,
-    ScoreType,
+    abstained_or_stopped,
     as_anomaly_mask,
     as_array,
     check_aligned,
     check_choice,
     check_same_length,
+    missing_places,
 )
-from pac_wrap.base.codec import plain, typed
-from pac_wrap.base.filed import Filed
+from pac_wrap.base.codec import SavedAsJSON, plain, typed
 from pac_wrap.base.floats import (
+    ScoreType,
     confidence_left,
     float_below,
     flushes,
     from_order_keys,
     kept_together,
     order_keys,
+    rounding_edge,
     widened,
 )
-from pac_wrap.base.missing import ON_MISSING, OnMissing, abstained_or_stopped, missing_places
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate
@@ -43,7 +46,6 @@ from pac_wrap.method.promise import Guarantee, refuse_room
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.sampling import are_independent
 from pac_wrap.method.thresholds import LARGEST, Regime
-from pac_wrap.ranks.float_type import rounding_edge
 
 
 class Row(NamedTuple):
@@ -299,7 +301,7 @@ class ShownGroups:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupCertificate(ShownGroups, Head, Filed):
+class GroupCertificate(ShownGroups, Head, SavedAsJSON):
     """A rule and a promise for each group; made by `calibrate_groups`, never by hand.
 
     Parameters

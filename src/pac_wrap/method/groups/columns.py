@@ -8,8 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import ScoreType
-from pac_wrap.base.floats import shared_together
+from pac_wrap.base.floats import ScoreType, shared_together
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee, Promise

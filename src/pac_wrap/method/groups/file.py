@@ -8,9 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from pac_wrap.base.arguments import ScoreType
 from pac_wrap.base.codec import checksum, content_of
-from pac_wrap.base.floats import is_flushed, order_keys
+from pac_wrap.base.floats import ScoreType, is_flushed, order_keys, rounded, rounding_edge
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.calibrate import Request
@@ -23,7 +22,6 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS, Assumption, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.thresholds import LARGEST
-from pac_wrap.ranks.float_type import rounded, rounding_edge
 from pac_wrap.tails.bounds import Budget
 from pac_wrap.version import __version__
 

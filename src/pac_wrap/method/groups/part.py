@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.floats import ScoreType
 from pac_wrap.method.calibrate import Request
 from pac_wrap.method.groups.block import Block, calibrated
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, permuted

@@ -9,10 +9,9 @@ from typing import Any, ClassVar, Final, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import ScoreType, check_rate
-from pac_wrap.base.filed import Filed
-from pac_wrap.base.floats import float_below, kept_together
-from pac_wrap.base.missing import OnMissing
+from pac_wrap.base.arguments import OnMissing, check_rate
+from pac_wrap.base.codec import SavedAsJSON
+from pac_wrap.base.floats import ScoreType, float_below, kept_together
 from pac_wrap.base.text import quoted
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.kinds.consistency import MOST_KINDS as MOST_KINDS
@@ -30,7 +29,7 @@ Kinds = Mapping[str, ArrayLike]
 
 
 @dataclass(frozen=True, slots=True)
-class KindCertificate(Filed):
+class KindCertificate(SavedAsJSON):
     """A rule whose ceilings hold for every kind of points; made by `calibrate` from scores by kind.
 
     Each kind has its own threshold, from its own points. The rule is that of the two kinds that bind: the

@@ -8,25 +8,35 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType, as_array, check_rate, check_same_length, type_of
-from pac_wrap.base.codec import content_of, typed
-from pac_wrap.base.filed import Filed
+from pac_wrap.base.arguments import (
+    OnMissing,
+    Scores,
+    abstained_or_stopped,
+    as_array,
+    check_rate,
+    check_same_length,
+    refused,
+    type_of,
+)
+from pac_wrap.base.codec import SavedAsJSON, content_of, typed
 from pac_wrap.base.floats import (
+    ScoreType,
     confidence_left,
     float_below,
+    is_narrower,
     kept_together,
     reaches,
+    represents,
+    rounded,
     shared_together,
     widened,
 )
-from pac_wrap.base.missing import OnMissing, abstained_or_stopped, refused
 from pac_wrap.base.text import LONGEST, listed, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.consistency import version_problems
 from pac_wrap.method.certificates.verify import Verification, differences_of
 from pac_wrap.method.kinds.part import Measured, Part, kept, warn_of_lacking
 from pac_wrap.method.thresholds import clear_below
-from pac_wrap.ranks.float_type import is_narrower, represents, rounded
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.tails.bounds import Budget
 from pac_wrap.version import __version__
@@ -39,7 +49,7 @@ NONE: Final = -2
 
 
 @dataclass(frozen=True, slots=True)
-class ClassCertificate(Filed):
+class ClassCertificate(SavedAsJSON):
     """Which classes a row of scores leaves possible, with a ceiling for each; made by `calibrate_classes`.
 
     A class is ruled out where its score lies below its threshold: eq. (63). With `severities`, every row is

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from math import inf, isclose, nan
 
+from pac_wrap.base.arguments import frames_inside
 from pac_wrap.base.floats import confidence_left, kept_together, order_key, rounded_down, rounded_up
-from pac_wrap.base.missing import frames_inside
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import VacuousWarning
 from pac_wrap.method.certificates.consistency import MOST_SCORES, digest_problems

@@ -1,10 +1,10 @@
 """The monitor: batch after batch it watches whether a certificate still keeps its promises."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from math import log
 from threading import RLock
@@ -22,28 +22,347 @@ from pac_wrap.base.arguments import (
     check_rate,
     check_same_length,
 )
-from pac_wrap.base.codec import MOST_BYTES, checksum_of, decode, encode
+from pac_wrap.base.codec import MOST_BYTES, MOST_SIGNS, checksum_of, content_of, encode, typed
 from pac_wrap.base.files import held, write_whole
 from pac_wrap.base.text import LONGEST, quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificates.certificate import Certificate, no_certificate
 from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.values import NEVER, Group
 from pac_wrap.method.metrics import as_verdicts
-from pac_wrap.method.monitoring.alarm import Alarm
-from pac_wrap.method.monitoring.counted import Counts, Watch, watches_of
+from pac_wrap.method.monitoring.alarm import Alarm, Counts, Points, Told, Watch, about, watches_of
 from pac_wrap.method.rule import Verdict
 from pac_wrap.version import __version__
 
+_HEADER: Final = {"format": "pac-wrap monitor", "schema": 3}
+_LARGEST_FILE: Final = 10**9
+# how many parts of the past are kept, and how many ids of batches
+MOST_PARTS: Final = 256
+MOST_IDS: Final = 1000
+# which verdict on which class is an error
+_ERRORS: Final = {"FPR": (False, Verdict.ANOMALY), "FNR": (True, Verdict.NORMAL)}
+_NONE: Final = np.empty(0, dtype=np.int64)
+# the mark of a row without a label; others are 0 and 1
+_UNLABELLED: Final = -1
+# the remedy for a certificate of kinds
+KINDS_APART: Final = (
+    "a monitor cannot tell kinds apart, and each has a ceiling of its own: evaluate new labels by kind, or"
+    " watch a certificate that was made without kinds"
+)
 
-class Kept:
-    """What a monitor does with its file; a part of `Monitor` and `GroupMonitor`.
 
-    One thread at a time changes a monitor, and others wait. What it holds is replaced, never changed, so a
-    copy goes its own way.
+class Batch(NamedTuple):
+    """The rows of a batch, and the places of those that count.
+
+    `points` are the rows that are not known to lack a score, `labelled` those of them that have a label, and
+    `scores` the scores of all points, None if no scores were given.
     """
 
-    def __init__(self) -> None:
+    verdicts: NDArray[np.int8]
+    points: Counts
+    labelled: Counts
+    anomalous: NDArray[np.bool_]
+    scores: Scores | None
+
+    def divided(self, watchers: Counts) -> Iterator[tuple[int, "Batch"]]:
+        """Yield the batch of each watcher, given that of each row, without scores."""
+        order = np.argsort(watchers, kind="stable")
+        found, starts = np.unique(watchers[order], return_index=True)
+        marks = np.full(self.verdicts.size, _UNLABELLED, dtype=np.int8)
+        marks[self.labelled] = self.anomalous
+        counts = np.zeros(self.verdicts.size, dtype=bool)
+        counts[self.points] = True
+        for watcher, own in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
+            mark = marks[own]
+            labelled = np.flatnonzero(mark != _UNLABELLED)
+            points = np.flatnonzero(counts[own])
+            yield watcher, Batch(self.verdicts[own], points, labelled, mark[labelled] == 1, None)
+
+
+def read_batch(
+    verdicts: ArrayLike, labels: ArrayLike | None, scores: ArrayLike | None, anomaly_label: object
+) -> Batch:
+    """Return a batch, or refuse what is no verdict, no label or no score."""
+    given = as_verdicts(verdicts)
+    labelled, anomalous = _NONE, np.empty(0, dtype=bool)
+    if labels is not None:
+        check_aligned("verdicts", verdicts, "labels", labels)
+        plain = isinstance(labels, list | tuple)
+        values = np.asarray(labels, dtype=object) if plain else as_array(_filled(labels), "labels")
+        check_same_length("verdicts", given.size, "labels", values.size)
+        labelled = np.flatnonzero(~_missing(values))
+        known = values if labelled.size == values.size else values[labelled]
+        anomalous = as_anomaly_mask(known, anomaly_label) if labelled.size else anomalous
+    if scores is None:
+        return Batch(given, np.arange(given.size), labelled, anomalous, None)
+    check_aligned("verdicts", verdicts, "scores", scores)
+    values = as_array(_filled(scores), "scores")
+    check_same_length("verdicts", given.size, "scores", values.size)
+    missing = _missing(values)
+    counts = ~missing[labelled]
+    known = as_scores(values[~missing] if missing.any() else values)
+    return Batch(given, np.flatnonzero(~missing), labelled[counts], anomalous[counts], known)
+
+
+def _filled(values: Any) -> Any:
+    """Return masked values as missing ones."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        given = values.data.astype(object)
+        given[np.ma.getmaskarray(values)] = None
+        return given
+    return values
+
+
+def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where an array holds None, NaN or pandas' NA."""
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind != "O":
+        return np.zeros(values.shape, dtype=bool)
+    return np.fromiter((_is_missing(value) for value in values.flat), dtype=bool, count=values.size)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas' NA is neither equal to itself nor not
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Whatever is watched by itself: a group, a pool, or all rows where a certificate has no groups.
+
+    Rows are counted within it, and `unscored` of them had no score; `place` is its number among the groups.
+
+    >>> from pac_wrap import Monitor, calibrate
+    >>> monitor = Monitor(calibrate(range(1000), range(2000, 3000)))
+    >>> _ = monitor.update([0, 0, 1], [0, 0, 1])
+    >>> monitor.members[()].rows
+    3
+    """
+
+    place: int
+    watches: tuple[Watch, ...]
+    rows: int = 0
+    unscored: int = 0
+    step: int = 1
+    alarms: tuple[Alarm, ...] = ()
+
+    @property
+    def points(self) -> int:
+        """How many points the watches have counted."""
+        return sum(watch.n for watch in self.watches)
+
+    @property
+    def past(self) -> tuple[int, ...]:
+        """The rows at which the wealth of each watch was kept, `Watch.past`: at most 256, in equal steps."""
+        return tuple(range(self.step, self.rows + 1, self.step))
+
+    def fed(self, batch: Batch, told: Told) -> "Member":
+        """Return the member after more rows."""
+        rows, step, watches = self.rows + batch.verdicts.size, self.step, self.watches
+        while rows // step > MOST_PARTS:
+            step, watches = 2 * step, tuple(watch.thinned() for watch in watches)
+        marks = np.arange(step - self.rows % step, batch.verdicts.size + 1, step, dtype=np.int64)
+        alarmed = {alarm.watch for alarm in self.alarms}
+        fed, alarms = [], list(self.alarms)
+        for watch in watches:
+            points = _points(watch, batch, told.late)
+            watching = watch.name not in alarmed
+            after, alarm = watch.fed(points, (self.rows, rows), marks, watching=watching, batch=told)
+            fed.append(after)
+            alarms += [] if alarm is None else [alarm]
+        unscored = self.unscored + batch.verdicts.size - batch.points.size
+        ordered = tuple(sorted(alarms, key=lambda alarm: alarm.row))
+        return Member(self.place, tuple(fed), rows, unscored, step, ordered)
+
+    def problems(self, fresh: "Member") -> Iterator[str]:
+        """Yield what does not fit together, or not to what was there before any row."""
+        if [_kind(watch) for watch in self.watches] != [_kind(watch) for watch in fresh.watches]:
+            yield "it does not watch what the certificate promises"
+        if not 0 <= self.unscored <= self.rows or self.step < 1 or self.step & (self.step - 1):
+            yield "a count is impossible"
+            return
+        parts = self.rows // self.step
+        if parts > MOST_PARTS or any(len(watch.past) != parts for watch in self.watches):
+            yield "its past does not fit its rows"
+        if any(max(watch.n, *watch.began[::5]) > self.rows for watch in self.watches):
+            yield "more is counted than there were rows"
+        names = {watch.name: watch for watch in self.watches}
+        for alarm in self.alarms:
+            known = names.pop(alarm.watch, None)
+            if known is None or not 0 < alarm.since <= alarm.row <= self.rows or not 0 < alarm.n <= known.n:
+                yield "an alarm is of no watch, or of no row"
+            elif alarm.log_wealth < -log(known.alpha) or not 0 <= alarm.count <= alarm.n:
+                yield "an alarm is weaker than alarms are"
+
+
+def _kind(watch: Watch) -> tuple[object, ...]:
+    """Return what never changes in a watch."""
+    sizes = len(watch.cells), len(watch.gains), len(watch.best), len(watch.began)
+    return watch.name, watch.alpha, watch.delta, watch.ceiling, sizes
+
+
+def _points(watch: Watch, batch: Batch, late: bool) -> Points:
+    """Return the places of the rows that are points of a watch, and the cells that they fall into."""
+    if watch.name in _ERRORS:
+        anomalous, error = _ERRORS[watch.name]
+        places = batch.labelled[batch.anomalous == anomalous]
+        return places, (batch.verdicts[places] == error).astype(np.int64)
+    if late:
+        return _NONE, _NONE
+    if watch.hull is not None:
+        return (_NONE, _NONE) if batch.scores is None else (batch.points, watch.hull.cells(batch.scores))
+    return batch.points, (batch.verdicts[batch.points] == Verdict.ABSTAIN).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorState:
+    """Everything that a monitor has to remember; `certificate` and `curve` are their checksums.
+
+    Rows of groups never seen, and of groups that are promised nothing, belong to no member.
+    """
+
+    certificate: str
+    alpha: float
+    rows: int
+    batches: int
+    unseen: int
+    unpromised: int
+    ids: tuple[str, ...]
+    members: tuple[Member, ...]
+    curve: str | None = field(default=None, metadata={"optional": True})
+    version: str = __version__
+
+
+def ids_after(
+    ids: tuple[str, ...], name: str | None, late: bool, more: bool, batches: int
+) -> tuple[str, ...]:
+    """Return the ids of batches after one more, or after more of the last; one fed before is refused.
+
+    The late labels of a batch have its name too, once.
+    """
+    if name is not None and (not isinstance(name, str) or not 0 < len(name) <= LONGEST):
+        raise InputError(f"id must be a text of 1 to {LONGEST} characters, got {quoted(name)}")
+    digest = None if name is None else id_digest(name, late)
+    if more:
+        if not batches or (digest is not None and ids[-1:] != (digest,)):
+            raise InputError(f"more is for the batch that was fed last, which is not {quoted(name)}")
+        return ids
+    if digest is None:
+        return ids
+    if digest in ids:
+        raise InputError(
+            f"the batch {quoted(name)} was fed before; nothing of it is counted again; the rest of one that"
+            " was cut short goes under another id"
+        )
+    return (*ids, digest)[-MOST_IDS:]
+
+
+def id_digest(name: str, late: bool = False) -> str:
+    """Return what is kept of the id of a batch, or of its late labels: 64 bits.
+
+    >>> id_digest("2026-11-17")
+    '749763b3c8999e0b'
+    """
+    return sha256(name.encode("utf-8", "surrogatepass") + b"\xff" * late).hexdigest()[:16]
+
+
+class Monitor:
+    """Watches whether a certificate still keeps its promises, in batches of any size, forever.
+
+    Each promise is watched by bets on a rate above its ceiling, whose wealth reaches 1/alpha with probability
+    alpha at most, ever, as long as the ceiling is kept: eq. (84). So one may look after every row, and an
+    alarm is no accident of looking often. Promises need labels. Without labels, undecided points are watched
+    where the certificate bounds them and, with a curve, all scores. All watches share `alpha` equally, so it
+    bounds the chance that any of them ever raises a false alarm: eq. (129). The chance that the certificate
+    or the curve was wrong from the start comes on top: `Watch.delta`.
+
+    Neither which rows get a label nor the order in which labels arrive may depend on scores or verdicts.
+    Where the order may, feed whole batches with `together`. Otherwise, how rows are cut into batches changes
+    nothing. With room for wrong labels, new ones are assumed to be wrong in no larger shares, which change
+    with the prevalence. Rows without a score count nowhere. Several threads may feed one monitor.
+
+    The groups of a `GroupCertificate` are watched each by itself, under one alpha that they share equally.
+    Groups with too few labels that follow the rule of a pool are watched together, since the promise of the
+    pool is about their mixture: their rows must come mixed, as often as at calibration, not sorted by group.
+    A group with too few labels of one class is watched for the promise about the other class. Groups that are
+    promised nothing, and groups never seen, are not watched; `unpromised` and `unseen` count their rows.
+
+    Parameters
+    ----------
+    certificate : Certificate or GroupCertificate
+        What is promised.
+    curve : Curve, optional
+        Bands of the scores of both classes, from `certify_curve`: then scores are watched without labels.
+        Not for groups.
+    alpha : float
+        The chance of a false alarm, ever, of all watches together.
+    anomaly_label : object
+        The label that marks an anomaly.
+
+    Raises
+    ------
+    InputError
+        If nothing is certified, or alpha does not lie strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pac_wrap import Monitor, calibrate
+    >>> rng = np.random.default_rng(0)
+    >>> certificate = calibrate(rng.normal(size=1000), rng.normal(4, 1, size=1000))
+    >>> monitor = Monitor(certificate)
+    >>> for night in range(30):
+    ...     scores = rng.normal(0.0 if night < 20 else 1.0, 1, size=500)  # the normal points drift in the end
+    ...     _ = monitor.update(certificate.verdicts(scores), np.zeros(500), id=f"night {night}")
+    >>> monitor.alarm.id, monitor.alarm.watch, monitor.alarm.since
+    ('night 20', 'FPR', 10086)
+
+    >>> from pac_wrap import calibrate_groups
+    >>> scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
+    >>> monitor = Monitor(calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200))
+    >>> _ = monitor.update([1] * 20, [0] * 20, groups=["b"] * 20)
+    >>> [(alarm.groups, alarm.watch, alarm.row) for alarm in monitor.alarms]
+    [(('b',), 'FPR', 3)]
+    """
+
+    def __init__(
+        self,
+        certificate: Certificate | GroupCertificate,
+        curve: Curve | None = None,
+        alpha: float = 0.01,
+        *,
+        anomaly_label: object = 1,
+    ) -> None:
+        if not isinstance(certificate, Certificate | GroupCertificate):
+            raise no_certificate(certificate, KindCertificate=KINDS_APART)
+        if curve is not None and not isinstance(curve, Curve):
+            raise InputError(f"curve must be a Curve, got {type(curve).__name__}; load one with Curve.load")
         self._turn = RLock()
+        self.certificate, self._curve, self._anomaly_label = certificate, curve, anomaly_label
+        self.alpha = check_rate("alpha", alpha)
+        self._members: dict[int, Member] = {}
+        self._ids: tuple[str, ...] = ()
+        self._digests: tuple[str, str | None] | None = None
+        self.rows = self.batches = self.unseen = self.unpromised = 0
+        if isinstance(certificate, Certificate):
+            self._watchers, self.size = np.zeros(1, dtype=np.int64), 1
+            self._members[0] = self._fresh(0)
+            return
+        if curve is not None:
+            raise InputError("a curve is for a certificate without groups; leave it out")
+        # the place of whoever watches each group, and last of one never seen; the pool is behind all groups
+        pooled, count = certificate.pooled, len(certificate.groups)
+        watched = np.where(pooled, count, np.arange(count))
+        self._watchers = np.append(np.where(certificate.columns.watchable | pooled, watched, NEVER), NEVER)
+        self.size = int(np.unique(self._watchers[self._watchers >= 0]).size)
+        if not self.size:
+            raise InputError("no group is promised anything, so nothing can be watched; label more points")
 
     def __getstate__(self) -> dict[str, Any]:
         with self._turn:
@@ -52,13 +371,132 @@ class Kept:
     def __setstate__(self, facts: dict[str, Any]) -> None:
         vars(self).update(facts, _turn=RLock())
 
-    def to_json(self) -> str:
-        """Return everything that was seen as JSON text."""
-        raise NotImplementedError
+    @property
+    def members(self) -> dict[tuple[Group, ...], Member]:
+        """Whatever occurred and is watched by itself, by its groups: several are a pool, none is all rows."""
+        return {self._groups(place): member for place, member in sorted(self._members.items())}
 
-    def load(self, path: str | os.PathLike[str]) -> Self:
-        """Go on from a file."""
-        raise NotImplementedError
+    @property
+    def alarm(self) -> Alarm | None:
+        """The first alarm, of groups that of the first group that has one; None as long as there is none."""
+        return next(iter(self.alarms), None)
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """All alarms, the first of each watch, in the order in which they came to each group."""
+        alarmed = sorted((place, one.alarms) for place, one in self._members.items() if one.alarms)
+        return tuple(about(self._groups(place), alarm) for place, alarms in alarmed for alarm in alarms)
+
+    @property
+    def watches(self) -> tuple[Watch, ...]:
+        """What is watched: how much was counted, and the wealth of each bet; of groups that occurred."""
+        return tuple(watch for member in self.members.values() for watch in member.watches)
+
+    @property
+    def unscored(self) -> int:
+        """How many of the rows had no score; they count nowhere."""
+        return sum(member.unscored for member in self._members.values())
+
+    @property
+    def points(self) -> int:
+        """How many points the watches have counted; as long as it is 0, nothing is known."""
+        return sum(member.points for member in self._members.values())
+
+    def unwatched(self, member: Member) -> tuple[str, ...]:
+        """Return the promises that were asked for and are not watched, since nothing can contradict them.
+
+        Parameters
+        ----------
+        member : Member
+            Whose promises.
+
+        Returns
+        -------
+        tuple of str
+            Their names, "FPR" or "FNR".
+        """
+        one = self.certificate
+        asked = one.guarantee if isinstance(one, Certificate) else one.asked
+        watched = {watch.name for watch in member.watches}
+        return tuple(name for name in dict.fromkeys(p.name for p in asked.promises) if name not in watched)
+
+    def update(
+        self,
+        verdicts: ArrayLike,
+        labels: ArrayLike | None = None,
+        *,
+        groups: ArrayLike | None = None,
+        scores: ArrayLike | None = None,
+        id: str | None = None,
+        late: bool = False,
+        more: bool = False,
+        together: bool = False,
+    ) -> Alarm | None:
+        """Take a batch of rows in the order in which they came; what is refused leaves all as it was.
+
+        Parameters
+        ----------
+        verdicts : array-like of int
+            1 (anomaly), 0 (normal) or -1 (abstain) for each row.
+        labels : array-like, optional
+            The label of each row; None, NaN or NA where there is none (yet).
+        groups : array-like, optional
+            The group of each row, where the certificate has groups.
+        scores : array-like of float, optional
+            The score of each row; NaN where there is none, and then the row counts nowhere. A monitor with a
+            curve needs them.
+        id : str, optional
+            The name of the batch. One of the last 1,000 names is refused if it comes again, but once as that
+            of late labels.
+        late : bool
+            Whether these rows were fed before without their labels. Then only the promises count them.
+        more : bool
+            Whether these rows go on with the batch that was fed last, under the same `id`.
+        together : bool
+            Whether all rows of the batch, or of each group in it, count together, whatever their order: eq.
+            (130). Which rows make up the batch must not depend on their scores or verdicts: all labels of a
+            day, say, once they are complete. An alarm then comes at the end of the batch.
+
+        Returns
+        -------
+        Alarm or None
+            The first alarm, whenever it was.
+
+        Raises
+        ------
+        InputError
+            If an array is none of its kind, the batch was fed before, or more of it is to count together.
+        """
+        places = self._places(verdicts, groups)
+        batch = read_batch(verdicts, labels, scores, self._anomaly_label)
+        rows, unseen, unpromised = batch.verdicts.size, 0, 0
+        parts: list[tuple[int, Batch]] = [(0, batch)]
+        if places is not None:
+            check_same_length("verdicts", rows, "groups", places.size)
+            watchers = self._watchers[places]
+            unseen = int(np.count_nonzero(places == NEVER))
+            unpromised = int(np.count_nonzero(watchers == NEVER)) - unseen
+            parts = [part for part in batch.divided(watchers) if part[0] != NEVER]
+        told = Told(id, late, together)
+        with self._turn:
+            ids = ids_after(self._ids, id, late, more, self.batches)
+            if more and together:
+                raise InputError(
+                    "rows that count together are one batch; give all of them at once, without more"
+                )
+            # what is held is replaced, never changed, so a copy goes its own way
+            members = dict(self._members)
+            for place, own in parts:
+                members[place] = (members.get(place) or self._fresh(place)).fed(own, told)
+            self._members, self._ids = members, ids
+            self.rows, self.batches = self.rows + rows, self.batches + (not more)
+            self.unseen, self.unpromised = self.unseen + unseen, self.unpromised + unpromised
+            return self.alarm
+
+    def to_json(self) -> str:
+        """Return everything that was seen as JSON text: a few kilobytes for each group that occurred."""
+        with self._turn:
+            return encode(self._state(), _HEADER)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything that was seen as a JSON file that appears whole or not at all.
@@ -69,6 +507,65 @@ class Kept:
             The file.
         """
         write_whole(path, self.to_json())
+
+    def load(self, path: str | os.PathLike[str]) -> Self:
+        """Go on from a file, as if there had been no interruption.
+
+        Parameters
+        ----------
+        path : str or path
+            What `save` wrote, for the same certificate, curve and alpha.
+
+        Returns
+        -------
+        Monitor
+            This one.
+
+        Raises
+        ------
+        CertificateError
+            If the file is damaged, contradicts itself, or belongs to another certificate, curve or alpha.
+        """
+        with open(path, "rb") as file:
+            return self.resumed(file.read(self._most_bytes + 1))
+
+    def resumed(self, text: str | bytes) -> Self:
+        """Go on from what `to_json` gave, as if there had been no interruption.
+
+        Parameters
+        ----------
+        text : str or bytes
+            The text.
+
+        Returns
+        -------
+        Monitor
+            This one.
+        """
+        signs = {sign: most * self.size for sign, most in MOST_SIGNS.items()}
+        state: MonitorState = typed(
+            MonitorState, content_of(text, _HEADER, "monitor", self._most_bytes, signs), "monitor"
+        )
+        mine = self._state()
+        for name in ("certificate", "curve"):
+            if getattr(state, name) != getattr(mine, name):
+                raise CertificateError(
+                    f"the monitor belongs to another {name}; start a new one, or name the {name} that it"
+                    " watches"
+                )
+        if state.alpha != self.alpha:
+            raise CertificateError(
+                f"the monitor was started with alpha = {state.alpha!r}, not {self.alpha!r}; alpha cannot"
+                " change: give the same, or start a new one"
+            )
+        problem = next(self._problems(state), None)
+        if problem is not None:
+            raise CertificateError(f"the monitor contradicts itself: {problem}; start a new one")
+        with self._turn:
+            self._members = {member.place: member for member in state.members}
+            self._ids, self.rows, self.batches = state.ids, state.rows, state.batches
+            self.unseen, self.unpromised = state.unseen, state.unpromised
+        return self
 
     @contextmanager
     def on(self, path: str | os.PathLike[str]) -> Iterator[Self]:
@@ -107,535 +604,96 @@ class Kept:
             yield self
             self.save(path)
 
-
-Places = NDArray[np.int64]
-# the mark of a row without a label; others are 0 and 1
-UNLABELLED: Final = -1
-
-
-class Batch(NamedTuple):
-    """The rows of a batch, and the places of those that count.
-
-    `points` are the rows that are not known to lack a score, `labelled` those of them that have a label, and
-    `scores` the scores of all points, None if no scores were given.
-    """
-
-    verdicts: NDArray[np.int8]
-    points: Places
-    labelled: Places
-    anomalous: NDArray[np.bool_]
-    scores: Scores | None
-
-    @property
-    def unscored(self) -> int:
-        """How many rows lack a score; certificates speak of points that have one, so they count nowhere."""
-        return self.verdicts.size - self.points.size
-
-
-def read_batch(
-    verdicts: ArrayLike, labels: ArrayLike | None, scores: ArrayLike | None, anomaly_label: object
-) -> Batch:
-    """Return a batch, or refuse what is no verdict, no label or no score."""
-    given = as_verdicts(verdicts)
-    labelled, anomalous = np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
-    if labels is not None:
-        check_aligned("verdicts", verdicts, "labels", labels)
-        values = (
-            np.asarray(labels, dtype=object) if _is_plain(labels) else as_array(_filled(labels), "labels")
-        )
-        check_same_length("verdicts", given.size, "labels", values.size)
-        labelled = np.flatnonzero(~_missing(values))
-        known = values if labelled.size == values.size else values[labelled]
-        anomalous = as_anomaly_mask(known, anomaly_label) if labelled.size else anomalous
-    if scores is None:
-        return Batch(given, np.arange(given.size), labelled, anomalous, None)
-    check_aligned("verdicts", verdicts, "scores", scores)
-    values = as_array(_filled(scores), "scores")
-    check_same_length("verdicts", given.size, "scores", values.size)
-    missing = _missing(values)
-    counts = ~missing[labelled]
-    known = as_scores(values[~missing] if missing.any() else values)
-    return Batch(given, np.flatnonzero(~missing), labelled[counts], anomalous[counts], known)
-
-
-def parts_of(batch: Batch, rows: Sequence[Places]) -> Iterator[Batch]:
-    """Yield a batch of each of several choices of the rows of one, without scores."""
-    marks = np.full(batch.verdicts.size, UNLABELLED, dtype=np.int8)
-    marks[batch.labelled] = batch.anomalous
-    counts = np.zeros(batch.verdicts.size, dtype=bool)
-    counts[batch.points] = True
-    for own in rows:
-        labelled = np.flatnonzero(marks[own] != UNLABELLED)
-        yield Batch(
-            batch.verdicts[own], np.flatnonzero(counts[own]), labelled, marks[own][labelled] == 1, None
-        )
-
-
-def check_id(name: object) -> str:
-    """Return the id of a batch, or refuse it."""
-    if not isinstance(name, str) or not 0 < len(name) <= LONGEST:
-        raise InputError(f"id must be a text of 1 to {LONGEST} characters, got {quoted(name)}")
-    return name
-
-
-def _is_plain(values: Any) -> bool:
-    return isinstance(values, list | tuple)
-
-
-def _filled(values: Any) -> Any:
-    """Return masked values as missing ones."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
-        given = values.data.astype(object)
-        given[np.ma.getmaskarray(values)] = None
-        return given
-    return values
-
-
-def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where an array holds None, NaN or pandas' NA."""
-    if values.dtype.kind == "f":
-        return np.asarray(np.isnan(values))
-    if values.dtype.kind != "O":
-        return np.zeros(values.shape, dtype=bool)
-    return np.fromiter((_is_missing(value) for value in values.flat), dtype=bool, count=values.size)
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):  # pandas' NA is neither equal to itself nor not
-        return True
-
-
-_HEADER: Final = {"format": "pac-wrap monitor", "schema": 2}
-# how many parts of the past are kept, and how many ids of batches
-MOST_PARTS: Final = 256
-MOST_IDS: Final = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class MonitorState:
-    """Everything that a monitor has to remember; `certificate` and `curve` are their checksums.
-
-    `unscored` of the rows had no score.
-    """
-
-    certificate: str
-    alpha: float
-    rows: int
-    batches: int
-    watches: tuple[Watch, ...]
-    unscored: int = 0
-    alarms: tuple[Alarm, ...] = ()
-    ids: tuple[str, ...] = ()
-    step: int = 1
-    curve: str | None = field(default=None, metadata={"optional": True})
-    version: str = __version__
-
-    def with_room(self, rows: int) -> "MonitorState":
-        """Return the state with its past in steps so large that so many rows have room."""
-        state = self
-        while rows // state.step > MOST_PARTS:
-            watches = tuple(watch.thinned() for watch in state.watches)
-            state = replace(state, step=2 * state.step, watches=watches)
-        return state
-
-    def to_json(self) -> str:
-        """Return the state as JSON text."""
-        return encode(self, _HEADER)
-
-
-def read_state(text: str | bytes, fresh: MonitorState) -> MonitorState:
-    """Return the state in a text, if it is whole, possible, and one of the same monitor as a fresh one."""
-    state = decode(MonitorState, text, _HEADER)
-    for name in ("certificate", "curve"):
-        if getattr(state, name) != getattr(fresh, name):
-            raise CertificateError(
-                f"the monitor belongs to another {name}; start a new one, or name the {name} that it watches"
-            )
-    if state.alpha != fresh.alpha:
-        raise CertificateError(
-            f"the monitor was started with alpha = {state.alpha!r}, not {fresh.alpha!r}; alpha cannot change:"
-            " give the same, or start a new one"
-        )
-    problem = next(_problems(state, fresh), None)
-    if problem is not None:
-        raise CertificateError(f"the monitor contradicts itself: {problem}; start a new one")
-    for watch, new in zip(state.watches, fresh.watches, strict=True):
-        watch.on(new.bets, new.hull, new.noisy)
-    return state
-
-
-def after(ids: tuple[str, ...], name: str | None, late: bool, more: bool, batches: int) -> tuple[str, ...]:
-    """Return the ids of batches after one more, or after more of the last; one fed before is refused.
-
-    The late labels of a batch have its name too, once.
-    """
-    digest = None if name is None else id_digest(check_id(name), late)
-    if more:
-        if not batches or (digest is not None and ids[-1:] != (digest,)):
-            raise InputError(f"more is for the batch that was fed last, which is not {quoted(name)}")
-        return ids
-    if digest is None:
-        return ids
-    if digest in ids:
-        raise InputError(
-            f"the batch {quoted(name)} was fed before; nothing of it is counted again; the rest of one that"
-            " was cut short goes under another id"
-        )
-    return (*ids, digest)[-MOST_IDS:]
-
-
-def id_digest(name: str, late: bool = False) -> str:
-    """Return what is kept of the id of a batch, or of its late labels: 64 bits.
-
-    >>> id_digest("2026-11-17")
-    '749763b3c8999e0b'
-    """
-    return sha256(name.encode("utf-8", "surrogatepass") + b"\xff" * late).hexdigest()[:16]
-
-
-def _problems(state: MonitorState, fresh: MonitorState) -> Iterator[str]:
-    """Yield what does not fit together."""
-    if [_kind(watch) for watch in state.watches] != [_kind(watch) for watch in fresh.watches]:
-        yield "it does not watch what the certificate promises"
-    counted = 0 <= state.unscored <= state.rows and state.batches >= 0
-    if not counted or state.step < 1 or state.step & (state.step - 1):
-        yield "a count is impossible"
-        return
-    parts = state.rows // state.step
-    if parts > MOST_PARTS or any(len(watch.past) != parts for watch in state.watches):
-        yield "its past does not fit its rows"
-    if any(max(watch.n, *watch.began[::5]) > state.rows for watch in state.watches):
-        yield "more is counted than there were rows"
-    if len(state.ids) > min(MOST_IDS, state.batches):
-        yield "it has more ids than batches"
-    names = {watch.name: watch for watch in state.watches}
-    for alarm in state.alarms:
-        known = names.pop(alarm.watch, None)
-        if known is None or not 0 < alarm.since <= alarm.row <= state.rows or not 0 < alarm.n <= known.n:
-            yield "an alarm is of no watch, or of no row"
-        elif alarm.log_wealth < -log(known.alpha) or not 0 <= alarm.count <= alarm.n:
-            yield "an alarm is weaker than alarms are"
-
-
-def _kind(watch: Watch) -> tuple[object, ...]:
-    """Return what never changes in a watch."""
-    sizes = len(watch.cells), len(watch.gains), len(watch.best), len(watch.began)
-    return watch.name, watch.alpha, watch.delta, watch.ceiling, sizes
-
-
-# which verdict on which class is an error
-_ERRORS: Final = {"FPR": (False, Verdict.ANOMALY), "FNR": (True, Verdict.NORMAL)}
-_NONE: Final = np.empty(0, dtype=np.int64)
-# the remedy for a certificate of kinds
-KINDS_APART: Final = (
-    "a monitor cannot tell kinds apart, and each has a ceiling of its own: evaluate new labels by kind, or"
-    " watch a certificate that was made without kinds"
-)
-
-
-class Monitor(Kept):
-    """Watches whether a certificate still keeps its promises, in batches of any size, forever.
-
-    Each promise is watched by bets on a rate above its ceiling, whose wealth reaches 1/alpha with probability
-    alpha at most, ever, as long as the ceiling is kept: eq. (84). So one may look after every row, and an
-    alarm is no accident of looking often. Promises need labels. Without labels, undecided points are watched
-    where the certificate bounds them and, with a curve, all scores. All watches share `alpha` equally, so it
-    bounds the chance that any of them ever raises a false alarm: eq. (129). The chance that the certificate
-    or the curve was wrong from the start comes on top: `Watch.delta`.
-
-    Neither which rows get a label nor the order in which labels arrive may depend on scores or verdicts.
-    Where the order may, feed whole batches with `together`. Otherwise, how rows are cut into batches changes
-    nothing. With room for wrong labels, new ones are assumed to be wrong in no larger shares, which change
-    with the prevalence. Rows without a score count nowhere. Several threads may feed one monitor.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        What is promised.
-    curve : Curve, optional
-        Bands of the scores of both classes, from `certify_curve`: then scores are watched without labels.
-    alpha : float
-        The chance of a false alarm, ever, of all watches together.
-    anomaly_label : object
-        The label that marks an anomaly.
-
-    Raises
-    ------
-    InputError
-        If nothing is certified, or alpha does not lie strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pac_wrap import Monitor, calibrate
-    >>> rng = np.random.default_rng(0)
-    >>> certificate = calibrate(rng.normal(size=1000), rng.normal(4, 1, size=1000))
-    >>> monitor = Monitor(certificate)
-    >>> for night in range(30):
-    ...     scores = rng.normal(0.0 if night < 20 else 1.0, 1, size=500)  # the normal points drift in the end
-    ...     _ = monitor.update(certificate.verdicts(scores), np.zeros(500), id=f"night {night}")
-    >>> monitor.alarm.id, monitor.alarm.watch, monitor.alarm.since
-    ('night 20', 'FPR', 10086)
-    """
-
-    def __init__(
-        self,
-        certificate: Certificate,
-        curve: Curve | None = None,
-        alpha: float = 0.01,
-        *,
-        anomaly_label: object = 1,
-    ) -> None:
-        if not isinstance(certificate, Certificate):
-            raise no_certificate(
-                certificate, GroupCertificate="use GroupMonitor", KindCertificate=KINDS_APART
-            )
-        if curve is not None and not isinstance(curve, Curve):
-            raise InputError(f"curve must be a Curve, got {type(curve).__name__}; load one with Curve.load")
-        alpha = check_rate("alpha", alpha)
-        super().__init__()
-        self.certificate, self._anomaly_label = certificate, anomaly_label
-        self._state = MonitorState(
-            certificate.checksum,
-            alpha,
-            rows=0,
-            batches=0,
-            watches=watches_of(certificate, curve, alpha),
-            curve=None if curve is None else checksum_of(curve.bare.to_json()),
-        )
-
-    @property
-    def alarm(self) -> Alarm | None:
-        """The first alarm, None as long as there is none."""
-        return next(iter(self._state.alarms), None)
-
-    @property
-    def alarms(self) -> tuple[Alarm, ...]:
-        """All alarms, the first of each watch, in the order in which they came."""
-        return self._state.alarms
-
-    @property
-    def watches(self) -> tuple[Watch, ...]:
-        """What is watched: how much was counted, and the wealth of each bet."""
-        return self._state.watches
-
-    @property
-    def rows(self) -> int:
-        """How many rows were fed, in all batches."""
-        return self._state.rows
-
-    @property
-    def unscored(self) -> int:
-        """How many of the rows had no score; they count nowhere."""
-        return self._state.unscored
-
-    @property
-    def points(self) -> int:
-        """How many points the watches have counted; as long as it is 0, nothing is known."""
-        return sum(watch.n for watch in self.watches)
-
-    @property
-    def unwatched(self) -> tuple[str, ...]:
-        """The promises that were asked for and are not watched, since nothing can contradict them."""
-        watched = {watch.name for watch in self.watches}
-        names = dict.fromkeys(one.name for one in self.certificate.guarantee.promises)
-        return tuple(name for name in names if name not in watched)
-
-    @property
-    def alpha(self) -> float:
-        """The chance of a false alarm that was asked for."""
-        return self._state.alpha
-
-    @property
-    def past(self) -> tuple[int, ...]:
-        """The rows at which the wealth of each watch was kept, `Watch.past`: at most 256, in equal steps."""
-        step = self._state.step
-        return tuple(range(step, self.rows + 1, step))
-
-    def update(
-        self,
-        verdicts: ArrayLike,
-        labels: ArrayLike | None = None,
-        *,
-        scores: ArrayLike | None = None,
-        id: str | None = None,
-        late: bool = False,
-        more: bool = False,
-        together: bool = False,
-    ) -> Alarm | None:
-        """Take a batch of rows in the order in which they came; what is refused leaves all as it was.
-
-        Parameters
-        ----------
-        verdicts : array-like of int
-            1 (anomaly), 0 (normal) or -1 (abstain) for each row.
-        labels : array-like, optional
-            The label of each row; None, NaN or NA where there is none (yet).
-        scores : array-like of float, optional
-            The score of each row; NaN where there is none, and then the row counts nowhere. A monitor with a
-            curve needs them.
-        id : str, optional
-            The name of the batch. One of the last 1,000 names is refused if it comes again, but once as that
-            of late labels.
-        late : bool
-            Whether these rows were fed before without their labels. Then only the promises count them.
-        more : bool
-            Whether these rows go on with the batch that was fed last, under the same `id`.
-        together : bool
-            Whether all rows of the batch count together, whatever their order: eq. (130). Which rows make up
-            the batch must not depend on their scores or verdicts: all labels of a day, say, once they are
-            complete. An alarm then comes at the end of the batch.
-
-        Returns
-        -------
-        Alarm or None
-            The first alarm, whenever it was.
-
-        Raises
-        ------
-        InputError
-            If an array is none of its kind, the batch was fed before, or more of it is to count together.
-        """
-        batch = read_batch(verdicts, labels, scores, self._anomaly_label)
-        with self._turn:
-            state = self._state
-            ids = after(state.ids, id, late, more, state.batches)
-            refuse_parts(more, together)
-            taken = _took(state, batch, late, id, together)
-            self._state = replace(taken, batches=state.batches + (not more), ids=ids)
-            return self.alarm
-
-    def as_one_of_many(
-        self, batch: Batch, late: bool, id: str | None, batches: int, together: bool
-    ) -> "Monitor":
-        """Return a monitor that has taken its rows of a batch of many; the ids are kept above.
-
-        Parameters
-        ----------
-        batch : Batch
-            Its rows.
-        late : bool
-            Whether they are labels of rows that were seen before.
-        id : str or None
-            The name of the batch.
-        batches : int
-            How many batches there were.
-        together : bool
-            Whether its rows count together.
-
-        Returns
-        -------
-        Monitor
-        """
-        other = self.copy()
-        other._state = replace(_took(self._state, batch, late, id, together), batches=batches)
-        return other
-
-    def to_json(self) -> str:
-        """Return everything that was seen as JSON text: a few kilobytes, however many rows there were."""
-        return self._state.to_json()
-
-    def load(self, path: str | os.PathLike[str]) -> Self:
-        """Go on from a file, as if there had been no interruption.
-
-        Parameters
-        ----------
-        path : str or path
-            What `save` wrote, for the same certificate, curve and alpha.
-
-        Returns
-        -------
-        Monitor
-            This one.
-
-        Raises
-        ------
-        CertificateError
-            If the file is damaged, contradicts itself, or belongs to another certificate, curve or alpha.
-        """
-        with open(path, "rb") as file:
-            return self.resumed(file.read(MOST_BYTES + 1))
-
-    def resumed(self, text: str | bytes) -> Self:
-        """Go on from what `to_json` gave, as if there had been no interruption.
-
-        Parameters
-        ----------
-        text : str or bytes
-            The text.
-
-        Returns
-        -------
-        Monitor
-            This one.
-        """
-        with self._turn:
-            self._state = read_state(text, self._state)
-        return self
-
     def copy(self) -> "Monitor":
         """Return a monitor that has seen the same, and goes its own way from here."""
-        return copy(self)  # a state is never changed, only replaced
+        return copy(self)
 
     def __str__(self) -> str:
-        without = f", {self.unscored:,} of them without a score" if self.unscored else ""
-        lines = [f"{self.rows:,} rows in {self._state.batches:,} batches{without}", *map(str, self.watches)]
-        lines += [f"not watched: {name}, which nothing can contradict" for name in self.unwatched]
-        return "\n".join([*lines, *(map(str, self.alarms) if self.alarms else [quiet(self.points)])])
-
-
-def quiet(points: int) -> str:
-    """Return what a monitor without an alarm says: to have seen nothing is not to have seen nothing wrong.
-
-    >>> quiet(7), quiet(0)
-    ('no alarm', 'no point was counted, so nothing is known')
-    """
-    return "no alarm" if points else "no point was counted, so nothing is known"
-
-
-def refuse_parts(more: bool, together: bool) -> None:
-    """Refuse a part of a batch where the whole batch counts together."""
-    if more and together:
-        raise InputError("rows that count together are one batch; give all of them at once, without more")
-
-
-def _took(state: MonitorState, batch: Batch, late: bool, id: str | None, together: bool) -> MonitorState:
-    """Return the state after more rows; which batch they belong to is kept elsewhere."""
-    rows = batch.verdicts.size
-    state = state.with_room(state.rows + rows)
-    marks = np.arange(state.step - state.rows % state.step, rows + 1, state.step, dtype=np.int64)
-    alarmed = {alarm.watch for alarm in state.alarms}
-    watches, alarms = [], list(state.alarms)
-    for watch in state.watches:
-        points, watching = _points(watch, batch, late), watch.name not in alarmed
-        if together:
-            span = state.rows, state.rows + rows
-            fed, alarm = watch.fed_together(points[1], span, marks, watching, id)
+        head = f"{self.rows:,} rows in {self.batches:,} batches"
+        if isinstance(self.certificate, Certificate):
+            member = self._members[0]
+            head += f", {self.unscored:,} of them without a score" if self.unscored else ""
+            lines = [*map(str, member.watches)]
+            lines += [f"not watched: {name}, which nothing can contradict" for name in self.unwatched(member)]
         else:
-            fed, alarm = watch.fed(points, state.rows, marks, watching, id)
-        watches.append(fed)
-        alarms += [] if alarm is None else [alarm]
-    return replace(
-        state,
-        rows=state.rows + rows,
-        unscored=state.unscored + batch.unscored,
-        watches=tuple(watches),
-        alarms=tuple(sorted(alarms, key=lambda alarm: alarm.row)),
-    )
+            head += f"; {len(self._members):,} of {self.size:,} watched groups occurred"
+            lines = [*self.notes]
+            lines += ["rows of alarms are counted within their group"] if self.alarms else []
+        # to have seen nothing is not to have seen nothing wrong
+        quiet = "no alarm" if self.points else "no point was counted, so nothing is known"
+        return "\n".join([head, *lines, *(map(str, self.alarms) if self.alarms else [quiet])])
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about what is not watched of groups: rows without a score or a promise, and promises."""
+        partly = sum(bool(self.unwatched(member)) for member in self._members.values())
+        told = {
+            f"{self.unscored:,} rows without a score are not watched": self.unscored,
+            f"{self.unseen:,} rows of groups never seen at calibration are not watched": self.unseen,
+            f"{self.unpromised:,} rows of groups that are promised nothing are not watched": self.unpromised,
+            f"{partly:,} groups are watched for one promise only: nothing can contradict the other": partly,
+        }
+        return tuple(sentence for sentence, count in told.items() if count)
 
-def _points(watch: Watch, batch: Batch, late: bool) -> tuple[Counts, Counts]:
-    """Return the places of the rows that are points of a watch, and the cells that they fall into."""
-    if watch.name in _ERRORS:
-        anomalous, error = _ERRORS[watch.name]
-        places = batch.labelled[batch.anomalous == anomalous]
-        return places, (batch.verdicts[places] == error).astype(np.int64)
-    if late:
-        return _NONE, _NONE
-    if watch.hull is not None:
-        return (_NONE, _NONE) if batch.scores is None else (batch.points, watch.hull.cells(batch.scores))
-    return batch.points, (batch.verdicts[batch.points] == Verdict.ABSTAIN).astype(np.int64)
+    @property
+    def _most_bytes(self) -> int:
+        return min(MOST_BYTES * self.size, _LARGEST_FILE)
+
+    def _places(self, verdicts: ArrayLike, groups: ArrayLike | None) -> Counts | None:
+        """Return the place of the group of each row, None where the certificate has no groups."""
+        if isinstance(self.certificate, Certificate):
+            if groups is not None:
+                raise InputError("the certificate that is watched has no groups; leave groups out")
+            return None
+        if groups is None:
+            raise InputError("the certificate that is watched has groups; give that of each row as groups")
+        check_aligned("verdicts", verdicts, "groups", groups)
+        return self.certificate.lookup.places(groups)
+
+    def _fresh(self, place: int) -> Member:
+        """Return whoever watches a group, or all, before any row."""
+        one, curve, alpha = self.certificate, self._curve, self.alpha / self.size
+        if isinstance(one, GroupCertificate):
+            promised = one.pool if place == len(one.groups) else None
+            one = promised or one.certificates[one.groups[place]]
+        return Member(place, watches_of(one, curve, alpha))
+
+    def _groups(self, place: int) -> tuple[Group, ...]:
+        """Return the groups that are watched together."""
+        if isinstance(self.certificate, Certificate):
+            return ()
+        groups = self.certificate.groups
+        if place < len(groups):
+            return (groups[place],)
+        return tuple(groups[one] for one in np.flatnonzero(self.certificate.pooled).tolist())
+
+    def _state(self) -> MonitorState:
+        if self._digests is None:
+            curve = None if self._curve is None else checksum_of(self._curve.bare.to_json())
+            self._digests = checksum_of(self.certificate.bare.to_json()), curve
+        certificate, curve = self._digests
+        counts = self.rows, self.batches, self.unseen, self.unpromised
+        members = tuple(member for _, member in sorted(self._members.items()))
+        return MonitorState(certificate, self.alpha, *counts, self._ids, members, curve)
+
+    def _problems(self, state: MonitorState) -> Iterator[str]:
+        """Yield what does not fit together in a state; its watches get their bets."""
+        places = [member.place for member in state.members]
+        lone = isinstance(self.certificate, Certificate)
+        if len(set(places)) < len(places) or not set(places) <= set(self._watchers.tolist()) - {NEVER}:
+            yield "it watches groups that nothing is promised of"
+            return
+        if lone and not places:
+            yield "it does not watch what the certificate promises"
+        apart = (state.unseen, state.unpromised, state.batches)
+        if min(state.rows, *apart) < 0 or (lone and state.unseen + state.unpromised):
+            yield "a count is impossible"
+        for member in state.members:
+            fresh = self._fresh(member.place)
+            yield from member.problems(fresh)
+            for watch, new in zip(member.watches, fresh.watches, strict=True):
+                watch.on(new.bets, new.hull, new.noisy)
+        if sum(member.rows for member in state.members) + state.unseen + state.unpromised != state.rows:
+            yield "the rows of its groups are not its rows"
+        if len(state.ids) > min(MOST_IDS, state.batches):
+            yield "it has more ids than batches"

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import (
     Scores,
-    ScoreType,
     as_anomaly_mask,
     as_array,
     as_scores,
@@ -17,7 +16,7 @@ from pac_wrap.base.arguments import (
     common_type,
     type_of,
 )
-from pac_wrap.base.floats import rounded_up
+from pac_wrap.base.floats import ScoreType, rounded_up
 from pac_wrap.errors import InputError
 from pac_wrap.method.calibrate import Request, as_guarantee
 from pac_wrap.method.certificates.certificate import Certificate

@@ -20,7 +20,7 @@ from pac_wrap.method.strategies.interface import (
     rule_between,
 )
 from pac_wrap.method.thresholds import find_thresholds
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.memory import Rank
 
 
 @dataclass(frozen=True, slots=True)

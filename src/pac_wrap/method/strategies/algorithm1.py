@@ -24,7 +24,7 @@ from pac_wrap.method.strategies.interface import (
 )
 from pac_wrap.method.strategies.raising import fixed_level
 from pac_wrap.method.thresholds import LARGEST, Thresholds, find_thresholds
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget
 
 _SMALLEST_STEP: Final = 0.0001

@@ -22,8 +22,7 @@ from pac_wrap.method.strategies.interface import (
     end_problems,
 )
 from pac_wrap.method.thresholds import Thresholds, alarm_from, clear_below
-from pac_wrap.ranks.memory import count_below
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.memory import Rank, count_below
 from pac_wrap.tails.bounds import Budget
 
 # a level has eight digits, of which the last may differ between machines

@@ -22,8 +22,7 @@ from pac_wrap.method.strategies.interface import (
     rule_between,
 )
 from pac_wrap.method.thresholds import LARGEST, Thresholds, alarm_from, clear_below, find_thresholds
-from pac_wrap.ranks.memory import count_below
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.memory import Rank, count_below
 from pac_wrap.tails.bounds import Budget
 
 

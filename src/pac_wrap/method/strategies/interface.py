@@ -12,16 +12,14 @@ from functools import lru_cache
 from math import isclose
 from typing import ClassVar, Final
 
-from pac_wrap.base.arguments import Scores, ScoreType, as_float
-from pac_wrap.base.floats import confidence_left, kept_together, order_key
+from pac_wrap.base.arguments import Scores, as_float
+from pac_wrap.base.floats import ScoreType, confidence_left, kept_together, order_key, rounded
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.promise import Guarantee, with_deltas
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import LARGEST, Thresholds
-from pac_wrap.ranks.float_type import rounded
-from pac_wrap.ranks.memory import Ranked, kth_between
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.memory import Rank, Ranked, kth_between
 from pac_wrap.tails.bounds import Budget, Sharing, equal_deltas, split_confidence
 
 Class = Scores | Ranked

@@ -25,7 +25,7 @@ from pac_wrap.method.strategies.interface import (
     rule_between,
 )
 from pac_wrap.method.thresholds import Thresholds, find_thresholds
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.binomial import error_budget, exact_confidence
 from pac_wrap.tails.bounds import Budget
 

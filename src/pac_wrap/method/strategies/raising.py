@@ -29,8 +29,7 @@ from pac_wrap.method.strategies.interface import (
     ranks_of,
 )
 from pac_wrap.method.thresholds import LARGEST, Thresholds, find_thresholds
-from pac_wrap.ranks.memory import Ranked
-from pac_wrap.ranks.search import Rank
+from pac_wrap.ranks.memory import Rank, Ranked
 from pac_wrap.tails.binomial import cdf, error_budget
 from pac_wrap.tails.bounds import Budget, beta_quantile, upper_bound
 

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import Scores, as_scores
+from pac_wrap.base.floats import rounded
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.part import Part
 from pac_wrap.method.rule import Verdict
-from pac_wrap.ranks.float_type import rounded
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.report.pages.content import sentence, subtitle, title, versions
 from pac_wrap.report.pages.formats import notebook, shown_scores

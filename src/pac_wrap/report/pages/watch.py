@@ -6,11 +6,10 @@ from math import log, log10
 from typing import Any, Final, NamedTuple
 
 from pac_wrap.base.floats import rounded_up
+from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import Group, text_of
-from pac_wrap.method.monitoring.alarm import SCORES, UNDECIDED, Alarm, wealth_text
-from pac_wrap.method.monitoring.by_group import GroupMonitor, called
-from pac_wrap.method.monitoring.counted import Watch
-from pac_wrap.method.monitoring.monitor import Monitor
+from pac_wrap.method.monitoring.alarm import SCORES, UNDECIDED, Alarm, Watch, called, wealth_text
+from pac_wrap.method.monitoring.monitor import Member, Monitor
 from pac_wrap.report.pages.formats import page
 
 _PREFIX: Final = "pac_wrap_monitor"
@@ -27,15 +26,13 @@ _LEAST: Final = -4.0
 
 # groups whose wealth a page draws: those with alarms, and then those nearest to one
 MOST_DRAWN: Final = 12
-Name = Group | tuple[Group, ...]
 
 
-def alarm_text(alarm: Alarm | tuple[Name, Alarm]) -> str:
-    """Return an alarm as a sentence, with its group if it has one."""
-    return str(alarm) if isinstance(alarm, Alarm) else f"{called(alarm[0])}: {alarm[1]}"
+def _is_grouped(monitor: Monitor) -> bool:
+    return isinstance(monitor.certificate, GroupCertificate)
 
 
-def monitor_json(monitor: Monitor | GroupMonitor) -> str:
+def monitor_json(monitor: Monitor) -> str:
     """Return what a monitor knows as JSON text: every watch, and every alarm.
 
     >>> from pac_wrap import Monitor, calibrate
@@ -47,30 +44,32 @@ def monitor_json(monitor: Monitor | GroupMonitor) -> str:
         "rows": monitor.rows,
         "points": monitor.points,
         "alpha": monitor.alpha,
-        "alarm": None if first is None else alarm_text(first),
+        "alarm": None if first is None else str(first),
     }
-    if isinstance(monitor, GroupMonitor):
+    if _is_grouped(monitor):
         content |= {"unseen": monitor.unseen, "unpromised": monitor.unpromised}
-        found = monitor.monitors.items()
-        content["groups"] = [{"group": name, "rows": one.rows} | _content(one) for name, one in found]
+        content["groups"] = [
+            {"group": groups if len(groups) > 1 else groups[0], "rows": one.rows} | _content(monitor, one)
+            for groups, one in monitor.members.items()
+        ]
     else:
-        content |= _content(monitor)
+        content |= _content(monitor, monitor.members[()])
     return json.dumps(content, indent=2) + "\n"
 
 
-def _content(monitor: Monitor) -> dict[str, Any]:
+def _content(monitor: Monitor, member: Member) -> dict[str, Any]:
     return {
-        "unscored": monitor.unscored,
-        "unwatched": monitor.unwatched,
-        "watches": [_facts(watch) for watch in monitor.watches],
+        "unscored": member.unscored,
+        "unwatched": monitor.unwatched(member),
+        "watches": [_facts(watch) for watch in member.watches],
         "alarms": [
             asdict(alarm) | {"e_value": f"{alarm.e_value:.6g}", "interval": alarm.interval}
-            for alarm in monitor.alarms
+            for alarm in member.alarms
         ],
     }
 
 
-def monitor_metrics(monitor: Monitor | GroupMonitor) -> str:
+def monitor_metrics(monitor: Monitor) -> str:
     r"""Return what a monitor knows in the text format of Prometheus, for a file that is scraped.
 
     >>> from pac_wrap import Monitor, calibrate
@@ -82,7 +81,8 @@ def monitor_metrics(monitor: Monitor | GroupMonitor) -> str:
     watches: list[tuple[Watch, dict[str, str]]] = []
     rising: list[tuple[dict[str, str], Alarm]] = []
     unscored: list[tuple[dict[str, str], float]] = []
-    for labels, one in _labelled(monitor):
+    for groups, one in monitor.members.items():
+        labels = _group_labels(groups)
         unscored.append((labels, one.unscored))
         watches += [(watch, labels | {"watch": watch.name}) for watch in one.watches]
         rising += [(labels | {"watch": alarm.watch}, alarm) for alarm in one.alarms]
@@ -115,25 +115,18 @@ def monitor_metrics(monitor: Monitor | GroupMonitor) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _labelled(monitor: Monitor | GroupMonitor) -> list[tuple[dict[str, str], Monitor]]:
-    """Return every monitor with the labels of its group; the pool has none of a group, and says so."""
-    if not isinstance(monitor, GroupMonitor):
-        return [({}, monitor)]
-    return [(_group_labels(name), one) for name, one in monitor.monitors.items()]
-
-
-def _unwatched(monitor: Monitor | GroupMonitor) -> list[tuple[dict[str, str], float]]:
+def _unwatched(monitor: Monitor) -> list[tuple[dict[str, str], float]]:
     """Return how many rows belong to groups that are not watched, by the reason; none without groups."""
-    if not isinstance(monitor, GroupMonitor):
+    if not _is_grouped(monitor):
         return []
     return [({"reason": "never seen"}, monitor.unseen), ({"reason": "promised nothing"}, monitor.unpromised)]
 
 
-def _group_labels(name: Name) -> dict[str, str]:
+def _group_labels(groups: tuple[Group, ...]) -> dict[str, str]:
+    if len(groups) != 1:
+        return {"pool": "true"} if groups else {}
     # to Prometheus a label that is empty is one that is not there, so a group of no name needs another one
-    if isinstance(name, tuple):
-        return {"pool": "true"}
-    return {"missing": "true"} if name is None else {"group": text_of(name) or ""}
+    return {"missing": "true"} if groups[0] is None else {"group": text_of(groups[0]) or ""}
 
 
 class Picture(NamedTuple):
@@ -150,66 +143,63 @@ class Picture(NamedTuple):
     rows: int
 
 
-def monitor_page(monitor: Monitor | GroupMonitor) -> str:
+def monitor_page(monitor: Monitor) -> str:
     """Return one HTML page with the wealth of every watch over time; no script runs in it, nothing is loaded.
 
     >>> from pac_wrap import Monitor, calibrate
     >>> monitor_page(Monitor(calibrate(range(1000), range(2000, 3000))))[:15]
     '<!doctype html>'
     """
-    if isinstance(monitor, GroupMonitor):
-        ordered = sorted(monitor.monitors.items(), key=lambda pair: _nearness(pair[1]), reverse=True)
-        members = [(f"{called(name)}: ", one) for name, one in ordered[:MOST_DRAWN]]
-        undrawn = len(ordered) - len(members)
-    else:
-        members, undrawn = [("", monitor)], 0
+    ordered = sorted(monitor.members.items(), key=lambda pair: _nearness(pair[1]), reverse=True)
+    members = [(f"{called(groups)}: " if groups else "", one) for groups, one in ordered[:MOST_DRAWN]]
     return page(
         "monitor.html.j2",
         monitor=monitor,
-        alarms=[alarm_text(alarm) for alarm in monitor.alarms[:MOST_DRAWN]],
+        alarms=[str(alarm) for alarm in monitor.alarms[:MOST_DRAWN]],
         more_alarms=max(0, len(monitor.alarms) - MOST_DRAWN),
-        grouped=isinstance(monitor, GroupMonitor),
+        grouped=_is_grouped(monitor),
         status="Alarm" if monitor.alarm else "No alarm" if monitor.points else "Nothing is known",
         notes=_notes(monitor),
         alpha=rounded_up(monitor.alpha),
         pictures=[picture for name, one in members for picture in _pictures(name, one)],
-        undrawn=undrawn,
+        undrawn=len(ordered) - len(members),
         size=(_WIDTH, _HEIGHT, _TOP),
         columns={"watch": "title", "so far": "share", "allowed": "allowed", "false alarm, ever": "chance"},
         rows=[_row(name, watch) for name, one in members for watch in one.watches],
     )
 
 
-def _notes(monitor: Monitor | GroupMonitor) -> list[str]:
+def _notes(monitor: Monitor) -> list[str]:
     """Return sentences about what is not watched, and about a monitor that has counted nothing."""
     told = [] if monitor.points else ["No point was counted so far."]
-    if isinstance(monitor, GroupMonitor):
-        return [*told, *(f"{one[:1].upper()}{one[1:]}." for one in monitor.unwatched)]
+    if _is_grouped(monitor):
+        return [*told, *(f"{one[:1].upper()}{one[1:]}." for one in monitor.notes)]
     if monitor.unscored:
         told.append(f"{monitor.unscored:,} rows have no score and count nowhere.")
-    return [*told, *(f"The {name} is not watched: nothing can contradict it." for name in monitor.unwatched)]
+    lacking = monitor.unwatched(monitor.members[()])
+    return [*told, *(f"The {name} is not watched: nothing can contradict it." for name in lacking)]
 
 
-def _nearness(monitor: Monitor) -> tuple[float, ...]:
-    """Return how near to an alarm a monitor is: those with one first."""
-    return (float(bool(monitor.alarms)), max(one.log_wealth + log(one.alpha) for one in monitor.watches))
+def _nearness(member: Member) -> tuple[float, ...]:
+    """Return how near to an alarm a member is: those with one first."""
+    return (float(bool(member.alarms)), max(one.log_wealth + log(one.alpha) for one in member.watches))
 
 
-def _pictures(name: str, monitor: Monitor) -> list[Picture]:
-    alarms = {alarm.watch: alarm.row for alarm in monitor.alarms}
-    found = [_picture(monitor, watch, alarms.get(watch.name)) for watch in monitor.watches]
+def _pictures(name: str, member: Member) -> list[Picture]:
+    alarms = {alarm.watch: alarm.row for alarm in member.alarms}
+    found = [_picture(member, watch, alarms.get(watch.name)) for watch in member.watches]
     return [one._replace(title=name + one.title) for one in found]
 
 
-def _picture(monitor: Monitor, watch: Watch, alarm: int | None) -> Picture:
+def _picture(member: Member, watch: Watch, alarm: int | None) -> Picture:
     """Return the wealth over the rows, on a scale of powers of ten."""
-    rows = (0, *monitor.past, monitor.rows)
+    rows = (0, *member.past, member.rows)
     heights = [max(_LEAST, height / log(10.0)) for height in (0.0, *watch.past, watch.log_wealth)]
     bar = -log10(watch.alpha)
     top, bottom = max(bar + 1.0, *(min(height, 3.0 * bar) for height in heights)), min(-1.0, *heights)
 
     def x(row: int) -> float:
-        return round(_WIDTH * row / max(1, monitor.rows), 1)
+        return round(_WIDTH * row / max(1, member.rows), 1)
 
     def y(power: float) -> float:
         return round(_TOP + _HEIGHT * (top - min(power, top)) / (top - bottom), 1)
@@ -218,9 +208,9 @@ def _picture(monitor: Monitor, watch: Watch, alarm: int | None) -> Picture:
     ticks = tuple((y(power), _power(power)) for power in (0.0, bar))
     wealth, least = wealth_text(watch.log_wealth), f"{1 / watch.alpha:,.0f}"
     words = f"Wealth {wealth} after {watch.n:,} points; an alarm comes at {least}."
-    place = None if alarm is None else round(100.0 * alarm / monitor.rows, 2)
+    place = None if alarm is None else round(100.0 * alarm / member.rows, 2)
     return Picture(
-        watch.name, _TITLES[watch.name], f"M{points}", y(bar), y(0.0), place, ticks, words, monitor.rows
+        watch.name, _TITLES[watch.name], f"M{points}", y(bar), y(0.0), place, ticks, words, member.rows
     )
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from pac_wrap.base.floats import rounded_up
 from pac_wrap.base.text import listed, quoted
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.series.several import Several
+from pac_wrap.series.dependence import EffectiveSize
+from pac_wrap.series.points import Several
 from pac_wrap.series.splits import SeriesSplit
-from pac_wrap.series.worth import Worth
 
 Line = tuple[str, str]
 _CLASSES = ((False, "normal", "FPR"), (True, "anomalous", "FNR"))
@@ -32,7 +32,7 @@ def lines_of_several(
         found = list(several.within(certificate.thresholds, anomalous, among)) if count > 1 else []
         if found:
             yield "", _within(name, found)
-            together = points.worth(certificate.thresholds, anomalous, among).effective
+            together = points.effective_size(certificate.thresholds, anomalous, among).effective
             alone = sum(one.effective or 0.0 for _, one in found)
             if together is not None and together < _DIFFER * alone:
                 differ.append(
@@ -45,7 +45,7 @@ def lines_of_several(
         yield from _held_out(several, certificate, split)
 
 
-def _within(name: str, found: list[tuple[str, Worth]]) -> str:
+def _within(name: str, found: list[tuple[str, EffectiveSize]]) -> str:
     worst, least = min(found, key=lambda pair: (pair[1].effective or 0.0) / pair[1].n)
     depend = sum(one.misleading for _, one in found)
     return (

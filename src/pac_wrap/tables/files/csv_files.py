@@ -18,8 +18,8 @@ from typing import Any, Final
 import duckdb
 import numpy as np
 
+from pac_wrap.base.arguments import OnMissing
 from pac_wrap.base.files import scratch_folder
-from pac_wrap.base.missing import OnMissing
 from pac_wrap.base.text import is_unicode
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import missing_scores, not_a_number, number, require_in_all

@@ -17,7 +17,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import ScoreType, score_type
+from pac_wrap.base.arguments import score_type
+from pac_wrap.base.floats import ScoreType
 from pac_wrap.errors import InputError
 from pac_wrap.tables.columns import (
     all_columns,

@@ -9,8 +9,8 @@ from typing import Final
 from pac_wrap.base.arguments import check_choice
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.ranks.plain import FIRST, FOURTH, SECOND, START, THIRD
-from pac_wrap.ranks.search import BOTH, Rank
+from pac_wrap.ranks.kernels import FIRST, FOURTH, SECOND, START, THIRD
+from pac_wrap.ranks.memory import BOTH, Rank
 from pac_wrap.tables.sql.expressions import (
     DIALECTS,
     DOUBLE,

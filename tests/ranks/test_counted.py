@@ -10,17 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pac_wrap import Guarantee, certify_curve
-from pac_wrap.base.arguments import ScoreType
-from pac_wrap.base.floats import just_below
+from pac_wrap.base.floats import ScoreType, just_below
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import Request, calibrate
 from pac_wrap.method.certify import certify
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.source import CountedSource
 from pac_wrap.method.strategies.looks import Looks
-from pac_wrap.ranks import brackets
+from pac_wrap.ranks import counted
 from pac_wrap.ranks.auc import auc
-from pac_wrap.ranks.brackets import Cells, Grid, Sample, Some, Spread, least_auc
+from pac_wrap.ranks.counted import Cells, Grid, Sample, Some, Spread, least_auc
 from pac_wrap.ranks.kernels import kernels
 from support.strategies import Floats, calibrate_quietly, every_rule, guarantee, refusal, scores
 
@@ -136,8 +135,8 @@ def test_knots_at_the_ends_of_the_doubles() -> None:
 
 def tighten(patch: pytest.MonkeyPatch, *, few: int, cells: int, knots: int, listed: int, ranges: int) -> None:
     for module, limits in (
-        (brackets, {"_FEW": few, "_LISTED": listed, "_AT_ONCE": knots // 4}),
-        (brackets, {"_CELLS": cells, "_KNOTS": knots, "_RANGES": ranges, "_NEAR": few}),
+        (counted, {"_FEW": few, "_LISTED": listed, "_AT_ONCE": knots // 4}),
+        (counted, {"_CELLS": cells, "_KNOTS": knots, "_RANGES": ranges, "_NEAR": few}),
     ):
         for name, value in limits.items():
             patch.setattr(module, name, value)
@@ -208,8 +207,8 @@ def test_three_rounds_do_and_few_scores_are_listed() -> None:
 def test_scores_near_a_rank_are_listed_while_the_rest_of_a_large_cell_is_counted(
     monkeypatch: pytest.MonkeyPatch, most: int, rounds: int
 ) -> None:
-    monkeypatch.setattr(brackets, "_FEW", 5000)
-    monkeypatch.setattr(brackets, "_NEAR", most)
+    monkeypatch.setattr(counted, "_FEW", 5000)
+    monkeypatch.setattr(counted, "_NEAR", most)
     rng = np.random.default_rng(1)
     data = InMemory(rng.normal(0, 1, 400_000), rng.normal(1, 1, 400_000), 100)
     assert certify(CountedSource(data), Request()).to_json() == calibrate(*data.pair).to_json()
@@ -229,7 +228,7 @@ def test_a_score_that_most_points_share_is_never_listed(share: float) -> None:
 
 @pytest.mark.filterwarnings("ignore::pac_wrap.errors.UpsideDownWarning")
 def test_a_sample_that_misleads_costs_rounds_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(brackets, "_FEW", 1000)
+    monkeypatch.setattr(counted, "_FEW", 1000)
     rng = np.random.default_rng(1)
     data = InMemory(rng.normal(0, 1, 100_000), rng.normal(4, 1, 40_000))
     for classes in (
@@ -259,7 +258,7 @@ def test_first_scores_of_one_class_are_no_guess(monkeypatch: pytest.MonkeyPatch)
 def test_scores_that_change_between_two_rounds_are_refused(
     change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(brackets, "_CELLS", 12)
+    monkeypatch.setattr(counted, "_CELLS", 12)
     rng = np.random.default_rng(1)
 
     class Changing(InMemory):
@@ -316,7 +315,7 @@ def test_the_least_auc_is_no_larger_than_the_auc(normal: Floats, anomalous: Floa
 def test_a_threshold_that_is_given_is_counted_at_once() -> None:
     rng = np.random.default_rng(5)
     data = InMemory(rng.normal(0, 1, 50_000), rng.normal(2, 1, 30_000), 20)
-    found = brackets.Bracketed(data, [(0,), (1,)], lambda both: tuple(one.count_below(1.25) for one in both))
+    found = counted.Bracketed(data, [(0,), (1,)], lambda both: tuple(one.count_below(1.25) for one in both))
     assert found.answer == tuple(int((scores < 1.25).sum()) for scores in data.pair)
     assert data.rounds == 1
 

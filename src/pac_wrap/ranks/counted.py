@@ -15,12 +15,12 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores, ScoreType
-from pac_wrap.base.floats import Bits, from_order_key, just_below, order_key, order_keys
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.floats import Bits, ScoreType, from_order_key, just_below, order_key, order_keys
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import as_digest
-from pac_wrap.ranks.memory import Ranked
-from pac_wrap.ranks.search import CHANGED, Bounds, Rank
+from pac_wrap.ranks.memory import Rank, Ranked
+from pac_wrap.ranks.passes import CHANGED, Bounds
 
 Counts = NDArray[np.int64]
 LEAST, GREATEST = order_key(-inf), order_key(inf)

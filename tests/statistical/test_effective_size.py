@@ -13,7 +13,7 @@ from scipy.signal import lfilter
 from scipy.stats import norm
 
 from pac_wrap import DependenceWarning, Guarantee
-from pac_wrap.series import calibrate_points, window_points, worth
+from pac_wrap.series import calibrate_points, effective_size, window_points
 from pac_wrap.tails.binomial import error_budget
 from pac_wrap.tails.bounds import lower_bound
 from statistical.claims import FALSE_ALARM, assert_at_most, assert_power
@@ -28,7 +28,7 @@ def autoregression(seed: int, trials: int, n: int, phi: float) -> Floats:
 
 
 def unwarned(rows: Iterator[Floats] | Floats) -> int:
-    return sum(not worth(row).misleading for row in rows)
+    return sum(not effective_size(row).misleading for row in rows)
 
 
 @pytest.mark.parametrize("n", [60, 80, 120, 170, 400, 865])
@@ -66,7 +66,7 @@ def test_independent_points_rarely_warn(n: int, bound: float, caught: float, kin
     if kind == "tied":
         rows = np.round(rows)
     errors = error_budget(n, 0.05, 0.05) or 0  # so many lie beyond the threshold
-    hits = sum(worth(row, errors=errors).misleading for row in rows)
+    hits = sum(effective_size(row, errors=errors).misleading for row in rows)
     assert_at_most(hits, trials, bound)
     assert_power(trials, bound, caught, at_most=True)
 

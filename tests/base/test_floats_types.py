@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import Guarantee, Thresholds, calibrate, calibrate_chunks, calibrate_labelled, verify
-from pac_wrap.base.arguments import ScoreType, score_type
+from pac_wrap.base.arguments import score_type
+from pac_wrap.base.floats import ScoreType, is_narrower, represents, rounded, rounding_edge, straddled
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.ranks.float_type import is_narrower, represents, rounded, rounding_edge, straddled
 from pac_wrap.ranks.kernels import digest
 from support.strategies import calibrate_quietly, refusal
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import pytest
 
 from pac_wrap import calibrate, calibrate_classes, calibrate_groups, certify_curve
-from pac_wrap.base.filed import Filed
+from pac_wrap.base.codec import SavedAsJSON
 from pac_wrap.errors import CertificateError, InputError
 
 LOW, HIGH = list(range(100)), list(range(200, 300))
-FILED: dict[str, Filed] = {
+SAVED: dict[str, SavedAsJSON] = {
     "certificate": calibrate(LOW, HIGH),
     "curve": certify_curve(LOW, HIGH),
     "groups": calibrate_groups([*LOW, *HIGH], [0] * 100 + [1] * 100, ["a"] * 200),
@@ -22,9 +22,9 @@ FILED: dict[str, Filed] = {
 }
 
 
-@pytest.mark.parametrize("name", FILED)
+@pytest.mark.parametrize("name", SAVED)
 def test_what_is_saved_is_loaded_to_the_last_digit(name: str, tmp_path: Path) -> None:
-    made = FILED[name]
+    made = SAVED[name]
     made.save(tmp_path / "made.json")
     again = type(made).load(tmp_path / "made.json")
     assert again == made
@@ -32,14 +32,14 @@ def test_what_is_saved_is_loaded_to_the_last_digit(name: str, tmp_path: Path) ->
     assert not {"from_json", "save", "load"} & vars(type(made)).keys(), "there is one way to write and read"
 
 
-@pytest.mark.parametrize(("one", "other"), list(permutations(FILED, 2)))
+@pytest.mark.parametrize(("one", "other"), list(permutations(SAVED, 2)))
 def test_none_is_taken_for_another(one: str, other: str) -> None:
     with pytest.raises(CertificateError, match=r"format|this is not a"):
-        type(FILED[one]).from_json(FILED[other].to_json())
+        type(SAVED[one]).from_json(SAVED[other].to_json())
 
 
 @dataclass(frozen=True, slots=True)
-class Note(Filed):
+class Note(SavedAsJSON):
     number: int
 
     _header: ClassVar[dict[str, Any]] = {"format": "a note", "schema": 1}
@@ -63,7 +63,7 @@ def test_a_contradiction_is_refused_with_its_remedy() -> None:
 
 def test_whoever_is_filed_finds_its_own_contradictions() -> None:
     @dataclass(frozen=True, slots=True)
-    class Careless(Filed):
+    class Careless(SavedAsJSON):
         _header: ClassVar[dict[str, Any]] = {"format": "careless", "schema": 1}
 
     with pytest.raises(NotImplementedError):
