@@ -15,16 +15,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pac_wrap.base.arguments import Scores, label_text
+from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import ScoreType
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.chunked import Asked, T
-from pac_wrap.method.groups.calibrate import GroupRequest
+from pac_wrap.method.certify import certify, certify_groups, certify_kinds
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.part import points_of
@@ -46,7 +42,6 @@ from pac_wrap.tables.files.csv_files import (
     refuse_scores,
     survey,
 )
-from pac_wrap.tables.kinds import KindsAsked
 
 Reader = Literal["read_csv", "read_parquet", "read_json"]
 _START: Final = 1 << 18
@@ -95,7 +90,7 @@ class InspectedFiles:
 
 @dataclass(frozen=True, slots=True)
 class EngineFiles:
-    """Some files, and who reads them: each method gives the certificate that the scores get in memory.
+    """Some files, and who reads them: `certify` gives what the scores get in memory.
 
     Spark: the session that runs is used, else one is started with the master and stopped at the end. Dask:
     threads of this process read, or the workers of the scheduler at the address `master`; CSV and JSON are
@@ -108,48 +103,33 @@ class EngineFiles:
     delimiter: str | None = None
     master: str | None = None
 
-    def calibrate(self, request: Asked[T], *, score: str = "score", label: str = "label") -> T:
-        """Return what a request gets from two columns."""
-        with self._opened((score, label), request.label_text) as (engine, frame, found):
-            made: T = engine.certified(frame, request.with_usual_labels(), score="score", label="label")
-            found.expect(made.normal.n + made.anomalous.n)
-        return made.with_provenance(**self._origin(score))
-
-    def calibrate_groups(
-        self, request: GroupRequest, *, score: str, label: str, group: str
-    ) -> GroupCertificate:
-        """Return what a request gets from the groups in three columns."""
-        refuse_as_third(group, (score, label))
-        with self._opened((score, label, group), request.request.label_text) as (engine, frame, found):
-            usual = replace(request, request=request.request.with_usual_labels())
-            columns = {"score": "score", "label": "label", "group": "group"}
-            made: GroupCertificate = engine.certified_by_group(frame, usual, **columns)
-            found.expect(int(made.columns.n.sum()))
-        return made.with_provenance(**self._origin(score))
-
-    def calibrate_kinds(self, asked: KindsAsked, *, score: str, label: str) -> KindCertificate:
-        """Return what is asked for of the kinds in three columns."""
-        refuse_as_third(asked.column, (score, label), "kind")
-        columns = (score, label, asked.column)
-        with self._opened(columns, label_text(asked.anomaly_label)) as (engine, frame, found):
-            usual = replace(asked, anomaly_label=1)
-            made: KindCertificate = engine.certified_by_kind(
-                frame, usual, score="score", label="label", kind="group"
-            )
-            found.expect(points_of(made.normal) + points_of(made.anomalous))
-        return made.with_provenance(**self._origin(score))
-
-    @contextmanager
-    def _opened(
-        self, columns: tuple[str, ...], text: str | None
-    ) -> Iterator[tuple[Any, Any, InspectedFiles]]:
-        """Yield the module of the engine, a frame of scores, marks and perhaps groups, and what is known."""
+    def certify(
+        self, request: Any, columns: tuple[str, ...], anomaly_label: str | None, kind: bool = False
+    ) -> Any:
+        """Return what a request gets from columns of scores and labels, and perhaps of kinds or groups."""
+        score, label = columns[:2]
+        if len(columns) > 2:
+            refuse_as_third(columns[2], (score, label), "kind" if kind else "group")
         engine: Any = import_module(f"pac_wrap.engines.{self.engine}")
-        with engine.opened(self.files, self.reader, columns, text, self.delimiter, self.master) as opened:
-            yield engine, *opened
-
-    def _origin(self, score: str) -> dict[str, Any]:
-        return {"score": score, "tables": tuple(map(str, self.files)), "engine": self.engine}
+        names = ("score", "label", "group")[: len(columns)]
+        with engine.opened(self.files, self.reader, columns, anomaly_label, self.delimiter, self.master) as (
+            frame,
+            found,
+        ):
+            made: Any
+            if kind:
+                source = engine.source(frame, "score", "label", 1, "group", columns[2])
+                made = certify_kinds(source, request)
+                rows = points_of(made.normal) + points_of(made.anomalous)
+            elif len(columns) > 2:
+                made = certify_groups(engine.GroupedFrame(frame, names), request)
+                rows = int(made.columns.n.sum())
+            else:
+                made = certify(engine.source(frame, "score", "label"), request)
+                rows = made.normal.n + made.anomalous.n
+            found.expect(rows)
+        origin = {"score": score, "tables": tuple(map(str, self.files)), "engine": self.engine}
+        return made.with_provenance(**origin)
 
 
 def inspect(
@@ -318,10 +298,12 @@ def check_group(certificate: object, group: object) -> None:
         raise InputError(f"the certificate is {which}, with group")
 
 
-def refuse_changed(found: NDArray[np.int64], counted: NDArray[np.int64]) -> None:
-    """Refuse groups of which either class has another size than was counted before."""
-    if not np.array_equal(found, counted):
-        raise InputError("the frame has other rows each time it is computed; cache or persist it first")
+def not_kinds(column: str, kind: object) -> InputError:
+    """Return the refusal of a column of another type, such as numbers, which have several texts."""
+    return InputError(
+        f"column {column!r} must hold kinds: texts, whole numbers, dates or booleans, but its type"
+        f" is {kind}; convert it to text"
+    )
 
 
 def features_of(
