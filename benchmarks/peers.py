@@ -1,4 +1,4 @@
-"""Packages that a user might pick instead, beside those of `pac_wrap_paper.peers`.
+"""Packages that a user might pick instead, beside those of `pac_wrap_paper.baselines`.
 
 All of them get precomputed scores; none trains a model here. MAPIE asks for probabilities, so it gets scores
 between 0 and 1.
@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap_paper.baselines import percentile
-from pac_wrap_paper.peers import Controller, Crepes, both_classes
+from pac_wrap_paper.baselines import Controller, Crepes, both_classes, percentile
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -114,7 +113,7 @@ def mapie_set_rule(normal: Floats, probes: Floats, ceiling: float, delta: float)
 
 def percentile_rule(normal: Floats, probes: Floats, ceiling: float, delta: float) -> Mask:
     """Return what lies above the percentile that `contamination` stands for in scikit-learn and PyOD."""
-    return np.asarray(percentile(normal, ceiling).y_fp(probes) == 1)
+    return np.asarray(percentile(normal, ceiling).verdicts(probes) == 1)
 
 
 def _precomputed(low: float, high: float) -> Any:

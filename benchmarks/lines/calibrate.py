@@ -10,7 +10,7 @@ from benchmarks.plain import IN_NUMPY, in_numpy
 from benchmarks.record import Aim, Comparison, Result, Role
 from benchmarks.timing import Action, Scale, affordable, compare, growths
 from pac_wrap import calibrate, error_budget
-from pac_wrap_paper.peers import Crepes
+from pac_wrap_paper.baselines import Crepes
 
 CEILING, DELTA = 0.05, 0.05
 AIM, AIM_FROM = Aim("<=", 1.3), 10**6

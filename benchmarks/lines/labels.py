@@ -22,7 +22,7 @@ from benchmarks.peers import (
 from benchmarks.record import Aim, Measure, Result
 from benchmarks.timing import Scale
 from pac_wrap import Guarantee, calibrate, certify_curve
-from pac_wrap_paper.peers import Controller, both_classes
+from pac_wrap_paper.baselines import Controller, both_classes
 
 DELTA = 0.05
 # for each ceiling, the labels at which the chance to exceed it is given; power is that at the last

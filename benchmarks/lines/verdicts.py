@@ -12,7 +12,7 @@ from benchmarks.plain import IN_NUMPY, in_numpy
 from benchmarks.record import Aim, Comparison, Measure, Result, Role
 from benchmarks.timing import Action, Scale, affordable, compare, growths
 from pac_wrap import calibrate
-from pac_wrap_paper.peers import Crepes
+from pac_wrap_paper.baselines import Crepes
 
 AIM, AIM_FROM = Aim("<=", 2.0), 10**5
 # what a few MB are

@@ -1,21 +1,24 @@
-"""What people use today instead: conformal thresholds, the best F1, a percentile. No confidence is promised.
+"""What people use instead: conformal thresholds, the best F1, a percentile, and two packages.
 
-Each returns `Thresholds`, whose `rule` decides like that of a certificate, so all are measured the same way.
+The first three return a `Rule`, which decides like that of a certificate, so all are measured the same way.
+No confidence is promised.
 """
 
+import warnings
 from fractions import Fraction
+from importlib import import_module
 from math import inf, nextafter
-from typing import Final, Literal
+from typing import Any, Final, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from pac_wrap import Guarantee, InputError, Rule
 from pac_wrap.base.arguments import as_scores, check_count, check_rate
-from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import as_guarantee
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.thresholds import Thresholds, alarm_from, clear_below
 
+__all__ = ["cpad", "cpad_budget", "f1_max", "percentile"]
+
+Floats = NDArray[np.float64]
 _LARGEST: Final = float(np.finfo(np.float64).max)
 
 
@@ -53,7 +56,7 @@ def cpad_budget(n: int, rate: float, delta: float | None = None) -> int | None:
     return k - 1 if k else None
 
 
-def cpad(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee | None = None) -> Thresholds:
+def cpad(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee | None = None) -> Rule:
     """Return the two thresholds of class-conditional conformal prediction (Lei 2014): eq. (21).
 
     Each error rate is at most its ceiling on average over calibrations, but with many points nearly half
@@ -68,8 +71,8 @@ def cpad(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee | None = 
 
     Returns
     -------
-    Thresholds
-        One threshold for each ceiling.
+    Rule
+        It decides where both thresholds agree, and abstains between them.
 
     Raises
     ------
@@ -79,19 +82,23 @@ def cpad(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee | None = 
     Examples
     --------
     >>> cpad(np.arange(100.0), np.arange(90.0, 190.0))
-    Thresholds(alarm_from=95.00000000000001, clear_below=94.0)
+    Rule(normal_below=94.0, anomaly_from=95.00000000000001)
     """
-    normal, anomalous = as_scores(normal, "normal"), as_scores(anomalous, "anomalous")
-    asked = as_guarantee(guarantee)
-    low = high = None
+    asked = Guarantee() if guarantee is None else guarantee
+    if not isinstance(asked, Guarantee):
+        raise InputError(f"guarantee must be a Guarantee, got {asked!r:.200}; write Guarantee(max_fpr=0.05)")
+    normal, anomalous = np.sort(as_scores(normal, "normal")), np.sort(as_scores(anomalous, "anomalous"))
+    found = []
     if asked.max_fpr is not None:
-        low = alarm_from(normal, cpad_budget(normal.size, asked.max_fpr))
+        errors = cpad_budget(normal.size, asked.max_fpr)
+        found.append(inf if errors is None else nextafter(normal[-1 - errors], inf))
     if asked.max_fnr is not None:
-        high = clear_below(anomalous, cpad_budget(anomalous.size, asked.max_fnr))
-    return Thresholds(low, high)
+        errors = cpad_budget(anomalous.size, asked.max_fnr)
+        found.append(-inf if errors is None else min(float(anomalous[errors]), _LARGEST))
+    return Rule(min(found), max(found))
 
 
-def f1_max(normal: ArrayLike, anomalous: ArrayLike) -> Thresholds:
+def f1_max(normal: ArrayLike, anomalous: ArrayLike) -> Rule:
     """Return the single threshold with the greatest F1 on these scores; among equals the highest.
 
     F1 = 2 TP / (2 TP + FP + FN). It promises nothing about points it has not seen.
@@ -103,8 +110,8 @@ def f1_max(normal: ArrayLike, anomalous: ArrayLike) -> Thresholds:
 
     Returns
     -------
-    Thresholds
-        The same threshold for both rates.
+    Rule
+        One threshold, which abstains on nothing.
 
     Raises
     ------
@@ -113,8 +120,8 @@ def f1_max(normal: ArrayLike, anomalous: ArrayLike) -> Thresholds:
 
     Examples
     --------
-    >>> f1_max([0.0, 1.0, 2.0], [2.0, 3.0, 4.0]).alarm_from
-    2.0
+    >>> f1_max([0.0, 1.0, 2.0], [2.0, 3.0, 4.0])
+    Rule(normal_below=2.0, anomaly_from=2.0)
     """
     normal, anomalous = as_scores(normal, "normal"), as_scores(anomalous, "anomalous")
     if anomalous.size == 0:
@@ -124,10 +131,10 @@ def f1_max(normal: ArrayLike, anomalous: ArrayLike) -> Thresholds:
     alarms = hits + normal.size - np.searchsorted(np.sort(normal), candidates)
     # a threshold of inf would never alarm
     tau = min(float(candidates[np.argmax(2.0 * hits / (alarms + anomalous.size))]), _LARGEST)
-    return Thresholds(tau, tau)
+    return Rule(tau, tau)
 
 
-def percentile(normal: ArrayLike, contamination: float = 0.05) -> Thresholds:
+def percentile(normal: ArrayLike, contamination: float = 0.05) -> Rule:
     """Return the threshold above which a share `contamination` of the normal scores lies.
 
     This is what the parameter of that name does in scikit-learn and PyOD, here on normal points.
@@ -141,8 +148,8 @@ def percentile(normal: ArrayLike, contamination: float = 0.05) -> Thresholds:
 
     Returns
     -------
-    Thresholds
-        The same threshold for both rates.
+    Rule
+        One threshold, which abstains on nothing.
 
     Raises
     ------
@@ -151,7 +158,7 @@ def percentile(normal: ArrayLike, contamination: float = 0.05) -> Thresholds:
 
     Examples
     --------
-    >>> percentile(np.arange(101.0), 0.1).rule.verdicts([89.0, 91.0])
+    >>> percentile(np.arange(101.0), 0.1).verdicts([89.0, 91.0])
     array([0, 1], dtype=int8)
     """
     normal = as_scores(normal, "normal")
@@ -161,4 +168,55 @@ def percentile(normal: ArrayLike, contamination: float = 0.05) -> Thresholds:
     method: Literal["linear", "higher"] = "linear" if np.isfinite(normal).all() else "higher"
     level = 1.0 - check_rate("contamination", contamination)
     tau = min(nextafter(float(np.quantile(normal, level, method=method)), inf), _LARGEST)
-    return Thresholds(tau, tau)
+    return Rule(tau, tau)
+
+
+class Crepes:
+    """The conformal classifier of crepes, one category per class."""
+
+    def __init__(self) -> None:
+        crepes: Any = import_module("crepes")
+        self.classifier = crepes.ConformalClassifier()
+
+    def calibrate(self, normal: Floats, anomalous: Floats) -> Self:
+        """Fit; crepes only stores the scores and does the work with each prediction."""
+        classes = np.repeat([0, 1], [normal.size, anomalous.size])
+        self.classifier.fit(np.concatenate([normal, -anomalous]), bins=classes)
+        return self
+
+    def possible(self, scores: Floats, label: int, ceiling: float = 0.05) -> NDArray[np.bool_]:
+        """Return where a label stays possible; p-values are not smoothed, so nothing is random."""
+        signed = scores if label == 0 else -scores
+        bins = np.full(scores.size, label)
+        sets = self.classifier.predict_set(signed, bins=bins, confidence=1.0 - ceiling, smoothing=False)
+        return np.asarray(sets, dtype=bool).ravel()
+
+
+class Controller:
+    """MAPIE's controller of one error rate: learn then test, so with a confidence."""
+
+    def __init__(
+        self, rate: Literal["fpr", "recall"], ceiling: float = 0.05, delta: float = 0.05, **options: Any
+    ) -> None:
+        control: Any = import_module("mapie.risk_control")
+        target = ceiling if rate == "fpr" else 1.0 - ceiling
+        self.controller = control.BinaryClassificationController(
+            lambda rows: rows, rate, target, confidence_level=1.0 - delta, **options
+        )
+
+    def calibrate(self, rows: Floats, labels: NDArray[np.int64]) -> float | None:
+        """Return the threshold for the probability of an anomaly, or None if none of those tried will do."""
+        with warnings.catch_warnings():  # it warns where it finds none
+            warnings.simplefilter("ignore")
+            self.controller.calibrate(rows, labels)
+        picked = self.controller.best_predict_param
+        return None if picked is None else float(picked)
+
+
+def both_classes(chance: Floats) -> Floats:
+    """Return rows as MAPIE takes them: the probabilities of both classes, from that of an anomaly.
+
+    >>> both_classes(np.array([0.25])).tolist()
+    [[0.75, 0.25]]
+    """
+    return np.column_stack([1.0 - chance, chance])

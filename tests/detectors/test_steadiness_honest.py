@@ -35,7 +35,7 @@ from sklearn.svm import SVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 
 from pac_wrap import InputError, PACWrap
-from pac_wrap_paper.data.adbench import TABLES
+from pac_wrap_paper.data.registry import TABLES
 
 RNG = np.random.default_rng(0)
 X = np.r_[RNG.normal(0, 1, (400, 5)), RNG.normal(2, 1, (200, 5))]

@@ -11,11 +11,11 @@ from pac_wrap import Guarantee, Request, UpsideDownWarning, VacuousWarning, cali
 from pac_wrap.engines import dask as engine
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.method.groups.calibrate import GroupRequest
-from pac_wrap.tables.groups import calibrate_groups_table
 from pac_wrap.tables.table import open_table
 from support.daskcluster import cluster, current, needs_dask
 from support.grouped import ASKED, COLUMNS, OPTIONS, drawn, in_memory, json_of_tokens
 from support.strategies import refusal
+from support.tables import calibrate_groups_table
 
 dd = needs_dask()
 pd = pytest.importorskip("pandas")

@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 
 from pac_wrap import GroupCertificate, Request, calibrate_groups
-from pac_wrap.engines import frames, spark
+from pac_wrap.engines import files, spark
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.method.groups.calibrate import GroupRequest
-from pac_wrap.tables.groups import calibrate_groups_table
 from pac_wrap.tables.table import open_table
 from support import sparksession
 from support.grouped import ASKED, COLUMNS, OPTIONS, drawn, in_memory, json_of_tokens
 from support.strategies import refusal
+from support.tables import calibrate_groups_table
 
 # groups with too few labels are what many of these are about
 pytestmark = [
@@ -133,7 +133,7 @@ def test_what_is_wrong_is_refused(session: Any, monkeypatch: pytest.MonkeyPatch)
         assert "there are more than 3 groups" in refused()
     with monkeypatch.context() as patch:
         patch.setattr(
-            spark, "refuse_changed", lambda found, *others: frames.refuse_changed(found + 1, *others)
+            spark, "refuse_changed", lambda found, *others: files.refuse_changed(found + 1, *others)
         )
         assert "has other rows each time" in refused()
 

@@ -13,9 +13,7 @@ from scipy.stats import binom
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import f1_score, precision_recall_curve
 
-from pac_wrap.method.metrics import evaluate
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.thresholds import Thresholds
+from pac_wrap import Guarantee, Rule, evaluate
 from pac_wrap.tails.binomial import error_budget
 from pac_wrap.validation import exact_violation
 from pac_wrap_paper.baselines import cpad, cpad_budget, f1_max, percentile
@@ -56,46 +54,53 @@ def test_the_budget_is_the_floor_of_a_decimal_product(n: int, thousandths: int) 
     assert k <= n
 
 
+def sides(rate: float) -> tuple[Guarantee, Guarantee]:
+    return Guarantee(rate, None), Guarantee(None, rate)
+
+
 def test_conformal_thresholds_by_hand() -> None:
     # n + 1 = 5: a rate of .4 is the 2nd score from the end, .2 the first
     normal, anomalous = np.array([3.0, 1.0, 4.0, 2.0]), np.array([7.0, 2.0, 9.0, 5.0])
-    assert cpad(normal, anomalous, Guarantee(0.4, 0.4)) == Thresholds(nextafter(3.0, inf), 5.0)
-    assert cpad(normal, anomalous, Guarantee(0.2, 0.6)) == Thresholds(nextafter(4.0, inf), 7.0)
-    rule = cpad(normal, anomalous, Guarantee(0.4, 0.4))
+    assert cpad(normal, anomalous, Guarantee(0.4, 0.4)) == Rule(nextafter(3.0, inf), 5.0)
+    assert cpad(normal, anomalous, Guarantee(0.2, 0.6)) == Rule(nextafter(4.0, inf), 7.0)
+    alarming, clearing = (cpad(normal, anomalous, side) for side in sides(0.4))
     # flagged above the 2nd largest normal, missed below the 2nd smallest anomaly
-    assert rule.y_fp([3.0, 3.5]).tolist() == [0, 1]
-    assert rule.y_fn([4.5, 5.0]).tolist() == [0, 1]
+    assert alarming.verdicts([3.0, 3.5]).tolist() == [0, 1]
+    assert clearing.verdicts([4.5, 5.0]).tolist() == [0, 1]
 
 
 def test_conformal_thresholds_with_ties_by_hand() -> None:
     tie = np.array([1.0, 2.0, 2.0, 2.0])
-    assert cpad(tie, tie, Guarantee(0.2, 0.2)) == Thresholds(nextafter(2.0, inf), 1.0)
-    assert cpad(tie, tie, Guarantee(0.6, 0.4)) == Thresholds(nextafter(2.0, inf), 2.0)
-    assert cpad(tie, tie, Guarantee(0.8, 0.8)) == Thresholds(nextafter(1.0, inf), 2.0)
+    assert cpad(tie, tie, Guarantee(0.2, 0.2)) == Rule(1.0, nextafter(2.0, inf))
+    assert cpad(tie, tie, Guarantee(0.6, 0.4)) == Rule(2.0, nextafter(2.0, inf))
+    assert cpad(tie, tie, Guarantee(0.8, 0.8)) == Rule(nextafter(1.0, inf), 2.0)
 
 
 def test_too_few_points_flag_and_miss_nothing() -> None:
     rule = cpad(np.arange(18.0), np.arange(18.0))
-    assert rule == cpad([], []) == Thresholds(inf, -inf)
-    assert not rule.y_fp([-inf, 0.0, inf]).any()
-    assert rule.y_fn([-inf, 0.0, inf]).all()
+    assert rule == cpad([], []) == Rule(-inf, inf)
+    assert rule.verdicts([-inf, 0.0, inf]).tolist() == [-1, -1, -1]
 
 
 def test_a_side_that_is_not_promised_has_no_conformal_threshold() -> None:
-    assert cpad(np.arange(19.0), [], Guarantee(0.05, None)) == Thresholds(nextafter(18.0, inf), None)
-    assert cpad([], np.arange(19.0), Guarantee(None, 0.05)) == Thresholds(None, 0.0)
+    above = nextafter(18.0, inf)
+    assert cpad(np.arange(19.0), [], Guarantee(0.05, None)) == Rule(above, above)
+    assert cpad([], np.arange(19.0), Guarantee(None, 0.05)) == Rule(0.0, 0.0)
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.25, 0.5, 0.7])
 @pytest.mark.parametrize("ties", [False, True])
 def test_on_average_conformal_prediction_keeps_its_rate(rate: float, ties: bool) -> None:
-    both = Guarantee(rate, rate)
     for n in range(1, 6):
         ranks = np.arange(n + 1) // 2 if ties else np.arange(n + 1)
         orders = list(permutations(ranks.astype(float)))
-        rules = [(cpad(known, known, both), new) for *known, new in orders]
-        flagged = Fraction(sum(int(rule.y_fp([new])[0]) for rule, new in rules), len(orders))
-        missed = Fraction(sum(int(rule.y_fn([new])[0] == 0) for rule, new in rules), len(orders))
+        flagged, missed = (
+            Fraction(
+                sum(cpad(known, known, side).verdicts([new])[0] == wrong for *known, new in orders),
+                len(orders),
+            )
+            for side, wrong in zip(sides(rate), (1, 0), strict=True)
+        )
         k = Fraction(str(rate)) * (n + 1) // 1
         if ties:
             assert max(flagged, missed) <= Fraction(k, n + 1)
@@ -134,16 +139,15 @@ def labelled(normal: Floats, anomalous: Floats) -> tuple[Floats, NDArray[np.int6
 @given(tied | st.just(np.empty(0)), tied)
 def test_no_threshold_has_a_greater_f1(normal: Floats, anomalous: Floats) -> None:
     rule = f1_max(normal, anomalous)
-    assert rule.rule.single
-    tau = rule.alarm_from
-    assert tau is not None
+    assert rule.single
+    tau = rule.anomaly_from
     values, labels = labelled(normal, anomalous)
     ends = (nextafter(float(value), way) for value, way in product(values, (-inf, inf)))
     tried = {tau: f1_of(tau, normal, anomalous) for tau in (*values.tolist(), *ends)}
     assert tried[tau] == max(tried.values())
     # among equals the highest
     assert tau == max(other for other, value in tried.items() if value == tried[tau])
-    assert f1_score(labels, rule.rule.verdicts(values)) == pytest.approx(float(tried[tau]))
+    assert f1_score(labels, rule.verdicts(values)) == pytest.approx(float(tried[tau]))
 
 
 @given(tied, tied)
@@ -152,34 +156,34 @@ def test_the_best_f1_is_the_one_on_the_curve_of_scikit_learn(normal: Floats, ano
     precision, recall, thresholds = precision_recall_curve(labels, values)
     # recall is 0 at the last point, which has no threshold, and possibly above all anomalies
     f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
-    tau = f1_max(normal, anomalous).alarm_from
+    tau = f1_max(normal, anomalous).anomaly_from
     assert float(f1_of(tau or 0.0, normal, anomalous)) == pytest.approx(f1.max())
     assert tau == thresholds[np.flatnonzero(f1 >= f1.max() - 1e-9)[-1]]
 
 
 def test_the_best_f1_by_hand() -> None:
     # from 2 on: 3 hits, 1 false alarm, 6/7; from 3 on: 2 hits, none, 4/5
-    assert f1_max([0.0, 1.0, 2.0], [2.0, 3.0, 4.0]) == Thresholds(2.0, 2.0)
-    assert f1_max([], [3.0, 1.0]) == Thresholds(1.0, 1.0)
-    assert f1_max([5.0], [5.0, 5.0]) == Thresholds(5.0, 5.0)
-    assert f1_max([0.0], [-inf, -inf]).rule.verdicts([-inf, 0.0]).tolist() == [1, 1]
+    assert f1_max([0.0, 1.0, 2.0], [2.0, 3.0, 4.0]) == Rule(2.0, 2.0)
+    assert f1_max([], [3.0, 1.0]) == Rule(1.0, 1.0)
+    assert f1_max([5.0], [5.0, 5.0]) == Rule(5.0, 5.0)
+    assert f1_max([0.0], [-inf, -inf]).verdicts([-inf, 0.0]).tolist() == [1, 1]
 
 
 def test_anomalies_at_infinity_are_found_by_the_best_f1() -> None:
-    assert f1_max([0.0, LARGEST / 2], [inf, inf]).rule.verdicts([0.0, inf]).tolist() == [0, 1]
+    assert f1_max([0.0, LARGEST / 2], [inf, inf]).verdicts([0.0, inf]).tolist() == [0, 1]
 
 
 @given(tied, st.integers(1, 99))
 def test_a_percentile_flags_what_numpy_puts_above_it(normal: Floats, percent: int) -> None:
     rule = percentile(normal, percent / 100)
-    assert rule.rule.single
+    assert rule.single
     # the convention of PyOD: threshold_ = percentile(scores, 100 (1 - contamination)), labels = scores > it
     threshold = np.percentile(normal, 100 * (1 - percent / 100))
     probes = np.concatenate([normal, normal + 0.25, normal - 0.25])
     clear = np.abs(probes - threshold) > 1e-9
-    assert rule.rule.verdicts(probes[clear]).tolist() == (probes[clear] > threshold).astype(int).tolist()
+    assert rule.verdicts(probes[clear]).tolist() == (probes[clear] > threshold).astype(int).tolist()
     # at most the share itself, unless rounding of 1 - contamination decides about one point
-    assert np.count_nonzero(rule.rule.verdicts(normal)) <= percent / 100 * (normal.size - 1) + 1
+    assert np.count_nonzero(rule.verdicts(normal)) <= percent / 100 * (normal.size - 1) + 1
 
 
 @pytest.mark.parametrize("contamination", [0.05, 0.1, 0.25])
@@ -187,26 +191,24 @@ def test_a_percentile_agrees_with_pyod_and_scikit_learn(contamination: float) ->
     points = np.random.default_rng(1).normal(size=(203, 2))
     detector = KNN(contamination=contamination).fit(points)
     scores = detector.decision_scores_
-    assert percentile(scores, contamination).rule.verdicts(scores).tolist() == detector.labels_.tolist()
+    assert percentile(scores, contamination).verdicts(scores).tolist() == detector.labels_.tolist()
     forest = IsolationForest(n_estimators=20, contamination=contamination, random_state=0).fit(points)
     flagged = forest.predict(points) == -1
-    ours = percentile(-forest.score_samples(points), contamination).rule.verdicts(
-        -forest.score_samples(points)
-    )
+    ours = percentile(-forest.score_samples(points), contamination).verdicts(-forest.score_samples(points))
     assert ours.tolist() == flagged.astype(int).tolist()
 
 
 def test_a_percentile_by_hand() -> None:
     # the quantile is the 91st of 0 to 100, which itself is not flagged
-    assert percentile(np.arange(101.0), 0.1) == Thresholds(nextafter(90.0, inf), nextafter(90.0, inf))
-    assert percentile(np.arange(101.0)).rule.verdicts([95.0, 95.5]).tolist() == [0, 1]
-    assert percentile(np.arange(11.0), 0.25).rule.verdicts([7.5, 7.6]).tolist() == [0, 1]
-    assert not percentile(np.full(9, 3.0), 0.5).rule.verdicts([3.0]).any()
+    assert percentile(np.arange(101.0), 0.1) == Rule(nextafter(90.0, inf), nextafter(90.0, inf))
+    assert percentile(np.arange(101.0)).verdicts([95.0, 95.5]).tolist() == [0, 1]
+    assert percentile(np.arange(11.0), 0.25).verdicts([7.5, 7.6]).tolist() == [0, 1]
+    assert not percentile(np.full(9, 3.0), 0.5).verdicts([3.0]).any()
 
 
 @pytest.mark.parametrize("normal", [[inf, inf], [0.0, inf], [-inf, -inf, 0.0]])
 def test_a_percentile_of_infinite_scores_is_a_number(normal: list[float]) -> None:
-    tau = percentile(normal, 0.3).alarm_from
+    tau = percentile(normal, 0.3).anomaly_from
     assert tau == tau
 
 
@@ -214,14 +216,16 @@ def test_a_percentile_of_infinite_scores_is_a_number(normal: list[float]) -> Non
 @given(tied, tied)
 def test_all_rules_are_measured_alike(normal: Floats, anomalous: Floats) -> None:
     values, labels = labelled(normal, anomalous)
+    alone = [cpad(normal, anomalous, side) for side in sides(0.3)]
     for rule in (cpad(normal, anomalous, Guarantee(0.3, 0.3)), f1_max(normal, anomalous), percentile(normal)):
-        metrics = evaluate(rule.rule.verdicts(values), labels)
+        metrics = evaluate(rule.verdicts(values), labels)
         assert metrics.fpr.n == normal.size
         assert metrics.fnr.n == anomalous.size
-        assert rule.rule.single <= (metrics.ambiguity.count == 0)
+        assert rule.single <= (metrics.ambiguity.count == 0)
+        alarming, clearing = (rule, rule) if rule.single else alone
         # on its own points each rule keeps what it was made for
-        assert metrics.fpr.count <= np.count_nonzero(rule.y_fp(normal))
-        assert metrics.fnr.count <= np.count_nonzero(rule.y_fn(anomalous) == 0)
+        assert metrics.fpr.count <= np.count_nonzero(alarming.verdicts(normal) == 1)
+        assert metrics.fnr.count <= np.count_nonzero(clearing.verdicts(anomalous) == 0)
 
 
 @pytest.mark.parametrize("values", [[0.5, nan], [[0.5]], ["0.5"]])

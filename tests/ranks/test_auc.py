@@ -1,12 +1,16 @@
+import warnings
 from itertools import product
 from math import inf
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given
 
 from pac_wrap import LabelWarning
-from pac_wrap.ranks.auc import auc, breaks_off, rough_auc, warn_if_selected
+from pac_wrap.ranks import memory
+from pac_wrap.ranks.auc import auc, breaks_off, rough_auc, warn_if_selected, warn_of_labels
+from pac_wrap.ranks.memory import RankedInMemory
 from statistical.claims import assert_at_most, assert_power, assert_rate
 from support.strategies import Floats, scores
 
@@ -90,6 +94,37 @@ def test_separated_classes_and_shared_values_are_no_sign_of_a_choice() -> None:
     assert breaks_off(np.arange(100.0), np.empty(0)) is None
     # a few normal points far out, and a gap before the anomalies
     assert breaks_off(rng.uniform(5, 6, 400), np.r_[rng.normal(0, 1, 5000), rng.uniform(7, 9, 30)]) is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_scores_in_order_break_off_where_others_do(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    normal, anomalous = rng.normal(0, 1, 3000), rng.normal(2, 1, 1000)
+    least = rng.uniform(1.0, 2.0)
+    chosen = anomalous[anomalous >= least]
+    found = breaks_off(chosen, normal)
+    assert found is not None
+    assert breaks_off(np.sort(chosen), np.sort(normal), ordered=True) == found
+    assert breaks_off(np.sort(anomalous), np.sort(normal), ordered=True) is None
+
+
+def test_few_scores_are_warned_of_as_many_are() -> None:
+    rng = np.random.default_rng(0)
+    normal, anomalous = rng.normal(0, 1, 3000), rng.normal(2, 1, 1000)
+    for pair in (
+        (normal, anomalous[anomalous >= 1.6]),
+        (normal[normal <= 0.4], anomalous),
+        (anomalous, normal),
+    ):
+        caught = []
+        for few in (3000, -1):
+            with warnings.catch_warnings(record=True) as each, patch.object(memory, "_SORTED", few):
+                warnings.simplefilter("always")
+                one, other = (RankedInMemory(scores, "scores", 1) for scores in pair)
+                warn_of_labels(one, other, draws=True)
+            caught.append([str(warning.message) for warning in each])
+        assert caught[0] == caught[1]
+        assert len(caught[0]) == 1
 
 
 def test_the_warning_names_the_class_and_the_rate() -> None:

@@ -1,12 +1,15 @@
-from math import ceil, inf
+from collections.abc import Callable
+from math import ceil, inf, nextafter
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pac_wrap.base.floats import order_key
 from pac_wrap.ranks import memory
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.ranks.memory import RankedInMemory, kth_between, kth_largest, kth_smallest
@@ -103,3 +106,43 @@ def test_many_scores_are_looked_at_only_near_the_rank(
     # a sample that misleads costs a second look, and nothing else
     monkeypatch.setattr(memory, "_ends_around", lambda *_: (1.4, 1.41))
     assert kth_between(normal, anomalous, 1.0, 2.0, share) == between(normal, anomalous, 1.0, 2.0, share)
+
+
+@given(scores(min_size=1), scores(min_size=1), st.data())
+def test_few_scores_that_are_sorted_answer_as_those_that_are_selected(
+    normal: Floats, anomalous: Floats, data: st.DataObject
+) -> None:
+    few = RankedInMemory(normal, "normal", 1), RankedInMemory(anomalous, "anomalous", 1)
+    with patch.object(memory, "_SORTED", -1):
+        many = RankedInMemory(normal, "normal", 1), RankedInMemory(anomalous, "anomalous", 1)
+    assert few[0].ordered is not None
+    assert many[0].ordered is many[1].ordered is None
+    high = data.draw(st.sampled_from(anomalous.tolist()))
+    low = data.draw(score.filter(lambda value: value <= high))
+    for one, other in zip(few, many, strict=True):
+        assert one.digest == other.digest
+        for k in range(1, one.size + 1):
+            assert one.kth_smallest(k) == other.kth_smallest(k)
+        for threshold in (low, high, nextafter(high, inf), 0.0, -0.0, 5e-324, inf, -inf):
+            assert one.count_below(threshold) == other.count_below(threshold)
+    for share in (0.0, 0.5, 1.0):
+        expected = kth_between(*many, low, high, share)
+        assert kth_between(*few, low, high, share) == expected
+        # one class may be small and the other large
+        assert kth_between(few[0], many[1], low, high, share) == expected
+
+
+def test_few_scores_have_the_same_ranks_where_the_processor_flushes(flushing: Callable[[], None]) -> None:
+    values = np.array([5e-324, -0.0, -5e-324, 1e-310, 0.0, -1e-310, 1.0, -1.0])
+    before = RankedInMemory(values, "normal", 1)
+    ranks = [order_key(before.kth_smallest(k)) for k in range(1, 9)]
+    below = [before.count_below(value) for value in values.tolist()]
+    shares = (0.0, 0.5, 1.0)
+    between = [order_key(before.kth_between(before, -1e-310, 1e-310, share)) for share in shares]
+    flushing()
+    after = RankedInMemory(values, "normal", 1)
+    assert [order_key(after.kth_smallest(k)) for k in range(1, 9)] == ranks
+    assert [after.count_below(value) for value in values.tolist()] == below
+    assert [
+        order_key(after.kth_between(after, -1e-310, 1e-310, share)) for share in (0.0, 0.5, 1.0)
+    ] == between

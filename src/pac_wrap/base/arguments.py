@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.floats import SCORE_TYPES, ScoreType, widened
+from pac_wrap.base.floats import ScoreType, widened
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, LabelWarning, MissingScoreWarning
 
@@ -23,6 +23,8 @@ Scores = NDArray[np.float64]
 Places = NDArray[np.intp]
 OnMissing = Literal["abstain", "stop"]
 ON_MISSING: Final[tuple[OnMissing, ...]] = ("abstain", "stop")
+# the narrower types, as NumPy abbreviates them
+_TYPES: Final[dict[str, ScoreType]] = {"f": "float32", "e": "float16"}
 
 
 def check_rate(name: str, value: float) -> float:
@@ -92,8 +94,10 @@ def as_scores(values: ArrayLike, name: str = "scores", *, missing: bool = False)
             f"{name} must be real numbers, got dtype {array.dtype} (for example {_plain(array.flat[0])!r});"
             " convert them first, for example with .astype(float)"
         )
-    with np.errstate(invalid="ignore"):  # a signalling NaN would warn before it is refused
-        scores = array if array.dtype == np.float64 else widened(array)
+    scores = array
+    if array.dtype != np.float64:
+        with np.errstate(invalid="ignore"):  # a signalling NaN would warn before it is refused
+            scores = widened(array)
     if not missing and np.isnan(scores).any():
         raise refused(name, missing_places(scores), scores.size)
     return scores
@@ -138,9 +142,7 @@ def frames_inside() -> int:
 
 def score_type(dtype: Any) -> ScoreType:
     """Return the type of scores that come as this NumPy type: wider floats and whole numbers are doubles."""
-    kind = np.dtype(dtype)
-    name = f"float{8 * kind.itemsize}"
-    return next((one for one in SCORE_TYPES if kind.kind == "f" and one == name), "float64")
+    return _TYPES.get(np.dtype(dtype).char, "float64")
 
 
 def type_of(*arrays: NDArray[Any]) -> ScoreType:

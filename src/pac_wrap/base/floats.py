@@ -147,6 +147,11 @@ def from_order_keys(keys: Bits) -> Doubles:
     return (keys ^ flips).view(np.float64)
 
 
+def in_order(scores: Floats) -> Doubles:
+    """Return scores as doubles in rising order; the two zeros stand in any order."""
+    return from_order_keys(np.sort(order_keys(scores))) if flushes() else np.sort(widened(scores))
+
+
 def reaches(scores: Doubles, threshold: float) -> NDArray[np.bool_]:
     """Return which scores are greater than or equal to the threshold.
 

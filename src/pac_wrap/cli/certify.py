@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -88,11 +89,12 @@ def calibrate_by_group(
 ) -> None:
     """Certify thresholds for each group that a column names; `files` are those of certificate and report."""
     from pac_wrap.method.certificates.provenance import now
+    from pac_wrap.method.certify import certify_groups
     from pac_wrap.report.pages.groups import page_of_groups, worst
     from pac_wrap.report.pages.parts import render_parts
+    from pac_wrap.tables.calibrate import TableGroups
     from pac_wrap.tables.files.find import found_files
     from pac_wrap.tables.files.text_format import check_delimiter
-    from pac_wrap.tables.groups import GroupedScores
     from pac_wrap.tables.table import open_found
 
     output, report = files
@@ -111,13 +113,13 @@ def calibrate_by_group(
                 leave_out=leave_out or (),
                 progress=progress,
             ) as table:
-                scores = GroupedScores(table, columns, request.request.label_text)
-                certificate = scores.certify(request)
+                scores = TableGroups(table, columns, request.request.label_text)
+                certificate = certify_groups(scores, request)
                 if report is not None:
                     drawn = scores.classes(worst(certificate))
         else:
             cluster = on_cluster(engine, found, separator, master)
-            certificate = cluster.calibrate_groups(request, score=score, label=label, group=group)
+            certificate = cluster.certify(request, columns, request.request.label_text)
     certificate = certificate.with_provenance(tables=tuple(tables), date=now())
     texts = {} if output is None else {output: certificate.to_json()}
     if report is not None:
@@ -159,25 +161,26 @@ def calibrate_by_kind(
 ) -> None:
     """Certify thresholds whose ceilings hold for every kind; `files` are those of certificate and report."""
     from pac_wrap.method.certificates.provenance import now
+    from pac_wrap.method.certify import certify_kinds
+    from pac_wrap.method.kinds.calibrate import KindRequest
     from pac_wrap.method.kinds.part import points_of
     from pac_wrap.method.request import as_strategy
     from pac_wrap.report.pages.kinds import page_of_kinds
     from pac_wrap.report.pages.parts import render_parts
+    from pac_wrap.tables.calibrate import TableSource
     from pac_wrap.tables.files.find import found_files
     from pac_wrap.tables.files.text_format import check_delimiter
-    from pac_wrap.tables.kinds import KindsAsked, KindScores, calibrate_kinds_table
     from pac_wrap.tables.table import open_found
 
     output, report = files
     keep_apart(tables, output, report)
     score, label, kind = columns
     scores: Any = None, None
-    separator, strategy = check_delimiter(delimiter), as_strategy(overlap)
+    separator, request = check_delimiter(delimiter), partial(KindRequest.of, asked, as_strategy(overlap))
     with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
         if engine != "duckdb":
-            wanted = KindsAsked(asked, strategy, 1 if anomaly_label is None else anomaly_label, kind)
             cluster = on_cluster(engine, found, separator, master)
-            certificate = cluster.calibrate_kinds(wanted, score=score, label=label)
+            certificate = cluster.certify(request, columns, anomaly_label, kind=True)
         if engine == "duckdb" or report is not None:
             table = opened.enter_context(
                 open_found(
@@ -190,10 +193,11 @@ def calibrate_by_kind(
                     progress=progress,
                 )
             )
+            source = TableSource(table, score, label, anomaly_label, kind=kind)
         if engine == "duckdb":
-            certificate = calibrate_kinds_table(table, asked, strategy, columns, anomaly_label)
+            certificate = certify_kinds(source, request)
         if report is not None:
-            scores = KindScores(table, columns, anomaly_label).by_kind()
+            scores = source.by_kind()
     certificate = certificate.with_provenance(tables=tuple(tables), date=now())
     texts = {} if output is None else {output: certificate.to_json()}
     if report is not None:
@@ -482,13 +486,12 @@ def calibrate(
     By kind: [bold]... --kind type --max-fnr "card stolen=0.02" --max-fnr "account takeover=0.1"[/bold]
     """
     from pac_wrap.method.calibrate import Request
-    from pac_wrap.method.calibrate import calibrate as calibrate_classes
     from pac_wrap.method.certificates.provenance import now
+    from pac_wrap.method.certify import certify, drawn_by
     from pac_wrap.method.groups.calibrate import GroupRequest
-    from pac_wrap.method.weighted import weighted_by
     from pac_wrap.report.pages.formats import check_suffix
     from pac_wrap.report.subject import Origin
-    from pac_wrap.tables.calibrate import calibrate_scores, labelled_of
+    from pac_wrap.tables.calibrate import TableSource
     from pac_wrap.tables.files.find import found_files
     from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.table import open_found
@@ -562,11 +565,11 @@ def calibrate(
         return
     keep_apart(tables, output, report)
     separator = check_delimiter(delimiter)
-    classes, asked_of = None, weighted_by(request, weight_bound, seed)
+    classes, draws = None, drawn_by(weight_bound, seed)
     with progress_bar("calibrating", 4) as progress, found_files(tables) as found, ExitStack() as opened:
         if engine != "duckdb":
             cluster = on_cluster(engine, found, separator, master)
-            certificate = cluster.calibrate(request, score=score, label=label)
+            certificate = cluster.certify(request, (score, label), request.label_text)
         if engine == "duckdb" or report is not None:
             wanted, passes = [score] if weight is None else [score, weight], weight is None
             table = opened.enter_context(
@@ -580,15 +583,11 @@ def calibrate(
                     progress=progress,
                 )
             )
-            labelled = labelled_of(table, asked_of, (score, label), weight)
-        if report is not None:  # which needs the scores themselves, so the files are read once for both
-            classes = labelled.by_class()
+            source = TableSource(table, score, label, request.label_text, weight=weight, draws=draws)
         if engine == "duckdb":
-            certificate = (
-                calibrate_scores(labelled, asked_of)
-                if classes is None or weight is not None
-                else labelled.signed(calibrate_classes(*classes, request))
-            )
+            certificate = certify(source, request)
+        if report is not None:
+            classes = source.classes()
     certificate = certificate.with_provenance(tables=tuple(tables), date=now())
     origin = Origin(tuple(tables), score, label)
     write_certified(certificate, classes, origin, output, report, shares, quiet=quiet)
@@ -627,8 +626,7 @@ def compare(
     from pac_wrap.report.terminal import show_comparison
     from pac_wrap.tables.files.find import found_files
     from pac_wrap.tables.files.text_format import check_delimiter
-    from pac_wrap.tables.table import joined
-    from pac_wrap.tables.table import open_found
+    from pac_wrap.tables.table import joined, open_found
 
     guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     if key is not None and len(tables) == 1:

@@ -135,7 +135,8 @@ def _read(
     engine: str,
     master: str | None,
 ) -> "Curve":
-    from pac_wrap.tables.calibrate import calibrate_table
+    from pac_wrap.method.certify import certify
+    from pac_wrap.tables.calibrate import TableSource
     from pac_wrap.tables.files.find import found_files
     from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.table import open_found
@@ -143,7 +144,9 @@ def _read(
     separator = check_delimiter(delimiter)
     with progress_bar("reading") as progress, found_files(tables) as found:
         if engine != "duckdb":
-            return on_cluster(engine, found, separator, master).calibrate(request, score=score, label=label)
+            cluster = on_cluster(engine, found, separator, master)
+            made: Curve = cluster.certify(request, (score, label), request.label_text)
+            return made
         with open_found(
             found,
             [score],
@@ -153,4 +156,4 @@ def _read(
             leave_out=leave_out,
             progress=progress,
         ) as table:
-            return calibrate_table(table, request, score=score, label=label)
+            return certify(TableSource(table, score, label, request.label_text), request)

@@ -191,8 +191,7 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
 
 def _decide_opened(job: _Job, table: "Table", target: Path, options: str) -> "Counted":
     from pac_wrap.method.groups.certificate import GroupCertificate
-    from pac_wrap.tables.decide import decide_table
-    from pac_wrap.tables.groups import decide_groups_table
+    from pac_wrap.tables.decide import decide_groups_table, decide_table
 
     if isinstance(job.certificate, GroupCertificate):
         columns = job.score, job.group or ""

@@ -22,7 +22,6 @@ from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
 from pac_wrap.report.terminal import BLOCKS, ceiling_text, ceilings_of
 from pac_wrap.report.words.numbers import ceiling, confidence, floored
-from pac_wrap_paper.data.dataset import two_gaussians
 
 _BINS: Final = 64
 _FULL: Final = len(BLOCKS) - 1
@@ -57,6 +56,8 @@ def run_demo(
     progress: Callable[[str], None] = lambda text: None,
 ) -> Demo:
     """Wrap an isolation forest on two Gaussian clusters and measure the error rates on fresh points."""
+    from pac_wrap_paper.data.dataset import two_gaussians
+
     random = np.random.default_rng(seed)
     sigma = float(np.sqrt(random.uniform(1.0, 100.0)))
 

@@ -143,9 +143,8 @@ class _Job:
         """Watch a whole table, or nothing of it: the state is saved at the end."""
         from pac_wrap.method.certificates.certificate import Certificate
         from pac_wrap.streams.watch import rows_of_table
-        from pac_wrap.tables.decide import refuse_undecidable
+        from pac_wrap.tables.decide import refuse_narrower, refuse_undecidable
         from pac_wrap.tables.files.find import found_files
-        from pac_wrap.tables.groups import refuse_narrower
         from pac_wrap.tables.table import open_found
 
         (score, label), one = self.columns[:2], self.monitor.certificate
@@ -302,8 +301,9 @@ def recalibrate(
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.certificates.provenance import now
+    from pac_wrap.method.certify import certify
     from pac_wrap.method.monitoring.recalibrate import successor
-    from pac_wrap.tables.calibrate import calibrate_table
+    from pac_wrap.tables.calibrate import TableSource
     from pac_wrap.tables.files.text_format import check_delimiter
     from pac_wrap.tables.table import open_table
 
@@ -332,7 +332,7 @@ def recalibrate(
             progress=progress,
         ) as table,
     ):
-        made = calibrate_table(table, request, score=score, label=label)
+        made = certify(TableSource(table, score, label, request.label_text), request)
     made = replace(made, lineage=place).with_provenance(tables=tuple(tables), date=now())
     made.save(output)
     typer.echo(str(made.bare))

@@ -76,9 +76,9 @@ def reproduce(
         import_module("pac_wrap.report.figures")
         check_folder(out)
     if SERIES & set(names):
-        import_module("pac_wrap_paper.detectors.lstm_network").import_torch()
+        import_module("pac_wrap_paper.detectors.lstm").import_torch()
     if "adbench" in names:
-        import_module("pac_wrap_paper.adbench.detectors").check_packages()
+        import_module("pac_wrap_paper.adbench.scoring").check_packages()
     for name in names:
         fetch_data(name)
     for name in names:

@@ -67,11 +67,9 @@ def evaluate(
     from pac_wrap.report.terminal import show_evaluation
     from pac_wrap.report.words.groups import show_groups
     from pac_wrap.report.words.kinds import show_measured
-    from pac_wrap.tables.calibrate import are_calibration
-    from pac_wrap.tables.decide import evaluate_table
+    from pac_wrap.tables.calibrate import TableGroups, TableSource, are_calibration
+    from pac_wrap.tables.decide import evaluate_groups_table, evaluate_kinds_table, evaluate_table
     from pac_wrap.tables.files.text_format import check_delimiter
-    from pac_wrap.tables.groups import evaluate_groups_table
-    from pac_wrap.tables.kinds import evaluate_kinds_table
     from pac_wrap.tables.table import open_table
 
     loaded = any_of(certificate)
@@ -92,7 +90,8 @@ def evaluate(
         ) as table,
     ):
         if isinstance(loaded, KindCertificate):
-            measured = evaluate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
+            source = TableSource(table, score, label, anomaly_label, kind=wanted[1])
+            measured = evaluate_kinds_table(source, loaded)
             if form == "json":
                 typer.echo(as_json(by_kind(measured)), nl=False)
             else:
@@ -101,7 +100,8 @@ def evaluate(
                 raise typer.Exit(FAILED)
             return
         if isinstance(loaded, GroupCertificate):
-            found = evaluate_groups_table(table, loaded, (score, label, wanted[1]), anomaly_label)
+            groups = TableGroups(table, (score, label, wanted[1]), anomaly_label)
+            found = evaluate_groups_table(groups, loaded)
             if form == "json":
                 typer.echo(as_json(by_group(loaded, found)), nl=False)
             else:
@@ -109,10 +109,10 @@ def evaluate(
             if found.exceeded:
                 raise typer.Exit(FAILED)
             return
-        metrics = evaluate_table(table, loaded, score=score, label=label, anomaly_label=anomaly_label)
-        same = are_calibration(
-            table, loaded, metrics.sizes, score=score, label=label, anomaly_label=anomaly_label
-        )
+        source = TableSource(table, score, label, anomaly_label, on_missing="abstain")
+        metrics = evaluate_table(source, loaded)
+        again = TableSource(table, score, label, anomaly_label, score_type=loaded.score_type)
+        same = are_calibration(again, loaded, metrics.sizes)
     if not quiet:
         say(str(metrics.verdicts))
     if form == "json":
@@ -192,16 +192,15 @@ def _verified(
     """Make a certificate again from all rows of some tables, and compare."""
     from pac_wrap.method.calibrate import Request
     from pac_wrap.method.certificates.verify import verify_against, verify_kinds_against
+    from pac_wrap.method.certify import certify, certify_groups, certify_kinds
     from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.groups.certificate import GroupCertificate
     from pac_wrap.method.groups.verify import request_of, verify_groups_against
+    from pac_wrap.method.kinds.calibrate import KindRequest
     from pac_wrap.method.kinds.certificate import KindCertificate
-    from pac_wrap.method.weighted import WeightedRequest
-    from pac_wrap.tables.calibrate import calibrate_scores, calibrate_table, labelled_of
+    from pac_wrap.tables.calibrate import TableGroups, TableSource
     from pac_wrap.tables.files.text_format import check_delimiter
-    from pac_wrap.tables.groups import calibrate_groups_table
-    from pac_wrap.tables.kinds import recalibrate_kinds_table
     from pac_wrap.tables.table import open_table
 
     anomaly_label, leave_out, delimiter = reading
@@ -215,21 +214,21 @@ def _verified(
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore", PACWrapWarning)
-        read = partial(calibrate_table, table, score=score, label=label, score_type=loaded.score_type)
+        read = partial(TableSource, table, score, label, anomaly_label, score_type=loaded.score_type)
         if isinstance(loaded, KindCertificate):
-            again_by_kind = recalibrate_kinds_table(table, loaded, (score, label, wanted[1]), anomaly_label)
+            again_by_kind = certify_kinds(read(kind=wanted[1]), partial(KindRequest.again, loaded))
             return verify_kinds_against(loaded, again_by_kind)
         if isinstance(loaded, GroupCertificate):
             columns = score, label, wanted[1]
             asked = request_of(loaded, mark)
-            made = calibrate_groups_table(table, asked, columns, anomaly_label, loaded.score_type)
+            groups = TableGroups(table, columns, anomaly_label, loaded.score_type)
+            made = certify_groups(groups, asked)
             return verify_groups_against(loaded, made)
         if isinstance(loaded, Curve):
-            return verify_curve_against(loaded, read(CurveRequest.of_curve(loaded, mark)))
-        plain, drawn = Request(loaded.guarantee, loaded.overlap, mark), loaded.weighting
-        request = plain if drawn is None else WeightedRequest(plain, drawn.draws)
-        labelled = labelled_of(table, request, (score, label), weight, loaded.score_type)
-        return verify_against(loaded, calibrate_scores(labelled, request))
+            return verify_curve_against(loaded, certify(read(), CurveRequest.of_curve(loaded, mark)))
+        drawn = None if loaded.weighting is None else loaded.weighting.draws
+        request = Request(loaded.guarantee, loaded.overlap, mark)
+        return verify_against(loaded, certify(read(weight=weight, draws=drawn), request))
 
 
 def _check_weight(loaded: object, weight: str | None, time: str | None) -> None:

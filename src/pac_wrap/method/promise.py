@@ -6,13 +6,13 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeVar
 
-from pac_wrap.base.arguments import check_rate
+from pac_wrap.base.arguments import check_count, check_rate
 from pac_wrap.base.floats import confidence_left, equal_share, rounded_down, rounded_up
 from pac_wrap.base.text import LONGEST, is_unicode, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.robust.noise import LabelNoise
 from pac_wrap.method.robust.shift import SHIFTS, Shift
-from pac_wrap.tails.bounds import LEAST_CEILING, Budget
+from pac_wrap.tails.bounds import LEAST_CEILING, Budget, find_budget
 
 # a ceiling for each kind; None is all kinds as they come
 Ceilings = Mapping[str, float | None] | Mapping[str | None, float | None]
@@ -230,7 +230,7 @@ class Promise:
         -------
         Budget
         """
-        return Budget.of(n, self.at_calibration, self.delta)
+        return find_budget(check_count("n", n), self.at_calibration, self.delta)
 
     def __str__(self) -> str:
         confidence = rounded_down(confidence_left(self.delta))

@@ -20,9 +20,9 @@ from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import Evidence, crossings, find_regime
-from pac_wrap.ranks.auc import rough_auc, warn_if_selected, warn_if_upside_down
+from pac_wrap.ranks.auc import warn_of_labels
 from pac_wrap.ranks.kernels import together
-from pac_wrap.ranks.memory import Rank, Ranked, RankedInMemory, unchecked
+from pac_wrap.ranks.memory import SMALL, Rank, Ranked, RankedInMemory, unchecked
 
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {
@@ -187,16 +187,15 @@ def certify_divided(
 
     `draws`: whether the points are independent draws; only then it tells something where a class breaks off.
     """
-    # the first ranks that are asked for are bracketed in the pass that is made anyway
-    ranks = islice(request.ranks((low.size, high.size)), 2)
-    wanted = {0: low.size, 1: 1} | {rank.label: rank.k for rank in ranks}
+    wanted = {0: low.size, 1: 1}
+    if max(low.size, high.size) > SMALL:
+        # the first ranks that are asked for are bracketed in the pass that is made anyway
+        wanted |= {rank.label: rank.k for rank in islice(request.ranks((low.size, high.size)), 2)}
     classes = (
         partial(RankedInMemory, low, "normal", wanted[0]),
         partial(RankedInMemory, high, "anomalous", wanted[1]),
     )
     ranked = together(classes, min(low.size, high.size))
     if low.size and high.size:
-        warn_if_upside_down(rough_auc(low, high), low.size, high.size)
-        if draws:
-            warn_if_selected(low, high)
+        warn_of_labels(ranked[0], ranked[1], draws=draws)
     return request.certify(ranked[0], ranked[1], score_type)

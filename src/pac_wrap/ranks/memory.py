@@ -14,7 +14,9 @@ from pac_wrap.base.floats import (
     Bits,
     Floats,
     count_below_zero,
+    flushes,
     from_order_key,
+    in_order,
     largest_up_to,
     least_from,
     order_key,
@@ -28,6 +30,8 @@ from pac_wrap.ranks.kernels import Inside, as_digest, digest, kernels, together
 T = TypeVar("T")
 # up to this many scores np.partition alone is faster
 SMALL: Final = 1 << 17
+# up to this many it is faster to sort them once than to select each rank
+_SORTED: Final = 3000
 _LARGEST_SAMPLE: Final = 1 << 16
 # standard deviations of the sample's rank on both sides; a miss, once in 400 times, only costs np.partition
 _MARGIN: Final = 3.0
@@ -267,18 +271,22 @@ def unchecked(values: ArrayLike, name: str) -> Floats:
 
 
 class RankedInMemory(Ranked):
-    """The scores of one class in memory, as `unchecked` gives them; the ranks near `k` cost next to nothing.
+    """The scores of one class in memory, as `unchecked` gives them; few are sorted once.
+
+    Of many, the ranks near `k` cost next to nothing; where a thousand ranks are wanted, it is None, and they
+    are sorted too.
 
     >>> normal = RankedInMemory(np.array([3.0, 1.0, 2.0]), "normal", 3)
     >>> normal.kth_smallest(2), normal.count_below(2.0), normal.size
     (2.0, 1, 3)
     """
 
-    def __init__(self, scores: Floats, name: str, k: int) -> None:
-        self.size, self._scores = scores.size, scores
+    def __init__(self, scores: Floats, name: str, k: int | None) -> None:
+        self.size, self.scores = scores.size, scores
+        self.ordered = in_order(scores) if k is None or scores.size <= _SORTED else None
         self._bracket: Bracket | None = None
         self._asked = 0
-        if scores.size <= SMALL:
+        if k is None or scores.size <= SMALL:
             self.digest = digest(scores)
             return
         self._bracket = Bracket.around(scores, k)
@@ -290,16 +298,19 @@ class RankedInMemory(Ranked):
     def kth_smallest(self, k: int) -> float:
         """Return the k-th smallest score, from the bracket if it lies there; after many, all are in order."""
         self._asked += 1
-        if self._asked == _MANY:
-            self._scores = np.sort(self._scores)
-        if self._asked >= _MANY:
-            return float(self._scores[k - 1])
+        if self._asked == _MANY and self.ordered is None:
+            self.ordered = in_order(self.scores)
+        if self.ordered is not None:
+            return float(self.ordered[k - 1])
         found = None if self._bracket is None else self._bracket.kth_smallest(k)
-        return _select(self._scores, k) if found is None else found
+        return _select(self.scores, k) if found is None else found
 
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
-        return count_below(self._scores, threshold)
+        # what the processor takes for zero is told by its bits
+        if self.ordered is None or (not threshold and flushes()):
+            return count_below(self.scores, threshold)
+        return int(self.ordered.searchsorted(threshold))
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
         """Do nothing: in memory, a rank costs the same at any time."""
@@ -307,7 +318,14 @@ class RankedInMemory(Ranked):
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
         """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""
         assert isinstance(other, RankedInMemory)
-        return _select_between((self._scores, other._scores), low, high, share)
+        if self.ordered is None or other.ordered is None or flushes():
+            return _select_between((self.scores, other.scores), low, high, share)
+        both = self.ordered, other.ordered
+        inside = np.concatenate(
+            [one[one.searchsorted(low) : one.searchsorted(high, "right")] for one in both]
+        )
+        k = max(1, ceil(share * inside.size))
+        return float(np.partition(inside, k - 1)[k - 1])
 
 
 def scattered_positions(size: int, points: int) -> NDArray[np.intp]:

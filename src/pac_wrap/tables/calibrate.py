@@ -52,8 +52,10 @@ from pac_wrap.tables.sql.expressions import between, label_sql, one_of, quote_na
 from pac_wrap.tables.table import WHOLE, Table, open_table
 
 BATCH: Final = 1 << 20
-# up to so many rows the scores are held in memory: 72 MB; whoever reviews alarms has fewer
-HELD: Final = 1 << 23
+# up to so many rows the scores are held in memory: 9 MB; whoever reviews alarms has fewer. Of files that
+# would have to be copied, 72 MB are
+HELD: Final = 1_000_000
+HELD_COPY: Final = 1 << 23
 # the columns that a group's number is joined by; no table has columns of these names
 OWN: Final = '"pac-wrap group"'
 PLACE: Final = '"pac-wrap place"'
@@ -163,7 +165,8 @@ class TableSource(PassSource):
     def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
         """Return what is asked for, from memory if the table is not too large for that."""
         rows = self.table.counted
-        if self._arrays is None and self._known is None and rows is not None and rows <= HELD:
+        most = HELD if self._copied else HELD_COPY
+        if self._arrays is None and self._known is None and rows is not None and rows <= most:
             self._arrays = self.parts()
         if self._arrays is None:
             if self._weight is None:
@@ -194,7 +197,8 @@ class TableSource(PassSource):
 
     def held(self) -> tuple[Floats, Floats] | None:
         """Return all normal and all anomalous scores, if they are in memory."""
-        return None if self._arrays is None or self._kind is not None else self.classes()
+        few = self._arrays is not None and sum(one.size for one in self._arrays) <= HELD
+        return self.classes() if few and self._kind is None else None
 
     def classes(self) -> tuple[Floats, Floats]:
         """Return all normal and all anomalous scores, of their own type and in no certain order."""
@@ -401,7 +405,7 @@ class TableGroups:
             table, score, label, anomaly_label, score_type=score_type, value=group_sql(table, columns)
         )
         rows.copied()
-        self._table, self._rows, self.score_type = table, rows, rows.score_type
+        self._table, self.rows, self.score_type = table, rows, rows.score_type
         self._rounds = is_narrower(self.score_type, table.score_type(score))
         wrong = f"count(*) FILTER ({rows.number} IS NULL OR isnan({rows.number}) OR {rows.mark} > 1)"
         counts = f"{wrong} AS wrong, count(*) AS rows, count(*) FILTER ({rows.mark} = 1) AS anomalous"
@@ -420,7 +424,7 @@ class TableGroups:
 
     def _points(self, chosen: str) -> Iterator[tuple[NDArray[Any], Scores, NDArray[np.bool_]]]:
         """Yield the number of the group, the score and the mark of some rows, in batches."""
-        rows = self._rows
+        rows = self.rows
         query = (
             f"SELECT CAST({rows.number} AS DOUBLE), {rows.mark}, CAST({PLACE} AS DOUBLE) FROM {rows.relation}"
             f" JOIN numbered ON {rows.value} IS NOT DISTINCT FROM {OWN} {chosen}"
@@ -456,7 +460,7 @@ class TableGroups:
 
     def origin(self) -> dict[str, Any]:
         """Return where the scores came from, as a provenance has it."""
-        return self._rows.origin()
+        return self.rows.origin()
 
 
 class _Points(PassSource):

@@ -80,6 +80,8 @@ def evaluate_kinds_table(source: TableSource, certificate: KindCertificate) -> t
 
 def evaluate_groups_table(scores: TableGroups, certificate: GroupCertificate) -> GroupMeasured:
     """Return how a certificate does on each group of a table."""
+    rows = scores.rows
+    refuse_narrower(rows.table.score_type(rows.score), certificate, rows.score)
     places = places_in(certificate, scores.groups)
     counts = np.zeros((len(certificate.groups) + 1, 2, 3), dtype=np.int64)
     for numbers, block in scores.blocks():

@@ -272,7 +272,10 @@ def open_found(
     )
     with connected(found.files, found.scratch, output, passes=passes) as connection:
         try:
-            view = make_view(connection, found, wanted, whole=whole, delimiter=delimiter, source=source)
+            number = wanted[0] if scores and wanted[0] != label else None
+            view = make_view(
+                connection, found, wanted, whole=whole, delimiter=delimiter, source=source, number=number
+            )
         except (duckdb.Error, RuntimeError) as error:
             instead = refusal(error, found.names)
             if isinstance(instead, InputError):

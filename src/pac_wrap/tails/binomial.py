@@ -203,8 +203,11 @@ def error_budget(n: int, rate: float, delta: float) -> int | None:
     >>> error_budget(58, 0.05, 0.05) is None
     True
     """
-    n = check_count("n", n)
-    rate, delta = check_rate("rate", rate), check_rate("delta", delta)
+    return most_errors(check_count("n", n), check_rate("rate", rate), check_rate("delta", delta))
+
+
+def most_errors(n: int, rate: float, delta: float) -> int | None:
+    """Return the error budget of numbers that were checked."""
     if not cdf_at_most(0, n, rate, delta):
         return None
     beyond = beyond_mean(n, rate, delta)

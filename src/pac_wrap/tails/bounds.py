@@ -22,9 +22,8 @@ from pac_wrap.tails.binomial import (
     cdf,
     cdf_at_most,
     check_errors,
-    error_budget,
-    exact_confidence,
     last_true,
+    most_errors,
     sf_at_most,
 )
 
@@ -67,6 +66,12 @@ def upper_bound(errors: int, n: int, delta: float = 0.05) -> float:
     """
     n, delta = check_count("n", n), check_rate("delta", delta)
     errors = check_errors(errors, n)
+    return least_rate(errors, n, delta)
+
+
+@lru_cache(maxsize=256)
+def least_rate(errors: int, n: int, delta: float) -> float:
+    """Return the upper bound of numbers that were checked."""
     if errors == n:
         return 1.0
 
@@ -373,7 +378,7 @@ class Budget:
         Budget
         """
         # refused here where it is no number: the cache could not even look it up
-        return _budget(check_count("n", n), check_rate("rate", rate), check_rate("delta", delta))
+        return find_budget(check_count("n", n), check_rate("rate", rate), check_rate("delta", delta))
 
     @classmethod
     def spent(cls, errors: int, n: int, delta: float) -> "Budget | None":
@@ -393,7 +398,7 @@ class Budget:
         Budget or None
         """
         rate = max(upper_bound(errors, n, delta), LEAST_CEILING)
-        return None if rate >= 1.0 else cls.of(n, rate, delta)
+        return None if rate >= 1.0 else find_budget(n, rate, delta)
 
     @property
     def missing(self) -> int:
@@ -402,9 +407,10 @@ class Budget:
 
 
 @lru_cache(maxsize=256)
-def _budget(n: int, rate: float, delta: float) -> Budget:
-    errors = error_budget(n, rate, delta)
-    return Budget(n, rate, delta, errors, exact_confidence(n, rate, errors))
+def find_budget(n: int, rate: float, delta: float) -> Budget:
+    """Return the budget of numbers that were checked."""
+    errors = most_errors(n, rate, delta)
+    return Budget(n, rate, delta, errors, 1.0 if errors is None else 1.0 - cdf(errors, n, rate))
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,7 +430,7 @@ class Sharing:
 
     def budgets(self, delta: float) -> list[int | None]:
         """Return the error budget of each promise at a delta."""
-        return [error_budget(n, rate, delta) for n, rate in zip(self.points, self.rates, strict=True)]
+        return [most_errors(n, rate, delta) for n, rate in zip(self.points, self.rates, strict=True)]
 
     def keeps(self, delta: float) -> Decimal:
         """Return how surely all promises of the class hold at a delta each: eqs. (99) and (100)."""
@@ -435,8 +441,9 @@ class Sharing:
         budgets = self.budgets(delta)
         if None in budgets:  # the class has no threshold, and cannot fail
             return Decimal(1)
-        cases = zip(self.points, self.rates, budgets, strict=True)
-        return max(left, min(Decimal(repr(exact_confidence(*case))) for case in cases))
+        cases = zip(budgets, self.points, self.rates, strict=True)
+        least = min(1.0 - cdf(errors, n, rate) for errors, n, rate in cases if errors is not None)
+        return max(left, Decimal(repr(least)))
 
     def rest(self, needed: Decimal) -> float:
         """Return the largest delta, with eight digits, at which the class keeps what is needed; or 0."""

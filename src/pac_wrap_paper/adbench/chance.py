@@ -12,14 +12,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
+from scipy.special import betainccinv, gammaln
 from scipy.stats import hypergeom
 
-from pac_wrap.method.curves.band import band_of
-from pac_wrap.method.metrics import upper_bounds
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.strategies.raising import Raise, staircase
-from pac_wrap.tails.binomial import error_budget
+from pac_wrap import Guarantee, Raise, certify_curve
+from pac_wrap.method.strategies.raising import staircase
+from pac_wrap.tails import error_budget
 
 LEVEL: Final = 0.05
 ASKED: Final = Guarantee(LEVEL, LEVEL)
@@ -192,7 +190,12 @@ def held_chance(n: int, m: int, delta: float, beyond: Floats, *, whole: bool) ->
 
 def _held(n: int, delta: float) -> dict[int, float]:
     """Return the ceiling that is certified for every number of errors at a held threshold: eq. (16)."""
-    return dict(enumerate(upper_bounds(np.arange(n), n, delta).tolist()))
+    return dict(enumerate(_upper(np.arange(n), n, delta).tolist()))
+
+
+def _upper(errors: NDArray[np.int_], n: int, delta: float) -> Floats:
+    """Return `upper_bound` of each number of errors, but for the last digits, and a hundred times faster."""
+    return np.asarray(betainccinv(errors + 1.0, n - errors, delta), dtype=np.float64)
 
 
 def _chance(
@@ -203,7 +206,8 @@ def _chance(
 
 def _of_band(n: int, delta: float) -> dict[int, float]:
     """Return the bound of the band for every number of errors that has one below 1."""
-    bounds = band_of(n, delta).of(np.arange(n))
+    points = np.arange(n)
+    bounds = certify_curve(points, points, delta, delta).fnr(points)
     return {errors: float(bound) for errors, bound in enumerate(bounds) if bound < 1.0}
 
 
@@ -214,10 +218,10 @@ def _rungs(n: tuple[int, int], asked: Guarantee = ASKED) -> tuple[dict[int, floa
     """
     stair = staircase(asked, n, Raise().highest)
     errors = np.arange(stair.rungs.start, stair.rungs.stop)
-    paid = upper_bounds(errors, stair.ladder.n, stair.ladder.level)
+    paid = _upper(errors, stair.ladder.n, stair.ladder.level)
     paid[errors == stair.ladder.kept] = stair.ladder.asked
     rates = np.maximum(paid * (stair.other.at_calibration / stair.ladder.asked), stair.least)
-    bounds = upper_bounds(np.arange(stair.others), stair.others, stair.other.delta)
+    bounds = _upper(np.arange(stair.others), stair.others, stair.other.delta)
     budgets = np.searchsorted(bounds, rates * (1.0 + _ROUNDING), side="right") - 1
     kept: dict[int, float] = {}
     for budget, rate in zip(budgets.tolist(), rates.tolist(), strict=True):

@@ -1,27 +1,37 @@
-"""Thresholds on one division of a table: those that people use, through their own packages, and ours."""
+"""Thresholds on many divisions of a scored table, those that people use and ours, and what came of each."""
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.metadata import version
 from math import inf, isnan, nan
+from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import TunedThresholdClassifierCV
 
-from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
-from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.curves.certify import certify_curve
-from pac_wrap.method.curves.curve import Curve
+from pac_wrap import (
+    Certificate,
+    Curve,
+    InputError,
+    UpsideDownWarning,
+    VacuousWarning,
+    calibrate,
+    certify_curve,
+)
 from pac_wrap_paper.adbench.chance import ASKED, LEVEL
-from pac_wrap_paper.baselines import f1_max, percentile
-from pac_wrap_paper.peers import Controller, Crepes, both_classes
+from pac_wrap_paper.adbench.scoring import DETECTORS, Scored, Scoring
+from pac_wrap_paper.baselines import Controller, Crepes, both_classes, f1_max, percentile
+from pac_wrap_paper.data.registry import TABLES
+from pac_wrap_paper.data.store import keep, result_file
+from pac_wrap_paper.studies.study import Floats
 
-Floats = NDArray[np.float64]
 DEFAULT: Final = 0.1  # PyOD's contamination
 
 
@@ -83,12 +93,12 @@ def contamination(share: float) -> Method:
 
 def normal_percentile(division: Division) -> Setting:
     """Return the 95th percentile of the normal calibration scores, set up for an FPR of 5 %."""
-    return _single(percentile(division.normal, LEVEL).rule.anomaly_from, max_fpr=LEVEL)
+    return _single(percentile(division.normal, LEVEL).anomaly_from, max_fpr=LEVEL)
 
 
 def greatest_f1(division: Division) -> Setting:
     """Return the threshold of greatest F1, set up for the two rates that it shows on the same points."""
-    return _as_shown(division, f1_max(division.normal, division.anomalous).rule.anomaly_from)
+    return _as_shown(division, f1_max(division.normal, division.anomalous).anomaly_from)
 
 
 def tuned(division: Division) -> Setting:
@@ -192,14 +202,11 @@ def _curve(division: Division) -> Curve:
 
 def _promised(certificate: Certificate) -> Setting:
     """Return the rule and the ceilings that are certified; NaN where too few labels leave nothing."""
-    promised = certificate.certified
-    sides = certificate.normal.budget, certificate.anomalous.budget
-    ceilings = (nan, nan) if promised is None else (promised.max_fpr, promised.max_fnr)
-    kept = [
-        nan if ceiling is None or budget is None or budget.errors is None else ceiling
-        for ceiling, budget in zip(ceilings, sides, strict=True)
-    ]
-    return Setting(certificate.rule.normal_below, certificate.rule.anomaly_from, kept[0], kept[1])
+    ceilings = (
+        nan if clause.ceiling is None or clause.errors is None else clause.ceiling
+        for clause in (certificate.fpr, certificate.fnr)
+    )
+    return Setting(certificate.rule.normal_below, certificate.rule.anomaly_from, *ceilings)
 
 
 THEIRS: Final[dict[str, Method]] = {
@@ -219,7 +226,7 @@ OURS: Final[dict[str, Method]] = {
     "hold_fpr": certified("hold_fpr"),
     "curve": on_curve(lambda curve, division: curve.balanced()),
     "curve at F1": on_curve(
-        lambda curve, division: curve.at(f1_max(division.normal, division.anomalous).rule.anomaly_from)
+        lambda curve, division: curve.at(f1_max(division.normal, division.anomalous).anomaly_from)
     ),
 }
 METHODS: Final[dict[str, Method]] = THEIRS | OURS
@@ -230,3 +237,136 @@ FEWER: Final = {
     "MAPIE, recall": 5,
     "TunedThresholdClassifierCV": 1,
 }
+
+
+FIELDS: Final = (
+    *("FPR", "FNR", "alarms", "decided", "all FPR", "all FNR"),
+    *("max FPR", "max FNR", "max alarms"),
+)
+"""What is kept of a division: rates on the other rows, the same on all, and what it was set up for."""
+
+_METHOD: Final = 1  # part of the name of a cached file: raise it when the meaning of the numbers changes
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What the methods did on divisions of one scored table: `values[method]` has a row for each division.
+
+    `sizes` and `others` count the points of each class that calibrate, and those that are left.
+    """
+
+    scored: Scored
+    sizes: tuple[int, int]
+    others: tuple[int, int]
+    values: dict[str, Floats]
+
+    def of(self, method: str, field: str) -> Floats:
+        """Return one number of every division; NaN where there is none."""
+        return self.values[method][:, FIELDS.index(field)]
+
+    def above(self, method: str, rate: str, *, whole: bool = False) -> Floats:
+        """Return where a rate exceeds what the method was set up for, as 0 and 1; NaN if it never was.
+
+        A division in which nothing was promised counts as one in which nothing is broken: to leave it out
+        would be to choose divisions by what came out.
+        """
+        found, ceiling = self.of(method, f"all {rate}" if whole else rate), self.of(method, f"max {rate}")
+        if np.isnan(ceiling).all():
+            return np.full(ceiling.size, np.nan)
+        return (found > ceiling).astype(np.float64)
+
+
+def divide(
+    scored: Scored, random: np.random.Generator, share: float, probability: Callable[[Floats], Floats]
+) -> Division:
+    """Return a random half of either class to calibrate on, rounded down, and the rest."""
+    parts: list[Floats] = []
+    for scores in (scored.normal, scored.anomalous):
+        drawn = np.zeros(scores.size, dtype=bool)
+        drawn[random.permutation(scores.size)[: scores.size // 2]] = True
+        parts += [scores[drawn], scores[~drawn]]  # sorted, as the scores are
+    normal, other_normal, anomalous, other_anomalous = parts
+    return Division(normal, anomalous, other_normal, other_anomalous, scored.train, share, probability)
+
+
+def as_probability(scored: Scored) -> Callable[[Floats], Floats]:
+    """Return what turns scores into numbers between 0 and 1, for a package that takes nothing else.
+
+    A classifier's decision becomes its probability, any other score the share of training scores up to it.
+    """
+    if DETECTORS[scored.detector].labels == "all":
+        return lambda scores: np.asarray(expit(scores))
+    train = np.sort(scored.train)
+    return lambda scores: np.searchsorted(train, scores, side="right") / train.size
+
+
+def outcome(setting: Setting, division: Division) -> list[float]:
+    """Return the fields of one method on one division."""
+    low, high = setting.normal_below, setting.anomaly_from
+    parts = division.other_normal, division.other_anomalous, division.normal, division.anomalous
+    flagged = [0 if high == inf else one.size - int(np.searchsorted(one, high)) for one in parts]
+    cleared = [int(np.searchsorted(one, low)) for one in parts]
+    # a crossed pair says both of the scores between its thresholds, which leaves them open as well
+    both = [
+        max(0, alarm + clear - one.size) for alarm, clear, one in zip(flagged, cleared, parts, strict=True)
+    ]
+    (n0, n1), (all0, all1) = (
+        (parts[0].size, parts[1].size),
+        (parts[0].size + parts[2].size, parts[1].size + parts[3].size),
+    )
+    return [
+        flagged[0] / n0,
+        cleared[1] / n1,
+        (flagged[0] + flagged[1]) / (n0 + n1),
+        (sum(flagged[:2]) + sum(cleared[:2]) - 2 * sum(both[:2])) / (n0 + n1),
+        (flagged[0] + flagged[2]) / all0,
+        (cleared[1] + cleared[3]) / all1,
+        *(setting.max_fpr, setting.max_fnr, setting.max_alarms),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """One scored table whose held-out rows are to be divided `trials` times."""
+
+    scoring: Scoring
+    trials: int
+
+    def __str__(self) -> str:
+        return f"{self.scoring.table}, {self.scoring.detector}"
+
+    @property
+    def files(self) -> tuple[Path, Path]:
+        """Where the numbers are kept, a name that changes with the scores, the methods and their packages."""
+        (scores,) = self.scoring.files
+        packages = [version(name) for name in ("scikit-learn", "crepes", "mapie")]
+        told = (_METHOD, scores.name, list(METHODS), sorted(FEWER.items()), packages, self.trials)
+        name = f"adbench-{self.scoring.table}-{self.scoring.detector}"
+        return result_file("outcomes", name, told, "npz"), scores
+
+    def result(self, *files: Path) -> Outcomes:
+        """Return what the methods did, from the cache or by doing it."""
+        file, scores = files or self.files
+        scored = self.scoring.result(scores)
+        halves = scored.normal.size // 2, scored.anomalous.size // 2
+        others = scored.normal.size - halves[0], scored.anomalous.size - halves[1]
+        with suppress(OSError, EOFError, ValueError, KeyError), np.load(file, allow_pickle=False) as found:
+            return Outcomes(scored, halves, others, {name: found[name] for name in METHODS})
+        values = self._values(scored)
+        keep(file, values)
+        return Outcomes(scored, halves, others, values)
+
+    def _values(self, scored: Scored) -> dict[str, Floats]:
+        values: dict[str, list[list[float]]] = {name: [] for name in METHODS}
+        # every detector has divisions of its own: given the scores, all of them are independent
+        places = list(TABLES).index(scored.table), list(DETECTORS).index(scored.detector)
+        random = np.random.default_rng([self.scoring.seed, 20, *places])
+        probability = as_probability(scored)
+        held_out = scored.normal.size + scored.anomalous.size
+        for number in range(self.trials):
+            division = divide(scored, random, scored.anomalous.size / held_out, probability)
+            for name, method in METHODS.items():
+                trained = DETECTORS[scored.detector].labels == "none" or not name.startswith("contamination")
+                if trained and number < FEWER.get(name, self.trials):
+                    values[name].append(outcome(method(division), division))
+        return {name: np.array(rows).reshape(-1, len(FIELDS)) for name, rows in values.items()}

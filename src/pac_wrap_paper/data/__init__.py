@@ -1,13 +1,11 @@
 """Data sets by name; nothing heavy is imported before one is loaded."""
 
 from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
 
-from pac_wrap.errors import InputError
-from pac_wrap_paper.data.adbench import TABLES
+from pac_wrap import InputError
 from pac_wrap_paper.data.dataset import Dataset as Dataset
-from pac_wrap_paper.data.registry import ENTRIES
+from pac_wrap_paper.data.registry import ENTRIES, TABLES
 
 __all__ = ["Dataset", "check_name", "files", "load", "names", "series_names"]
 
@@ -31,10 +29,22 @@ thyroid, campaign, celeba, census, usps, mnist, nasa, smd, adbench
     """
     check_name(name)
     _check_part(name, part)
-    module = "series" if name in ("nasa", "smd") else "tabular"
-    read = getattr(import_module(f"pac_wrap_paper.data.{module}"), f"load_{name}")
-    loaded: Dataset = read() if part is None else read(part)
-    return loaded
+    from pac_wrap_paper.data import series, tabular
+
+    match name:
+        case "nasa":
+            return series.load_nasa(str(part))
+        case "smd":
+            return series.load_smd(str(part))
+        case "adbench":
+            return tabular.load_adbench(str(part))
+        case "census":
+            return tabular.load_census()
+        case "usps" | "mnist":
+            return tabular.load_digit_rows(name)
+        case "thyroid" | "campaign" | "celeba":
+            return tabular.load_table(name)
+    raise AssertionError(name)
 
 
 def files(name: str) -> tuple[Path, ...]:

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pac_wrap import InputError
 from pac_wrap.base.arguments import as_anomaly_mask, check_choice, check_count, check_rate
-from pac_wrap.errors import InputError
 
 RowNumbers = NDArray[np.intp]
 

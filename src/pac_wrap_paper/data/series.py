@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.errors import DataError, InputError
+from pac_wrap import DataError, InputError
 from pac_wrap_paper.data.dataset import Dataset
 from pac_wrap_paper.data.registry import ENTRIES
 from pac_wrap_paper.data.store import fetch

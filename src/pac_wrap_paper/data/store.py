@@ -1,15 +1,21 @@
-"""Data files: in the user's folder, in the cache, or downloaded into it; none is used unchecked."""
+"""Data files: in the user's folder, in the cache, or downloaded into it; none is used unchecked.
+
+What takes long to compute from them is kept in the cache as well.
+"""
 
 import hashlib
 import os
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pac_wrap.base.files import scratch_folder
-from pac_wrap.errors import DataError, MissingExtraError
+import numpy as np
+
+from pac_wrap import DataError, MissingExtraError
+from pac_wrap.base.files import check_folder, scratch_folder, whole_file
 from pac_wrap_paper.data.registry import RemoteFile
 
 if TYPE_CHECKING:
@@ -298,3 +304,50 @@ def _reason(error: "RequestException | ValueError", timeout: float) -> str:
     if isinstance(error, ConnectionError):
         return "the server cannot be reached, or stopped answering"
     return " ".join(str(error).split())
+
+
+class Job(Protocol):
+    """Work whose result is kept in a file; the others are files of results that it reads."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The file of the result, and those of other jobs."""
+
+    def result(self, *files: Path) -> Any:
+        """Return the result, from its file or by doing the work and keeping it."""
+
+
+def result_file(folder: str, name: str, told: object, ending: str) -> Path:
+    """Return where a result is kept: a name that changes with what the result depends on."""
+    key = hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+    return cache_folder() / folder / f"{name}-{key}.{ending}"
+
+
+def keep(file: Path, content: Any) -> None:
+    """Write an array, or several by their names, to a file, whole or not at all."""
+    check_folder(file.parent)
+    with whole_file(file) as temporary, open(temporary, "wb") as stream:
+        if isinstance(content, np.ndarray):
+            np.save(stream, content, allow_pickle=False)
+        else:
+            np.savez(stream, **content)
+
+
+def results_of(jobs: Sequence[Job], progress: Callable[[float, str], None], verb: str) -> list[Any]:
+    """Return the result of every job, done on all cores where it is not in the cache."""
+    missing = [job for job in jobs if not job.files[0].exists()]
+    if missing:
+        from joblib import Parallel, delayed
+
+        check_folder(missing[0].files[0].parent)
+        # a worker may have another environment, so it is told the files
+        tasks = (delayed(_do)(job, job.files) for job in missing)
+        progress(0.0, f"{verb}: {len(missing)} to do")
+        done = Parallel(n_jobs=min(len(missing), os.cpu_count() or 1), return_as="generator")(tasks)
+        for place, _ in enumerate(done, 1):
+            progress(place / (len(missing) + 1), f"{verb}: {missing[place - 1]} is done")
+    return [job.result() for job in jobs]
+
+
+def _do(job: Job, files: tuple[Path, ...]) -> None:
+    job.result(*files)

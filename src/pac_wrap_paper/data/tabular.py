@@ -8,50 +8,42 @@ import gzip
 import os
 from collections.abc import Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.errors import DataError, InputError
-from pac_wrap.tables.files.connection import connected
-from pac_wrap.tables.files.csv_files import headers
-from pac_wrap.tables.table import open_table
-from pac_wrap_paper.data.adbench import TABLES
+from pac_wrap import DataError, InputError
 from pac_wrap_paper.data.dataset import Dataset
-from pac_wrap_paper.data.registry import ENTRIES, RemoteFile
+from pac_wrap_paper.data.registry import ENTRIES, TABLES, RemoteFile
 from pac_wrap_paper.data.store import fetch
 
 Images = tuple[NDArray[np.float32], NDArray[np.int64]]
 # fields of a line of the census, counted from 0
 _NUMERIC: Final = (0, 5, 16, 17, 18, 30, 39)
-_AGE: Final = 0
-_SEX: Final = 12
-_WEIGHT: Final = 24
-_LABEL: Final = 41
+_AGE, _SEX, _WEIGHT, _LABEL = 0, 12, 24, 41
 _FEATURES: Final = tuple(field for field in range(_LABEL) if field != _WEIGHT)
 _TRAINING_ROWS: Final = 199_523
 _PIXELS: Final = 28 * 28
 # an IDX file begins with its kind and the length of each dimension, four bytes each
-_IMAGE_HEADER: Final = 16
-_LABEL_HEADER: Final = 8
+_IMAGE_HEADER, _LABEL_HEADER = 16, 8
 
 
-def load_thyroid() -> Dataset:
-    """Return 7,200 patients, 534 of whom have a hyper- or subnormal thyroid function."""
-    return _load_table("thyroid")
+def load_table(name: Literal["thyroid", "campaign", "celeba"]) -> Dataset:
+    """Return patients, calls of a bank or portraits: a table whose last column is the label.
+
+    534 of 7,200 patients have a hyper- or subnormal thyroid function, 4,640 of 41,188 calls led to a deposit,
+    and 4,547 of 202,599 portraits are of bald people. The DevNet collection scaled the columns to [0, 1].
+    """
+    (file,) = ENTRIES[name].files
+    rows = np.loadtxt(fetch(file), dtype=np.float32, delimiter=",", skiprows=1)
+    return _dataset(np.ascontiguousarray(rows[:, :-1]), rows[:, -1], name)
 
 
-def load_campaign() -> Dataset:
-    """Return 41,188 calls of a bank to its clients, 4,640 of which led to a deposit."""
-    return _load_table("campaign")
-
-
-def load_celeba() -> Dataset:
-    """Return 39 attributes of 202,599 portraits, 4,547 of which are of bald people."""
-    return _load_table("celeba")
+def _dataset(X: NDArray[np.float32], y: NDArray[Any], name: str, n_train: int | None = None) -> Dataset:
+    entry = ENTRIES[name]
+    return Dataset(X, y.astype(np.int8), name, entry.source, entry.licence, entry.citation, n_train)
 
 
 def load_census() -> Dataset:
@@ -64,21 +56,21 @@ def load_census() -> Dataset:
     year) has one column, which is 1 for the second of them. The instance weight is left out, as
     census-income.names demands.
     """
-    entry = ENTRIES["census"]
-    paths = [fetch(file) for file in entry.files]
-    with connected(paths) as connection:
-        _read(connection, paths)
-        y = _column(connection, f"CAST(f{_LABEL} = '50000+.' AS TINYINT)").astype(np.int8)
-        values = {field: [] if field in _NUMERIC else _values(connection, field) for field in _FEATURES}
-        X = np.zeros((y.size, sum(map(_width, values.values()))), dtype=np.float32)
-        start = 0
-        for field, known in values.items():
-            if field in _NUMERIC:
-                X[:, start] = _scaled(_column(connection, f"CAST(f{field} AS DOUBLE)"))
-            else:
-                _mark(X[:, start : start + _width(known)], _places(connection, field, known))
-            start += _width(known)
-    return Dataset(X, y, "census", entry.source, entry.licence, entry.citation, _TRAINING_ROWS)
+    answers, texts = _census()
+    # one column of two values is that of the second; the first one then has none
+    first = {field: 1 if len(known) == 2 else 0 for field, known in texts.items()}
+    widths = {field: len(texts[field]) - first[field] if field in texts else 1 for field in _FEATURES}
+    X = np.zeros((answers[_LABEL].size, sum(widths.values())), dtype=np.float32)
+    start = 0
+    for field, width in widths.items():
+        column = answers[field]
+        if field in texts:
+            rows = np.flatnonzero(column >= first[field])
+            X[rows, start - first[field] + column[rows]] = 1.0
+        else:
+            X[:, start] = (column - column.min()) / (column.max() - column.min())
+        start += width
+    return _dataset(X, answers[_LABEL] == texts[_LABEL].index("50000+."), "census", _TRAINING_ROWS)
 
 
 class People(NamedTuple):
@@ -93,18 +85,42 @@ class People(NamedTuple):
 
 def census_people() -> People:
     """Return the rows of `load_census` as they were answered, with everybody's age and sex."""
-    paths = [fetch(file) for file in ENTRIES["census"].files]
-    with connected(paths) as connection:
-        _read(connection, paths)
-        y = _column(connection, f"CAST(f{_LABEL} = '50000+.' AS TINYINT)").astype(np.int8)
-        X = np.empty((y.size, len(_FEATURES)), dtype=np.float32)
-        for place, field in enumerate(_FEATURES):
-            if field in _NUMERIC:
-                X[:, place] = _column(connection, f"CAST(f{field} AS DOUBLE)")
-            else:
-                X[:, place] = _numbered(connection, field, _values(connection, field))
-        age, sex = _column(connection, f"CAST(f{_AGE} AS BIGINT)"), _column(connection, f"f{_SEX} = 'Male'")
-    return People(X, y, age.astype(np.int64), sex.astype(bool), _TRAINING_ROWS)
+    answers, texts = _census()
+    X = np.empty((answers[_LABEL].size, len(_FEATURES)), dtype=np.float32)
+    for place, field in enumerate(_FEATURES):
+        X[:, place] = answers[field]
+    y = (answers[_LABEL] == texts[_LABEL].index("50000+.")).astype(np.int8)
+    male = np.asarray(answers[_SEX] == texts[_SEX].index("Male"))
+    return People(X, y, answers[_AGE].astype(np.int64), male, _TRAINING_ROWS)
+
+
+def _census() -> tuple[dict[int, NDArray[Any]], dict[int, list[str]]]:
+    """Return the fields of all people, and the texts of those that are not numeric, in alphabetical order.
+
+    A text is given by its place among them, from 0, a question mark by -1.
+    """
+    answers: dict[int, NDArray[Any]] = {}
+    texts: dict[int, list[str]] = {}
+    columns = ", ".join(f"f{field}: 'VARCHAR'" for field in range(_LABEL + 1))
+    with duckdb.connect() as connection:
+        connection.execute("SET enable_progress_bar = false")
+        connection.execute(
+            "CREATE TABLE person AS SELECT trim(COLUMNS(*)) FROM read_csv(?, auto_detect = false,"
+            f" header = false, delim = ',', quote = '', escape = '', comment = '', columns = {{{columns}}})",
+            [[os.path.realpath(fetch(file)) for file in ENTRIES["census"].files]],
+        )
+        for field in (*_FEATURES, _LABEL):
+            wanted, given = f"CAST(f{field} AS DOUBLE)", []
+            if field not in _NUMERIC:
+                query = f"SELECT DISTINCT f{field} FROM person WHERE f{field} <> '?' ORDER BY 1"
+                texts[field] = [text for (text,) in connection.execute(query).fetchall()]
+                wanted, given = (
+                    f"CAST(coalesce(list_position(?, f{field}), 0) - 1 AS SMALLINT)",
+                    [texts[field]],
+                )
+            found = connection.execute(f"SELECT {wanted} AS wanted FROM person", given).fetchnumpy()
+            answers[field] = np.asarray(found["wanted"])
+    return answers, texts
 
 
 def load_adbench(part: str) -> Dataset:
@@ -121,85 +137,34 @@ def load_adbench(part: str) -> Dataset:
             X, y = opened["X"], opened["y"]
     except (OSError, KeyError, ValueError) as error:
         raise DataError(f"{path} must be a NumPy archive with X and y, but {error}; remove it") from error
-    rows, labels = X.astype(np.float32), y.astype(np.int8)
-    return Dataset(rows, labels, part, entry.source, entry.licence, entry.citation)
+    return Dataset(X.astype(np.float32), y.astype(np.int8), part, entry.source, entry.licence, entry.citation)
 
 
-def _load_table(name: str) -> Dataset:
-    """Return a table whose last column is the label, as the DevNet collection scales it to [0, 1]."""
-    entry = ENTRIES[name]
-    (file,) = entry.files
-    path = fetch(file)
-    (header,) = headers([path], (), None)
-    with open_table([str(path)], header.names, delimiter=header.delimiter) as table:
-        *columns, labels = table.arrays("SELECT COLUMNS(*)::FLOAT FROM source").values()
-    X = np.empty((labels.size, len(columns)), dtype=np.float32)
-    for place, column in enumerate(columns):
-        X[:, place] = column
-    return Dataset(X, labels.astype(np.int8), name, entry.source, entry.licence, entry.citation)
+def load_digit_rows(
+    name: Literal["usps", "mnist"], normal: Sequence[int] = (0, 6, 9), anomalous: Sequence[int] = (8,)
+) -> Dataset:
+    """Return images of digits, the training part first, each part in the order of its file.
 
-
-def _read(connection: duckdb.DuckDBPyConnection, paths: list[Path]) -> None:
-    """Make the table `person` of the trimmed fields f0 to f41, in the order of the files."""
-    columns = ", ".join(f"f{field}: 'VARCHAR'" for field in range(_LABEL + 1))
-    connection.execute(
-        "CREATE TABLE person AS SELECT trim(COLUMNS(*)) FROM read_csv(?, auto_detect = false, header = false,"
-        f" delim = ',', quote = '', escape = '', comment = '', columns = {{{columns}}})",
-        [[os.path.realpath(path) for path in paths]],
+    usps: of zip codes, 16 x 16 pixels from -1 (white) to 1. mnist: handwritten, 28 x 28 pixels from 0 to 1.
+    """
+    for title, digits in (("normal", normal), ("anomalous", anomalous)):
+        if isinstance(digits, (int, str)) or not digits or not set(digits) <= set(range(10)):
+            raise InputError(
+                f"{title} must be one or more digits from 0 to 9, such as (0, 6, 9), got {digits!r}"
+            )
+    shared = sorted(set(normal) & set(anomalous))
+    if shared:
+        raise InputError(
+            f"a digit must be normal or anomalous, not both, got {shared} in normal and in anomalous;"
+            " take it out of one of them"
+        )
+    parts = load_digits(name)
+    kept = [np.isin(digits, [*normal, *anomalous]) for _, digits in parts]
+    images, shown = (
+        np.concatenate([part[field][rows] for part, rows in zip(parts, kept, strict=True)])
+        for field in (0, 1)
     )
-
-
-def _values(connection: duckdb.DuckDBPyConnection, field: int) -> list[str]:
-    """Return the values of a field in alphabetical order, without the question mark."""
-    query = f"SELECT DISTINCT f{field} FROM person WHERE f{field} <> '?' ORDER BY 1"
-    return [value for (value,) in connection.execute(query).fetchall()]
-
-
-def _width(values: list[str]) -> int:
-    # a numeric attribute has no values and one column
-    return len(values) if len(values) > 2 else 1
-
-
-def _scaled(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    least, greatest = float(numbers.min()), float(numbers.max())
-    return (numbers - least) / (greatest - least)
-
-
-def _places(connection: duckdb.DuckDBPyConnection, field: int, values: list[str]) -> NDArray[np.int16]:
-    """Return the column of every row's value, counted from 0; -1 where there is none."""
-    # one column of two values is that of the second; the first one then has none
-    return _numbered(connection, field, values if len(values) > 2 else values[1:])
-
-
-def _numbered(connection: duckdb.DuckDBPyConnection, field: int, values: list[str]) -> NDArray[np.int16]:
-    """Return the place of every row's value among those listed, from 0; -1 where it is not among them."""
-    return _column(
-        connection, f"CAST(coalesce(list_position(?, f{field}), 0) - 1 AS SMALLINT)", [values]
-    ).astype(np.int16)
-
-
-def _mark(columns: NDArray[np.float32], places: NDArray[np.int16]) -> None:
-    rows = np.flatnonzero(places >= 0)
-    columns[rows, places[rows]] = 1.0
-
-
-def _column(
-    connection: duckdb.DuckDBPyConnection, expression: str, parameters: list[list[str]] | None = None
-) -> NDArray[Any]:
-    query = f"SELECT {expression} AS wanted FROM person"
-    return np.asarray(connection.execute(query, parameters or []).fetchnumpy()["wanted"])
-
-
-def load_usps(normal: Sequence[int] = (0, 6, 9), anomalous: Sequence[int] = (8,)) -> Dataset:
-    """Return digits of zip codes, the training part first: 16 x 16 pixels from -1 (white) to 1."""
-    _check_digits(normal, anomalous)
-    return _select_digits("usps", load_digits("usps"), normal, anomalous)
-
-
-def load_mnist(normal: Sequence[int] = (0, 6, 9), anomalous: Sequence[int] = (8,)) -> Dataset:
-    """Return handwritten digits, the training part first: 28 x 28 pixels from 0 to 1, divided by 255."""
-    _check_digits(normal, anomalous)
-    return _select_digits("mnist", load_digits("mnist"), normal, anomalous)
+    return _dataset(images, np.isin(shown, anomalous), name, int(np.count_nonzero(kept[0])))
 
 
 def load_digits(name: Literal["usps", "mnist"]) -> tuple[Images, Images]:
@@ -222,33 +187,3 @@ def _read_mnist(images: RemoteFile, labels: RemoteFile) -> Images:
     with gzip.open(fetch(labels)) as packed:
         digits = np.frombuffer(packed.read(), dtype=np.uint8, offset=_LABEL_HEADER)
     return pixels.reshape(-1, _PIXELS).astype(np.float32) / np.float32(255), digits.astype(np.int64)
-
-
-def _check_digits(normal: Sequence[int], anomalous: Sequence[int]) -> None:
-    """Refuse anything but two groups of digits that share none."""
-    for name, digits in (("normal", normal), ("anomalous", anomalous)):
-        if isinstance(digits, (int, str)) or not digits or not set(digits) <= set(range(10)):
-            raise InputError(
-                f"{name} must be one or more digits from 0 to 9, such as (0, 6, 9), got {digits!r}"
-            )
-    shared = sorted(set(normal) & set(anomalous))
-    if shared:
-        raise InputError(
-            f"a digit must be normal or anomalous, not both, got {shared} in normal and in anomalous;"
-            " take it out of one of them"
-        )
-
-
-def _select_digits(
-    name: str, parts: tuple[Images, Images], normal: Sequence[int], anomalous: Sequence[int]
-) -> Dataset:
-    """Return the images of those digits out of a training and a test part, each in the order of its file."""
-    kept = [np.isin(digits, [*normal, *anomalous]) for _, digits in parts]
-    images, digits = (
-        np.concatenate([part[field][rows] for part, rows in zip(parts, kept, strict=True)])
-        for field in (0, 1)
-    )
-    y = np.isin(digits, anomalous).astype(np.int8)
-    entry = ENTRIES[name]
-    n_train = int(np.count_nonzero(kept[0]))
-    return Dataset(images, y, name, entry.source, entry.licence, entry.citation, n_train)

@@ -31,9 +31,10 @@ def random_generator(seed: Any) -> np.random.Generator:
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'pac_wrap_paper.detectors' has no attribute {name!r}")
+    module = import_module(f"pac_wrap_paper.detectors.{_HOME[name]}")
     if name != "DevNet":
-        import_module("pac_wrap_paper.detectors.lstm_network").import_torch()  # or say how to get it
-    globals()[name] = value = getattr(import_module(f"pac_wrap_paper.detectors.{_HOME[name]}"), name)
+        module.import_torch()  # or say how to get it
+    globals()[name] = value = getattr(module, name)
     return value
 
 

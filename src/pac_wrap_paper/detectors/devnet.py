@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pac_wrap.base.arguments import Scores, as_class_mask, check_aligned, check_count, is_number
-from pac_wrap.errors import InputError
+from pac_wrap import InputError
+from pac_wrap.base.arguments import as_class_mask, check_aligned, check_count, is_number
 from pac_wrap_paper.detectors import random_generator
 
 Floats = NDArray[np.float64]
@@ -233,7 +233,7 @@ class DevNet(BaseEstimator):
         self.parameters_ = unpack(flat, self.hidden)
         return self
 
-    def decision_function(self, X: Any) -> Scores:
+    def decision_function(self, X: Any) -> Floats:
         """Return one score per row, higher for what is more anomalous.
 
         Parameters

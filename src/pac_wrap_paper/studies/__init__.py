@@ -7,9 +7,8 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any, Final
 
+from pac_wrap import InputError, __version__
 from pac_wrap.base.arguments import check_count
-from pac_wrap.errors import InputError
-from pac_wrap.version import __version__
 from pac_wrap_paper.data.registry import ENTRIES
 from pac_wrap_paper.data.store import fetch
 from pac_wrap_paper.studies.study import Progress, Study
@@ -62,6 +61,13 @@ def fetch_data(question: str) -> None:
             fetch(file)
 
 
+def module_of(question: str) -> Any:
+    """Return the module of a question; the study of ADBench stands beside what only it needs."""
+    return import_module(
+        "pac_wrap_paper.adbench.study" if question == "adbench" else f"pac_wrap_paper.studies.{question}"
+    )
+
+
 def reproduce(
     question: str,
     *,
@@ -85,8 +91,7 @@ def reproduce(
     fetch_data(question)
     if trials is not None:
         options["trials"] = trials
-    module = import_module(f"pac_wrap_paper.studies.{question}")
-    study: Study = module.run(seed=seed, quick=quick, progress=progress, **options)
+    study: Study = module_of(question).run(seed=seed, quick=quick, progress=progress, **options)
     return study
 
 

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from math import nan
+from math import expm1, log1p, nan
 from typing import Any, Final, Literal, NamedTuple, Self
 
 import numpy as np
@@ -14,28 +14,39 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import StandardScaler
 
-from pac_wrap.base.arguments import Scores
-from pac_wrap.base.floats import shared_together
-from pac_wrap.errors import UpsideDownWarning, VacuousWarning
-from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.groups.calibrate import calibrate_groups
-from pac_wrap.method.groups.values import Lookup
-from pac_wrap.method.metrics import Metrics, Rate, evaluate, is_exceeded
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.series.points import Points, several_series
-from pac_wrap.series.splits import random_split
-from pac_wrap.series.windows import Indices
-from pac_wrap.tails.binomial import sf_at_most
-from pac_wrap.tails.bounds import min_samples
+from pac_wrap import (
+    Certificate,
+    Guarantee,
+    Metrics,
+    Rate,
+    UpsideDownWarning,
+    VacuousWarning,
+    calibrate,
+    calibrate_groups,
+    evaluate,
+)
+from pac_wrap.series import Points, random_split, several_series
+from pac_wrap.tails import min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import nasa_channels, smd_machines
+from pac_wrap_paper.data.store import results_of
 from pac_wrap_paper.data.tabular import census_people
 from pac_wrap_paper.studies import nasa, smd
-from pac_wrap_paper.studies.scored import Training, train_all
+from pac_wrap_paper.studies.scored import Training
 from pac_wrap_paper.studies.series_runs import ASKED as ASKED_OF_SERIES
 from pac_wrap_paper.studies.series_runs import LEVEL, divide
-from pac_wrap_paper.studies.study import Marks, Panel, PanelChart, Progress, Row, Study, StudyTable
+from pac_wrap_paper.studies.study import (
+    Floats,
+    Indices,
+    Marks,
+    Panel,
+    PanelChart,
+    Progress,
+    Row,
+    Study,
+    StudyTable,
+    is_above,
+)
 
 Split = Literal["random", "blocks"]
 Parts = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -68,7 +79,7 @@ class Residual(BaseEstimator):
         self.components_ = None if still else PCA(n_components=self.share).fit(self._scaled(rows))
         return self
 
-    def decision_function(self, X: NDArray[Any]) -> Scores:
+    def decision_function(self, X: NDArray[Any]) -> Floats:
         """Return the squared residual of each step, higher for what is more anomalous."""
         rows = self._scaled(self._rows(X))
         if self.components_ is not None:
@@ -91,7 +102,7 @@ class Scored(NamedTuple):
 
     data: str
     asked: Guarantee
-    scores: Scores
+    scores: Floats
     labels: NDArray[np.int8]
     groups: NDArray[np.object_]
     names: tuple[str, ...]
@@ -111,7 +122,7 @@ class Scored(NamedTuple):
 def scored_series(data: str, names: Sequence[str], progress: Progress) -> Scored:
     """Return the steps of several series, each scored by its own detector, from the cache if possible."""
     trainings = [Training(data, name, Residual(), normalise=True) for name in names]
-    scores = train_all(trainings, progress, lambda training: training.part)
+    scores = results_of(trainings, progress, "training")
     labels = [load(data, name).y[-one.size :] for name, one in zip(names, scores, strict=True)]
     found = several_series(
         names, [one.size for one in scores], np.concatenate(scores), np.concatenate(labels), every=EVERY[data]
@@ -212,7 +223,7 @@ class Measured:
         Both rates of all groups that have points are tested, under either rule: eq. (53).
         """
         tests = sum(rate.n > 0 for group in self.groups for rate in group.rates("one"))
-        return shared_together(SIGNIFICANT, max(1, tests))
+        return -expm1(log1p(-SIGNIFICANT) / max(1, tests))
 
     def above(self, rule: Rule) -> tuple[tuple[str, ...], ...]:
         """Return for each group which of its rates are significantly above a ceiling that the rule is for.
@@ -224,7 +235,7 @@ class Measured:
         def exceeded(group: Group) -> Iterator[str]:
             for place, (name, rate) in enumerate(zip(("FPR", "FNR"), group.rates(rule), strict=True)):
                 for_it = rule == "one" or group.promised[place]
-                if for_it and rate.n and sf_at_most(rate.count, rate.n, self.ceilings[place], level):
+                if for_it and is_above(rate, self.ceilings[place], level):
                     yield name
 
         return tuple(tuple(exceeded(group)) for group in self.groups)
@@ -237,7 +248,7 @@ class Measured:
     def mixture_above(self) -> tuple[str, ...]:
         """Which rates of all points are significantly above their ceilings under one rule: at 5 % each."""
         rates = zip(("FPR", "FNR"), self.ceilings, self.whole.rates("one"), strict=True)
-        return tuple(name for name, ceiling, rate in rates if is_exceeded(ceiling, rate))
+        return tuple(name for name, ceiling, rate in rates if is_above(rate, ceiling))
 
 
 def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> Measured:
@@ -256,7 +267,8 @@ def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> 
         each = calibrate_groups(scores[calibrating], mine, groups[calibrating], scored.asked, pool=True)
     one, own = pooled.verdicts(scores[testing]), each.verdicts(scores[testing], groups[testing])
     following = dict(zip(each.groups, each.pooled.tolist(), strict=True))
-    places = Lookup(scored.names).places(groups)
+    number = {name: place for place, name in enumerate(scored.names)}
+    places = np.array([number[name] for name in groups.tolist()])
     points = scored.points if warned else None
 
     def group(place: int, name: str) -> Group:
@@ -277,7 +289,7 @@ def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> 
         "all together",
         evaluate(one, labels[testing]),
         evaluate(own, labels[testing]),
-        (pooled.normal.n, pooled.anomalous.n),
+        (pooled.fpr.n, pooled.fnr.n),
         _enough(pooled),
         False,
         (False, False) if points is None else _dependent(points, pooled, calibrating),
@@ -288,9 +300,7 @@ def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> 
 
 
 def _enough(certificate: Certificate) -> tuple[bool, bool]:
-    budgets = certificate.normal.budget, certificate.anomalous.budget
-    normal, anomalous = (one is not None and one.errors is not None for one in budgets)
-    return normal, anomalous
+    return certificate.fpr.errors is not None, certificate.fnr.errors is not None
 
 
 def _dependent(points: Points, certificate: Certificate, among: Indices) -> tuple[bool, bool]:

@@ -5,14 +5,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from pac_wrap.method.metrics import Rate
-from pac_wrap.series.points import Points, window_points
-from pac_wrap.series.splits import block_violation, random_violation
-from pac_wrap.tails.bounds import min_samples
+from pac_wrap import Rate
+from pac_wrap.series import Points, block_violation, random_violation, window_points
+from pac_wrap.tails import min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import nasa_channels
+from pac_wrap_paper.data.store import results_of
 from pac_wrap_paper.studies.printed import NASA
-from pac_wrap_paper.studies.scored import Training, train_all
+from pac_wrap_paper.studies.scored import Training
 from pac_wrap_paper.studies.series_runs import (
     ASKED,
     LEVEL,
@@ -57,7 +57,7 @@ def run(
         for name in names
         for number in range(seeds)
     ]
-    scores = train_all(trainings, progress, lambda training: training.part)
+    scores = results_of(trainings, progress, "training")
     runs: list[SeriesRun] = []
     checks: list[Row] = []
     for place, training in enumerate(trainings):

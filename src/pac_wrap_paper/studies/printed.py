@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Final
 
-from pac_wrap.tails.bounds import interval
+from pac_wrap.tails import interval
 from pac_wrap_paper.studies.study import Interval
 
 SHARES: Final = (0.5, 0.75, 1.0)

@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 from scipy.special import chdtrc
+from scipy.stats import binom
 
-from pac_wrap.method.metrics import Rate
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.tails.binomial import cdf, error_budget
+from pac_wrap import Guarantee, Rate
+from pac_wrap.tails import error_budget
 from pac_wrap.validation import exact_violation, violation_rate
 from pac_wrap_paper.studies.printed import Q1, Q1_TRIALS, SHARES, count_behind
 from pac_wrap_paper.studies.scored import (
@@ -149,8 +149,8 @@ def _row(entry: TableEntry) -> Row:
 def _chance(entry: TableEntry) -> float:
     """Return how probable a simulation so far from the exact probability is, in any of the 24 entries."""
     count, n, exact = entry.simulated.count, entry.simulated.n, entry.stated.exact
-    below, above = cdf(count, n, exact), 1.0 - (cdf(count - 1, n, exact) if count else 0.0)
-    return 1.0 - (1.0 - min(1.0, 2.0 * min(below, above))) ** (len(DATA) * len(DETECTORS) * 6)
+    below, above = binom.cdf(count, n, exact), binom.sf(count - 1, n, exact)
+    return float(1.0 - (1.0 - min(1.0, 2.0 * min(below, above))) ** (len(DATA) * len(DETECTORS) * 6))
 
 
 def _pairs(entries: list[TableEntry]) -> Iterator[tuple[TableEntry, TableEntry]]:

@@ -1,6 +1,6 @@
 """Q3: PAC-Wrap beside conformal prediction (CPAD, Lei 2014) on handwritten digits."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import comb
@@ -9,11 +9,9 @@ from typing import Any, Final
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from pac_wrap.detectors.scores import anomaly_scores
-from pac_wrap.method.metrics import ExactViolation, ViolationRate
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.tails.binomial import error_budget, exact_confidence
-from pac_wrap.validation import BudgetRule, exact_violation, violation_rate
+from pac_wrap import Guarantee, anomaly_scores
+from pac_wrap.tails import error_budget, exact_confidence
+from pac_wrap.validation import ExactViolation, ViolationRate, exact_violation, violation_rate
 from pac_wrap_paper.baselines import cpad_budget
 from pac_wrap_paper.data import load
 from pac_wrap_paper.studies.printed import Q3_MEANS, Q3_TRIALS, Q3_VIOLATIONS, count_behind
@@ -36,7 +34,7 @@ def looser_cpad_budget(n: int, rate: float, delta: float | None = None) -> int |
     return 0 if budget is None else budget + 1
 
 
-METHODS: Final[dict[str, BudgetRule]] = {
+METHODS: Final[dict[str, Callable[[int, float, float], int | None]]] = {
     "CPAD": cpad_budget,
     "CPAD, one rank looser": looser_cpad_budget,
     "PAC-Wrap": error_budget,

@@ -6,10 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from pac_wrap.method.metrics import ViolationRate
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.thresholds import Regime
-from pac_wrap.validation import violation_rate
+from pac_wrap import Guarantee
+from pac_wrap.validation import ViolationRate, violation_rate
 from pac_wrap_paper.studies.scored import sigma_of, synthetic_population
 from pac_wrap_paper.studies.study import HeatMap, Progress, Row, Study, StudyTable
 
@@ -95,16 +93,16 @@ def _findings(cells: list[GridPoint]) -> Iterator[str]:
         split = [cell.eps for cell in line if cell.found.separated.value >= 0.5]
         mixed = [cell.eps for cell in line if cell.found.separated.value < 0.5]
         parts = []
-        for regime, levels in ((Regime.OVERLAPPING, mixed), (Regime.SEPARATED, split)):
+        for regime, levels in (("overlapping", mixed), ("separated", split)):
             ends = [cell.found.ambiguity for cell in line if cell.eps in levels]
             if len(levels) > 1:
                 verb = "falls" if ends[-1] < ends[0] else "rises"
                 parts.append(
-                    f"while most trials are {regime.value} (eps from {levels[0]:g} to {levels[-1]:g}) the"
+                    f"while most trials are {regime} (eps from {levels[0]:g} to {levels[-1]:g}) the"
                     f" ambiguity {verb} from {ends[0]:.3f} to {ends[-1]:.3f}"
                 )
             elif levels:
-                parts.append(f"at eps = {levels[0]:g} most trials are {regime.value} ({ends[0]:.3f})")
+                parts.append(f"at eps = {levels[0]:g} most trials are {regime} ({ends[0]:.3f})")
         yield f"{told[0].upper()}{told[1:]}, delta = 0.05: {'; '.join(parts)}."
     yield (
         "In words: where the classes overlap, a looser promise lets both thresholds move towards each other,"

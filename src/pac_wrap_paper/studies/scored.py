@@ -1,40 +1,35 @@
 """Detectors at work: what they scored, how those of series are trained, and one wrapped in several ways."""
 
-import hashlib
-import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
 
-from pac_wrap.base.arguments import Scores
-from pac_wrap.base.files import check_folder, whole_file
-from pac_wrap.detectors.scores import anomaly_scores
-from pac_wrap.errors import UpsideDownWarning
-from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.metrics import Metrics, evaluate, is_exceeded
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.strategies.algorithm1 import Algorithm1
-from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.strategies.raising import Raise
-from pac_wrap.ranks.auc import auc
+from pac_wrap import (
+    Algorithm1,
+    Certificate,
+    Guarantee,
+    Hold,
+    Metrics,
+    Raise,
+    UpsideDownWarning,
+    anomaly_scores,
+    calibrate,
+    evaluate,
+)
+from pac_wrap.scoring import ranking_scorer
 from pac_wrap_paper.baselines import f1_max
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.dataset import Dataset, Split, semi_supervised_split, two_gaussians
 from pac_wrap_paper.data.registry import ENTRIES
-from pac_wrap_paper.data.store import cache_folder
-from pac_wrap_paper.studies.study import Progress
-
-Labels = NDArray[np.int8]
+from pac_wrap_paper.data.store import keep, result_file
+from pac_wrap_paper.studies.study import Floats, Labels, is_above
 
 DETECTORS: Final = ("isolation forest", "LOF")
 LEVEL: Final = 0.05
@@ -42,7 +37,7 @@ ASKED: Final = Guarantee(LEVEL, LEVEL)
 PRINTED: Final = "relax, as printed"
 PROVED: Final = "relax"
 RAISED: Final = "raise"
-STRATEGIES: Final[dict[str, Overlap]] = {
+STRATEGIES: Final[dict[str, Algorithm1 | Hold | Raise]] = {
     PRINTED: Algorithm1(correction=None),
     PROVED: Algorithm1(),
     "relax, step .01": Algorithm1(step=0.01),
@@ -57,8 +52,8 @@ _METHOD: Final = 1  # part of the name of a cached file: raise it when the meani
 class ScoredPopulation:
     """The scores of calibration and test points together, and how many of each class calibrate."""
 
-    normal: Scores
-    anomalous: Scores
+    normal: Floats
+    anomalous: Floats
     sizes: tuple[int, int]
 
 
@@ -117,53 +112,33 @@ class Training:
     detector: Any
     normalise: bool = False
 
+    def __str__(self) -> str:
+        return self.part
+
     @property
-    def file(self) -> Path:
+    def files(self) -> tuple[Path]:
         """Where the scores are kept: a name that changes with the data, the detector and its settings."""
         settings = sorted((name, repr(value)) for name, value in self.detector.get_params().items())
         hashes = [file.sha256 for file in ENTRIES[self.data].files]
-        told = repr((_METHOD, type(self.detector).__name__, settings, hashes, self.part, self.normalise))
-        key = hashlib.sha256(told.encode()).hexdigest()[:16]
-        return cache_folder() / "scores" / f"{self.data}-{self.part}-{key}.npy"
+        told = (_METHOD, type(self.detector).__name__, settings, hashes, self.part, self.normalise)
+        return (result_file("scores", f"{self.data}-{self.part}", told, "npy"),)
 
-    def scores(self, file: Path | None = None) -> Scores:
+    def result(self, *files: Path) -> Floats:
         """Return one score per test step, NaN in the warm-up: from the cache, or after training."""
-        data, kept = load(self.data, self.part), self.file if file is None else file
+        data, (file,) = load(self.data, self.part), files or self.files
         with suppress(OSError, EOFError, ValueError):  # absent or damaged: train again
-            found = np.load(kept, allow_pickle=False)
+            found = np.load(file, allow_pickle=False)
             if found.shape == (data.y.size - (data.n_train or 0),):
                 return np.asarray(found)
         trained = self.detector.fit(data.X[: data.n_train])
         found = trained.decision_function(data.X[data.n_train :])
         if self.normalise:
             found = _normalised(found, trained.decision_function(data.X[: data.n_train]))
-        check_folder(kept.parent)
-        with whole_file(kept) as temporary, open(temporary, "wb") as stream:
-            np.save(stream, found, allow_pickle=False)
+        keep(file, np.asarray(found))
         return np.asarray(found)
 
 
-def train_all(
-    trainings: Sequence[Training], progress: Progress, describe: Callable[[Training], str]
-) -> list[Scores]:
-    """Return the scores of every training, trained on all cores where they are not in the cache."""
-    missing = [training for training in trainings if not training.file.exists()]
-    # a worker may have another environment, so it is told the file
-    jobs = (delayed(_train)(training, training.file) for training in missing)
-    if missing:
-        check_folder(missing[0].file.parent)
-        progress(0.0, f"training {len(missing)} detectors")
-        done = Parallel(n_jobs=min(len(missing), os.cpu_count() or 1), return_as="generator")(jobs)
-        for place, _ in enumerate(done):
-            progress((place + 1) / (len(missing) + 1), f"trained {describe(missing[place])}")
-    return [training.scores() for training in trainings]
-
-
-def _train(training: Training, file: Path) -> None:
-    training.scores(file)
-
-
-def _normalised(scores: Scores, training: Scores) -> Scores:
+def _normalised(scores: Floats, training: Floats) -> Floats:
     least = np.finfo(np.float64).tiny
     usual = np.log(np.maximum(training[~np.isnan(training)], least))
     return np.asarray((np.log(np.maximum(scores, least)) - usual.mean()) / (usual.std() or 1.0))
@@ -179,14 +154,14 @@ class Single:
     @property
     def max_fpr(self) -> float:
         """The certified ceiling of the FPR; 1 where nothing is certified."""
-        certified = self.certificate.certified
-        return 1.0 if certified is None or certified.max_fpr is None else certified.max_fpr
+        ceiling = self.certificate.fpr.ceiling
+        return 1.0 if ceiling is None else ceiling
 
     @property
     def max_fnr(self) -> float:
         """The certified ceiling of the FNR; 1 where nothing is certified."""
-        certified = self.certificate.certified
-        return 1.0 if certified is None or certified.max_fnr is None else certified.max_fnr
+        ceiling = self.certificate.fnr.ceiling
+        return 1.0 if ceiling is None else ceiling
 
     @property
     def eps(self) -> float:
@@ -196,11 +171,8 @@ class Single:
     @property
     def broken(self) -> bool:
         """Whether a certified ceiling is significantly exceeded on the test part: at 5 % each."""
-        certified = self.certificate.certified
-        if certified is None:
-            return False
-        rates = (certified.max_fpr, self.metrics.fpr), (certified.max_fnr, self.metrics.fnr)
-        return any(is_exceeded(*one) for one in rates)
+        rates = (self.metrics.fpr, self.certificate.fpr), (self.metrics.fnr, self.certificate.fnr)
+        return any(is_above(rate, clause.ceiling) for rate, clause in rates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +182,8 @@ class Wrapped:
     data: str
     detector: str
     seed: int
-    normal: Scores
-    anomalous: Scores
+    normal: Floats
+    anomalous: Floats
     auc: float
     original: Metrics
     certificate: Certificate
@@ -230,10 +202,10 @@ def wrap_scores(
     data: str,
     detector: str,
     seed: int,
-    calibration: tuple[Scores, Labels],
-    test: tuple[Scores, Labels],
+    calibration: tuple[Floats, Labels],
+    test: tuple[Floats, Labels],
     asked: Guarantee,
-    strategies: Mapping[str, Overlap],
+    strategies: Mapping[str, Algorithm1 | Hold | Raise],
 ) -> Wrapped:
     """Calibrate on one pair of scores and labels in every way, and measure on another pair."""
     (scores, labels), (fresh, truth) = calibration, test
@@ -251,8 +223,8 @@ def wrap_scores(
         seed,
         normal,
         anomalous,
-        auc(fresh[truth == 0], fresh[truth == 1]),
-        evaluate(f1_max(normal, anomalous).rule.verdicts(fresh), truth),
+        ranking_scorer("precomputed", fresh, truth),
+        evaluate(f1_max(normal, anomalous).verdicts(fresh), truth),
         certificate,
         evaluate(certificate.verdicts(fresh), truth),
         singles,

@@ -6,20 +6,24 @@ from math import erf, exp, expm1, floor, log, sqrt
 from typing import Final
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import betaincc, ndtr, ndtri
 from sklearn.ensemble import IsolationForest
 
-from pac_wrap.base.arguments import Scores
-from pac_wrap.detectors.scores import anomaly_scores
-from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.metrics import ExactViolation, Rate, ViolationRate, evaluate
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.robust.shift import KL, ChiSquared, Shift, TotalVariation
-from pac_wrap.tails.binomial import cdf, error_budget
-from pac_wrap.validation import exact_violation, violation_rate
+from pac_wrap import (
+    KL,
+    ChiSquared,
+    Guarantee,
+    InputError,
+    Rate,
+    TotalVariation,
+    anomaly_scores,
+    calibrate,
+    evaluate,
+)
+from pac_wrap.tails import error_budget
+from pac_wrap.validation import ExactViolation, ViolationRate, exact_violation, violation_rate
 from pac_wrap_paper.data.dataset import shifted_gaussians
-from pac_wrap_paper.studies.study import ChartLine, LineChart, Progress, Row, Study, StudyTable
+from pac_wrap_paper.studies.study import ChartLine, Floats, LineChart, Progress, Row, Study, StudyTable
 
 LEVEL: Final = 0.05
 GAMMAS: Final = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.2)
@@ -60,16 +64,16 @@ def run(
     forest = IsolationForest(random_state=seed).fit(shifted_gaussians(n_train, 1.0, random))
     asked = Guarantee(LEVEL, LEVEL)
 
-    def scores(n: int, gamma: float) -> Scores:
+    def scores(n: int, gamma: float) -> Floats:
         return anomaly_scores(forest, shifted_gaussians(n, gamma, random))
 
     certificate = calibrate(scores(N, 1.0), scores(N, 0.0), asked, overlap="abstain_always")
 
-    def all_points(gamma: float) -> Scores:
+    def all_points(gamma: float) -> Floats:
         # the same noise at every gamma, so that what changes is the shift alone
         return shifted_gaussians(n_population, gamma, np.random.default_rng([seed, 12]))
 
-    def all_scores(gamma: float) -> Scores:
+    def all_scores(gamma: float) -> Floats:
         return anomaly_scores(forest, all_points(gamma))
 
     population = scores(n_population, 1.0), all_scores(0.0)
@@ -80,8 +84,11 @@ def run(
         progress((1 + place) / (1 + len(GAMMAS)), f"gamma = {gamma:g}")
         normal, shifted = scores(N, 1.0), scores(N, gamma)
         future = population[0], all_scores(gamma)
-        rates = evaluate(certificate.thresholds.y_fp(np.r_[normal, shifted]), np.repeat([0, 1], N))
-        misses = evaluate(certificate.thresholds.y_fn(np.r_[normal, shifted]), np.repeat([0, 1], N))
+        # of each threshold by itself
+        rates, misses = (
+            evaluate((np.r_[normal, shifted] >= clause.threshold).astype(int), np.repeat([0, 1], N))
+            for clause in (certificate.fpr, certificate.fnr)
+        )
         steps.append(
             ShiftStep(
                 gamma,
@@ -126,7 +133,7 @@ def _distance(gamma: float) -> float:
     return gamma * MEAN * sqrt(DIMENSIONS) / SIGMA
 
 
-def _rooms(gamma: float) -> dict[str, Shift]:
+def _rooms(gamma: float) -> dict[str, TotalVariation | KL | ChiSquared]:
     """Return the distances between two Gaussians, which are known; a score has no larger ones."""
     d = _distance(gamma)
     return {
@@ -137,7 +144,7 @@ def _rooms(gamma: float) -> dict[str, Shift]:
 
 
 def _with_room(
-    gamma: float, population: tuple[Scores, Scores], future: tuple[Scores, Scores], towards: Scores
+    gamma: float, population: tuple[Floats, Floats], future: tuple[Floats, Floats], towards: Floats
 ) -> dict[str, float | str]:
     """Return how probable a broken FNR promise is with each kind of room, and with known weights."""
     if not gamma:
@@ -161,7 +168,7 @@ def _bound(gamma: float) -> float:
     return exp(d * float(ndtri(1.0 - BEYOND)) + d * d / 2.0)
 
 
-def _with_weights(gamma: float, scores: Scores, future: Scores, towards: Scores) -> float:
+def _with_weights(gamma: float, scores: Floats, future: Floats, towards: Floats) -> float:
     """Return the same for points that survive by their density ratios, clipped at a bound: eq. (78)."""
     d, bound = _distance(gamma), _bound(gamma)
     weights = np.minimum(np.exp(d * towards - d * d / 2.0), bound)
@@ -171,9 +178,9 @@ def _with_weights(gamma: float, scores: Scores, future: Scores, towards: Scores)
     above = (log(bound) + d * d / 2.0) / d
     survives = (float(ndtr(above - d)) + bound * float(ndtr(-above))) / bound
     promise = Guarantee(None, LEVEL, shift=TotalVariation(BEYOND)).promises[0]
-    chances = np.diff([0.0, *(cdf(m, N, survives) for m in range(N + 1))])
+    chances = np.diff([0.0, *betaincc(np.arange(N) + 1, N - np.arange(N), survives), 1.0])
     budgets = (promise.budget(m).errors for m in range(N + 1))
-    broken = (0.0 if k is None else cdf(k, m, erring) for m, k in enumerate(budgets))
+    broken = (0.0 if k is None else float(betaincc(k + 1, m - k, erring)) for m, k in enumerate(budgets))
     return float(chances @ np.fromiter(broken, dtype=np.float64, count=N + 1))
 
 

@@ -5,18 +5,14 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from pac_wrap.base.arguments import Scores
-from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.metrics import Rate
-from pac_wrap.series.dependence import autocorrelation
-from pac_wrap.series.points import Points, joined, window_points
-from pac_wrap.series.splits import block_violation
-from pac_wrap.series.windows import Indices
-from pac_wrap.tails.bounds import min_samples
+from pac_wrap import Rate, calibrate
+from pac_wrap.series import Points, autocorrelation, block_violation, joined, window_points
+from pac_wrap.tails import min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import missing_machines, smd_machines
+from pac_wrap_paper.data.store import results_of
 from pac_wrap_paper.studies.printed import SMD
-from pac_wrap_paper.studies.scored import Labels, Training, train_all
+from pac_wrap_paper.studies.scored import Training
 from pac_wrap_paper.studies.series_runs import (
     ASKED,
     LEVEL,
@@ -31,7 +27,17 @@ from pac_wrap_paper.studies.series_runs import (
     unreached,
     wrap_series,
 )
-from pac_wrap_paper.studies.study import ChartLine, LineChart, Progress, Row, Study, StudyTable
+from pac_wrap_paper.studies.study import (
+    ChartLine,
+    Floats,
+    Indices,
+    Labels,
+    LineChart,
+    Progress,
+    Row,
+    Study,
+    StudyTable,
+)
 
 WINDOWS: Final = ((15, 60), (15, 120), (15, 240), (30, 60), (30, 120), (30, 240))
 SPACINGS: Final = (15, 30, 60, 120, 240)
@@ -62,7 +68,7 @@ def run(
         for number in range(seeds)
         for name in names
     ]
-    scores = train_all(trainings, progress, lambda training: training.part)
+    scores = results_of(trainings, progress, "training")
     labels = [_labels(name) for name in names]
     runs: list[SeriesRun] = []
     for number in range(seeds):
@@ -98,7 +104,7 @@ def run(
     )
 
 
-def pooled(scores: list[Scores], labels: list[Labels], length: int, every: int) -> Points:
+def pooled(scores: list[Floats], labels: list[Labels], length: int, every: int) -> Points:
     """Return the windows of all machines as one set of points."""
     return joined(
         [
@@ -123,7 +129,7 @@ def _runs(points: Points, seed: int) -> Iterator[SeriesRun]:
         yield wrap_series(title, points, divide(points, seed, share=share), seed, share)
 
 
-def _spacing(scores: list[Scores], labels: list[Labels], every: int, seed: int, trials: int) -> Row:
+def _spacing(scores: list[Floats], labels: list[Labels], every: int, seed: int, trials: int) -> Row:
     """Return what windows of 15 steps are worth at one spacing, and how often divisions break a ceiling."""
     points = pooled(scores, labels, 15, every)
     normal, anomalous = (points.scores[points.of_class(kind)] for kind in (False, True))
@@ -229,7 +235,7 @@ def _autocorrelation(series: list[Points]) -> LineChart:
     )
 
 
-def _errors(points: Points, anomalous: bool) -> tuple[Scores, Indices]:
+def _errors(points: Points, anomalous: bool) -> tuple[Floats, Indices]:
     """Return which points of one class err if a tenth of them does, and where they lie."""
     index = points.of_class(anomalous)
     tenth = np.quantile(points.scores[index], LEVEL if anomalous else 1.0 - LEVEL)

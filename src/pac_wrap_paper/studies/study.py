@@ -4,10 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pac_wrap.base.arguments import Scores
-from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.metrics import Rate
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc
 
+from pac_wrap import Certificate, Rate
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int8]
+Indices = NDArray[np.intp]
 Progress = Callable[[float, str], None]
 """Takes the share done, 0 to 1, and what is being done."""
 
@@ -40,6 +45,17 @@ class Interval:
 
 Cell = str | int | float | bool | None | Rate | Spread | Interval
 Row = dict[str, Cell]
+
+
+def is_above(rate: Rate, ceiling: float | None, level: float = 0.05) -> bool:
+    """Return whether a measured rate is significantly above its ceiling: the exact binomial test, eq. (24).
+
+    >>> [is_above(Rate(errors, 100, 0.0, 1.0), 0.05) for errors in (9, 10)]
+    [False, True]
+    """
+    if ceiling is None or not rate.count:
+        return False
+    return bool(betainc(rate.count, rate.n - rate.count + 1, ceiling) <= level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +145,8 @@ class BoxChart:
     title: str
     certificate: Certificate
     relaxed: Certificate
-    normal: Scores
-    anomalous: Scores
+    normal: Floats
+    anomalous: Floats
 
 
 @dataclass(frozen=True, slots=True)

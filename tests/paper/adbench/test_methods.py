@@ -11,11 +11,23 @@ from sklearn.metrics import balanced_accuracy_score
 
 from pac_wrap import calibrate
 from pac_wrap.method.promise import Guarantee
-from pac_wrap_paper.adbench import measure, methods
-from pac_wrap_paper.adbench.measure import FIELDS, Measuring, as_probability, divide, measure_all, outcome
-from pac_wrap_paper.adbench.methods import METHODS, NOTHING, OURS, THEIRS, Division, Setting
+from pac_wrap_paper.adbench import methods
+from pac_wrap_paper.adbench.methods import (
+    FIELDS,
+    METHODS,
+    NOTHING,
+    OURS,
+    THEIRS,
+    Division,
+    Measuring,
+    Setting,
+    as_probability,
+    divide,
+    outcome,
+)
 from pac_wrap_paper.adbench.scoring import Scored, Scoring
 from pac_wrap_paper.baselines import cpad
+from pac_wrap_paper.data.store import results_of
 from support.datafolder import empty_cache
 
 Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -80,10 +92,11 @@ def test_crepes_gives_the_rates_of_conformal_prediction() -> None:
     pytest.importorskip("crepes")
     for seed in range(3):
         given = drawn(seed)
-        expected = cpad(given.normal, given.anomalous)
-        assert expected.alarm_from is not None
-        assert expected.clear_below is not None
-        same = Setting(expected.clear_below, expected.alarm_from)
+        alarm, clear = (
+            cpad(given.normal, given.anomalous, side).anomaly_from
+            for side in (Guarantee(0.05, None), Guarantee(None, 0.05))
+        )
+        same = Setting(clear, alarm)
         assert outcome(METHODS["conformal (crepes)"](given), given)[:4] == outcome(same, given)[:4]
 
 
@@ -176,10 +189,10 @@ def test_probabilities_keep_the_order_of_scores() -> None:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(Scoring, "scored", lambda self, file=None: SCORED)
+    monkeypatch.setattr(Scoring, "result", lambda self, *files: SCORED)
     quick = {name: method for name, method in METHODS.items() if name in ("greatest F1", "abstain")}
-    monkeypatch.setattr(measure, "METHODS", {**quick, "contamination .1": METHODS["contamination .1"]})
-    monkeypatch.setattr(measure, "FEWER", {"greatest F1": 3})
+    monkeypatch.setattr(methods, "METHODS", {**quick, "contamination .1": METHODS["contamination .1"]})
+    monkeypatch.setattr(methods, "FEWER", {"greatest F1": 3})
     return empty_cache(tmp_path, monkeypatch)
 
 
@@ -187,20 +200,20 @@ def test_outcomes_are_kept_and_read_again(cache: Path, monkeypatch: pytest.Monke
     pytest.importorskip("mapie")
     one = Measuring(Scoring("cardio", "KNN", 0), 8)
     with parallel_config("sequential"):
-        (first,) = measure_all([one], lambda share, text: None)
+        (first,) = results_of([one], lambda share, text: None, "dividing")
     assert (first.sizes, first.others) == ((350, 80), (350, 80))
     assert first.values["greatest F1"].shape == (3, len(FIELDS))
     assert first.values["abstain"].shape == (8, len(FIELDS))
     monkeypatch.setattr(Measuring, "_values", lambda self, scored: pytest.fail("measured again"))
-    (again,) = measure_all([one], lambda share, text: None)
+    (again,) = results_of([one], lambda share, text: None, "dividing")
     for name, values in first.values.items():
         assert np.array_equal(values, again.values[name], equal_nan=True)
-    assert Measuring(one.scoring, 9).file != one.file
+    assert Measuring(one.scoring, 9).files[0] != one.files[0]
 
 
 def test_what_exceeds_is_what_lies_above_and_nothing_else(cache: Path) -> None:
     pytest.importorskip("mapie")
-    found = Measuring(Scoring("cardio", "KNN", 0), 8).outcomes()
+    found = Measuring(Scoring("cardio", "KNN", 0), 8).result()
     above = found.above("abstain", "FPR")
     assert np.array_equal(above, (found.of("abstain", "FPR") > 0.05).astype(float))
     assert np.isnan(found.above("abstain", "alarms")).all()

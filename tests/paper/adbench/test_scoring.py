@@ -7,11 +7,20 @@ import pytest
 from joblib import parallel_config
 
 from pac_wrap.errors import MissingExtraError
-from pac_wrap_paper.adbench import detectors, scoring
-from pac_wrap_paper.adbench.detectors import DETECTORS, ColumnTails, check_packages
-from pac_wrap_paper.adbench.scoring import MOST, Scored, Scoring, kept_rows, large_enough, score_all
-from pac_wrap_paper.data.adbench import TABLES
+from pac_wrap_paper.adbench import scoring
+from pac_wrap_paper.adbench.scoring import (
+    DETECTORS,
+    MOST,
+    ColumnTails,
+    Scored,
+    Scoring,
+    check_packages,
+    kept_rows,
+    large_enough,
+)
 from pac_wrap_paper.data.dataset import Dataset
+from pac_wrap_paper.data.registry import TABLES
+from pac_wrap_paper.data.store import results_of
 from support.datafolder import empty_cache
 
 RANDOM = np.random.default_rng(5)
@@ -50,7 +59,7 @@ def test_column_tails_are_pyods_scores_of_rows_that_come_one_at_a_time(kind: str
 @pytest.mark.parametrize("detector", DETECTORS)
 def test_a_score_depends_on_its_own_row_alone(detector: str, cache: Path) -> None:
     pytest.importorskip("pyod")
-    together = Scoring("cardio", detector, 0).scored()
+    together = Scoring("cardio", detector, 0).result()
     assert together.failure == ""
     assert (together.normal.size, together.anomalous.size, together.train.size) == (210, 28, 102)
     assert np.array_equal(together.normal, np.sort(together.normal))
@@ -66,11 +75,15 @@ def test_scores_are_kept_and_read_again(cache: Path, monkeypatch: pytest.MonkeyP
     wanted = [Scoring("cardio", name, 3) for name in ("ECOD", "logistic")]
     done: list[str] = []
     with parallel_config("sequential"):  # another process would not know the small table
-        first = score_all(wanted, lambda share, text: done.append(text))
-    assert len(done) == 2
+        first = results_of(wanted, lambda share, text: done.append(text), "scoring")
+    assert done == [
+        "scoring: 2 to do",
+        "scoring: cardio with ECOD is done",
+        "scoring: cardio with logistic is done",
+    ]
     assert len(list((cache / "scores").iterdir())) == 2
     monkeypatch.setattr(Scoring, "_trained", lambda self: pytest.fail("trained again"))
-    for one, again in zip(first, score_all(wanted, lambda share, text: None), strict=True):
+    for one, again in zip(first, results_of(wanted, lambda share, text: None, "scoring"), strict=True):
         assert (one.table, one.detector, one.failure) == (again.table, again.detector, again.failure)
         assert np.array_equal(one.normal, again.normal)
         assert np.array_equal(one.anomalous, again.anomalous)
@@ -79,15 +92,15 @@ def test_scores_are_kept_and_read_again(cache: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_damaged_file_is_made_anew(cache: Path) -> None:
     one = Scoring("cardio", "COPOD", 0)
-    first = one.scored()
-    one.file.write_bytes(b"damaged")
-    assert np.array_equal(one.scored().normal, first.normal)
+    first = one.result()
+    one.files[0].write_bytes(b"damaged")
+    assert np.array_equal(one.result().normal, first.normal)
 
 
 def test_another_seed_trains_on_other_rows(cache: Path) -> None:
     first, second = (Scoring("cardio", "ECOD", seed) for seed in (0, 1))
-    assert first.file != second.file
-    assert not np.array_equal(first.scored().normal, second.scored().normal)
+    assert first.files[0] != second.files[0]
+    assert not np.array_equal(first.result().normal, second.result().normal)
 
 
 @pytest.mark.parametrize(("value", "reason"), [(np.nan, "NaN"), (np.inf, "must be finite")])
@@ -98,7 +111,7 @@ def test_a_detector_that_gives_no_scores_says_why(
         return np.full(len(rows), value)
 
     monkeypatch.setattr(ColumnTails, "decision_function", missing)
-    made = Scoring("cardio", "ECOD", 0).scored()
+    made = Scoring("cardio", "ECOD", 0).result()
     assert isinstance(made, Scored)
     assert reason in made.failure
     assert made.normal.size == made.anomalous.size == 0
@@ -131,7 +144,7 @@ def test_tables_with_a_hundred_anomalies_take_part() -> None:
 
 
 def test_a_missing_package_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detectors, "find_spec", lambda name: None if name == "crepes" else name)
+    monkeypatch.setattr(scoring, "find_spec", lambda name: None if name == "crepes" else name)
     with pytest.raises(
         MissingExtraError, match=r"compares with crepes, which is not .* \"pac-wrap-ad\[bench\]\"$"
     ):

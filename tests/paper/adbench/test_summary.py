@@ -9,19 +9,15 @@ import pytest
 from joblib import parallel_config
 
 from pac_wrap.tails.binomial import error_budget
-from pac_wrap_paper.adbench import measure, methods, scoring
+from pac_wrap_paper.adbench import methods, scoring
+from pac_wrap_paper.adbench import study as adbench
 from pac_wrap_paper.adbench.chance import fixed_chance, of_others
-from pac_wrap_paper.adbench.detectors import DETECTORS
-from pac_wrap_paper.adbench.findings import share
-from pac_wrap_paper.adbench.leaderboard import Board, Standing, boards, equal_error
-from pac_wrap_paper.adbench.measure import FIELDS, Outcomes
-from pac_wrap_paper.adbench.methods import METHODS
-from pac_wrap_paper.adbench.rows import SET_UP, small_tables
-from pac_wrap_paper.adbench.scoring import Scored
-from pac_wrap_paper.adbench.summary import Summary
-from pac_wrap_paper.data.adbench import TABLES
+from pac_wrap_paper.adbench.methods import FIELDS, METHODS, Outcomes
+from pac_wrap_paper.adbench.scoring import DETECTORS, Scored
+from pac_wrap_paper.adbench.study import SET_UP, share, small_tables
+from pac_wrap_paper.adbench.summary import Board, Standing, Summary, boards, equal_error
 from pac_wrap_paper.data.dataset import Dataset
-from pac_wrap_paper.studies import adbench
+from pac_wrap_paper.data.registry import TABLES
 from pac_wrap_paper.studies.study import Spread, Study
 from support.datafolder import empty_cache
 
@@ -135,7 +131,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
         patch.setattr(adbench, "large_enough", lambda: tuple(SMALL))
         few = {name: DETECTORS[name] for name in ("ECOD", "COPOD", "logistic")}
         patch.setattr(adbench, "DETECTORS", few)
-        patch.setattr(measure, "FEWER", dict.fromkeys(methods.FEWER, 1))
+        patch.setattr(methods, "FEWER", dict.fromkeys(methods.FEWER, 1))
         return adbench.run(trials=4)
 
 

@@ -13,8 +13,7 @@ import pytest
 from pac_wrap.errors import DataError, InputError
 from pac_wrap_paper import data as datasets
 from pac_wrap_paper.data import tabular
-from pac_wrap_paper.data.adbench import TABLES, Table
-from pac_wrap_paper.data.registry import ENTRIES, Entry, RemoteFile
+from pac_wrap_paper.data.registry import ENTRIES, TABLES, Entry, RemoteFile, Table
 from pac_wrap_paper.data.store import VARIABLE, fetch, locate
 from support.datafolder import empty_cache, needs
 

@@ -10,7 +10,7 @@ import pytest
 
 from pac_wrap.errors import DataError, MissingExtraError, PACWrapError
 from pac_wrap_paper.data.store import VARIABLE, cache_folder, data_folder, fetch, locate, sha256_of
-from pac_wrap_paper.data.tabular import load_thyroid
+from pac_wrap_paper.data.tabular import load_table
 from support.datafolder import CONTENT, URL, empty_cache, small_file
 from support.patience import LIMIT
 from support.shell import one_sentence
@@ -240,4 +240,4 @@ def test_a_download_without_the_extra_says_what_to_install(
 def test_a_loader_does_not_read_a_wrong_file(folder: Path) -> None:
     (folder / "annthyroid_21feat_normalised.csv").write_bytes(WRONG)
     with pytest.raises(DataError, match=r"annthyroid_21feat_normalised\.csv differs from the copy"):
-        load_thyroid()
+        load_table("thyroid")

@@ -7,8 +7,7 @@ import pytest
 
 from pac_wrap import MissingExtraError
 from pac_wrap_paper import detectors
-from pac_wrap_paper.detectors import lstm_network
-from pac_wrap_paper.detectors.lstm import LSTMForecaster
+from pac_wrap_paper.detectors.lstm import LSTMForecaster, import_torch
 from support.patience import LIMIT
 
 
@@ -67,4 +66,4 @@ def test_a_loaded_name_is_kept() -> None:
 def test_the_missing_package_is_an_import_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match="torch is not installed; run pip install"):
-        lstm_network.import_torch()
+        import_torch()

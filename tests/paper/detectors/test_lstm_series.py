@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pac_wrap import InputError
-from pac_wrap_paper.detectors.lstm_series import Scaling, as_series, evenly, smoothed, split_starts
+from pac_wrap_paper.detectors.lstm import Scaling, as_series, evenly, smoothed, split_starts
 
 
 @pytest.mark.parametrize(

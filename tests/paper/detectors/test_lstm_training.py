@@ -10,8 +10,7 @@ from pac_wrap import InputError
 torch = pytest.importorskip("torch", reason="torch is optional; `make deep` installs it")
 
 from pac_wrap_paper.detectors import LSTMEncoderDecoder, LSTMForecaster  # noqa: E402  # they need torch
-from pac_wrap_paper.detectors.lstm_network import gather, mean_loss  # noqa: E402  # they need torch
-from pac_wrap_paper.detectors.lstm_series import split_starts, target_columns  # noqa: E402  # after torch
+from pac_wrap_paper.detectors.lstm import gather, mean_loss, split_starts, target_columns  # noqa: E402
 
 BOTH: list[Any] = [LSTMEncoderDecoder, LSTMForecaster]
 SMALL: dict[str, Any] = {"length": 10, "hidden": 6, "layers": 1, "epochs": 2}
@@ -61,7 +60,7 @@ def test_early_stopping_restores_the_best_weights(kind: Any) -> None:
     curve = detector.validation_curve_
     assert len(curve) == len(detector.loss_curve_) == detector.best_epoch_ + 2 < 40
     assert min(curve) == curve[detector.best_epoch_ - 1] < curve[-1]
-    window, targets = detector._window_length(), target_columns(detector.target, 2)
+    window, targets = detector.length + detector._ahead, target_columns(detector.target, 2)
     values = torch.as_tensor(detector.scaling_.apply(SERIES))
     _, held_out = split_starts(len(SERIES), window, 1, 0.2)
     loss = mean_loss(

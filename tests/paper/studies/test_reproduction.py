@@ -10,7 +10,7 @@ import pytest
 
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.validation import exact_violation
-from pac_wrap_paper.rendering.files import csv_text
+from pac_wrap_paper.rendering import csv_text
 from pac_wrap_paper.studies import QUESTIONS, reproduce
 from pac_wrap_paper.studies.printed import Q1
 from pac_wrap_paper.studies.q1 import LEVEL

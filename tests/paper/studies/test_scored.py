@@ -14,9 +14,9 @@ from sklearn.ensemble import IsolationForest
 
 from pac_wrap.errors import OutputError, PACWrapError
 from pac_wrap_paper.data.registry import ENTRIES
-from pac_wrap_paper.data.store import VARIABLE, cache_folder, locate
+from pac_wrap_paper.data.store import VARIABLE, cache_folder, locate, results_of
 from pac_wrap_paper.studies import scored
-from pac_wrap_paper.studies.scored import Training, train_all
+from pac_wrap_paper.studies.scored import Training
 from support.datafolder import empty_cache, needs
 from support.strategies import Floats
 
@@ -75,23 +75,24 @@ def silent(share: float, text: str) -> None:
 
 def test_scores_are_those_of_the_test_part_after_training_on_the_training_part(cache: Path) -> None:
     detector, series = Distance(), made()
-    found = Training("nasa", "S-1", detector).scores()
+    found = Training("nasa", "S-1", detector).result()
     assert [x.tolist() for x in detector.seen_] == [series.X[:TRAIN].tolist()]
     expected = Distance().fit(series.X[:TRAIN]).decision_function(series.X[TRAIN:])
     np.testing.assert_array_equal(found, expected)
     assert np.isnan(found[:WARM_UP]).all()
     assert not np.isnan(found[WARM_UP:]).any()
-    assert files(cache) == [Training("nasa", "S-1", Distance()).file]
+    assert files(cache) == [Training("nasa", "S-1", Distance()).files[0]]
 
 
 def test_a_second_call_reads_the_file_and_trains_nothing(cache: Path) -> None:
-    first = Training("nasa", "S-1", Distance()).scores()
+    first = Training("nasa", "S-1", Distance()).result()
     (path,) = files(cache)
     before = path.stat().st_mtime_ns
     detector = Distance()
-    np.testing.assert_array_equal(Training("nasa", "S-1", detector).scores(), first)
+    np.testing.assert_array_equal(Training("nasa", "S-1", detector).result(), first)
     shares: list[float] = []
-    (again,) = train_all([Training("nasa", "S-1", detector)], lambda share, _: shares.append(share), repr)
+    job = Training("nasa", "S-1", detector)
+    (again,) = results_of([job], lambda share, _: shares.append(share), "training")
     np.testing.assert_array_equal(again, first)
     assert not hasattr(detector, "seen_")
     assert shares == []
@@ -110,26 +111,26 @@ def test_the_name_changes_with_everything_the_scores_hang_on(
         Training("smd", "S-1", Distance()),
         Training("nasa", "S-1", type("Other", (Distance,), {})()),
     ]
-    names = [training.file.name for training in trainings]
+    names = [training.files[0].name for training in trainings]
     entry = ENTRIES["nasa"]
     changed = replace(entry.files[0], sha256=hashlib.sha256(b"other data").hexdigest())
     with monkeypatch.context() as patch:
         patch.setattr(scored, "ENTRIES", {"nasa": replace(entry, files=(changed, *entry.files[1:]))})
-        names.append(trainings[0].file.name)
+        names.append(trainings[0].files[0].name)
     with monkeypatch.context() as patch:
         patch.setattr(scored, "_METHOD", scored._METHOD + 1)
-        names.append(trainings[0].file.name)
+        names.append(trainings[0].files[0].name)
     assert len(set(names)) == len(names)
-    assert all(training.file.parent == cache / "scores" for training in trainings)
+    assert all(training.files[0].parent == cache / "scores" for training in trainings)
     assert names[0].startswith("nasa-S-1-")
-    assert Training("nasa", "S-1", Distance()).file.name == names[0]
+    assert Training("nasa", "S-1", Distance()).files[0].name == names[0]
 
 
 def test_training_does_not_change_the_name(cache: Path) -> None:
     training = Training("nasa", "S-1", Distance())
-    before = training.file
-    training.scores()
-    assert training.file == before
+    before = training.files[0]
+    training.result()
+    assert training.files[0] == before
 
 
 def test_normalised_scores_are_centred_and_scaled_by_the_training_part_alone(
@@ -139,7 +140,7 @@ def test_normalised_scores_are_centred_and_scaled_by_the_training_part_alone(
     detector = Distance().fit(series.X[:TRAIN])
     usual = np.log(detector.decision_function(series.X[:TRAIN])[WARM_UP:])
     raw = detector.decision_function(series.X[TRAIN:])
-    found = Training("nasa", "S-1", Distance(), normalise=True).scores()
+    found = Training("nasa", "S-1", Distance(), normalise=True).result()
     np.testing.assert_allclose(found, (np.log(raw) - usual.mean()) / usual.std(), rtol=1e-12)
     assert np.isnan(found[:WARM_UP]).all()
 
@@ -147,12 +148,12 @@ def test_normalised_scores_are_centred_and_scaled_by_the_training_part_alone(
     other = made()
     other.X[TRAIN:-5] *= 100.0
     monkeypatch.setattr(scored, "load", lambda name, part: other)
-    changed = Training("nasa", "S-2", Distance(), normalise=True).scores()
+    changed = Training("nasa", "S-2", Distance(), normalise=True).result()
     np.testing.assert_array_equal(changed[-5:], found[-5:])
     assert (changed[WARM_UP:-5] > found[WARM_UP:-5]).any()
     # another training part does
     other.X[:TRAIN] *= 2.0
-    assert not np.allclose(Training("nasa", "S-3", Distance(), normalise=True).scores()[-5:], found[-5:])
+    assert not np.allclose(Training("nasa", "S-3", Distance(), normalise=True).result()[-5:], found[-5:])
 
 
 def test_a_score_of_zero_stays_finite() -> None:
@@ -178,11 +179,11 @@ DAMAGE: dict[str, Any] = {
 
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_damaged_file_is_made_again_or_refused_in_a_sentence(cache: Path, kind: str) -> None:
-    first = Training("nasa", "S-1", Distance()).scores()
+    first = Training("nasa", "S-1", Distance()).result()
     (path,) = files(cache)
     path.write_bytes(DAMAGE[kind](path.read_bytes()))
     try:
-        again = Training("nasa", "S-1", Distance()).scores()
+        again = Training("nasa", "S-1", Distance()).result()
     except PACWrapError as error:
         assert str(path) in str(error)  # noqa: PT017  # either way is right
     else:
@@ -200,9 +201,9 @@ def test_an_interrupted_write_leaves_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(np, "save", broken)
         with pytest.raises(OutputError if isinstance(error, OSError) else KeyboardInterrupt):
-            Training("nasa", "S-1", Distance()).scores()
+            Training("nasa", "S-1", Distance()).result()
     assert files(cache) == []
-    assert Training("nasa", "S-1", Distance()).scores().size == TEST
+    assert Training("nasa", "S-1", Distance()).result().size == TEST
 
 
 def test_a_detector_that_fails_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +212,7 @@ def test_a_detector_that_fails_leaves_nothing(cache: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(Distance, "decision_function", failing)
     with pytest.raises(ValueError, match="no"):
-        Training("nasa", "S-1", Distance()).scores()
+        Training("nasa", "S-1", Distance()).result()
     assert files(cache) == []
 
 
@@ -220,7 +221,7 @@ def test_a_cache_that_cannot_be_made_is_refused_before_training(cache: Path) -> 
     cache.write_text("a file where the folder should be", encoding="utf-8")
     detector = Distance()
     with pytest.raises(PACWrapError):
-        train_all([Training("nasa", "S-1", detector)], silent, repr)
+        results_of([Training("nasa", "S-1", detector)], silent, "training")
     assert not hasattr(detector, "seen_")
 
 
@@ -258,23 +259,21 @@ def test_in_parallel_the_scores_are_the_same(
         shares.append(share)
         texts.append(text)
 
-    together = train_all(
-        trainings, progress, lambda training: f"{training.part} {training.detector.random_state}"
-    )
+    together = results_of(trainings, progress, "training")
     # the workers wrote into the folder that this process names
-    assert files(cache_folder()) == sorted(training.file for training in trainings)
+    assert files(cache_folder()) == sorted(training.files[0] for training in trainings)
     assert shares == [0.0, 0.2, 0.4, 0.6, 0.8]
     assert texts == [
-        "training 4 detectors",
-        *(f"trained {part} {i}" for part in ("S-1", "F-7") for i in (0, 1)),
+        "training: 4 to do",
+        *(f"training: {part} is done" for part in ("S-1", "S-1", "F-7", "F-7")),
     ]
     # half of them are missing: only those are trained
     for training in trainings[:2]:
-        training.file.unlink()
+        training.files[0].unlink()
     shares.clear()
-    again = train_all(trainings, progress, lambda training: training.part)
+    again = results_of(trainings, progress, "training")
     assert shares == [0.0, pytest.approx(1 / 3), pytest.approx(2 / 3)]
-    serial = [training.scores() for training in real(tmp_path / "serial", monkeypatch)]
+    serial = [training.result() for training in real(tmp_path / "serial", monkeypatch)]
     for scores, second, one in zip(together, again, serial, strict=True):
         np.testing.assert_array_equal(scores, one)
         np.testing.assert_array_equal(second, one)
@@ -285,10 +284,10 @@ def test_a_cache_folder_that_changes_reaches_the_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: None
 ) -> None:
     trainings = real(tmp_path / "first", monkeypatch)
-    train_all(trainings, silent, repr)
+    results_of(trainings, silent, "training")
     first = cache_folder()
     for path in files(first):
         path.unlink()
     real(tmp_path / "second", monkeypatch)
-    train_all(trainings, silent, repr)
+    results_of(trainings, silent, "training")
     assert files(first) == []

@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +168,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, question: str) -> list[dict[str, Any]
         asked.append(options)
         return Study(question, "", (), (), (), ())
 
-    monkeypatch.setattr(import_module(f"pac_wrap_paper.studies.{question}"), "run", run)
+    monkeypatch.setattr(experiments.module_of(question), "run", run)
     return asked
 
 

@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 
 from pac_wrap_paper.studies import reproduce
-from pac_wrap_paper.studies.changes import ALPHA, CHANGES, Changed, changed, watched_rows
-from pac_wrap_paper.studies.watch import LEVEL, SHUFFLES, watch_second_half
+from pac_wrap_paper.studies.watch import (
+    ALPHA,
+    CHANGES,
+    LEVEL,
+    SHUFFLES,
+    Changed,
+    changed,
+    watch_second_half,
+    watched_rows,
+)
 from statistical.claims import assert_at_most, assert_power
 from support.datafolder import needs
 

@@ -14,8 +14,7 @@ from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure
 
 from pac_wrap.report.figures import new_axes, style, to_svg
-from pac_wrap_paper.rendering.figures import COLOURS, draw, ink, plot_heatmap
-from pac_wrap_paper.rendering.rate_charts import moved_apart, plot_intervals, plot_lines
+from pac_wrap_paper.figures import COLOURS, draw, ink, moved_apart, plot_heatmap, plot_intervals, plot_lines
 from pac_wrap_paper.studies.study import (
     Bar,
     BoxChart,

@@ -22,9 +22,15 @@ from rich.console import Console
 
 from pac_wrap import OutputError
 from pac_wrap.method.metrics import Rate
-from pac_wrap_paper.rendering import show_study, write_study
-from pac_wrap_paper.rendering.files import csv_text, markdown
-from pac_wrap_paper.rendering.text import cell_lines, cell_text, numeric_columns
+from pac_wrap_paper.rendering import (
+    cell_lines,
+    cell_text,
+    csv_text,
+    markdown,
+    numeric_columns,
+    show_study,
+    write_study,
+)
 from pac_wrap_paper.studies.study import Bar, Cell, Interval, IntervalChart, Row, Spread, Study, StudyTable
 from support.strategies import refusal
 
@@ -298,10 +304,10 @@ class TestFiles:
     def test_another_process_gives_the_same_bytes(self, tmp_path: Path) -> None:
         code = (
             "import sys; sys.path[:0] = sys.argv[1:2]\n"
-            "from paper.rendering.test_rendering import META, STUDY, write_study\n"
+            "from paper.test_rendering import META, STUDY, write_study\n"
             "write_study(STUDY, sys.argv[2], META)\n"
         )
-        command = [sys.executable, "-c", code, str(Path(__file__).parents[2]), str(tmp_path / "there")]
+        command = [sys.executable, "-c", code, str(Path(__file__).parents[1]), str(tmp_path / "there")]
         subprocess.run(command, check=True, env=os.environ | {"PYTHONHASHSEED": "5"})
         write_study(STUDY, tmp_path / "here", META)
         assert written(tmp_path / "here") == written(tmp_path / "there")

@@ -7,7 +7,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 
 from pac_wrap.report.figures import style
-from pac_wrap_paper.rendering.figures import draw
+from pac_wrap_paper.figures import draw
 from pac_wrap_paper.studies.study import Marks, Panel, PanelChart
 from support.drawn import points, texts
 
