@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, Protocol, Self, TypeVar
+from typing import Any, Final, Protocol, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,7 +58,7 @@ def certify(source: Source, request: Asked[C]) -> C:
     made = source.answer(CLASSES, partial(_asked, request))
     warn_of_scores(source, [CLASSES])
     if source.draws is not None and isinstance(made, Certificate):
-        made = weighted(made, source.draws)
+        made = cast(C, weighted(made, source.draws))
     return warned(_signed(source, made))
 
 

@@ -272,7 +272,8 @@ class CountedSource:
     def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
         """Return what is asked for, after rehearsals."""
         known = partial(ask, score_type=self.score_type)
-        found = self._bracketed = Bracketed(self._counter, parts_of(self._populations, of), known)
+        found = Bracketed(self._counter, parts_of(self._populations, of), known)
+        self._bracketed = found
         return found.answer
 
     def auc(self, normal: Population, anomalous: Population) -> Auc | None:

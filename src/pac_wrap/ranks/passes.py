@@ -528,7 +528,7 @@ class ChunkReader:
             if self._spaced is not None:
                 self._spaced.pick(pair)
         if isinstance(total, Survey):
-            self._spaced = Spaced(total.sizes)
+            self._spaced = Spaced((total.sizes[0], total.sizes[1]))
         return total
 
     def sample(self) -> Pair:

@@ -31,7 +31,7 @@ from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, texts_o
 from pac_wrap.method.kinds.certificate import MOST_KINDS
 from pac_wrap.method.promise import Guarantee, Population, check_kind
 from pac_wrap.method.robust.weights import Draws
-from pac_wrap.method.source import Ask, Auc, PassSource, T, parts_of
+from pac_wrap.method.source import CLASSES, Ask, Auc, PassSource, T, parts_of
 from pac_wrap.ranks.auc import rough_auc
 from pac_wrap.ranks.kernels import kernels
 from pac_wrap.ranks.memory import RankedInMemory
@@ -212,9 +212,9 @@ class TableSource(PassSource):
         batches = self(lambda *parts: [parts])
         return [np.concatenate(scores) for scores in zip(*batches, strict=True)]
 
-    def by_kind(self) -> tuple[dict[str | None, Scores], dict[str | None, Scores]]:
+    def by_kind(self) -> tuple[dict[str | None, Floats], dict[str | None, Floats]]:
         """Return the scores of every kind of each class; None is a class without kinds."""
-        found: tuple[dict[str | None, Scores], dict[str | None, Scores]] = ({}, {})
+        found: tuple[dict[str | None, Floats], dict[str | None, Floats]] = ({}, {})
         for one, scores in zip(self._populations, self._arrays or self.parts(), strict=True):
             found[one.label == "anomalous"][one.kind] = scores
         return found
@@ -351,7 +351,7 @@ class TableSource(PassSource):
         )
 
 
-def _divided(scores: Floats, codes: NDArray[np.uint8], count: int) -> Sequence[Floats]:
+def _divided(scores: Any, codes: NDArray[np.uint8], count: int) -> Sequence[Floats]:
     if count == 2:
         return kernels().divide(scores, codes.view(bool))
     return [scores[codes == code] for code in range(count)]
@@ -370,7 +370,8 @@ def populations_of(
     A class none of whose rows names a kind has none; some rows with and some without one are refused.
     """
     found: dict[Population, int | None] = {}
-    for mark, label in enumerate(("normal", "anomalous")):
+    for mark, whole in enumerate(CLASSES):
+        label = whole.label
         rows = {kind: count for one, kind, count in counted if one == mark}
         missing = rows.pop(None, 0)
         if rows and missing:
