@@ -88,10 +88,10 @@ if TYPE_CHECKING:
     from pac_wrap.method.thresholds import Regime as Regime
     from pac_wrap.method.thresholds import Thresholds as Thresholds
     from pac_wrap.streams.verdict_stream import VerdictStream as VerdictStream
-    from pac_wrap.tails.binomial import error_budget as error_budget
-    from pac_wrap.tails.binomial import exact_confidence as exact_confidence
     from pac_wrap.tails.bounds import Budget as Budget
     from pac_wrap.tails.bounds import achievable_rate as achievable_rate
+    from pac_wrap.tails.bounds import error_budget as error_budget
+    from pac_wrap.tails.bounds import exact_confidence as exact_confidence
     from pac_wrap.tails.bounds import interval as interval
     from pac_wrap.tails.bounds import lower_bound as lower_bound
     from pac_wrap.tails.bounds import min_samples as min_samples
@@ -104,8 +104,8 @@ _HOME = {
     " PrecisionWarning UpsideDownWarning VacuousWarning",
     "method.strategies.abstain": "Abstain",
     "method.strategies.algorithm1": "Algorithm1",
-    "tails.binomial": "error_budget exact_confidence",
-    "tails.bounds": "achievable_rate interval lower_bound min_samples upper_bound Budget",
+    "tails.bounds": "Budget achievable_rate error_budget exact_confidence interval lower_bound min_samples"
+    " upper_bound",
     "method.calibrate": "calibrate calibrate_labelled",
     "method.request": "Request",
     "method.certificates.certificate": "Certificate",

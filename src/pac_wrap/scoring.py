@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_class_mask
-from pac_wrap.detectors.estimator import CertifiedPredictor
+from pac_wrap.detectors.estimator import PACWrap
 from pac_wrap.detectors.scores import anomaly_scores, core_of
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
@@ -103,7 +103,7 @@ def ranking_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
     1.0
     """
     found = core_of(estimator)
-    certified = isinstance(found, CertifiedPredictor)
+    certified = isinstance(found, PACWrap)
     anomalous = as_class_mask(y, found.anomaly_label if certified else 1)
     if anomalous.all() or not anomalous.any():
         raise InputError(
@@ -120,9 +120,9 @@ def _ceiling(certificate: Certificate) -> float:
     return max(promise.ceiling for promise in certificate.certified.promises)
 
 
-def _certified(estimator: Any) -> CertifiedPredictor:
+def _certified(estimator: Any) -> PACWrap:
     found = core_of(estimator)
-    if not isinstance(found, CertifiedPredictor):
+    if not isinstance(found, PACWrap):
         raise InputError(
             f"this scorer is about certificates, got {type(found).__name__}, which has none; score a PACWrap"
         )

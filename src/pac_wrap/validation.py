@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores, as_scores, check_count, check_rate
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import as_guarantee
 from pac_wrap.method.metrics import ExactViolation, Rate, ViolationRate
-from pac_wrap.method.promise import Guarantee, Promise
-from pac_wrap.tails.binomial import cdf, error_budget
-from pac_wrap.tails.bounds import hypergeometric_cdf, interval
+from pac_wrap.method.promise import Guarantee, Promise, as_guarantee
+from pac_wrap.tails.binomial import cdf
+from pac_wrap.tails.bounds import error_budget, hypergeometric_cdf, interval
 
 __all__ = ["ExactViolation", "ViolationRate", "exact_violation", "violation_rate"]
 

@@ -34,7 +34,7 @@ def test_demo_shows_promise_thresholds_regime_and_rates_in_time() -> None:
 
 def test_demo_with_overlapping_classes_relaxes_and_draws_a_picture(tmp_path: Path) -> None:
     picture = tmp_path / "demo.svg"
-    result = runner.invoke(app, ["demo", "--margin", "3", "--seed", "1", "--svg", str(picture)])
+    result = runner.invoke(app, ["demo", "--margin", "3", "--seed", "1", "--report", str(picture)])
     assert result.exit_code == 0, result.output
     assert "overlapping" in result.stdout
     text = picture.read_text()
@@ -65,5 +65,5 @@ def test_plan_says_what_labels_can_promise() -> None:
 
 
 def test_picture_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    sentence = refused(tmp_path, "demo", "--svg", tmp_path / "nowhere" / "demo.svg")
+    sentence = refused(tmp_path, "demo", "--report", tmp_path / "nowhere" / "demo.svg")
     assert "nowhere" in sentence

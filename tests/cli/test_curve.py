@@ -93,7 +93,7 @@ def test_a_curve_is_shown_and_verified(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
 def test_it_is_drawn(tmp_path: Path, ending: str) -> None:
-    succeeded("curve", *LABELLED, "--figure", tmp_path / f"curve.{ending}")
+    succeeded("curve", *LABELLED, "--report", tmp_path / f"curve.{ending}")
     assert (tmp_path / f"curve.{ending}").stat().st_size > 1_000
 
 
@@ -102,7 +102,7 @@ def test_it_is_drawn(tmp_path: Path, ending: str) -> None:
     [
         (["--max-fpr", "0.1", "--at", "1"], "give one of them"),
         (["--certificate", "c.json"], "needs a threshold"),
-        (["--figure", "c.gif"], "ends in .svg, .png or .pdf"),
+        (["--report", "c.gif"], "ends in .svg, .png or .pdf"),
         (["--master", "local[2]"], "name the engine"),
         (["--max-fpr", "1.5"], "strictly between 0 and 1"),
         (["--at", "nan"], "finite number"),

@@ -101,6 +101,6 @@ def test_two_outputs_that_are_one_file_are_refused(way: str, tmp_path: Path) -> 
         assert sentence == f"{other} is given twice, under this name or another; each output needs a file"
 
 
-def test_a_demo_keeps_its_report_and_its_picture_apart(tmp_path: Path) -> None:
-    path = tmp_path / "x.html"
-    assert "is given twice" in refused(tmp_path, "demo", "--report", path, "--svg", path)
+def test_a_curve_keeps_its_file_and_its_picture_apart(tmp_path: Path) -> None:
+    path = tmp_path / "x.svg"
+    assert "is given twice" in refused(tmp_path, "curve", *LABELLED, "-o", path, "--report", path)

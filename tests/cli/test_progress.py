@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pac_wrap.cli import decide, progress
+from pac_wrap.cli import decide, process
 from pac_wrap.tables.files import cells
 from pac_wrap.tables.files.connection import Done
 from support.patience import until
@@ -23,8 +23,8 @@ def test_a_bar_tells_the_pass_its_rows_and_the_time_left_in_80_characters(
     monkeypatch.setattr(
         "rich.console.Console", lambda stderr: Console(file=screen, force_terminal=True, width=80)
     )
-    monkeypatch.setattr(progress, "_PATIENCE", -1.0)
-    with progress.progress_bar("calibrating", 4) as update:
+    monkeypatch.setattr(process, "_PATIENCE", -1.0)
+    with process.progress_bar("calibrating", 4) as update:
         for words, told in (
             ([Done(50.0, 1, 60_000_000)], "calibrating, pass 1 of at most 4, 30.0 of 60.0 million rows"),
             ([Done(25.0, 2, 60_000_000)], "calibrating, pass 2 of at most 4, 15.0 of 60.0 million rows"),
@@ -39,7 +39,7 @@ def test_a_bar_tells_the_pass_its_rows_and_the_time_left_in_80_characters(
 
 
 def test_without_a_terminal_there_is_no_bar(capfd: pytest.CaptureFixture[str]) -> None:
-    with progress.progress_bar("deciding") as update:
+    with process.progress_bar("deciding") as update:
         update(Done(50.0, 1, 10))
     assert capfd.readouterr() == ("", "")
 

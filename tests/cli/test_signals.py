@@ -148,7 +148,7 @@ main()
     ("name", "number"),
     [
         ("typer", signal.SIGINT),
-        ("pac_wrap.cli.use", signal.SIGTERM),
+        ("pac_wrap.cli.check", signal.SIGTERM),
         ("numpy.linalg", signal.SIGINT),
         ("scipy.special", signal.SIGHUP),
         ("duckdb", signal.SIGINT),

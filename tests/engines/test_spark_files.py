@@ -16,7 +16,8 @@ import pytest
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.engines.spark import spark_session
 from pac_wrap.errors import InputError, MissingExtraError
-from pac_wrap.method.calibrate import Request, calibrate_labelled
+from pac_wrap.method.calibrate import calibrate_labelled
+from pac_wrap.method.request import Request
 from support import sparksession
 from support.patience import LIMIT
 from support.strategies import refusal

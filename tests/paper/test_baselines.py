@@ -14,7 +14,7 @@ from sklearn.ensemble import IsolationForest
 from sklearn.metrics import f1_score, precision_recall_curve
 
 from pac_wrap import Guarantee, Rule, evaluate
-from pac_wrap.tails.binomial import error_budget
+from pac_wrap.tails.bounds import error_budget
 from pac_wrap.validation import exact_violation
 from pac_wrap_paper.baselines import cpad, cpad_budget, f1_max, percentile
 from support.strategies import LARGEST, Floats, refusal

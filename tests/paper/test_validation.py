@@ -17,8 +17,7 @@ from pac_wrap.base.arguments import as_scores
 from pac_wrap.method.metrics import ExactViolation, Rate, ViolationRate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.thresholds import Thresholds, find_thresholds
-from pac_wrap.tails.binomial import error_budget
-from pac_wrap.tails.bounds import Budget, interval
+from pac_wrap.tails.bounds import Budget, error_budget, interval
 from pac_wrap.validation import BudgetRule, exact_violation, violation_rate
 from pac_wrap_paper.baselines import cpad_budget
 from support.strategies import LARGEST, TAILS, Floats, calibrate_quietly, guarantee, rate, refusal, scores

@@ -18,7 +18,7 @@ from pac_wrap.method.metrics import ExactViolation
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.thresholds import alarm_from, clear_below
 from pac_wrap.series import block_violation, independent_violation, random_violation
-from pac_wrap.tails.binomial import error_budget
+from pac_wrap.tails.bounds import error_budget
 from statistical.claims import assert_at_most, assert_power, assert_rate
 from support.slow import slow_but
 from support.strategies import Floats

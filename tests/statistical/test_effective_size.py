@@ -14,8 +14,7 @@ from scipy.stats import norm
 
 from pac_wrap import DependenceWarning, Guarantee
 from pac_wrap.series import calibrate_points, effective_size, window_points
-from pac_wrap.tails.binomial import error_budget
-from pac_wrap.tails.bounds import lower_bound
+from pac_wrap.tails.bounds import error_budget, lower_bound
 from statistical.claims import FALSE_ALARM, assert_at_most, assert_power
 from support.strategies import Floats
 

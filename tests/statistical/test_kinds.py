@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pac_wrap import Guarantee, UpsideDownWarning, calibrate, calibrate_classes, exact_confidence
-from pac_wrap.tails.binomial import error_budget
+from pac_wrap.tails.bounds import error_budget
 from statistical.claims import assert_power, assert_rate
 from statistical.enumeration import compositions
 

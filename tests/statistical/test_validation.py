@@ -18,7 +18,7 @@ from scipy.stats import beta, binom, chi2, ncx2, norm
 
 from pac_wrap import Guarantee, Regime, UpsideDownWarning, calibrate
 from pac_wrap.method.thresholds import Thresholds, alarm_from, clear_below
-from pac_wrap.tails.binomial import error_budget
+from pac_wrap.tails.bounds import error_budget
 from pac_wrap.validation import BudgetRule, exact_violation, violation_rate
 from pac_wrap_paper.baselines import cpad_budget
 from statistical.claims import FALSE_ALARM, POWER, assert_power, assert_rate

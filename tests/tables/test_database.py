@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import Guarantee, InputError, UpsideDownWarning, calibrate_labelled, verify
-from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.request import Request
 from pac_wrap.report.pages.content import to_json
 from pac_wrap.report.subject import Report
 from pac_wrap.tables.database import UnansweredError, calibrate, from_answers

@@ -85,7 +85,7 @@ def test_a_table_gives_the_certificate_of_memory(ending: str, column: str, tmp_p
 
 
 def test_every_strategy_and_type_of_score(tmp_path: Path) -> None:
-    from pac_wrap.method.calibrate import as_strategy
+    from pac_wrap.method.request import as_strategy
 
     frame = drawn(1500, np.float32)
     path = written(frame, tmp_path, "parquet")

@@ -240,26 +240,27 @@ def _locked(folder: Path) -> int | None:
     if sys.platform == "win32":
         return _UNLOCKED
     try:
-        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    except FileNotFoundError:
+        return _lock(folder / _LOCK)
+    except (BlockingIOError, FileNotFoundError):
         return None
+
+
+def _lock(path: Path) -> int | None:
+    """Return the open and locked file at a path, or None if it was removed meanwhile."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(lock), os.stat(folder / _LOCK)):
+        if os.path.samestat(os.fstat(lock), os.stat(path)):
             return lock
-    except (BlockingIOError, FileNotFoundError):
+    except FileNotFoundError:
         pass
-    except OSError:  # a file system without locks, on which no sweep can take one either
-        return lock
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and not isinstance(error, BlockingIOError):
+            return lock  # a file system without locks, on which nobody else can take one either
         os.close(lock)
         raise
     os.close(lock)
     return None
-
-
-if sys.platform != "win32":
-    import fcntl
 
 
 @contextmanager
@@ -267,7 +268,18 @@ def held(path: str | os.PathLike[str]) -> Iterator[None]:
     """Hold a file, or refuse if another process does; where the system has no locks, nothing is held."""
     target = Path(os.path.realpath(path))
     beside = target.parent / f".{target.name}.lock"
-    lock = None if sys.platform == "win32" else _held(beside, os.fspath(path))
+    lock = None
+    try:
+        while sys.platform != "win32" and lock is None:  # again if whoever had it has just removed it
+            lock = _lock(beside)
+    except BlockingIOError:
+        raise OutputError(
+            f"{os.fspath(path)} is in use by another process; wait until it has ended, or name another file"
+        ) from None
+    except OSError as error:
+        raise OutputError(
+            f"cannot lock {os.fspath(path)}: {error.strerror or error}; nothing was written"
+        ) from error
     try:
         yield
     finally:
@@ -275,28 +287,3 @@ def held(path: str | os.PathLike[str]) -> Iterator[None]:
             with suppress(OSError):  # first, while nobody else can have it
                 beside.unlink()
             os.close(lock)
-
-
-def _held(beside: Path, name: str) -> int:
-    """Return the open lock that stands beside a file."""
-    while True:
-        try:
-            lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise OutputError(
-                f"cannot lock {name}: {error.strerror or error}; nothing was written"
-            ) from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(lock), os.stat(beside)):
-                return lock
-        except BlockingIOError:
-            os.close(lock)
-            raise OutputError(
-                f"{name} is in use by another process; wait until it has ended, or name another file"
-            ) from None
-        except FileNotFoundError:  # whoever had it has just removed it
-            pass
-        except OSError:  # a file system without locks
-            return lock
-        os.close(lock)

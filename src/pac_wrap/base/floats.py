@@ -47,28 +47,17 @@ def is_delicate(value: float) -> bool:
     """Return whether comparing scores with this number depends on whether the processor flushes.
 
     It does next to zero, as far as float32 has subnormal numbers.
-
-    >>> is_delicate(0.0), is_delicate(1e-45), is_delicate(1e-30)
-    (True, True, False)
     """
     return abs(value) < 2.0**-126
 
 
 def unsigned_zero(value: float) -> float:
-    """Return the value, 0.0 for -0.0.
-
-    >>> unsigned_zero(-0.0), unsigned_zero(-5e-324)
-    (0.0, -5e-324)
-    """
+    """Return the value, 0.0 for -0.0."""
     return value if _bits(value) else 0.0
 
 
 def away_from_zero(value: float) -> float:
-    """Return the value; for a subnormal number the least normal one of its sign.
-
-    >>> away_from_zero(-5e-324), away_from_zero(0.0), away_from_zero(0.5)
-    (-2.2250738585072014e-308, 0.0, 0.5)
-    """
+    """Return the value; for a subnormal number the least normal one of its sign."""
     return copysign(_LEAST_NORMAL, value) if abs(value) < _LEAST_NORMAL and _bits(value) else value
 
 
@@ -90,23 +79,14 @@ def widened(scores: NDArray[Any], out: Doubles | None = None) -> Doubles:
 
 
 def bits_of(scores: NDArray[Any], out: Doubles) -> Bits:
-    """Return the bits of scores as doubles, those of 0.0 for -0.0; they are written into `out`.
-
-    >>> bits_of(np.array([-0.0, 5e-324]), np.empty(2)).tolist()
-    [0, 1]
-    """
+    """Return the bits of scores as doubles, those of 0.0 for -0.0; they are written into `out`."""
     bits = widened(scores, out).view(np.uint64)
     bits[bits == _SIGN] = 0
     return bits
 
 
 def order_keys(scores: Floats) -> Bits:
-    """Return whole numbers that compare as the scores do; both zeros have one, NaN must not occur.
-
-    >>> keys = order_keys(np.array([-np.inf, -1.0, -0.0, 0.0, 5e-324, np.inf]))
-    >>> (keys[1:] > keys[:-1]).tolist()
-    [True, True, False, True, True]
-    """
+    """Return whole numbers that compare as the scores do; both zeros have one, NaN must not occur."""
     keys = bits_of(scores, np.empty(scores.shape))
     # negative numbers turn all their bits around, the others only the sign
     flips = (keys.view(np.int64) >> _TO_MASK).view(np.uint64)
@@ -116,31 +96,19 @@ def order_keys(scores: Floats) -> Bits:
 
 
 def order_key(value: float) -> int:
-    """Return the key that `order_keys` gives a single number.
-
-    >>> order_key(-0.0) == order_key(0.0) < order_key(5e-324)
-    True
-    """
+    """Return the key that `order_keys` gives a single number."""
     bits = _bits(value)
     return bits ^ (_ALL if bits & _MINUS_ZERO else _MINUS_ZERO)
 
 
 def from_order_key(key: int) -> float:
-    """Return the number that has this key.
-
-    >>> [from_order_key(order_key(value)) for value in (-2.5, 0.0, inf)]
-    [-2.5, 0.0, inf]
-    """
+    """Return the number that has this key."""
     value: float = unpack("<d", pack("<Q", key ^ (_MINUS_ZERO if key & _MINUS_ZERO else _ALL)))[0]
     return value
 
 
 def from_order_keys(keys: Bits) -> Doubles:
-    """Return the numbers that have these keys.
-
-    >>> from_order_keys(order_keys(np.array([-2.5, -0.0, np.inf]))).tolist()
-    [-2.5, 0.0, inf]
-    """
+    """Return the numbers that have these keys."""
     # a key with the sign bit belongs to a number without it
     flips = ~(keys.view(np.int64) >> _TO_MASK).view(np.uint64)
     flips |= _SIGN
@@ -153,33 +121,21 @@ def in_order(scores: Floats) -> Doubles:
 
 
 def reaches(scores: Doubles, threshold: float) -> NDArray[np.bool_]:
-    """Return which scores are greater than or equal to the threshold.
-
-    >>> reaches(np.array([-0.0, 0.0, 5e-324]), 5e-324).tolist()
-    [False, False, True]
-    """
+    """Return which scores are greater than or equal to the threshold."""
     if threshold == 0.0 and flushes():
         return np.asarray(order_keys(scores) >= np.uint64(order_key(threshold)))
     return scores >= threshold
 
 
 def count_below_zero(scores: Floats, zero: float) -> int:
-    """Return how many scores are less than a number that is zero, or that the processor takes for zero.
-
-    >>> count_below_zero(np.array([-1.0, -5e-324, -0.0, 0.0]), 0.0)
-    2
-    """
+    """Return how many scores are less than a number that is zero, or that the processor takes for zero."""
     key = np.uint64(order_key(zero))
     chunks = (scores[start : start + _CHUNK] for start in range(0, scores.size, _CHUNK))
     return sum(int(np.count_nonzero(order_keys(chunk) < key)) for chunk in chunks)
 
 
 def just_below(edge: float) -> float:
-    """Return the bound for which `score > bound` is `score >= edge`.
-
-    >>> just_below(1.0) < 1.0
-    True
-    """
+    """Return the bound for which `score > bound` is `score >= edge`."""
     bound = nextafter(edge, -inf)
     # a zero must still lie above
     return -_LEAST_NORMAL if flushes() and bound == 0.0 and copysign(1.0, bound) < 0.0 else bound
@@ -189,9 +145,6 @@ def largest_up_to(bound: float, kind: np.dtype[Any]) -> np.floating:
     """Return the largest number of a type that is not above a double.
 
     Scores of the type are `>` it, or `<=`, exactly if they are so with the double.
-
-    >>> float(largest_up_to(0.1, np.dtype(np.float32))) < 0.1
-    True
     """
     if kind != np.float32:
         return np.float64(bound)
@@ -206,9 +159,6 @@ def least_from(bound: float, kind: np.dtype[Any]) -> np.floating:
     """Return the least number of a type that is not below a double.
 
     Scores of the type are `<` it, or `>=`, exactly if they are so with the double.
-
-    >>> float(least_from(0.1, np.dtype(np.float32))) > 0.1
-    True
     """
     return -largest_up_to(-bound, kind)
 
@@ -238,20 +188,12 @@ _FORMATS: Final[dict[ScoreType, _Format]] = {
 
 
 def is_narrower(one: ScoreType, other: ScoreType) -> bool:
-    """Return whether a type has fewer digits than another.
-
-    >>> is_narrower("float32", "float64")
-    True
-    """
+    """Return whether a type has fewer digits than another."""
     return SCORE_TYPES.index(one) > SCORE_TYPES.index(other)
 
 
 def rounded(scores: ArrayLike, kind: ScoreType) -> Doubles:
-    """Return scores rounded to a type, ties to even and overflow to infinity, as doubles.
-
-    >>> rounded([0.3, 1e39], "float32").tolist()
-    [0.30000001192092896, inf]
-    """
+    """Return scores rounded to a type, ties to even and overflow to infinity, as doubles."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return np.asarray(scores, dtype=np.float64).astype(kind, copy=False).astype(np.float64, copy=False)
 
@@ -260,9 +202,6 @@ def rounding_edge(threshold: float, kind: ScoreType) -> float:
     """Return the least double that, rounded to a type, reaches the threshold: eq. (26).
 
     Rounding keeps the order, so `rounded(score) >= threshold` is `score >= rounding_edge(threshold)`.
-
-    >>> rounding_edge(0.3, "float32")  # the next float32 above 0.3, less half a step
-    0.29999999701976776
     """
     return threshold if kind == "float64" or threshold == -inf else _edge(order_key(threshold), kind)
 
@@ -287,21 +226,13 @@ def _edge(key: int, kind: ScoreType) -> float:
 
 
 def straddled(edge: float, kind: ScoreType) -> float | None:
-    """Return the number of a type that stands for doubles on both sides of an edge, None if there is none.
-
-    >>> straddled(0.3, "float32"), straddled(rounding_edge(0.3, "float32"), "float32")
-    (0.30000001192092896, None)
-    """
+    """Return the number of a type that stands for doubles on both sides of an edge, None if there is none."""
     nearest = float(rounded(edge, kind))
     return nearest if edge > rounding_edge(nearest, kind) else None
 
 
 def represents(kind: ScoreType, value: float) -> bool:
-    """Return whether a type holds a double exactly.
-
-    >>> represents("float32", 0.5), represents("float32", 0.3)
-    (True, False)
-    """
+    """Return whether a type holds a double exactly."""
     return bool(rounded(value, kind) == value)
 
 
@@ -316,39 +247,23 @@ _EXACT: Final = Context(prec=50)
 
 
 def rounded_up(rate: float, unit: int = 1, digits: int = 4) -> str:
-    """Return a ceiling or a delta with so many digits, never below the true one; `unit` is 100 for percent.
-
-    >>> rounded_up(0.758641), rounded_up(0.05), rounded_up(0.0431201, 100)
-    ('0.7587', '0.05', '4.313')
-    """
+    """Return a ceiling or a delta with so many digits, never below the true one; `unit` 100 is percent."""
     return _written(Context(prec=digits, rounding=ROUND_CEILING).multiply(Decimal(repr(float(rate))), unit))
 
 
 def rounded_down(share: Decimal | float, unit: int = 1, digits: int = 6) -> str:
-    """Return a confidence with so many digits, never above the true one; `unit` is 100 for percent.
-
-    >>> rounded_down(0.95), rounded_down(0.999999999), rounded_down(0.957742, 100, 4)
-    ('0.95', '0.999999', '95.77')
-    """
+    """Return a confidence with so many digits, never above the true one; `unit` is 100 for percent."""
     exact = share if isinstance(share, Decimal) else Decimal(repr(float(share)))
     return _written(Context(prec=digits, rounding=ROUND_FLOOR).multiply(exact, unit))
 
 
 def told(share: float) -> int:
-    """Return how many digits a measured or bounded share is told with: three, or two below 1 %.
-
-    >>> told(0.1), told(0.009)
-    (3, 2)
-    """
+    """Return how many digits a measured or bounded share is told with: three, or two below 1 %."""
     return _TOLD if share >= 0.01 else _TOLD - 1
 
 
 def between(low: float, high: float) -> str:
-    """Return two bounds of a number, the lower rounded down and the upper one up.
-
-    >>> between(9.2391, 59.5), between(0.0, 2031.0), between(0.0, 0.0)
-    ('9.23 to 59.5', 'at most 2,040', 'none')
-    """
+    """Return two bounds of a number, the lower rounded down and the upper one up."""
     most = f"{Decimal(rounded_up(high, digits=_TOLD)):,f}"
     if low > 0.0:
         return f"{Decimal(rounded_down(low, digits=_TOLD)):,f} to {most}"
@@ -356,11 +271,7 @@ def between(low: float, high: float) -> str:
 
 
 def confidence_left(*deltas: float) -> Decimal:
-    """Return 1 minus the deltas, never more than that is; 0 where they leave nothing.
-
-    >>> confidence_left(0.1, 0.2), confidence_left(0.6, 0.6)
-    (Decimal('0.7'), Decimal('0'))
-    """
+    """Return 1 minus the deltas, never more than that is; 0 where they leave nothing."""
     left = Decimal(1)
     for delta in deltas:
         left = _FLOOR.subtract(left, Decimal(repr(float(delta))))
@@ -369,11 +280,7 @@ def confidence_left(*deltas: float) -> Decimal:
 
 
 def kept_together(*shares: Decimal | float) -> Decimal:
-    """Return the confidence that independent ones have together: their product, never more than that is.
-
-    >>> kept_together(0.95, 0.95)
-    Decimal('0.9025')
-    """
+    """Return the confidence that independent ones have together: their product, never more than that is."""
     left = Decimal(1)
     for share in shares:
         left = _FLOOR.multiply(left, share if isinstance(share, Decimal) else Decimal(repr(float(share))))
@@ -381,30 +288,18 @@ def kept_together(*shares: Decimal | float) -> Decimal:
 
 
 def equal_share(confidence: float, count: int) -> float:
-    """Return what each of so many deltas may take so that together they leave a confidence, never more.
-
-    >>> equal_share(0.95, 2), equal_share(0.95, 1)
-    (0.025, 0.05)
-    """
+    """Return what each of so many deltas may take so that together they leave a confidence, never more."""
     return float_below(_FLOOR.divide(confidence_left(confidence), Decimal(count)))
 
 
 def of_few_digits(share: Decimal | float, *, up: bool = False) -> float:
-    """Return a delta with eight digits, the same on every machine: never more than it is, or never less.
-
-    >>> of_few_digits(0.0123456789), of_few_digits(0.0123456789, up=True), of_few_digits(Decimal("0.1"))
-    (0.012345678, 0.012345679, 0.1)
-    """
+    """Return a delta with eight digits, the same on every machine: never more than it is, or never less."""
     exact = share if isinstance(share, Decimal) else Decimal(repr(float(share)))
     return float(Context(prec=_FEW, rounding=ROUND_CEILING if up else ROUND_FLOOR).plus(exact))
 
 
 def float_below(share: Decimal) -> float:
-    """Return the double nearest to a share, or the one before it if that is written as more.
-
-    >>> float_below(Decimal("0.9025"))
-    0.9025
-    """
+    """Return the double nearest to a share, or the one before it if that is written as more."""
     nearest = float(share)
     return nearest if Decimal(repr(nearest)) <= share else nextafter(nearest, 0.0)
 
@@ -413,9 +308,6 @@ def shared_together(delta: float, count: int) -> float:
     """Return the delta of each of so many independent promises that fail together with delta: eq. (53).
 
     1 - (1 - delta)^(1/count), never more than that is.
-
-    >>> round(shared_together(0.05, 20), 6), shared_together(0.05, 1)
-    (0.002561, 0.05)
     """
     if count <= 1:
         return delta

@@ -1,451 +1,72 @@
-"""pac-wrap demo, calibrate and compare: the way to a certificate."""
+"""pac-wrap calibrate, curve and compare: the way to a certificate."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from pac_wrap.cli.certificates import end_with, tell_written, write_certified
-from pac_wrap.cli.options import (
-    AnomalyLabel,
-    Confidence,
-    Delimiter,
-    DeltaFnr,
-    DeltaFpr,
-    Form,
-    Group,
-    Kind,
-    Label,
-    LabelNoiseOption,
-    LeaveOut,
-    MaxFnr,
-    MaxFnrs,
-    MaxFpr,
-    MaxFprs,
-    OverlapWord,
-    Quiet,
-    Score,
-    ShiftOption,
-    Tables,
-    Weight,
-    WeightBound,
-    check_weighted,
-    guarantee_of,
-    keep_apart,
-    on_cluster,
-    shares_in,
-    strategy_of,
-)
-from pac_wrap.cli.progress import progress_bar
+from pac_wrap.cli import options
+from pac_wrap.cli.options import FAILED, Engine, Reading, Steps, Writing, keep_apart
+from pac_wrap.cli.process import in_options, progress_bar, say
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pac_wrap.method.calibrate import Request
-    from pac_wrap.method.certificates.verify import Verification
-    from pac_wrap.method.groups.calibrate import GroupRequest
-    from pac_wrap.method.groups.certificate import GroupCertificate
-    from pac_wrap.method.promise import Guarantee
+    from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.request import Request
+    from pac_wrap.method.robust.weights import Draws
     from pac_wrap.series.points import Several
     from pac_wrap.series.splits import SeriesSplit
-    from pac_wrap.tables.sql.expressions import Dialect
+    from pac_wrap.tables.table import Table
 
-Together = Annotated[
-    bool, typer.Option("--together", help="With --group: the promises of all groups hold at once.")
-]
-Pool = Annotated[
-    bool,
-    typer.Option(
-        "--pool",
-        help="With --group: those with too few labels follow one rule, promised for their mixture.",
-    ),
-]
-
-
-def check_by_group(group: str | None, options: bool, others: tuple[object, ...]) -> None:
-    """Refuse options that mean nothing without --group, or that do not go with it."""
-    if group is None and options:
-        raise InputError("--together and --pool are for groups; name their column with --group")
-    if group is not None and any(one is not None for one in others):
-        raise InputError("--group goes with neither --kind nor --time nor --prevalence; leave it out")
-
-
-def calibrate_by_group(
-    tables: list[str],
-    request: "GroupRequest",
-    columns: tuple[str, str, str],
-    delimiter: str | None,
-    files: tuple[Path | None, Path | None],
-    engine: str,
-    master: str | None,
-    *,
-    leave_out: list[str] | None,
-    form: str,
-    quiet: bool,
-) -> None:
-    """Certify thresholds for each group that a column names; `files` are those of certificate and report."""
-    from pac_wrap.method.certificates.provenance import now
-    from pac_wrap.method.certify import certify_groups
-    from pac_wrap.report.pages.groups import page_of_groups, worst
-    from pac_wrap.report.pages.parts import render_parts
-    from pac_wrap.tables.calibrate import TableGroups
-    from pac_wrap.tables.files.find import found_files
-    from pac_wrap.tables.files.text_format import check_delimiter
-    from pac_wrap.tables.table import open_found
-
-    output, report = files
-    keep_apart(tables, output, report)
-    score, label, group = columns
-    drawn = None
-    separator = check_delimiter(delimiter)
-    with progress_bar("reading") as progress, found_files(tables) as found:
-        if engine == "duckdb":
-            with open_found(
-                found,
-                [score, group],
-                label,
-                passes=True,
-                delimiter=separator,
-                leave_out=leave_out or (),
-                progress=progress,
-            ) as table:
-                scores = TableGroups(table, columns, request.request.label_text)
-                certificate = certify_groups(scores, request)
-                if report is not None:
-                    drawn = scores.classes(worst(certificate))
-        else:
-            cluster = on_cluster(engine, found, separator, master)
-            certificate = cluster.certify(request, columns, request.request.label_text)
-    certificate = certificate.with_provenance(tables=tuple(tables), date=now())
-    texts = {} if output is None else {output: certificate.to_json()}
-    if report is not None:
-        texts[report] = render_parts(page_of_groups(certificate, drawn), report)
-    _write(texts)
-    if not quiet and texts:
-        normal, anomalous = map(int, certificate.columns.n.sum(axis=1))
-        tell_written(normal, anomalous, texts, f", {len(certificate.groups):,} groups")
-    end_with(certificate, form)
-
-
-def print_rules(
-    certificate: "GroupCertificate", score: str, group: str, dialect: "Dialect", join_table: str | None
-) -> None:
-    """Print the rules of groups as one expression, or as a table to be joined."""
-    from pac_wrap.tables.sql.group_rules import group_verdict_sql, join_sql
-
-    if join_table is None:
-        typer.echo(group_verdict_sql(certificate, score, group, dialect))
-        return
-    for statement in join_sql(certificate, score, group, join_table, dialect):
-        typer.echo(statement)
-
-
-def calibrate_by_kind(
-    tables: list[str],
-    asked: "Guarantee",
-    overlap: str,
-    columns: tuple[str, str, str],
-    anomaly_label: str | None,
-    delimiter: str | None,
-    files: tuple[Path | None, Path | None],
-    engine: str,
-    master: str | None,
-    *,
-    leave_out: list[str] | None,
-    form: str,
-    quiet: bool,
-) -> None:
-    """Certify thresholds whose ceilings hold for every kind; `files` are those of certificate and report."""
-    from pac_wrap.method.certificates.provenance import now
-    from pac_wrap.method.certify import certify_kinds
-    from pac_wrap.method.kinds.calibrate import KindRequest
-    from pac_wrap.method.kinds.part import points_of
-    from pac_wrap.method.request import as_strategy
-    from pac_wrap.report.pages.kinds import page_of_kinds
-    from pac_wrap.report.pages.parts import render_parts
-    from pac_wrap.tables.calibrate import TableSource
-    from pac_wrap.tables.files.find import found_files
-    from pac_wrap.tables.files.text_format import check_delimiter
-    from pac_wrap.tables.table import open_found
-
-    output, report = files
-    keep_apart(tables, output, report)
-    score, label, kind = columns
-    scores: Any = None, None
-    separator, request = check_delimiter(delimiter), partial(KindRequest.of, asked, as_strategy(overlap))
-    with progress_bar("reading") as progress, found_files(tables) as found, ExitStack() as opened:
-        if engine != "duckdb":
-            cluster = on_cluster(engine, found, separator, master)
-            certificate = cluster.certify(request, columns, anomaly_label, kind=True)
-        if engine == "duckdb" or report is not None:
-            table = opened.enter_context(
-                open_found(
-                    found,
-                    [score, kind],
-                    label,
-                    passes=True,
-                    delimiter=separator,
-                    leave_out=leave_out or (),
-                    progress=progress,
-                )
-            )
-            source = TableSource(table, score, label, anomaly_label, kind=kind)
-        if engine == "duckdb":
-            certificate = certify_kinds(source, request)
-        if report is not None:
-            scores = source.by_kind()
-    certificate = certificate.with_provenance(tables=tuple(tables), date=now())
-    texts = {} if output is None else {output: certificate.to_json()}
-    if report is not None:
-        texts[report] = render_parts(page_of_kinds(certificate, *scores), report)
-    _write(texts)
-    if not quiet:
-        normal, anomalous = map(points_of, (certificate.normal, certificate.anomalous))
-        tell_written(normal, anomalous, texts)
-    end_with(certificate, form)
-
-
-def _write(texts: dict[Path, str]) -> None:
-    """Write all of some files, or none."""
-    from pac_wrap.base.files import whole_file, write_text
-
-    with ExitStack() as files:
-        for path, text in texts.items():
-            write_text(files.enter_context(whole_file(path)), text)
-
-
-# the label of anomalies, those to be left out, and the delimiter
-Reading = tuple[str | None, list[str] | None, str | None]
-Time = Annotated[
-    str | None,
-    typer.Option(
-        "--time", help="A column of times: rows are ordered by it, and how far they depend is judged."
-    ),
-]
-Series = Annotated[
-    str | None, typer.Option("--series", help="With --time: a column that names the series of each row.")
-]
-Every = Annotated[
-    int | None, typer.Option("--every", min=1, help="With --time: take one in so many steps of a series.")
-]
-HoldOut = Annotated[
-    float | None,
-    typer.Option(
-        "--hold-out",
-        help="With --series: the share of whole series that do not calibrate, and show how the rule does.",
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed",
-        min=0,
-        help="With --hold-out: fixes which series are drawn. With --weight: fixes which points are, instead"
-        " of a seed from the system; it must not have been tried before.",
-    ),
-]
-
-
-def check_in_time(
-    time: str | None,
-    series: str | None,
-    every: int | None,
-    hold_out: float | None,
-    seed: int | None,
-    *,
-    kind: str | None,
-    engine: str = "duckdb",
-) -> None:
-    """Refuse options that mean nothing without another one, or that do not go with --time."""
-    if time is not None and (kind is not None or engine != "duckdb"):
-        raise InputError("--time goes with neither another --engine nor --kind; leave them out")
-    for option, value, needed, other in (
-        ("--series", series, "--time", time),
-        ("--every", every, "--time", time),
-        ("--hold-out", hold_out, "--series", series),
-        ("--seed", seed, "--hold-out", hold_out),
-    ):
-        if value is not None and other is None:
-            raise InputError(f"{option} goes with {needed}; add that, or leave {option} out")
-
-
-def calibrate_in_time(
-    tables: list[str],
-    request: "Request",
-    columns: tuple[str, str, str, str | None],
-    *,
-    delimiter: str | None,
-    output: Path | None,
-    report: Path | None,
-    every: int | None,
-    hold_out: float | None,
-    seed: int | None,
-    shares: tuple[float, float] | None,
-    leave_out: list[str] | None,
-    form: str,
-    quiet: bool,
-) -> None:
-    """Certify thresholds from rows in the order of time, and say how far they depend on each other."""
-    import numpy as np
-
-    from pac_wrap.method.certificates.provenance import now
-    from pac_wrap.report.subject import Origin
-    from pac_wrap.report.words.in_order import lines_of_several
-    from pac_wrap.series.points import calibrate_points
-
-    score, label, time, _ = columns
-    keep_apart(tables, output, report)
-    reading = (request.label_text, leave_out, delimiter)
-    several, split = _taken(tables, columns, reading, every or 1, hold_out, seed)
-    certificate = calibrate_points(several.points, request, split=split)
-    classes = _classes(several, split)
-    used = np.concatenate(classes)
-    certificate = certificate.with_provenance(
-        score=score,
-        tables=tuple(tables),
-        engine="duckdb",
-        lowest=float(used.min()),
-        highest=float(used.max()),
-        date=now(),
-    )
-    lines = tuple(lines_of_several(several, certificate, time, split))
-    origin = Origin(tuple(tables), score, label)
-    write_certified(certificate, classes, origin, output, report, shares, lines, quiet=quiet)
-    end_with(certificate, form, lines)
-
-
-def verify_in_time(
-    certificate: object,
-    tables: list[str],
-    columns: tuple[str, str, str, str | None],
-    reading: Reading,
-    hold_out: float | None,
-    seed: int | None,
-) -> "Verification":
-    """Make a certificate again from rows in the order of time; it says itself how many steps were taken."""
-    from pac_wrap.method.certificates.certificate import Certificate
-    from pac_wrap.method.certificates.verify import verify
-
-    sampling = certificate.sampling if isinstance(certificate, Certificate) else None
-    if not isinstance(certificate, Certificate) or sampling is None or sampling.length != 1:
-        raise InputError("--time is for certificates that were made with it; leave it out")
-    if (hold_out is not None) != (sampling.split == "series"):
-        raise InputError(
-            "--hold-out is for certificates that were made with it; leave it out"
-            if hold_out is not None
-            else "some series were held out of the calibration; give --hold-out and --seed as they were then"
-        )
-    several, split = _taken(tables, columns, reading, sampling.every, hold_out, seed)
-    return verify(certificate, *_classes(several, split))
-
-
-def _taken(
-    tables: list[str],
-    columns: tuple[str, str, str, str | None],
-    reading: Reading,
-    every: int,
-    hold_out: float | None,
-    seed: int | None,
-) -> "tuple[Several, SeriesSplit | None]":
-    """Return the steps of all series, and which of them calibrate if some are held out."""
-    import numpy as np
-
-    from pac_wrap.series.points import several_series
-    from pac_wrap.tables.files.text_format import check_delimiter
-    from pac_wrap.tables.in_order import rows_in_time
-    from pac_wrap.tables.table import open_table
-
-    score, label, time, series = columns
-    anomaly_label, leave_out, delimiter = reading
-    wanted = [score, time, *([] if series is None else [series])]
-    options: Any = {"delimiter": check_delimiter(delimiter), "leave_out": leave_out or ()}
-    with (
-        progress_bar("reading") as progress,
-        open_table(tables, wanted, label, progress=progress, **options) as table,
-    ):
-        rows = rows_in_time(table, score, label, anomaly_label, time, series)
-    several = several_series(rows.names, rows.sizes, rows.scores, rows.anomalous, every=every)
-    if hold_out is None:
-        return several, None
-    return several, several.divided(np.random.default_rng(seed or 0), calibration=1.0 - hold_out)
-
-
-def _classes(several: "Several", split: "SeriesSplit | None") -> "list[NDArray[Any]]":
-    """Return the scores of either class that calibrate."""
-    among = None if split is None else split.calibration
-    return [several.points.scores[several.points.of_class(one, among)] for one in (False, True)]
-
-
-def demo(
-    seed: Annotated[int, typer.Option(min=0, help="Fixes the data and the forest.")] = 0,
-    margin: Annotated[
-        float, typer.Option(min=0.0, help="Distance between the two classes in standard deviations.")
-    ] = 5.0,
-    report: Annotated[Path | None, typer.Option(help="Also write a report: .html, .md or .json.")] = None,
-    svg: Annotated[Path | None, typer.Option(help="Also save the screen as a picture.")] = None,
-) -> None:
-    """Wrap an isolation forest on synthetic data and check the promise on fresh points.
-
-    Examples: [bold]pac-wrap demo[/bold], or with overlapping classes [bold]pac-wrap demo --margin 3[/bold]
-    """
-    from rich.console import Console
-
-    from pac_wrap.base.files import write_whole
-    from pac_wrap.cli.demo import run_demo, show_demo
-    from pac_wrap.report.pages.formats import check_suffix, write_report
-    from pac_wrap.report.subject import Report
-    from pac_wrap.report.terminal import screen_svg
-
-    keep_apart([], report, svg)
-    if report is not None:
-        check_suffix(report)
-
-    with Console(stderr=True).status("starting") as status:
-        result = run_demo(seed, margin, progress=status.update)
-    shown = show_demo(result)
-    if report is not None:
-        calibrated = result.calibration_normal, result.calibration_anomalous
-        write_report(
-            Report(
-                result.abstaining, *calibrated, metrics=result.abstaining_metrics, detector="isolation forest"
-            ),
-            report,
-        )
-    if svg is not None:
-        write_whole(svg, screen_svg(shown, "pac-wrap demo"))
-    Console().print(shown)
+# pairs of a heading and a text
+Lines = tuple[tuple[str, str], ...]
+_TOP: Final = "The largest bound of the {} that matters; those below are lower for it. Fix it before looking."
+_PICTURES: Final = (".svg", ".png", ".pdf")
 
 
 def calibrate(
-    tables: Tables,
-    score: Score,
-    label: Label,
-    max_fpr: MaxFprs = None,
-    max_fnr: MaxFnrs = None,
-    delta_fpr: DeltaFpr = None,
-    delta_fnr: DeltaFnr = None,
-    confidence: Confidence = None,
-    shift: ShiftOption = None,
-    label_noise: LabelNoiseOption = None,
-    weight: Weight = None,
-    weight_bound: WeightBound = None,
-    anomaly_label: AnomalyLabel = None,
-    leave_out: LeaveOut = None,
-    kind: Kind = None,
-    group: Group = None,
-    together: Together = False,
-    pool: Pool = False,
-    time: Time = None,
-    series: Series = None,
-    every: Every = None,
-    hold_out: HoldOut = None,
-    seed: Seed = None,
-    delimiter: Delimiter = None,
-    overlap: OverlapWord = None,
+    tables: options.Tables,
+    score: options.Score,
+    label: options.Label,
+    max_fpr: options.MaxFprs = None,
+    max_fnr: options.MaxFnrs = None,
+    delta_fpr: options.DeltaFpr = None,
+    delta_fnr: options.DeltaFnr = None,
+    confidence: options.Confidence = None,
+    shift: options.ShiftOption = None,
+    label_noise: options.LabelNoiseOption = None,
+    weight: options.Weight = None,
+    weight_bound: Annotated[
+        float | None, typer.Option(help="With --weight: what no weight exceeds, in the table or elsewhere.")
+    ] = None,
+    anomaly_label: options.AnomalyLabel = None,
+    leave_out: options.LeaveOut = None,
+    kind: options.Kind = None,
+    group: options.Group = None,
+    together: Annotated[
+        bool, typer.Option("--together", help="With --group: the promises of all groups hold at once.")
+    ] = False,
+    pool: Annotated[
+        bool,
+        typer.Option(
+            "--pool",
+            help="With --group: those with too few labels follow one rule, promised for their mixture.",
+        ),
+    ] = False,
+    time: options.Time = None,
+    series: options.Series = None,
+    every: Annotated[
+        int | None, typer.Option(min=1, help="With --time: take one in so many steps of a series.")
+    ] = None,
+    hold_out: options.HoldOut = None,
+    seed: options.Seed = None,
+    delimiter: options.Delimiter = None,
+    overlap: options.OverlapWord = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to save the certificate.")
     ] = None,
@@ -460,8 +81,7 @@ def calibrate(
         ),
     ] = None,
     engine: Annotated[
-        Literal["duckdb", "spark", "dask"],
-        typer.Option(help="What reads the tables; all give the same certificate."),
+        Engine, typer.Option(help="What reads the tables; all give the same certificate.")
     ] = "duckdb",
     master: Annotated[
         str | None,
@@ -470,8 +90,8 @@ def calibrate(
             " address of Dask's scheduler; by default this machine."
         ),
     ] = None,
-    form: Form = "text",
-    quiet: Quiet = False,
+    form: options.Form = "text",
+    quiet: options.Quiet = False,
 ) -> None:
     """Certify thresholds from a table of scores and labels, which may be larger than memory.
 
@@ -485,173 +105,378 @@ def calibrate(
 
     By kind: [bold]... --kind type --max-fnr "card stolen=0.02" --max-fnr "account takeover=0.1"[/bold]
     """
-    from pac_wrap.method.calibrate import Request
-    from pac_wrap.method.certificates.provenance import now
-    from pac_wrap.method.certify import certify, drawn_by
+    from pac_wrap.method.certify import drawn_by
     from pac_wrap.method.groups.calibrate import GroupRequest
+    from pac_wrap.method.kinds.calibrate import KindRequest
+    from pac_wrap.method.request import Request, as_strategy
     from pac_wrap.report.pages.formats import check_suffix
-    from pac_wrap.report.subject import Origin
-    from pac_wrap.tables.calibrate import TableSource
-    from pac_wrap.tables.files.find import found_files
-    from pac_wrap.tables.files.text_format import check_delimiter
-    from pac_wrap.tables.table import open_found
 
-    asked = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
-    strategy = strategy_of(overlap, asked)
-    check_weighted(weight, weight_bound, engine, {"--kind": kind, "--group": group, "--time": time})
-    check_in_time(time, series, every, hold_out, None if weight else seed, kind=kind, engine=engine)
-    check_by_group(group, together or pool, (kind, time, prevalence))
-    if leave_out and engine != "duckdb":
-        raise InputError(f"--leave-out is for DuckDB, and not for the engine {engine}; leave --engine out")
-    if master is not None and engine == "duckdb":
-        raise InputError(f"DuckDB runs in this process; name the engine of {master} with --engine")
+    asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
+    strategy = options.strategy_of(overlap, asked)
+    by = {"--kind": kind, "--group": group, "--time": time}
+    _check_weighted(weight, weight_bound, engine, [option for option, column in by.items() if column])
+    steps = Steps(time, series, every, hold_out, None if weight else seed)
+    steps.refuse_beside(kind, engine)
+    if group is None and (together or pool):
+        raise InputError("--together and --pool are for groups; name their column with --group")
+    if group is not None and any(one is not None for one in (kind, time, prevalence)):
+        raise InputError("--group goes with neither --kind nor --time nor --prevalence; leave it out")
+    reading = Reading(
+        tables, score, label, anomaly_label, leave_out, delimiter, kind, group, weight, engine, master
+    )
     if report is None and prevalence is not None:
         raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
-    shares = None if prevalence is None else shares_in(prevalence)
+    shares = None if prevalence is None else options.shares_in(prevalence)
     if report is not None:
         check_suffix(report)
+    if kind is not None and shares is not None:
+        raise InputError("--kind takes no --prevalence; leave the option out")
+    request: Any
     if kind is not None:
-        if shares is not None:
-            raise InputError("--kind takes no --prevalence; leave the option out")
-        columns, files = (score, label, kind), (output, report)
-        calibrate_by_kind(
-            tables,
-            asked,
-            strategy,
-            columns,
-            anomaly_label,
-            delimiter,
-            files,
-            engine,
-            master,
-            leave_out=leave_out,
-            form=form,
-            quiet=quiet,
-        )
-        return
-    request = Request.of(asked, strategy, 1 if anomaly_label is None else anomaly_label)
+        request = partial(KindRequest.of, asked, as_strategy(strategy))
+    else:
+        request = Request.of(asked, strategy, reading.mark)
+    survived = drawn_by(weight_bound, seed if weight else None)
     if group is not None:
-        by_group = GroupRequest(request, together, pool)
-        columns, files = (score, label, group), (output, report)
-        calibrate_by_group(
-            tables,
-            by_group,
-            columns,
-            delimiter,
-            files,
-            engine,
-            master,
-            leave_out=leave_out,
-            form=form,
-            quiet=quiet,
-        )
-        return
-    if time is not None:
-        calibrate_in_time(
-            tables,
-            request,
-            (score, label, time, series),
-            delimiter=delimiter,
-            output=output,
-            report=report,
-            every=every,
-            hold_out=hold_out,
-            seed=seed,
-            shares=shares,
-            leave_out=leave_out,
-            form=form,
-            quiet=quiet,
-        )
-        return
+        request = GroupRequest(request, together, pool)
     keep_apart(tables, output, report)
-    separator = check_delimiter(delimiter)
-    classes, draws = None, drawn_by(weight_bound, seed)
-    with progress_bar("calibrating", 4) as progress, found_files(tables) as found, ExitStack() as opened:
-        if engine != "duckdb":
-            cluster = on_cluster(engine, found, separator, master)
-            certificate = cluster.certify(request, (score, label), request.label_text)
-        if engine == "duckdb" or report is not None:
-            wanted, passes = [score] if weight is None else [score, weight], weight is None
-            table = opened.enter_context(
-                open_found(
-                    found,
-                    wanted,
-                    label,
-                    passes=passes,
-                    delimiter=separator,
-                    leave_out=leave_out or (),
-                    progress=progress,
-                )
-            )
-            source = TableSource(table, score, label, request.label_text, weight=weight, draws=draws)
-        if engine == "duckdb":
-            certificate = certify(source, request)
-        if report is not None:
-            classes = source.classes()
-    certificate = certificate.with_provenance(tables=tuple(tables), date=now())
-    origin = Origin(tuple(tables), score, label)
-    write_certified(certificate, classes, origin, output, report, shares, quiet=quiet)
-    end_with(certificate, form)
+    lines: Lines = ()
+    if time is not None:
+        certificate, drawn, lines = _in_time(reading, request, steps)
+    else:
+        bar = ("reading", None) if kind or group else ("calibrating", 4)
+        certificate, drawn = certified(reading, request, *bar, draws=report is not None, survived=survived)
+    certificate = dated(certificate, tables)
+    render = partial(_page, certificate, drawn, reading, shares, lines)
+    _write_certified(certificate, render, Writing(output, report, form, quiet), lines)
+
+
+def _check_weighted(weight: str | None, bound: float | None, engine: str, others: list[str]) -> None:
+    """Refuse a column of weights without a bound, and what does not go with it."""
+    if weight is None:
+        if bound is not None:
+            raise InputError("--weight-bound goes with --weight; add that, or leave --weight-bound out")
+        return
+    if bound is None:
+        raise InputError(
+            "--weight needs --weight-bound, which no weight exceeds anywhere, or nothing can be promised;"
+            " give it, or clip the weights at it and give room for the rest with --shift tv:SHARE"
+        )
+    if engine != "duckdb":
+        raise InputError(
+            f"--weight draws rows in their order, which {engine.capitalize()} does not define; leave --engine"
+            " out"
+        )
+    if others:
+        raise InputError(f"--weight does not go with {others[0]}; leave one of the two out")
+
+
+def certified(
+    reading: Reading,
+    request: Any,
+    doing: str = "reading",
+    passes: int | None = None,
+    *,
+    draws: bool = False,
+    survived: "Draws | None" = None,
+) -> tuple[Any, Any]:
+    """Return the certificate or curve that a request gets, and the scores that its report draws, if any.
+
+    With weights, points are those that survived a draw by them.
+    """
+    from pac_wrap.tables.files.find import found_files
+
+    with progress_bar(doing, passes) as progress, found_files(reading.tables) as found:
+        made: Any = None
+        if reading.engine != "duckdb":
+            by_kind = reading.kind is not None
+            made = reading.cluster(found).certify(request, reading.columns, reading.anomaly_label, by_kind)
+            if not draws or reading.group is not None:  # whose report draws no scores
+                return made, None
+        with reading.opened_found(found, progress) as table:
+            return _from_table(table, reading, request, made, draws, survived)
+
+
+def _from_table(
+    table: "Table", reading: Reading, request: Any, made: Any, draws: bool, survived: "Draws | None"
+) -> tuple[Any, Any]:
+    """Return what a request gets from a table, unless it is made already, and the scores of its report."""
+    from pac_wrap.method.certify import certify, certify_groups, certify_kinds
+    from pac_wrap.report.pages.groups import worst
+    from pac_wrap.tables.calibrate import TableGroups, TableSource
+
+    columns: Any = reading.columns
+    if reading.group is not None:
+        grouped = TableGroups(table, columns, reading.anomaly_label)
+        made = certify_groups(grouped, request)
+        return made, grouped.classes(worst(made)) if draws else None
+    source = TableSource(
+        table,
+        *columns[:2],
+        reading.anomaly_label,
+        kind=reading.kind,
+        weight=reading.weight,
+        draws=survived,
+    )
+    if made is None:
+        made = certify(source, request) if reading.kind is None else certify_kinds(source, request)
+    if not draws:
+        return made, None
+    return made, source.classes() if reading.kind is None else source.by_kind()
+
+
+def _in_time(reading: Reading, request: "Request", steps: Steps) -> "tuple[Any, list[NDArray[Any]], Lines]":
+    """Certify thresholds from rows in the order of time, and say how far they depend on each other."""
+    import numpy as np
+
+    from pac_wrap.report.words.in_order import lines_of_several
+    from pac_wrap.series.points import calibrate_points
+
+    several, split = rows_taken(reading, steps, steps.every or 1)
+    certificate = calibrate_points(several.points, request, split=split)
+    classes = classes_of(several, split)
+    used = np.concatenate(classes)
+    ends = {"lowest": float(used.min()), "highest": float(used.max())}
+    certificate = certificate.with_provenance(score=reading.score, engine="duckdb", **ends)
+    return certificate, classes, tuple(lines_of_several(several, certificate, steps.time or "", split))
+
+
+def rows_taken(reading: Reading, steps: Steps, every: int) -> "tuple[Several, SeriesSplit | None]":
+    """Return the steps of all series, and which of them calibrate if some are held out."""
+    import numpy as np
+
+    from pac_wrap.series.points import several_series
+    from pac_wrap.tables.in_order import rows_in_time
+
+    score, label = reading.columns[:2]
+    with reading.opened("reading", more=steps.columns, in_order=True) as table:
+        rows = rows_in_time(table, score, label, reading.anomaly_label, *steps.columns)
+    several = several_series(rows.names, rows.sizes, rows.scores, rows.anomalous, every=every)
+    if steps.hold_out is None:
+        return several, None
+    return several, several.divided(np.random.default_rng(steps.seed or 0), calibration=1.0 - steps.hold_out)
+
+
+def classes_of(several: "Several", split: "SeriesSplit | None") -> "list[NDArray[Any]]":
+    """Return the scores of either class that calibrate."""
+    among = None if split is None else split.calibration
+    return [several.points.scores[several.points.of_class(one, among)] for one in (False, True)]
+
+
+def dated(made: Any, tables: list[str]) -> Any:
+    """Return what was made with the tables as they were named, and the time of day."""
+    from pac_wrap.method.certificates.provenance import now
+
+    return made.with_provenance(tables=tuple(tables), date=now())
+
+
+def _page(
+    certificate: Any,
+    drawn: Any,
+    reading: Reading,
+    shares: tuple[float, float] | None,
+    lines: Lines,
+    report: Path,
+) -> str:
+    """Return the report of a certificate and the scores that it draws, in the format of a file's name."""
+    from pac_wrap.base.arguments import as_scores
+    from pac_wrap.report.pages.formats import render_report
+    from pac_wrap.report.pages.groups import page_of_groups
+    from pac_wrap.report.pages.kinds import page_of_kinds
+    from pac_wrap.report.pages.parts import render_parts
+    from pac_wrap.report.subject import Origin, Report
+
+    if reading.group is not None:
+        return render_parts(page_of_groups(certificate, drawn), report)
+    if reading.kind is not None:
+        return render_parts(page_of_kinds(certificate, *drawn), report)
+    normal, anomalous = map(as_scores, drawn)
+    more: Any = {"source": Origin(tuple(reading.tables), reading.score, reading.label or "")}
+    return render_report(
+        Report(certificate, normal, anomalous, prevalence=shares, in_time=lines, **more), report
+    )
+
+
+def _write_certified(certificate: Any, render: Callable[[Path], str], writing: Writing, lines: Lines) -> None:
+    """Write a certificate and its report, say so, and show it; the command ends with 1 if it lacks a rate."""
+    texts: dict[Path, str | bytes] = {}
+    if writing.output is not None:
+        texts[writing.output] = certificate.to_json()
+    if writing.report is not None:
+        texts[writing.report] = render(writing.report)
+    write_all(texts)
+    if texts and not writing.quiet:
+        normal, anomalous, more = _sizes(certificate)
+        rows = f"{normal + anomalous:,} rows: {normal:,} normal, {anomalous:,} anomalous{more}"
+        say(f"{rows} -> {', '.join(map(str, texts))}")
+    if writing.form == "json":
+        typer.echo(certificate.to_json(), nl=False)
+    else:
+        # whoever made a certificate knows where it comes from
+        typer.echo(str(getattr(certificate, "bare", certificate)))
+        for heading, text in lines:
+            typer.echo(f"{heading:<10} {text}")
+    if certificate.empty or getattr(certificate, "overstated", False):
+        raise typer.Exit(FAILED)
+
+
+def _sizes(certificate: Any) -> tuple[int, int, str]:
+    """Return how many points of each class calibrated, and how many groups."""
+    from pac_wrap.method.kinds.part import points_of
+
+    by = options.division_of(certificate)
+    if by == "group":
+        normal, anomalous = map(int, certificate.columns.n.sum(axis=1))
+        return normal, anomalous, f", {len(certificate.groups):,} groups"
+    if by == "kind":
+        return points_of(certificate.normal), points_of(certificate.anomalous), ""
+    return certificate.normal.n, certificate.anomalous.n, ""
+
+
+def write_all(contents: Mapping[Path, str | bytes]) -> None:
+    """Write all of some files, or none."""
+    from pac_wrap.base.files import whole_file, write_text
+
+    with ExitStack() as files:
+        for path, content in contents.items():
+            file = files.enter_context(whole_file(path))
+            if isinstance(content, bytes):
+                file.write_bytes(content)
+            else:
+                write_text(file, content)
+
+
+def curve(
+    tables: options.Tables,
+    score: options.Score,
+    label: options.Label,
+    delta_fpr: options.DeltaFpr = None,
+    delta_fnr: options.DeltaFnr = None,
+    top_fpr: Annotated[float | None, typer.Option(help=_TOP.format("FPR"))] = None,
+    top_fnr: Annotated[float | None, typer.Option(help=_TOP.format("FNR"))] = None,
+    anomaly_label: options.AnomalyLabel = None,
+    leave_out: options.LeaveOut = None,
+    delimiter: options.Delimiter = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where to save the curve.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Also draw it: .svg, .png or .pdf.")] = None,
+    max_fpr: Annotated[float | None, typer.Option(help="Choose the threshold that keeps this FPR.")] = None,
+    max_fnr: Annotated[float | None, typer.Option(help="Choose the threshold that keeps this FNR.")] = None,
+    at: Annotated[float | None, typer.Option(help="Choose this threshold.")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Where to save the certificate of the threshold that is chosen.")
+    ] = None,
+    engine: Annotated[Engine, typer.Option(help="What reads the tables; all give the same.")] = "duckdb",
+    master: Annotated[str | None, typer.Option(help="A cluster for --engine; else this machine.")] = None,
+    form: options.Form = "text",
+) -> None:
+    """Bound both error rates at every threshold at once, so that one may be chosen after looking.
+
+    Without a choice the curve is shown in a few lines, else the certificate of the threshold that is chosen.
+
+    Exit code 1 if no threshold keeps the ceiling, or a rate is bounded nowhere; the curve is saved anyway.
+
+    Example: [bold]pac-wrap curve scores.csv --score score --label label -o curve.json[/bold]
+    """
+    from pac_wrap.method.curves.certify import CurveRequest
+    from pac_wrap.report.records import as_json
+
+    if sum(one is not None for one in (max_fpr, max_fnr, at)) > 1:
+        raise InputError("--max-fpr, --max-fnr and --at each choose a threshold; give one of them")
+    if certificate is not None and max_fpr is max_fnr is at is None:
+        raise InputError("--certificate needs a threshold: choose it with --max-fpr, --max-fnr or --at")
+    if report is not None and report.suffix not in _PICTURES:
+        raise InputError(f"the report of a curve ends in .svg, .png or .pdf, got {report}")
+    reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, engine=engine, master=master)
+    keep_apart(tables, output, report, certificate)
+    delta_fpr, delta_fnr = (0.05 if delta is None else delta for delta in (delta_fpr, delta_fnr))
+    found, _ = certified(reading, CurveRequest(delta_fpr, delta_fnr, reading.mark, top_fpr, top_fnr))
+    found = dated(found, tables)
+    chosen, ceiling, reason = None, max_fnr if max_fpr is None else max_fpr, ""
+    if at is not None:
+        chosen = found.at(at)
+    elif ceiling is not None:
+        try:
+            chosen = found.choose(max_fpr=max_fpr, max_fnr=max_fnr)
+        except InputError as error:
+            if not 0.0 < ceiling < 1.0:
+                raise
+            reason = in_options(str(error))
+    contents: dict[Path, str | bytes] = {}
+    if output is not None:
+        contents[output] = found.to_json()
+    if certificate is not None and chosen is not None:
+        contents[certificate] = chosen.to_json()
+    if report is not None:
+        contents[report] = _picture(found, report.suffix)
+    write_all(contents)
+    shown = found if chosen is None else chosen
+    if form == "json":
+        typer.echo(as_json({"kept": False, "reason": reason}) if reason else shown.to_json(), nl=False)
+    else:
+        typer.echo(reason or str(shown.bare))
+    if reason or found.empty:
+        raise typer.Exit(FAILED)
+
+
+def _picture(found: "Curve", suffix: str) -> str | bytes:
+    """Return the picture of a curve: as SVG, the same bytes for the same curve."""
+    from io import BytesIO
+
+    from pac_wrap.report.figures.styling import to_svg
+
+    drawn: Any = found.plot().figure
+    if suffix == ".svg":
+        return to_svg(drawn, alt="the certified trade-off of both error rates")
+    file = BytesIO()
+    drawn.savefig(file, format=suffix[1:])
+    return file.getvalue()
 
 
 def compare(
-    tables: Tables,
+    tables: options.Tables,
     score: Annotated[
         list[str], typer.Option("--score", help="A column of scores; repeat it for each detector.")
     ],
-    label: Label,
-    max_fpr: MaxFpr = "0.05",
-    max_fnr: MaxFnr = "0.05",
-    delta_fpr: DeltaFpr = None,
-    delta_fnr: DeltaFnr = None,
-    confidence: Confidence = None,
-    anomaly_label: AnomalyLabel = None,
-    leave_out: LeaveOut = None,
-    delimiter: Delimiter = None,
+    label: options.Label,
+    max_fpr: options.MaxFpr = "0.05",
+    max_fnr: options.MaxFnr = "0.05",
+    delta_fpr: options.DeltaFpr = None,
+    delta_fnr: options.DeltaFnr = None,
+    confidence: options.Confidence = None,
+    anomaly_label: options.AnomalyLabel = None,
+    leave_out: options.LeaveOut = None,
+    delimiter: options.Delimiter = None,
     key: Annotated[
         str | None,
         typer.Option(help="Each table has other scores of the same rows: the column that tells rows apart."),
     ] = None,
-    form: Form = "text",
+    form: options.Form = "text",
 ) -> None:
     """Compare several detectors by what they certify at every threshold, all at once: delta is shared.
 
     Examples: [bold]pac-wrap compare scores.csv --score forest --score lof --label label[/bold],
     [bold]pac-wrap compare forest.csv lof.parquet --key id --score forest --score lof --label label[/bold]
     """
-    from rich.console import Console
-
     from pac_wrap.method.comparison import compare_scores
-    from pac_wrap.report.records import as_json, comparison
+    from pac_wrap.report.records import comparison
     from pac_wrap.report.terminal import show_comparison
-    from pac_wrap.tables.files.find import found_files
-    from pac_wrap.tables.files.text_format import check_delimiter
-    from pac_wrap.tables.table import joined, open_found
+    from pac_wrap.tables.table import joined
 
-    guarantee = guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
+    guarantee = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     if key is not None and len(tables) == 1:
         raise InputError("--key joins several tables, and there is one; leave it out, or name the others")
-    separator = check_delimiter(delimiter)
+    reading = Reading(tables, score[0], label, anomaly_label, leave_out, delimiter)
     if key is not None and leave_out:
         raise InputError("--leave-out does not go with --key; leave those rows out of all tables")
-    with progress_bar("reading") as progress:
-        if key is not None:
-            options = {"anomaly_label": anomaly_label, "delimiter": separator}
-            columns = joined(tables, score, label, key, progress=progress, **options)
-        else:
-            with (
-                _or_joined(tables),
-                found_files(tables) as found,
-                open_found(
-                    found, score, label, delimiter=separator, leave_out=leave_out or (), progress=progress
-                ) as table,
-            ):
-                columns = {name: table.labelled(name, label, anomaly_label) for name in score}
-    compared = compare_scores(columns, guarantee)
-    if form == "json":
-        typer.echo(as_json(comparison(compared, guarantee)), nl=False)
+    if key is not None:
+        with progress_bar("reading") as progress:
+            how: Any = {"anomaly_label": anomaly_label, "delimiter": reading.delimiter}
+            columns = joined(tables, score, label, key, progress=progress, **how)
     else:
-        Console().print(show_comparison(compared, guarantee))
+        with _or_joined(tables), reading.opened("reading", more=score[1:], in_order=True) as table:
+            columns = {name: table.labelled(name, label, anomaly_label) for name in score}
+    compared = compare_scores(columns, guarantee)
+    options.tell(form, lambda: comparison(compared, guarantee), lambda: show_comparison(compared, guarantee))
 
 
 @contextmanager

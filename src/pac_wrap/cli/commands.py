@@ -7,16 +7,13 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from pac_wrap.cli.certify import calibrate, compare, demo
-from pac_wrap.cli.curve import curve
-from pac_wrap.cli.decide import decide
+from pac_wrap.cli.certify import calibrate, compare, curve
+from pac_wrap.cli.check import evaluate, show, verify, worth
+from pac_wrap.cli.decide import decide, sql
 from pac_wrap.cli.monitor import monitor, recalibrate
 from pac_wrap.cli.paper import data, reproduce
-from pac_wrap.cli.plan import plan
+from pac_wrap.cli.plan import demo, plan
 from pac_wrap.cli.process import BAD_INPUT, debug, run, say
-from pac_wrap.cli.sql import sql
-from pac_wrap.cli.use import evaluate, show, verify
-from pac_wrap.cli.worth import worth
 from pac_wrap.version import __version__
 
 _WELCOME: Final = """\

@@ -1,18 +1,18 @@
-"""pac-wrap decide: every row of a table with its verdict, in the format it came in, and how many of each."""
+"""pac-wrap decide and sql: the verdict of every row, written here or by the database where the rows live."""
 
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, Literal, cast
 
 import typer
 
-from pac_wrap.cli.certificates import deciding
-from pac_wrap.cli.options import CertificateFile, Delimiter, Group, Quiet, Score, Tables, keep_apart
-from pac_wrap.cli.process import say, standard_output
-from pac_wrap.cli.progress import progress_bar
+from pac_wrap.cli import options
+from pac_wrap.cli.options import FAILED, keep_apart
+from pac_wrap.cli.process import progress_bar, say, standard_output
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,13 +20,17 @@ if TYPE_CHECKING:
     from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.certificates.provenance import Doubt
     from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.streams.answers import Asked
     from pac_wrap.tables.files.find import FoundFiles
     from pac_wrap.tables.files.text_format import ByteReader
+    from pac_wrap.tables.sql.expressions import Dialect
     from pac_wrap.tables.table import Table
 
 Format = Literal["jsonl", "csv", "parquet"]
 OnMissing = Literal["abstain", "stop"]  # as in base.arguments, which loads numpy
 _SAME_FORMAT: dict[str, Format] = {"read_csv": "csv", "read_json": "jsonl"}
+# answers of a database are a few hundred rows
+_MOST: Final = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,12 @@ class _Job:
     quiet: bool
     doubt: "Doubt"
 
+    def asked(self, as_csv: bool) -> "Asked":
+        """Return what is asked of rows that are written as CSV, or else as JSON lines."""
+        from pac_wrap.streams.answers import Asked
+
+        return Asked(self.score, as_csv, self.on_missing, self.source, self.group)
+
     def tell(self, sentence: str) -> None:
         """Say something, unless it is to be quiet."""
         if not self.quiet:
@@ -56,10 +66,10 @@ class _Job:
 
 
 def decide(
-    certificate: CertificateFile,
-    tables: Tables,
-    score: Score,
-    group: Group = None,
+    certificate: options.CertificateFile,
+    tables: options.Tables,
+    score: options.Score,
+    group: options.Group = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write: .parquet, .csv, .csv.gz or .jsonl.")
     ] = None,
@@ -72,14 +82,14 @@ def decide(
             show_default=False,
         ),
     ] = None,
-    delimiter: Delimiter = None,
+    delimiter: options.Delimiter = None,
     on_missing: Annotated[
         OnMissing, typer.Option(help="Whether rows without a score are abstained on, or end it.")
     ] = "abstain",
     source_column: Annotated[
         str | None, typer.Option(help="A new column for the file that each row came from.")
     ] = None,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Add a verdict (1 anomaly, 0 normal, -1 abstains) and a prediction set to every row of a table.
 
@@ -101,7 +111,7 @@ def decide(
     from pac_wrap.tables.columns import refuse_added
     from pac_wrap.tables.files.text_format import check_delimiter, read_start, standard_input
 
-    loaded, separator = deciding(certificate, group), check_delimiter(delimiter)
+    loaded, separator = _deciding(certificate, group), check_delimiter(delimiter)
     if source_column is not None:
         refuse_added(ADDED, [source_column])
         if not source_column:
@@ -122,28 +132,26 @@ def decide(
     _decide_table(job, tables, start)
 
 
+def _deciding(path: Path, group: str | None) -> "Certificate | GroupCertificate":
+    """Return the certificate whose rule decides; of a certificate of kinds, that of those that bind."""
+    loaded = options.load_any(path, but=("classes", "curve"))
+    loaded = getattr(loaded, "binding", loaded)
+    options.check_division(loaded, group=group)
+    return cast("Certificate | GroupCertificate", loaded)
+
+
 def _decide_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
     """Write rows with their verdicts as they arrive; how many were decided is said at Ctrl-C too."""
     from pac_wrap.method.alarms.shares import Counted
-    from pac_wrap.streams.answers import Asked
     from pac_wrap.streams.decide import decide_lines
     from pac_wrap.tables.files.text_format import is_json_line
 
-    as_csv = job.form == "csv" or (job.form is None and not is_json_line(start))
-    asked = Asked(job.score, as_csv, job.on_missing, job.source, job.group)
+    asked = job.asked(job.form == "csv" or (job.form is None and not is_json_line(start)))
     # the last of all counts so far
     counted = deque([Counted()], maxlen=1)
+    told: Any = {"said": counted.append, "seen": job.doubt.see}
     try:
-        decide_lines(
-            job.certificate,
-            reader,
-            start,
-            standard_output(),
-            asked,
-            job.delimiter,
-            said=counted.append,
-            seen=job.doubt.see,
-        )
+        decide_lines(job.certificate, reader, start, standard_output(), asked, job.delimiter, **told)
     except KeyboardInterrupt:
         job.tell_done(counted[0])
         raise
@@ -158,17 +166,14 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
     from pac_wrap.tables.table import open_found
 
     output = job.output
-    with (
-        progress_bar("deciding") as progress,
-        found_files(tables, start) as found,
-    ):
+    with progress_bar("deciding") as progress, found_files(tables, start) as found:
         named = output is not None and not _has_no_ending(output)
-        options = output_options(output.name if output is not None and named else f".{_format(job, found)}")
+        how = output_options(output.name if output is not None and named else f".{_format(job, found)}")
         with scratch_file() if output is None else whole_file(output) as target:
-            if found.reader == "read_csv" and "parquet" not in options:
-                counted = _decide_csv(job, found, target, options, progress)
+            if found.reader == "read_csv" and "parquet" not in how:
+                counted = _decide_csv(job, found, target, how, progress)
             elif found.reader == "read_json":
-                counted = _decide_json(job, found, target, options)
+                counted = _decide_json(job, found, target, how)
             else:
                 with open_found(
                     found,
@@ -181,7 +186,7 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
                     progress=progress,
                 ) as table:
                     job.doubt.see(table.first_scores(job.score))
-                    counted = _decide_opened(job, table, target, options)
+                    counted = _decide_opened(job, table, target, how)
             if output is None:
                 _copy_to(standard_output(), target)
     if job.form is None and not named and found.reader not in _SAME_FORMAT:
@@ -189,23 +194,20 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
     job.tell_done(counted)
 
 
-def _decide_opened(job: _Job, table: "Table", target: Path, options: str) -> "Counted":
-    from pac_wrap.method.groups.certificate import GroupCertificate
+def _decide_opened(job: _Job, table: "Table", target: Path, how: str) -> "Counted":
     from pac_wrap.tables.decide import decide_groups_table, decide_table
 
-    if isinstance(job.certificate, GroupCertificate):
-        columns = job.score, job.group or ""
-        return decide_groups_table(table, job.certificate, columns, target, options, job.on_missing)
-    return decide_table(table, job.certificate, job.score, target, options, job.on_missing)
+    certificate: Any = job.certificate
+    if job.group is not None:
+        return decide_groups_table(table, certificate, (job.score, job.group), target, how, job.on_missing)
+    return decide_table(table, certificate, job.score, target, how, job.on_missing)
 
 
 def _format(job: _Job, found: "FoundFiles") -> Format:
     """Return the format of what has no ending: that of the table, or CSV where that is no text."""
     if job.form == "parquet" and job.output is None and standard_output().isatty():
         raise InputError("Parquet is not for a terminal; name a file with -o, or leave --format out")
-    if job.form is not None:
-        return job.form
-    return _SAME_FORMAT.get(found.reader, "csv")
+    return job.form or _SAME_FORMAT.get(found.reader, "csv")
 
 
 def _copy_to(out: BinaryIO, finished: Path) -> None:
@@ -220,52 +222,46 @@ def _has_no_ending(output: Path) -> bool:
     return output.suffix == "" and output.exists() and not output.is_file()
 
 
-def _decide_csv(
-    job: _Job, found: "FoundFiles", target: Path, options: str, progress: Callable[..., None]
-) -> "Counted":
-    """Write CSV files with their verdicts as CSV or JSON lines, packed if the options say so."""
+@contextmanager
+def _packed_or_plain(target: Path, how: str) -> Iterator[BinaryIO]:
+    """Open an output, packed if the options say so."""
     import gzip
 
-    from pac_wrap.streams.answers import Asked
+    with gzip.open(target, "wb", 6) if "gzip" in how else target.open("wb") as out:
+        yield cast(BinaryIO, out)
+
+
+def _decide_csv(
+    job: _Job, found: "FoundFiles", target: Path, how: str, progress: Callable[..., None]
+) -> "Counted":
+    """Write CSV files with their verdicts as CSV or JSON lines, packed if the options say so."""
     from pac_wrap.streams.decide import decide_files
     from pac_wrap.tables.files.connection import Done
 
-    asked = Asked(job.score, "csv" in options, job.on_missing, job.source, job.group)
-    packed = "gzip" in options
+    asked = job.asked("csv" in how)
     rows = _rows_of(found.files, asked.wanted, job.delimiter) if sys.stderr.isatty() else None
 
     def said(counted: "Counted") -> None:
         if rows:
             progress(Done(100.0 * counted.points / rows, rows=rows))
 
-    with gzip.open(target, "wb", 6) if packed else target.open("wb") as out:
-        return decide_files(
-            job.certificate,
-            found.files,
-            found.source_names,
-            cast(BinaryIO, out),
-            asked,
-            job.delimiter,
-            said=said,
-            seen=job.doubt.see,
-        )
+    tables = job.certificate, found.files, found.source_names
+    with _packed_or_plain(target, how) as out:
+        return decide_files(*tables, out, asked, job.delimiter, said=said, seen=job.doubt.see)
 
 
-def _decide_json(job: _Job, found: "FoundFiles", target: Path, options: str) -> "Counted":
+def _decide_json(job: _Job, found: "FoundFiles", target: Path, how: str) -> "Counted":
     """Write JSON files with their verdicts as JSON lines, CSV or Parquet, packed if the options say so."""
-    import gzip
-
-    from pac_wrap.streams.answers import Asked
     from pac_wrap.streams.decide import decide_json_files
     from pac_wrap.tables.files.text_format import only_in_csv
 
     only_in_csv(job.delimiter)
-    asked = Asked(job.score, "csv" in options, job.on_missing, job.source, job.group)
+    asked = job.asked("csv" in how)
     tables = job.certificate, found.files, found.source_names
-    if "parquet" in options:
+    if "parquet" in how:
         return decide_json_files(*tables, target, asked, seen=job.doubt.see)
-    with gzip.open(target, "wb", 6) if "gzip" in options else target.open("wb") as out:
-        return decide_json_files(*tables, cast(BinaryIO, out), asked, seen=job.doubt.see)
+    with _packed_or_plain(target, how) as out:
+        return decide_json_files(*tables, out, asked, seen=job.doubt.see)
 
 
 def _rows_of(files: Sequence[Path], wanted: Sequence[str], delimiter: str | None) -> int | None:
@@ -282,3 +278,159 @@ def _rows_of(files: Sequence[Path], wanted: Sequence[str], delimiter: str | None
             return None
         total += rows
     return total
+
+
+def sql(
+    certificate: Annotated[
+        Path | None, typer.Argument(help="A certificate, whose rule is printed; none with --calibrate.")
+    ] = None,
+    score: options.Score = "score",
+    group: options.Group = None,
+    join_table: Annotated[
+        str | None,
+        typer.Option(help="For a certificate of groups: print a table of rules of this name, and its join."),
+    ] = None,
+    dialect: Annotated[
+        Literal["duckdb", "postgres", "spark", "ansi"], typer.Option(help="SQL dialect.")
+    ] = "duckdb",
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Print the next statement that calibrates a table.")
+    ] = False,
+    table: Annotated[
+        str | None, typer.Option(help="For --calibrate: the table or view, such as schema.table.")
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="For --calibrate, as all options below: the column of labels, 0/1 or true/false; by default"
+            " label."
+        ),
+    ] = None,
+    anomaly_label: options.AnomalyLabel = None,
+    max_fpr: Annotated[
+        str | None, typer.Option(help="Ceiling of the false positive rate, or none; by default 0.05.")
+    ] = None,
+    max_fnr: Annotated[
+        str | None, typer.Option(help="Ceiling of the false negative rate, or none; by default 0.05.")
+    ] = None,
+    delta_fpr: options.DeltaFpr = None,
+    delta_fnr: options.DeltaFnr = None,
+    confidence: options.Confidence = None,
+    overlap: options.OverlapWord = None,
+    answers: Annotated[
+        Path | None, typer.Option(help="The answers so far, CSV with a header for each; - is standard input.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to save the certificate in the end.")
+    ] = None,
+) -> None:
+    """Print the rule as an exact SQL expression that abstains on NaN and NULL.
+
+    With --calibrate: print the next of three or four statements that calibrate a table in its database.
+
+    Append each answer to a file and run the command again with --answers, until the certificate is there.
+
+    What is printed is always SQL: the end is a comment. Only counts and the scores at a few ranks come back.
+
+    Example: [bold]pac-wrap sql certificate.json --score score --dialect postgres[/bold]
+    """
+    if not calibrate:
+        for_calibrate = {
+            "--table": table,
+            "--label": label,
+            "--anomaly-label": anomaly_label,
+            "--max-fpr": max_fpr,
+            "--max-fnr": max_fnr,
+            "--delta-fpr": delta_fpr,
+            "--delta-fnr": delta_fnr,
+            "--confidence": confidence,
+            "--overlap": overlap,
+            "--answers": answers,
+            "-o": output,
+        }
+        if given := [option for option, value in for_calibrate.items() if value is not None]:
+            raise InputError(f"{given[0]} is for --calibrate; give that as well, or leave {given[0]} out")
+        if certificate is None:
+            raise InputError(
+                "name a certificate, whose rule is printed, or make one with --calibrate and --table"
+            )
+        for statement in _rules(_deciding(certificate, group), score, dialect, group, join_table):
+            typer.echo(statement)
+        return
+    from pac_wrap.method.certificates.provenance import now
+    from pac_wrap.method.request import Request
+    from pac_wrap.tables.database import UnansweredError, from_answers
+    from pac_wrap.tables.sql.statements import Source
+
+    if certificate is not None or table is None:
+        raise InputError("--calibrate makes a certificate: name no other, and the table with --table")
+    if group is not None or join_table is not None:
+        raise InputError(
+            "--calibrate makes a certificate without groups; leave --group and --join-table out, or export"
+            " scores, labels and groups for pac-wrap calibrate --group"
+        )
+    keep_apart([] if answers is None else [answers], output)
+    asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
+    request = Request.of(
+        asked, options.strategy_of(overlap, asked), 1 if anomaly_label is None else anomaly_label
+    )
+    try:
+        found = from_answers(_answers_in(answers), request, Source(table, score, label or "label", dialect))
+    except UnansweredError as next_one:
+        file = "a file" if answers is None else str(answers)
+        _comment(f"pac-wrap: statement {next_one.number}, {next_one.statement.purpose}")
+        _comment(f"append its answer, as CSV with a header, to {file}, and run the same command again")
+        typer.echo(str(next_one.statement))
+        return
+    found = found.with_provenance(date=now())
+    if output is not None:
+        found.save(output)
+    _comment("pac-wrap: every statement is answered" + ("; save the certificate with -o" * (output is None)))
+    for line in str(found.bare).splitlines():
+        _comment(line)
+    if found.empty:
+        raise typer.Exit(FAILED)
+
+
+def _rules(
+    certificate: Any, score: str, dialect: "Dialect", group: str | None, join_table: str | None
+) -> list[str]:
+    """Return the rule of a certificate; those of groups as one expression, or as a table to be joined."""
+    from pac_wrap.tables.sql.expressions import verdict_sql
+    from pac_wrap.tables.sql.group_rules import group_verdict_sql, join_sql
+
+    if group is None:
+        if join_table is not None:
+            raise InputError("--join-table is for certificates of groups; leave it out")
+        return [verdict_sql(certificate.rule, score, dialect)]
+    if join_table is None:
+        return [group_verdict_sql(certificate, score, group, dialect)]
+    return list(join_sql(certificate, score, group, join_table, dialect))
+
+
+def _comment(line: str) -> None:
+    """Print a line that databases skip."""
+    from pac_wrap.base.text import message
+
+    typer.echo(f"-- {message(line)}")
+
+
+def _answers_in(answers: Path | None) -> str:
+    """Return the answers so far; a file that is not there yet has none."""
+    from pac_wrap.tables.files.text_format import standard_input
+
+    if answers is None:
+        return ""
+    if str(answers) == "-":
+        content = standard_input().read(_MOST + 1)
+    elif answers.exists():
+        with answers.open("rb") as file:
+            content = file.read(_MOST + 1)
+    else:
+        return ""
+    if len(content) > _MOST:
+        raise InputError(f"{answers} is larger than any answers, 16 MB; name the file that the answers go to")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{answers} is not UTF-8; let the database write UTF-8") from error

@@ -8,20 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pac_wrap.cli.options import (
-    NOT_CERTIFIED,
-    AnomalyLabel,
-    CertificateFile,
-    Delimiter,
-    Group,
-    Label,
-    LeaveOut,
-    Score,
-    Tables,
-    keep_apart,
-)
-from pac_wrap.cli.process import say
-from pac_wrap.cli.progress import progress_bar
+from pac_wrap.cli import options
+from pac_wrap.cli.certify import certified, dated
+from pac_wrap.cli.options import FAILED, Reading, check_division, division_of, keep_apart, load_any
+from pac_wrap.cli.process import progress_bar, say
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,7 +20,6 @@ if TYPE_CHECKING:
     from pac_wrap.method.monitoring.monitor import Monitor
     from pac_wrap.streams.watch import Columns, Rows
 
-ALARM = 1
 Format = Literal["text", "json", "prometheus"]
 # seconds from one saving to the next, while rows arrive
 _PATIENCE = 1.0
@@ -165,16 +154,16 @@ class _Job:
 
 
 def monitor(
-    certificate: CertificateFile,
-    tables: Tables,
-    score: Score,
+    certificate: options.CertificateFile,
+    tables: options.Tables,
+    score: options.Score,
     state: Annotated[
         Path, typer.Option(help="Where the monitor remembers what it has seen; made if it is not there.")
     ],
     label: Annotated[
         str | None, typer.Option(help="The column of labels: 0/1 or true/false, empty where there is none.")
     ] = None,
-    group: Group = None,
+    group: options.Group = None,
     batch: Annotated[
         str | None,
         typer.Option(
@@ -191,8 +180,8 @@ def monitor(
     late: Annotated[
         bool, typer.Option("--late", help="These rows were fed before, without their labels.")
     ] = False,
-    anomaly_label: AnomalyLabel = None,
-    delimiter: Delimiter = None,
+    anomaly_label: options.AnomalyLabel = None,
+    delimiter: options.Delimiter = None,
     form: Annotated[Format, typer.Option("--format", help="How to show it.")] = "text",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write it, instead of standard output.")
@@ -224,23 +213,17 @@ def monitor(
     Example: [bold]pac-wrap monitor certificate.json new.csv --score score --label label --state w.json[/bold]
     """
     from pac_wrap.base.files import held
-    from pac_wrap.cli.certificates import any_of, columns_of
-    from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.curves.curve import Curve
-    from pac_wrap.method.groups.certificate import GroupCertificate
-    from pac_wrap.method.kinds.certificate import KindCertificate
     from pac_wrap.method.monitoring.monitor import KINDS_APART, Monitor
     from pac_wrap.streams.decide import is_streamed
     from pac_wrap.streams.watch import Columns
     from pac_wrap.tables.files.text_format import check_delimiter, read_start, standard_input
 
-    loaded = any_of(certificate)
-    if isinstance(loaded, KindCertificate):
+    loaded = load_any(certificate, but=("classes", "curve"))
+    if division_of(loaded) == "kind":
         raise InputError(f"the certificate promises by kind; {KINDS_APART}")
-    columns_of(loaded, score, None, group)
-    if not isinstance(loaded, Certificate | GroupCertificate):
-        loaded = Certificate.load(certificate)  # which says what else it is
-    if isinstance(loaded, GroupCertificate) and curve is not None:
+    check_division(loaded, group=group)
+    if group is not None and curve is not None:
         raise InputError("--curve is for a certificate without groups; leave it out")
     watched = Monitor(loaded, None if curve is None else Curve.load(curve), alpha)
     separator = check_delimiter(delimiter)
@@ -269,22 +252,22 @@ def monitor(
     if output is None:
         typer.echo(files.text(watched), nl=False)
     if watched.alarm is not None or not watched.points:
-        raise typer.Exit(ALARM)
+        raise typer.Exit(FAILED)
 
 
 def recalibrate(
-    certificate: CertificateFile,
-    tables: Tables,
-    score: Score,
-    label: Label,
+    certificate: options.CertificateFile,
+    tables: options.Tables,
+    score: options.Score,
+    label: options.Label,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the new certificate.")],
     own_delta: Annotated[
         bool,
         typer.Option("--own-delta", help="Give each certificate its own delta, instead of sharing one."),
     ] = False,
-    anomaly_label: AnomalyLabel = None,
-    leave_out: LeaveOut = None,
-    delimiter: Delimiter = None,
+    anomaly_label: options.AnomalyLabel = None,
+    leave_out: options.LeaveOut = None,
+    delimiter: options.Delimiter = None,
 ) -> None:
     """Certify the same ceilings from new points, with the delta that is left; it names what it follows.
 
@@ -298,14 +281,9 @@ def recalibrate(
     """
     from dataclasses import replace
 
-    from pac_wrap.method.calibrate import Request
     from pac_wrap.method.certificates.certificate import Certificate
-    from pac_wrap.method.certificates.provenance import now
-    from pac_wrap.method.certify import certify
     from pac_wrap.method.monitoring.recalibrate import successor
-    from pac_wrap.tables.calibrate import TableSource
-    from pac_wrap.tables.files.text_format import check_delimiter
-    from pac_wrap.tables.table import open_table
+    from pac_wrap.method.request import Request
 
     loaded = Certificate.load(certificate)
     if loaded.lineage is not None and loaded.lineage.ledger == own_delta:
@@ -318,23 +296,10 @@ def recalibrate(
         )
     asked, place = successor(loaded, not own_delta)
     keep_apart([*tables, certificate], output)
-    request = Request(asked, loaded.overlap, 1 if anomaly_label is None else anomaly_label)
-    separator = check_delimiter(delimiter)
-    with (
-        progress_bar("reading") as progress,
-        open_table(
-            tables,
-            [score],
-            label,
-            passes=True,
-            delimiter=separator,
-            leave_out=leave_out or (),
-            progress=progress,
-        ) as table,
-    ):
-        made = certify(TableSource(table, score, label, request.label_text), request)
-    made = replace(made, lineage=place).with_provenance(tables=tuple(tables), date=now())
+    reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter)
+    made, _ = certified(reading, Request(asked, loaded.overlap, reading.mark))
+    made = dated(replace(made, lineage=place), tables)
     made.save(output)
     typer.echo(str(made.bare))
     if made.empty:
-        raise typer.Exit(NOT_CERTIFIED)
+        raise typer.Exit(FAILED)

@@ -1,25 +1,31 @@
-"""The options that several commands share, and what they mean together."""
+"""The options that several commands share, what they mean together, and the files that they name."""
 
 import os
 import re
 import stat
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from glob import glob
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
 from pac_wrap.base.text import quoted
+from pac_wrap.cli.process import progress_bar
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
     from pac_wrap.engines.files import EngineFiles
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.tables.files.find import FoundFiles
+    from pac_wrap.tables.table import Table
 
-NOT_CERTIFIED = 1
+# the exit code of what is not certified, not verified or not kept
+FAILED: Final = 1
+Engine = Literal["duckdb", "spark", "dask"]
 Tables = Annotated[
     list[str], typer.Argument(help="Files or patterns: CSV, Parquet, JSON lines, NumPy; - is standard input.")
 ]
@@ -100,9 +106,30 @@ Weight = Annotated[
         " drawn by it, in their order.",
     ),
 ]
-WeightBound = Annotated[
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--time", help="A column of times: rows are ordered by it, and how far they depend is judged."
+    ),
+]
+Series = Annotated[
+    str | None, typer.Option("--series", help="With --time: a column that names the series of each row.")
+]
+HoldOut = Annotated[
     float | None,
-    typer.Option("--weight-bound", help="With --weight: what no weight exceeds, in the table or elsewhere."),
+    typer.Option(
+        "--hold-out",
+        help="With --series: the share of whole series that do not calibrate, and show how the rule does.",
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        min=0,
+        help="With --hold-out: fixes which series are drawn. With --weight: fixes which points are, instead"
+        " of a seed from the system; it must not have been tried before.",
+    ),
 ]
 Confidence = Annotated[
     float | None, typer.Option(help="Confidence that both ceilings hold together, instead of the deltas.")
@@ -133,6 +160,132 @@ OverlapWord = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Reading:
+    """The tables to be read: their columns, the labels that count, and what reads them."""
+
+    tables: list[str]
+    score: str
+    label: str | None = None
+    anomaly_label: str | None = None
+    leave_out: list[str] | None = None
+    delimiter: str | None = None
+    kind: str | None = None
+    group: str | None = None
+    weight: str | None = None
+    engine: Engine = "duckdb"
+    master: str | None = None
+
+    def __post_init__(self) -> None:
+        from pac_wrap.tables.files.text_format import check_delimiter
+
+        if self.leave_out and self.engine != "duckdb":
+            raise InputError(
+                f"--leave-out is for DuckDB, and not for the engine {self.engine}; leave --engine out"
+            )
+        if self.master is not None and self.engine == "duckdb":
+            raise InputError(f"DuckDB runs in this process; name the engine of {self.master} with --engine")
+        object.__setattr__(self, "delimiter", check_delimiter(self.delimiter))
+
+    @property
+    def mark(self) -> object:
+        """The label of anomalies."""
+        return 1 if self.anomaly_label is None else self.anomaly_label
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of scores and labels, and that of kinds or groups if there is one."""
+        third = [one for one in (self.kind, self.group) if one is not None]
+        return self.score, self.label or "", *third
+
+    @contextmanager
+    def opened(
+        self, doing: str, passes: int | None = None, *, more: Sequence[str] = (), in_order: bool = False
+    ) -> "Iterator[Table]":
+        """Open the tables as one, with a bar that says what is done, in how many passes at most."""
+        from pac_wrap.tables.files.find import found_files
+
+        with (
+            progress_bar(doing, passes) as progress,
+            found_files(self.tables) as found,
+            self.opened_found(found, progress, more, in_order) as table,
+        ):
+            yield table
+
+    def opened_found(
+        self,
+        found: "FoundFiles",
+        progress: Callable[..., None],
+        more: Sequence[str] = (),
+        in_order: bool = False,
+    ) -> "AbstractContextManager[Table]":
+        """Open files that were found as one table, with more columns; those in no order are read faster."""
+        from pac_wrap.tables.table import open_found
+
+        wanted = [self.score, *self.columns[2:], *([] if self.weight is None else [self.weight]), *more]
+        return open_found(
+            found,
+            wanted,
+            self.label,
+            passes=not in_order and self.weight is None,
+            delimiter=self.delimiter,
+            leave_out=self.leave_out or (),
+            progress=progress,
+        )
+
+    def cluster(self, found: "FoundFiles") -> "EngineFiles":
+        """Return what calibrates files with an engine other than DuckDB, which is loaded only if named."""
+        from pac_wrap.engines.files import EngineFiles
+        from pac_wrap.tables.files.text_format import only_in_csv
+
+        if found.reader == "numpy":
+            raise InputError(f"the engine {self.engine} does not read NumPy files; leave --engine out")
+        if found.reader != "read_csv":
+            only_in_csv(self.delimiter)
+        return EngineFiles(self.engine, found.files, found.reader, self.delimiter, self.master)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Rows in the order of time: which columns say so, which steps are taken, which series are held out."""
+
+    time: str | None = None
+    series: str | None = None
+    every: int | None = None
+    hold_out: float | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        for option, value, needed, other in (
+            ("--series", self.series, "--time", self.time),
+            ("--every", self.every, "--time", self.time),
+            ("--hold-out", self.hold_out, "--series", self.series),
+            ("--seed", self.seed, "--hold-out", self.hold_out),
+        ):
+            if value is not None and other is None:
+                raise InputError(f"{option} goes with {needed}; add that, or leave {option} out")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of times, and of series if there is one."""
+        return tuple(one for one in (self.time, self.series) if one is not None)
+
+    def refuse_beside(self, kind: str | None, engine: str = "duckdb") -> None:
+        """Refuse what does not go with --time."""
+        if self.time is not None and (kind is not None or engine != "duckdb"):
+            raise InputError("--time goes with neither another --engine nor --kind; leave them out")
+
+
+@dataclass(frozen=True)
+class Writing:
+    """Where a certificate and its report are written, how it is shown, and whether that is said."""
+
+    output: Path | None = None
+    report: Path | None = None
+    form: str = "text"
+    quiet: bool = False
+
+
 def guarantee_of(
     max_fpr: str | list[str] | None,
     max_fnr: str | list[str] | None,
@@ -157,27 +310,6 @@ def strategy_of(overlap: str | None, asked: "Guarantee") -> str:
     if overlap is not None and len({one.of.label for one in asked.promises}) == 1:
         raise InputError("with a ceiling for one class only, nothing can overlap; leave --overlap out")
     return (overlap or "abstain").replace("-", "_")
-
-
-def check_weighted(weight: str | None, bound: float | None, engine: str, others: dict[str, object]) -> None:
-    """Refuse a column of weights without a bound, and what does not go with it."""
-    if weight is None:
-        if bound is not None:
-            raise InputError("--weight-bound goes with --weight; add that, or leave --weight-bound out")
-        return
-    if bound is None:
-        raise InputError(
-            "--weight needs --weight-bound, which no weight exceeds anywhere, or nothing can be promised;"
-            " give it, or clip the weights at it and give room for the rest with --shift tv:SHARE"
-        )
-    if engine != "duckdb":
-        raise InputError(
-            f"--weight draws rows in their order, which {engine.capitalize()} does not define; leave --engine"
-            " out"
-        )
-    for option, value in others.items():
-        if value is not None:
-            raise InputError(f"--weight does not go with {option}; leave one of the two out")
 
 
 def rooms_of(shift: str | None, label_noise: str | None) -> dict[str, Any]:
@@ -231,7 +363,6 @@ def shares_in(text: str) -> tuple[float, float]:
     >>> shares_in("0.01-0.03"), shares_in("1e-3:2e-3"), shares_in("0.02")
     ((0.01, 0.03), (0.001, 0.002), (0.02, 0.02))
     """
-    from pac_wrap.base.text import quoted
     from pac_wrap.method.alarms.alarms import as_interval
 
     # a hyphen after a digit divides; that of 1e-3 does not
@@ -262,18 +393,6 @@ def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
         if own & written:
             raise InputError(f"{output} is given twice, under this name or another; each output needs a file")
         written |= own
-
-
-def on_cluster(engine: str, found: "FoundFiles", delimiter: str | None, master: str | None) -> "EngineFiles":
-    """Return what calibrates files with an engine other than DuckDB, which is loaded only if it is named."""
-    from pac_wrap.engines.files import EngineFiles
-    from pac_wrap.tables.files.text_format import only_in_csv
-
-    if found.reader == "numpy":
-        raise InputError(f"the engine {engine} does not read NumPy files; leave --engine out")
-    if found.reader != "read_csv":
-        only_in_csv(delimiter)
-    return EngineFiles(engine, found.files, found.reader, delimiter, master)
 
 
 def _meant(name: str | Path) -> list[str | Path]:
@@ -317,3 +436,64 @@ def _ceiling(option: str, text: str) -> float | None:
         raise InputError(
             f"{option} must be a number between 0 and 1, or none; got {text!r}; write five percent as 0.05"
         ) from None
+
+
+# what stands as "format" at the head of a file, and what reads the rest
+_READERS: Final = {
+    "pac-wrap certificate of kinds": ("kinds.certificate", "KindCertificate"),
+    "pac-wrap certificate of classes": ("kinds.classes", "ClassCertificate"),
+    "pac-wrap groups": ("groups.certificate", "GroupCertificate"),
+    "pac-wrap curve": ("curves.curve", "Curve"),
+}
+_HEAD: Final = re.compile(rb'\s*\{\s*"format"\s*:\s*"([^"\\]*)"')
+
+
+def load_any(path: Path, *, but: Sequence[str] = ()) -> Any:
+    """Return what a file holds, as its header says; what is none of it, or of `but`, is no certificate."""
+    from pac_wrap.base.codec import MOST_BYTES
+    from pac_wrap.method.certificates.certificate import Certificate
+
+    with path.open("rb") as file:  # which may be a pipe, that is read once
+        text = file.read(MOST_BYTES + 1)
+        head = _HEAD.match(text)
+        form = "" if head is None else head[1].decode("utf-8", "replace")
+        reader: Any = Certificate
+        if form in _READERS and form.rpartition(" ")[2] not in but:
+            module, name = _READERS[form]
+            reader = getattr(import_module(f"pac_wrap.method.{module}"), name)
+        return reader.from_json(text + file.read(reader._most_bytes + 1 - len(text)))
+
+
+def division_of(certificate: object) -> str | None:
+    """Return what a certificate promises by: kind, group or neither."""
+    from pac_wrap.method.groups.certificate import GroupCertificate
+    from pac_wrap.method.kinds.certificate import KindCertificate
+
+    if isinstance(certificate, KindCertificate):
+        return "kind"
+    return "group" if isinstance(certificate, GroupCertificate) else None
+
+
+def check_division(certificate: object, **columns: str | None) -> None:
+    """Refuse a certificate by kind or group without their column, and a column that it has no use for."""
+    for noun, column in columns.items():
+        if (division_of(certificate) == noun) is (column is None):
+            raise InputError(
+                f"the certificate promises by {noun}; name the column of {noun}s with --{noun}"
+                if column is None
+                else f"--{noun} is for certificates that were made with it; leave it out"
+            )
+
+
+def tell(form: str, record: Callable[[], Any], shown: Callable[[], Any]) -> None:
+    """Show a result for people, or its record for programs."""
+    if form == "json":
+        from pac_wrap.report.records import as_json
+
+        typer.echo(as_json(record()), nl=False)
+    elif isinstance(text := shown(), str):
+        typer.echo(text)
+    else:
+        from rich.console import Console
+
+        Console().print(text)

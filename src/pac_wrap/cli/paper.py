@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from pac_wrap.base.text import visible
-from pac_wrap.cli.process import run
-from pac_wrap.cli.progress import progress_bar
+from pac_wrap.cli.process import progress_bar, run
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:

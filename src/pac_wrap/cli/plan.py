@@ -1,21 +1,12 @@
-"""pac-wrap plan: before there are labels, or enough of them."""
+"""pac-wrap plan and demo: before there are labels, or enough of them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pac_wrap.cli.options import (
-    AnomalyLabel,
-    Delimiter,
-    Form,
-    LabelNoiseOption,
-    LeaveOut,
-    ShiftOption,
-    keep_apart,
-    rooms_of,
-)
-from pac_wrap.cli.progress import progress_bar
+from pac_wrap.cli import options
+from pac_wrap.cli.options import Reading, keep_apart
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,15 +20,15 @@ def plan(
     max_fpr: Annotated[float | None, typer.Option(help="Ceiling of the false positive rate.")] = None,
     max_fnr: Annotated[float | None, typer.Option(help="Ceiling of the false negative rate.")] = None,
     delta: Annotated[float, typer.Option(help="Chance that a ceiling does not hold.")] = 0.05,
-    shift: ShiftOption = None,
-    label_noise: LabelNoiseOption = None,
+    shift: options.ShiftOption = None,
+    label_noise: options.LabelNoiseOption = None,
     labels: Annotated[
         int | None, typer.Option(min=0, help="Show what this many labels of one class can certify.")
     ] = None,
     normal: Annotated[int | None, typer.Option(min=0, help="How many normal labels there are.")] = None,
     anomalous: Annotated[int | None, typer.Option(min=0, help="How many anomalous labels there are.")] = None,
-    svg: Annotated[
-        Path | None, typer.Option(help="Also draw the ceilings that --normal and --anomalous can keep.")
+    report: Annotated[
+        Path | None, typer.Option(help="Also draw the ceilings that --normal and --anomalous can keep: .svg.")
     ] = None,
     pilot: Annotated[
         list[str] | None,
@@ -47,9 +38,9 @@ def plan(
     label: Annotated[
         str | None, typer.Option(help="The pilot's column of labels: 0/1 or true/false.")
     ] = None,
-    anomaly_label: AnomalyLabel = None,
-    leave_out: LeaveOut = None,
-    delimiter: Delimiter = None,
+    anomaly_label: options.AnomalyLabel = None,
+    leave_out: options.LeaveOut = None,
+    delimiter: options.Delimiter = None,
     sequential: Annotated[
         bool, typer.Option("--sequential", help="Plan for labels that are looked at as they come.")
     ] = False,
@@ -65,7 +56,7 @@ def plan(
         list[float] | None,
         typer.Option(help="With --sequential: a true rate of errors to plan for; give it several times."),
     ] = None,
-    form: Form = "text",
+    form: options.Form = "text",
 ) -> None:
     """Say how many labels a promise needs, or what promise given labels can keep.
 
@@ -86,16 +77,18 @@ def plan(
     check_rate("delta", delta)
     given = [rate for rate in (max_fpr, max_fnr) if rate is not None]
     ceilings = (max_fpr, max_fnr) if given else (0.05, 0.05)
-    asked = Guarantee(*ceilings, delta, delta, **rooms_of(shift, label_noise))
-    keep_apart(pilot or [], svg)
+    asked = Guarantee(*ceilings, delta, delta, **options.rooms_of(shift, label_noise))
+    keep_apart(pilot or [], report)
     counted = normal is not None or anomalous is not None
     if (counted or labels is not None) and any(asked.rooms.values()):
         raise InputError(
             "--shift and --label-noise are for a ceiling and the labels it needs; leave out --labels,"
             " --normal and --anomalous"
         )
-    if svg is not None and not counted:
-        raise InputError("--svg draws what --normal and --anomalous can keep; give one of them, or both")
+    if report is not None and not counted:
+        raise InputError("--report draws what --normal and --anomalous can keep; give one of them, or both")
+    if report is not None and report.suffix != ".svg":
+        raise InputError(f"the report of a plan ends in .svg, got {report}")
     if not sequential and (true_rate or every is not None or up_to is not None):
         raise InputError("--true-rate, --every and --up-to are for --sequential; give it as well")
     if not pilot and any(one is not None for one in (score, label, anomaly_label, leave_out, delimiter)):
@@ -108,10 +101,12 @@ def plan(
     if counted:
         known = normal, anomalous, delta, given
         shown["affordable"] = show_affordable(*known), records.affordable(*known)
-        if svg is not None:
-            _draw(svg, normal, anomalous, delta)
+        if report is not None:
+            _draw(report, normal, anomalous, delta)
     if pilot:
-        found = _read(pilot, score, label, anomaly_label, leave_out, delimiter, asked)
+        if score is None or label is None:
+            raise InputError("--pilot needs the columns of its scores and labels; give --score and --label")
+        found = _sampled(Reading(pilot, score, label, anomaly_label, leave_out, delimiter), asked)
         shown["pilot"] = show_pilot(found, asked), records.forecast(found, asked)
     if sequential:
         looks = Looks(20 if every is None else every, 2000 if up_to is None else up_to)
@@ -126,38 +121,58 @@ def plan(
         Console().print(one)
 
 
-def _draw(svg: Path, normal: int | None, anomalous: int | None, delta: float) -> None:
+def _draw(report: Path, normal: int | None, anomalous: int | None, delta: float) -> None:
     from pac_wrap.base.files import write_whole
     from pac_wrap.report.figures import plot_affordable, to_svg
 
     figure = plot_affordable(normal, anomalous, delta=delta).get_figure(root=True)
     assert figure is not None
     figure.set_facecolor("#FFFFFF")  # a file does not know the page it will stand on
-    write_whole(svg, to_svg(figure, alt="Ceilings that so many labels of each class can keep") + "\n")
+    write_whole(report, to_svg(figure, alt="Ceilings that so many labels of each class can keep") + "\n")
 
 
-def _read(
-    pilot: list[str],
-    score: str | None,
-    label: str | None,
-    anomaly_label: str | None,
-    leave_out: list[str] | None,
-    delimiter: str | None,
-    asked: "Guarantee",
-) -> "Pilot":
+def _sampled(reading: Reading, asked: "Guarantee") -> "Pilot":
     """Return what a pilot sample says."""
     from pac_wrap.method.planning.plan import pilot_of
-    from pac_wrap.tables.files.text_format import check_delimiter
-    from pac_wrap.tables.table import open_table
 
-    if score is None or label is None:
-        raise InputError("--pilot needs the columns of its scores and labels; give --score and --label")
-    separator = check_delimiter(delimiter)
-    with (
-        progress_bar("reading") as progress,
-        open_table(
-            pilot, [score], label, delimiter=separator, leave_out=leave_out or (), progress=progress
-        ) as table,
-    ):
-        scores, anomalous = table.labelled(score, label, anomaly_label)
+    with reading.opened("reading", in_order=True) as table:
+        scores, anomalous = table.labelled(reading.score, reading.columns[1], reading.anomaly_label)
     return pilot_of(scores[~anomalous], scores[anomalous], asked)
+
+
+def demo(
+    seed: Annotated[int, typer.Option(min=0, help="Fixes the data and the forest.")] = 0,
+    margin: Annotated[
+        float, typer.Option(min=0.0, help="Distance between the two classes in standard deviations.")
+    ] = 5.0,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Also write a report: .html, .md or .json; .svg is a picture of the screen."),
+    ] = None,
+) -> None:
+    """Wrap an isolation forest on synthetic data and check the promise on fresh points.
+
+    Examples: [bold]pac-wrap demo[/bold], or with overlapping classes [bold]pac-wrap demo --margin 3[/bold]
+    """
+    from rich.console import Console
+
+    from pac_wrap.base.files import write_whole
+    from pac_wrap.cli.demo import run_demo, show_demo
+    from pac_wrap.report.pages.formats import check_suffix, write_report
+    from pac_wrap.report.subject import Report
+    from pac_wrap.report.terminal import screen_svg
+
+    keep_apart([], report)
+    picture = report is not None and report.suffix.lower() == ".svg"
+    if report is not None and not picture:
+        check_suffix(report)
+    with Console(stderr=True).status("starting") as status:
+        result = run_demo(seed, margin, progress=status.update)
+    shown = show_demo(result)
+    if report is not None and picture:
+        write_whole(report, screen_svg(shown, "pac-wrap demo"))
+    elif report is not None:
+        calibrated = result.calibration_normal, result.calibration_anomalous
+        measured: Any = {"metrics": result.abstaining_metrics, "detector": "isolation forest"}
+        write_report(Report(result.abstaining, *calibrated, **measured), report)
+    Console().print(shown)

@@ -1,4 +1,4 @@
-"""The process around a command, from its first import to its last byte: signals, errors, outputs, exit codes.
+"""The process around a command, from its first import to its last byte: signals, errors, outputs, progress.
 
 An error is one sentence, a warning a note. Exit codes: 0 certified or done, 1 not certifiable, verification
 failed or a ceiling exceeded, 2 wrong usage, bad input or output, 70 an error of ours, 128 and the signal's
@@ -12,21 +12,26 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import wraps
 from inspect import signature
 from types import FrameType
-from typing import Any, BinaryIO, Final, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO
 
 from pac_wrap.base.text import message
 from pac_wrap.errors import OutputError, PACWrapError, VacuousWarning
+
+if TYPE_CHECKING:
+    from pac_wrap.tables.files.connection import Done
 
 BAD_INPUT: Final = 2
 BROKEN: Final = 70
 INTERRUPTED: Final = 128
 # seconds: signals that come faster are one
 _HASTE: Final = 1.0
+# seconds: a shorter wait needs no bar
+_PATIENCE: Final = 1.0
 _SIGNALS: Final = [one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP")]
 # what a command takes without naming it, and what Python takes by another name
 _ARGUMENTS: Final = ("certificate", "tables", "score", "label", "form", "output", "normal", "anomalous")
@@ -265,3 +270,50 @@ def _stop(number: int, _: FrameType | None) -> None:
     if moment - _state["moment"] >= _HASTE:
         _state["signal"], _state["moment"] = _state["signal"] or number, moment
         raise KeyboardInterrupt
+
+
+@contextmanager
+def progress_bar(text: str, passes: int | None = None) -> Iterator[Callable[..., None]]:
+    """Show a bar on a terminal after a second; yield what takes how far a job is, or a percentage and text.
+
+    It tells the pass, of which there are at most `passes`, its rows, and the time left.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    started = time.monotonic()
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=8),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
+        task, current = bar.add_task(text, total=100, visible=False), 1
+
+        def update(done: "float | Done", description: str | None = None) -> None:
+            nonlocal current
+            patient = time.monotonic() - started > _PATIENCE
+            if isinstance(done, (int, float)):
+                bar.update(task, completed=done, description=description, visible=patient)
+                return
+            if done.number != current:
+                current = done.number
+                bar.reset(task)  # or the time left would be that of the pass before
+            shown = f"{text}, {described(done, passes)}"
+            bar.update(task, completed=done.share, description=shown, visible=patient)
+
+        yield update
+
+
+def described(done: "Done", passes: int | None) -> str:
+    """Return in words which pass a job is in, and how many rows of it are done."""
+    most = f" of at most {passes}" if passes is not None and done.number <= passes else ""
+    if done.rows is None:
+        return f"pass {done.number}{most}"
+    # in millions: all of it has to fit into a line of 80 characters
+    read = f"{done.rows * done.share / 1e8:,.1f} of {done.rows / 1e6:,.1f}"
+    return f"pass {done.number}{most}, {read} million rows"

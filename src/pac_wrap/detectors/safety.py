@@ -1,7 +1,7 @@
-"""What shows at a glance, in microseconds, that a detector may have been changed since it was last asked.
+"""What voids a promise about a detector, and how it shows.
 
-Training an estimator replaces its attributes, training a torch module counts up the versions of its tensors,
-and a function may find other globals. No trace is proof of a change, or of none: it says when to look again.
+The detector has changed since it was calibrated, its scores depend on the batch they are made in, it was
+trained on the rows that calibrate it, or a tool of scikit-learn's around it was.
 """
 
 import sys
@@ -34,36 +34,16 @@ _MOST_OBJECTS: Final = 16  # a function may reach many others; a glance must sta
 
 
 @dataclass(frozen=True)
-class Trace:
-    """Which objects stand under some names of a namespace; by identity, so that none is kept alive."""
-
-    namespace: dict[str, Any]
-    names: tuple[str, ...]
-    ids: list[int]
-
-    @classmethod
-    def of(cls, namespace: dict[str, Any], names: tuple[str, ...]) -> Self:
-        """Return what stands under the names now."""
-        return cls(namespace, names, [id(namespace.get(name)) for name in names])
-
-    def unchanged(self) -> bool:
-        """Return whether the same objects still stand there."""
-        namespace = self.namespace
-        return self.ids == [id(namespace.get(name)) for name in self.names]
-
-    def kept(self) -> Self:
-        """Return the trace of what has not changed yet."""
-        pairs = zip(self.names, self.ids, strict=True)
-        same = tuple(name for name, old in pairs if id(self.namespace.get(name)) == old)
-        return self.of(self.namespace, same)
-
-
-@dataclass(frozen=True)
 class Traces:
-    """All traces of a detector: what it and those it asks hold, and the versions of its tensors."""
+    """What shows at a glance, in microseconds, that a detector may have changed since it was last asked.
+
+    Training an estimator replaces its attributes, training a torch module counts up the versions of its
+    tensors, and a function may find other globals. No trace is proof of a change, or of none: it says when to
+    look again. `places` are names in namespaces, and what stood there, by identity: none is kept alive.
+    """
 
     detector: Any
-    traces: tuple[Trace, ...]
+    places: list[tuple[dict[str, Any], str, int]]
     tensors: tuple[Any, ...]
     versions: list[int]
 
@@ -72,19 +52,20 @@ class Traces:
         """Return the traces of a detector as it is now."""
         objects = tuple(_asked_by(detector))
         tensors = tuple(tensor for one in objects for tensor in _tensors(one))
-        traces = tuple(Trace.of(*looked_up) for one in objects for looked_up in _namespaces(one))
-        return cls(detector, traces, tensors, [tensor._version for tensor in tensors])
+        spaces = (space for one in objects for space in _namespaces(one))
+        places = [(space, name, id(space.get(name))) for space, names in spaces for name in names]
+        return cls(detector, places, tensors, [tensor._version for tensor in tensors])
 
     def kept(self) -> Self:
         """Return them without what has changed already: what scoring changes is no sign of training."""
-        traces = tuple(trace.kept() for trace in self.traces)
-        return type(self)(self.detector, traces, self.tensors, [tensor._version for tensor in self.tensors])
+        same = [place for place in self.places if id(place[0].get(place[1])) == place[2]]
+        return type(self)(self.detector, same, self.tensors, [tensor._version for tensor in self.tensors])
 
     def unchanged(self, detector: Any) -> bool:
         """Return whether it is the same detector, and shows no trace of a change."""
         return (
             detector is self.detector
-            and all(trace.unchanged() for trace in self.traces)
+            and all(id(space.get(name)) == old for space, name, old in self.places)
             and self.versions == [tensor._version for tensor in self.tensors]
         )
 
@@ -186,9 +167,6 @@ class Tolerance:
         """Return the tolerance for such scores; their spread is the interquartile range of the finite ones.
 
         Where that is 0, because at least half of them are tied, it is their whole range.
-
-        >>> Tolerance.around(np.array([0.0, 1.0, 2.0, 3.0, np.inf]), 0.5).spread
-        1.0
         """
         finite = scores[np.isfinite(scores)]
         rounding = _SINGLE if np.array_equal(rounded(finite, "float32"), finite) else _DOUBLE
@@ -516,9 +494,6 @@ def repeated_rows(training: TrainingRows, X: Any) -> tuple[str, ...]:
 
     Records that happen to be equal are draws like any others, so nothing is wrong with them; whether one
     record was entered twice, only its owner knows.
-
-    >>> repeated_rows(TrainingRows.of(np.array([[1.0], [2.0]])), np.array([[2.0], [3.0]]))[0][:48]
-    '1 of 2 calibration rows equal a training row: no'
     """
     count, of = training.count_in(X), _shape(X)[0]
     if not count:

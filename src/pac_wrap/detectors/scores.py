@@ -306,13 +306,7 @@ def core_of(detector: Any) -> Any:
 
 
 def lineage(detector: Any) -> str | None:
-    """Return what a certificate remembers a detector by: its name, and that of what gives the scores inside.
-
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.svm import OneClassSVM
-    >>> lineage(make_pipeline(OneClassSVM()))
-    'Pipeline of OneClassSVM'
-    """
+    """Return what a certificate calls a detector: its name, and that of what gives the scores inside."""
     if isinstance(detector, str):
         return None
     outer, core = detector_name(detector), core_of(detector)

@@ -55,10 +55,6 @@ def calibrating(n: int, share: Share, promise: Promise | None) -> int:
 
     "auto" is half of them; where half cannot certify the promise, it is the least number that can, as long
     as that is at most nine tenths: a tenth of the class has to train. Where even that is too few, half.
-
-    >>> promise = Guarantee(max_fnr=0.05).fnr  # 59 labels certify it
-    >>> [calibrating(n, "auto", promise) for n in (200, 100, 66, 65)]
-    [100, 59, 59, 32]
     """
     if share != "auto":
         return round(share * n)
@@ -117,11 +113,7 @@ def divide(
 
 
 def divide_classes(y: NDArray[Any], share: float, random: np.random.RandomState) -> Division:
-    """Return the rows to train on and those to calibrate on, `share` of each class, of which there are many.
-
-    >>> divide_classes(np.array(["a", "b", "a", "b"]), 0.5, np.random.RandomState(0)).calibrate.size
-    2
-    """
+    """Return the rows to train on and those to calibrate on, `share` of each of many classes."""
     places = np.unique(y, return_inverse=True)[1]
     classes = [np.flatnonzero(places == place) for place in range(places.max(initial=-1) + 1)]
     parts = [_drawn(rows, round(share * rows.size), random) for rows in classes]
@@ -161,11 +153,7 @@ def _drawn_subjects(
 
 
 def as_subjects(subjects: ArrayLike, X: Any, rows: int) -> Indices:
-    """Return a number for the subject of each row; one that is missing is refused.
-
-    >>> as_subjects(["b", "a", "b"], None, 3).tolist()
-    [1, 0, 1]
-    """
+    """Return a number for the subject of each row; one that is missing is refused."""
     check_aligned("X", X, "subjects", subjects)
     array = as_array(subjects, "subjects")
     if array.shape != (rows,):

@@ -37,7 +37,6 @@ from pac_wrap.engines.files import (
     warn_if_undecidable,
 )
 from pac_wrap.errors import InputError, PACWrapError
-from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.certify import certify, certify_groups, certify_kinds
 from pac_wrap.method.curves.certify import CurveRequest
@@ -50,6 +49,7 @@ from pac_wrap.method.groups.values import Lookup, coded, merged, text_of
 from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.promise import Guarantee, Population
+from pac_wrap.method.request import Request
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.source import PartitionSource, Source
 from pac_wrap.method.thresholds import Thresholds

@@ -39,7 +39,6 @@ from pac_wrap.engines.files import (
     warn_if_undecidable,
 )
 from pac_wrap.errors import InputError, MissingExtraError
-from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.certify import certify, certify_groups, certify_kinds
 from pac_wrap.method.curves.certify import CurveRequest
@@ -51,6 +50,7 @@ from pac_wrap.method.groups.values import MOST_GROUPS, as_group, merged, text_of
 from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.request import Request
 from pac_wrap.method.source import CountedSource, Source
 from pac_wrap.ranks.counted import Cells, Grid, Piece, Sample, Some
 from pac_wrap.tables.calibrate import populations_of

@@ -1,30 +1,18 @@
 """Labelled scores in, certificate out."""
 
-import warnings
 from collections.abc import Mapping
 from typing import TypeVar, overload
 
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import (
-    as_anomaly_mask,
-    as_array,
-    as_scores,
-    check_aligned,
-    frames_inside,
-    type_of,
-)
-from pac_wrap.errors import InputError, VacuousWarning
+from pac_wrap.base.arguments import as_anomaly_mask, as_array, as_scores, check_aligned, type_of
+from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.kinds.calibrate import calibrate_kinds
 from pac_wrap.method.kinds.certificate import KindCertificate, Kinds
 from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.promise import as_guarantee as as_guarantee
-from pac_wrap.method.request import WORDS as WORDS
-from pac_wrap.method.request import Request as Request
-from pac_wrap.method.request import as_strategy as as_strategy
-from pac_wrap.method.request import certify_classes, certify_divided
+from pac_wrap.method.request import Request, certify_classes, certify_divided, warned
 from pac_wrap.method.robust.weights import Weights
 from pac_wrap.method.weighted import certify_weighted, of_classes
 from pac_wrap.ranks.kernels import kernels
@@ -207,10 +195,3 @@ def calibrate_labelled(
         name = "seed" if weight_bound is None else "weight_bound"
         raise InputError(f"{name} is for weights; give weights too, or leave it out")
     return warned(certify_divided(request, *kernels().divide(values, mask), type_of(given)))
-
-
-def warned(certificate: T) -> T:
-    """Return what was certified; if that is less than was asked for, a warning says so, here alone."""
-    if isinstance(certificate, Certificate) and certificate.empty:
-        warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=frames_inside() + 1)
-    return certificate

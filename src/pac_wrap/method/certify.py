@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.floats import ScoreType
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.groups.calibrate import GroupRequest, warned_of_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
@@ -19,6 +18,7 @@ from pac_wrap.method.kinds.calibrate import KindRequest, Sizes
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee, Population
+from pac_wrap.method.request import Request, warned
 from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.source import CLASSES, ChunkSource, GroupSource, Source
 from pac_wrap.method.weighted import check_weighted, weighted

@@ -1,17 +1,18 @@
 """What is asked of labelled scores: one request, which every entrance takes and hands on."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 from numpy.typing import ArrayLike
 
-from pac_wrap.base.arguments import as_array, label_text, type_of
+from pac_wrap.base.arguments import as_array, frames_inside, label_text, type_of
 from pac_wrap.base.floats import Floats, ScoreType
 from pac_wrap.base.text import quoted
-from pac_wrap.errors import InputError
+from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee, as_guarantee, refuse_room
 from pac_wrap.method.sampling import OF_DRAWS, assumed
@@ -24,6 +25,7 @@ from pac_wrap.ranks.auc import warn_of_labels
 from pac_wrap.ranks.kernels import together
 from pac_wrap.ranks.memory import SMALL, Rank, Ranked, RankedInMemory, unchecked
 
+T = TypeVar("T")
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {
     strategy.word: strategy
@@ -199,3 +201,10 @@ def certify_divided(
     if low.size and high.size:
         warn_of_labels(ranked[0], ranked[1], draws=draws)
     return request.certify(ranked[0], ranked[1], score_type)
+
+
+def warned(certificate: T) -> T:
+    """Return what was certified; if that is less than was asked for, a warning says so, here alone."""
+    if isinstance(certificate, Certificate) and certificate.empty:
+        warnings.warn(str(certificate.shortfall), VacuousWarning, stacklevel=frames_inside() + 1)
+    return certificate

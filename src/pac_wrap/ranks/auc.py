@@ -46,9 +46,6 @@ def auc(normal: Floats, anomalous: Floats) -> float:
     """Return the chance that an anomaly outscores a normal point, ties counting one half.
 
     Beyond 10,000 points per class it is taken on that many, evenly spaced in the order given.
-
-    >>> auc(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
-    0.875
     """
     # both sorted: the search then walks through memory in order, four times as fast
     low, high = np.sort(_spaced(normal)), np.sort(_spaced(anomalous))
@@ -58,11 +55,7 @@ def auc(normal: Floats, anomalous: Floats) -> float:
 
 
 def spaced_positions(size: int, most: int = _POINTS) -> NDArray[np.intp]:
-    """Return the positions, in rising order, of the scores among `size` that are looked at, evenly spaced.
-
-    >>> spaced_positions(3).tolist()
-    [0, 1, 2]
-    """
+    """Return the positions, in rising order, of the scores among `size` that are looked at, evenly spaced."""
     if size <= most:
         return np.arange(size, dtype=np.intp)
     return np.linspace(0, size - 1, most).astype(np.intp)
@@ -73,9 +66,6 @@ def is_upside_down(a: float, *sizes: int) -> bool:
 
     m (ln 2 + a ln a + (1 - a) ln(1 - a)) >= ln 100, m being the smaller size. Holds whatever the two
     distributions, with ties; fewer than seven points of a class are never enough.
-
-    >>> is_upside_down(0.1, 60, 20), is_upside_down(0.45, 60, 20), is_upside_down(0.0, 1000, 6)
-    (True, False, False)
     """
     if a >= 0.5:
         return False
@@ -101,11 +91,6 @@ def breaks_off(scores: Floats, others: Floats, *, ordered: bool = False) -> tupl
     It does if its J lowest scores lie close together: at most half as many others again lie above the first
     of them as above the last. One that thins out does so with a chance of at most eq. (135). The upper end of
     a class is the lower end of its negated scores. Scores that are in order take less time.
-
-    >>> rng = np.random.default_rng(0)
-    >>> normal, anomalous = rng.normal(0, 1, 10_000), rng.normal(2, 1, 1000)
-    >>> breaks_off(anomalous, normal) is None, breaks_off(anomalous[anomalous >= 1.6], normal)
-    (True, (544, 1.6047406620251254))
     """
     many = max(_EDGE, ceil(_EDGE_SHARE * scores.size))
     if scores.size < many or others.size < _OTHERS:

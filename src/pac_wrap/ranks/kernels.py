@@ -134,11 +134,7 @@ class Plain:
 
 
 def hashes(scores: Doubles) -> Bits:
-    """Return the hash of each score; a digest is the sum of those of a class, modulo 2^64.
-
-    >>> int(hashes(np.array([1.0, 2.0])).sum()) == Plain().mix(np.array([1.0, 2.0]))
-    True
-    """
+    """Return the hash of each score; a digest is the sum of those of a class, modulo 2^64."""
     found = np.empty(scores.size, dtype=np.uint64)
     mixer = _Mixer(min(scores.size, CHUNK))
     for start in range(0, scores.size, CHUNK):
@@ -209,9 +205,6 @@ def together(actions: Sequence[Callable[[], T]], scores: int | None = None) -> l
     """Return what the actions return, each run in a thread of its own; the first error is raised.
 
     Where each is known to have few scores to look at, they run in turn.
-
-    >>> together([lambda: 1, lambda: 2])
-    [1, 2]
     """
     if len(actions) == 1 or usable_cores() == 1 or (scores is not None and scores <= _MANY):
         return [action() for action in actions]
@@ -364,19 +357,10 @@ def digest(scores: Floats) -> str:
 
     The sum, modulo 2^64, of xxhash64 (seed 42) of each score as a double, 0.0 for -0.0. Detects accidents,
     not forgery. Sums of chunks merge, so any engine can compute it (decision 17).
-
-    >>> digest(np.array([1.0]))
-    'e1fd6e07fee8ad53'
-    >>> digest(np.array([1.0, 2.0, 2.0])) == digest(np.array([2.0, 1.0, 2.0]))
-    True
     """
     return as_digest(kernels().mix(scores))
 
 
 def as_digest(hash_sum: int) -> str:
-    """Return the digest that shows a sum of hashes.
-
-    >>> as_digest(255)
-    '00000000000000ff'
-    """
+    """Return the digest that shows a sum of hashes."""
     return f"{hash_sum % MODULUS:016x}"

@@ -98,30 +98,18 @@ class Ranked(ABC):
 
 
 def kth_smallest(scores: Floats | Ranked, k: int) -> float:
-    """Return the k-th smallest score, counting from 1, in linear time; zero has no sign.
-
-    >>> kth_smallest(np.array([3.0, 1.0, 2.0]), 2)
-    2.0
-    """
+    """Return the k-th smallest score, counting from 1, in linear time; zero has no sign."""
     found = scores.kth_smallest(k) if isinstance(scores, Ranked) else _select(scores, k)
     return found or unsigned_zero(found)
 
 
 def kth_largest(scores: Floats | Ranked, k: int) -> float:
-    """Return the k-th largest score, counting from 1, in linear time.
-
-    >>> kth_largest(np.array([3.0, 1.0, 2.0]), 1)
-    3.0
-    """
+    """Return the k-th largest score, counting from 1, in linear time."""
     return kth_smallest(scores, scores.size - k + 1)
 
 
 def count_below(scores: Floats | Ranked, threshold: float) -> int:
-    """Return how many scores are less than the threshold.
-
-    >>> count_below(np.array([3.0, 1.0, 2.0]), 3.0)
-    2
-    """
+    """Return how many scores are less than the threshold."""
     if isinstance(scores, Ranked):
         return scores.count_below(threshold)
     if not threshold:
@@ -133,11 +121,7 @@ def count_below(scores: Floats | Ranked, threshold: float) -> int:
 def kth_between(
     normal: Floats | Ranked, anomalous: Floats | Ranked, low: float, high: float, share: float
 ) -> float:
-    """Return the ceil(share m)-th smallest, or the first, of the m scores of both classes in [low, high].
-
-    >>> kth_between(np.array([1.0, 2.0, 3.0]), np.array([2.5, 4.0]), 2.0, 4.0, 0.5)
-    2.5
-    """
+    """Return the ceil(share m)-th smallest, or the first, of the m scores of both classes in [low, high]."""
     if isinstance(normal, Ranked) and isinstance(anomalous, Ranked):
         found = normal.kth_between(anomalous, low, high, share)
     else:
@@ -250,11 +234,7 @@ def _bounds_around(scores: Floats, k: int) -> tuple[np.floating, np.floating]:
 
 
 def _select(scores: Floats, k: int) -> float:
-    """Return the k-th smallest of scores without NaN; np.partition helps out if the bracket misses it.
-
-    >>> _select(np.arange(200_000.0)[::-1], 5_000)
-    4999.0
-    """
+    """Return the k-th smallest of scores without NaN; np.partition helps out if the bracket misses it."""
     found = Bracket.around(scores, k).kth_smallest(k) if scores.size > SMALL else None
     return float(np.partition(scores, k - 1)[k - 1]) if found is None else found
 
@@ -275,10 +255,6 @@ class RankedInMemory(Ranked):
 
     Of many, the ranks near `k` cost next to nothing; where a thousand ranks are wanted, it is None, and they
     are sorted too.
-
-    >>> normal = RankedInMemory(np.array([3.0, 1.0, 2.0]), "normal", 3)
-    >>> normal.kth_smallest(2), normal.count_below(2.0), normal.size
-    (2.0, 1, 3)
     """
 
     def __init__(self, scores: Floats, name: str, k: int | None) -> None:
@@ -332,9 +308,6 @@ def scattered_positions(size: int, points: int) -> NDArray[np.intp]:
     """Return `points` positions among `size`, spread evenly by steps of the golden ratio.
 
     No period in the scores keeps pace with them.
-
-    >>> scattered_positions(100, 4).tolist()
-    [0, 61, 23, 85]
     """
     steps = np.arange(points) * _GOLDEN
     steps -= np.floor(steps)

@@ -19,10 +19,9 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import DependenceWarning, InputError
-from pac_wrap.method.calibrate import Request, warned
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.request import certify_classes
+from pac_wrap.method.request import Request, certify_classes, warned
 from pac_wrap.method.sampling import OF_SERIES, Reduce, Sampling, assumed
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.series.dependence import Dependence, EffectiveSize, dependence, effective_size, exceedances

@@ -18,9 +18,8 @@ from pac_wrap.base.arguments import (
     check_same_length,
 )
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import as_guarantee
 from pac_wrap.method.metrics import ExactViolation, Rate, ViolationRate
-from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.promise import Guarantee, Promise, as_guarantee
 from pac_wrap.method.thresholds import find_thresholds
 from pac_wrap.series.dependence import exceedances
 from pac_wrap.series.windows import Indices, as_positions

@@ -273,11 +273,7 @@ def _means(cut: NDArray[np.float64], starts: Indices) -> Scores:
 
 
 def as_positions(positions: ArrayLike) -> Indices:
-    """Return positions as an array of whole numbers if each is greater than the one before.
-
-    >>> as_positions([0, 60, 120])
-    array([  0,  60, 120])
-    """
+    """Return positions as an array of whole numbers if each is greater than the one before."""
     array = as_array(positions, "positions")
     if array.ndim != 1:
         raise InputError(

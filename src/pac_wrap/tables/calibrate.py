@@ -20,7 +20,6 @@ from pac_wrap.base.arguments import OnMissing, Scores
 from pac_wrap.base.floats import Floats, ScoreType, is_narrower, rounded, rounding_edge
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.certify import Asked, C, certify
 from pac_wrap.method.curves.certify import CurveRequest
@@ -30,6 +29,7 @@ from pac_wrap.method.groups.part import Part, whole_groups
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, texts_of, too_many
 from pac_wrap.method.kinds.certificate import MOST_KINDS
 from pac_wrap.method.promise import Guarantee, Population, check_kind
+from pac_wrap.method.request import Request
 from pac_wrap.method.robust.weights import Draws
 from pac_wrap.method.source import CLASSES, Ask, Auc, PassSource, T, parts_of
 from pac_wrap.ranks.auc import rough_auc

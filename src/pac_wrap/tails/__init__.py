@@ -1,7 +1,15 @@
 """Tails of the binomial and hypergeometric distributions, and what follows from them. They know no scores."""
 
-from pac_wrap.tails.binomial import error_budget, exact_confidence
-from pac_wrap.tails.bounds import Budget, achievable_rate, interval, lower_bound, min_samples, upper_bound
+from pac_wrap.tails.bounds import (
+    Budget,
+    achievable_rate,
+    error_budget,
+    exact_confidence,
+    interval,
+    lower_bound,
+    min_samples,
+    upper_bound,
+)
 
 __all__ = [
     "Budget",

@@ -10,9 +10,6 @@ from typing import Final
 
 from scipy.special import betainc, betaincc, ndtri
 
-from pac_wrap.base.arguments import check_count, check_rate
-from pac_wrap.errors import InputError
-
 # SciPy's tail is good to 1e-14 (relative), but loses up to 3e-20 n where few errors meet a large n; what lies
 # closer to delta than this, 1e-11 + 1e-18 n, is decided with 60 digits.
 _DOUBT: Final = 1e-11
@@ -172,40 +169,6 @@ def _log_factorial(m: int) -> Decimal:
     return (x + Decimal("0.5")) * x.ln() - x + (2 * _PI).ln() / 2 + series
 
 
-def error_budget(n: int, rate: float, delta: float) -> int | None:
-    """Return the most errors allowed among n points, or None if n is too small: eq. (2).
-
-    k* = max{k : F(k; n, rate) <= delta}, exact also where the tail meets delta.
-
-    Parameters
-    ----------
-    n : int
-        How many labelled points there are.
-    rate : float
-        The ceiling of the error rate.
-    delta : float
-        The chance that the ceiling does not hold.
-
-    Returns
-    -------
-    int or None
-        The error budget k*; None if not even 0 errors among n points certify the ceiling.
-
-    Raises
-    ------
-    InputError
-        If n is not a whole number, or rate or delta does not lie strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> error_budget(2000, 0.05, 0.05)
-    83
-    >>> error_budget(58, 0.05, 0.05) is None
-    True
-    """
-    return most_errors(check_count("n", n), check_rate("rate", rate), check_rate("delta", delta))
-
-
 def most_errors(n: int, rate: float, delta: float) -> int | None:
     """Return the error budget of numbers that were checked."""
     if not cdf_at_most(0, n, rate, delta):
@@ -214,49 +177,6 @@ def most_errors(n: int, rate: float, delta: float) -> int | None:
     # beyond so many points a float is too coarse to start from
     guess = int(n * rate + beyond if n <= SCIPY_UP_TO else n * Fraction(rate) + Fraction(beyond))
     return last_true(lambda k: cdf_at_most(k, n, rate, delta), 0, n, guess)
-
-
-def exact_confidence(n: int, rate: float, errors: int | None) -> float:
-    """Return the exact confidence 1 - F(errors; n, rate) that an error budget reaches: eq. (3).
-
-    Without a budget nothing is ever declared, so the promise holds with certainty.
-
-    Parameters
-    ----------
-    n : int
-        How many labelled points there are.
-    rate : float
-        The ceiling of the error rate.
-    errors : int or None
-        The error budget.
-
-    Returns
-    -------
-    float
-        The confidence; at least 1 - delta for the budget of delta.
-
-    Raises
-    ------
-    InputError
-        If errors exceed n, or a number is none of its kind.
-
-    Examples
-    --------
-    >>> round(exact_confidence(2000, 0.05, 83), 4)
-    0.9577
-    """
-    n, rate = check_count("n", n), check_rate("rate", rate)
-    if errors is None:
-        return 1.0
-    return 1.0 - cdf(check_errors(errors, n), n, rate)
-
-
-def check_errors(errors: int, n: int) -> int:
-    """Return a number of errors among n points, or refuse it."""
-    errors = check_count("errors", errors)
-    if errors > n:
-        raise InputError(f"errors must not exceed n, got {errors:,} errors among {n:,} points")
-    return errors
 
 
 def beyond_mean(n: float, rate: float, delta: float) -> float:

@@ -21,7 +21,6 @@ from pac_wrap.tails.binomial import (
     beyond_mean,
     cdf,
     cdf_at_most,
-    check_errors,
     last_true,
     most_errors,
     sf_at_most,
@@ -34,6 +33,83 @@ Rates = NDArray[np.float64]
 _NEAR: Final = 1e-6
 # down to the least of all doubles
 _HALVINGS: Final = 1100
+
+
+def error_budget(n: int, rate: float, delta: float) -> int | None:
+    """Return the most errors allowed among n points, or None if n is too small: eq. (2).
+
+    k* = max{k : F(k; n, rate) <= delta}, exact also where the tail meets delta.
+
+    Parameters
+    ----------
+    n : int
+        How many labelled points there are.
+    rate : float
+        The ceiling of the error rate.
+    delta : float
+        The chance that the ceiling does not hold.
+
+    Returns
+    -------
+    int or None
+        The error budget k*; None if not even 0 errors among n points certify the ceiling.
+
+    Raises
+    ------
+    InputError
+        If n is not a whole number, or rate or delta does not lie strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> error_budget(2000, 0.05, 0.05)
+    83
+    >>> error_budget(58, 0.05, 0.05) is None
+    True
+    """
+    return most_errors(check_count("n", n), check_rate("rate", rate), check_rate("delta", delta))
+
+
+def exact_confidence(n: int, rate: float, errors: int | None) -> float:
+    """Return the exact confidence 1 - F(errors; n, rate) that an error budget reaches: eq. (3).
+
+    Without a budget nothing is ever declared, so the promise holds with certainty.
+
+    Parameters
+    ----------
+    n : int
+        How many labelled points there are.
+    rate : float
+        The ceiling of the error rate.
+    errors : int or None
+        The error budget.
+
+    Returns
+    -------
+    float
+        The confidence; at least 1 - delta for the budget of delta.
+
+    Raises
+    ------
+    InputError
+        If errors exceed n, or a number is none of its kind.
+
+    Examples
+    --------
+    >>> round(exact_confidence(2000, 0.05, 83), 4)
+    0.9577
+    """
+    n, rate = check_count("n", n), check_rate("rate", rate)
+    if errors is None:
+        return 1.0
+    return 1.0 - cdf(check_errors(errors, n), n, rate)
+
+
+def check_errors(errors: int, n: int) -> int:
+    """Return a number of errors among n points, or refuse it."""
+    errors = check_count("errors", errors)
+    if errors > n:
+        raise InputError(f"errors must not exceed n, got {errors:,} errors among {n:,} points")
+    return errors
 
 
 def upper_bound(errors: int, n: int, delta: float = 0.05) -> float:

@@ -17,7 +17,8 @@ from pac_wrap.method.planning.sequential import (
     look_budgets,
     looks_of,
 )
-from pac_wrap.tails.binomial import cdf, error_budget
+from pac_wrap.tails.binomial import cdf
+from pac_wrap.tails.bounds import error_budget
 
 rates = st.floats(0.01, 0.95)
 deltas = st.floats(0.001, 0.5)

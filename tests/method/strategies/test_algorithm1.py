@@ -15,8 +15,7 @@ from pac_wrap.method.strategies.interface import Claim, Outcome
 from pac_wrap.method.strategies.raising import fixed_level
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.memory import Rank
-from pac_wrap.tails.binomial import error_budget
-from pac_wrap.tails.bounds import Budget
+from pac_wrap.tails.bounds import Budget, error_budget
 from support.strategies import LARGEST, Floats, calibrate_quietly, guarantee, refusal, scores
 
 ENDS = [-inf, -LARGEST, 0.0, LARGEST, inf]

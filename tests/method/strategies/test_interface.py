@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from pac_wrap.method.calibrate import WORDS
 from pac_wrap.method.certificates.certificate import Overlap
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.request import WORDS
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.interface import Claim, Strategy, budget_problems, end_problems, ranks_of

@@ -17,7 +17,7 @@ from pac_wrap.method.strategies.looks import is_kept
 from pac_wrap.method.thresholds import Regime, find_thresholds
 from pac_wrap.report.pages.formats import render_report
 from pac_wrap.report.subject import Report
-from pac_wrap.tails.binomial import error_budget, exact_confidence
+from pac_wrap.tails.bounds import error_budget, exact_confidence
 from support.resealed import PATIENCE, mutants, said, tampered
 from support.strategies import Floats, scores
 

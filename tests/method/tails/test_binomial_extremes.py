@@ -12,8 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
-from pac_wrap.tails.binomial import cdf_at_most, error_budget, exact_confidence, sf_at_most
-from pac_wrap.tails.bounds import interval, lower_bound, min_samples, upper_bound
+from pac_wrap.tails.binomial import cdf_at_most, sf_at_most
+from pac_wrap.tails.bounds import (
+    error_budget,
+    exact_confidence,
+    interval,
+    lower_bound,
+    min_samples,
+    upper_bound,
+)
 from support.slow import slow_but
 from support.strategies import exact_tail
 

@@ -6,8 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
-from pac_wrap.tails.binomial import error_budget
-from pac_wrap.tails.bounds import achievable_rate, interval, lower_bound, min_samples, upper_bound
+from pac_wrap.tails.bounds import (
+    achievable_rate,
+    error_budget,
+    interval,
+    lower_bound,
+    min_samples,
+    upper_bound,
+)
 from support.strategies import refusal, tail_60
 
 EXTREME_RATES = (1e-12, 0.05, 0.5, 1 - 1e-12)

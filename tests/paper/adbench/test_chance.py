@@ -13,8 +13,7 @@ from scipy.stats import beta, binom
 from pac_wrap import Certificate, Guarantee, calibrate, certify_curve
 from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.method.strategies.raising import Raise, staircase
-from pac_wrap.tails.binomial import error_budget
-from pac_wrap.tails.bounds import hypergeometric_cdf
+from pac_wrap.tails.bounds import error_budget, hypergeometric_cdf
 from pac_wrap_paper.adbench.chance import (
     ASKED,
     Limits,

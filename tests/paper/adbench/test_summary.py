@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from pac_wrap.tails.binomial import error_budget
+from pac_wrap.tails.bounds import error_budget
 from pac_wrap_paper.adbench import methods, scoring
 from pac_wrap_paper.adbench import study as adbench
 from pac_wrap_paper.adbench.chance import fixed_chance, of_others

@@ -13,11 +13,12 @@ from pac_wrap.base.codec import flat
 from pac_wrap.base.floats import ScoreType, is_narrower, rounded
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, PACWrapWarning
-from pac_wrap.method.calibrate import Request, calibrate
+from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.kinds.calibrate import recalibrate_kinds
 from pac_wrap.method.kinds.certificate import KindCertificate, Kinds
 from pac_wrap.method.kinds.part import Part
+from pac_wrap.method.request import Request
 from pac_wrap.method.robust.weights import Weights
 
 _VERIFIED: Final = """\

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import Bits, ScoreType, from_order_keys, order_key, order_keys
-from pac_wrap.method.calibrate import Request
 from pac_wrap.method.groups.certificate import rounding_edges
 from pac_wrap.method.groups.columns import NO_COUNT, Columns, Counts, Numbers, budgets_of, columns_of
+from pac_wrap.method.request import Request
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.ranks.kernels import hashes

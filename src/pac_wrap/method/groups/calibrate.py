@@ -23,7 +23,6 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import ScoreType, from_order_keys
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
-from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.groups.block import Block, calibrated
 from pac_wrap.method.groups.certificate import GroupCertificate
@@ -31,6 +30,7 @@ from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, sha
 from pac_wrap.method.groups.file import with_shares
 from pac_wrap.method.groups.values import Coded, Group, GroupColumn, coded, shown
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.request import Request
 from pac_wrap.method.sampling import OF_DRAWS, OF_POOL, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.ranks.memory import RankedInMemory

@@ -35,7 +35,6 @@ from pac_wrap.base.floats import (
     widened,
 )
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers
 from pac_wrap.method.groups.file import MOST_BYTES, NOUN, Head, problems, read, with_shares, written
@@ -43,6 +42,7 @@ from pac_wrap.method.groups.gaps import Gaps, gaps_of
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.values import Codes, Group, GroupColumn, Lookup
 from pac_wrap.method.promise import Guarantee, refuse_room
+from pac_wrap.method.request import Request
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.sampling import are_independent
 from pac_wrap.method.thresholds import LARGEST, Regime

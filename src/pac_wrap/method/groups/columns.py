@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.floats import ScoreType, shared_together
-from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.request import Request
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain

@@ -12,13 +12,13 @@ from pac_wrap.base.codec import checksum, content_of
 from pac_wrap.base.floats import ScoreType, is_flushed, order_keys, rounded, rounding_edge
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import CertificateError, InputError
-from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.certificates.consistency import MOST_SCORES, inconsistencies, version_problems
 from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.groups.columns import NO_COUNT, Columns, are_kept
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.request import Request
 from pac_wrap.method.sampling import OF_DRAWS, OF_SUBJECTS, Assumption, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.thresholds import LARGEST

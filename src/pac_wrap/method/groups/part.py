@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import ScoreType
-from pac_wrap.method.calibrate import Request
 from pac_wrap.method.groups.block import Block, calibrated
 from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, permuted
+from pac_wrap.method.request import Request
 
 # rows that are calibrated together, at least
 BLOCK: Final = 1 << 21

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
-from pac_wrap.method.calibrate import Request
 from pac_wrap.method.certificates.verify import Verification, as_made, verify_against
 from pac_wrap.method.groups.block import Block
 from pac_wrap.method.groups.calibrate import GroupRequest, checked
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.columns import permuted
 from pac_wrap.method.groups.values import GroupColumn, shown
+from pac_wrap.method.request import Request
 
 # differences of so many groups are told
 _TOLD: Final = 5

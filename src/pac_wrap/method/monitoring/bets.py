@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincc, gammaln, kl_div
 
 from pac_wrap.base.arguments import check_count, check_rate
-from pac_wrap.tails.binomial import check_errors
+from pac_wrap.tails.bounds import check_errors
 
 Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -18,8 +18,7 @@ from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.thresholds import LARGEST
-from pac_wrap.tails.binomial import check_errors
-from pac_wrap.tails.bounds import Budget, Sharing, achievable_rate, equal_deltas, min_samples
+from pac_wrap.tails.bounds import Budget, Sharing, achievable_rate, check_errors, equal_deltas, min_samples
 
 # budgets are tried up to so many errors; whoever needs more is told so
 MOST_ERRORS: Final = 500

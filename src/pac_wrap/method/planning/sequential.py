@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import check_positive, check_rate
 from pac_wrap.errors import InputError
-from pac_wrap.tails.binomial import error_budget
+from pac_wrap.tails.bounds import error_budget
 
 # with these the local delta takes less than a second, also for whoever only loads a certificate
 MOST_LOOKS: Final = 2_000

@@ -18,9 +18,9 @@ from pac_wrap.base.arguments import (
 )
 from pac_wrap.base.floats import ScoreType, rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.calibrate import Request, as_guarantee
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.promise import Guarantee, Promise, as_guarantee
+from pac_wrap.method.request import Request
 from pac_wrap.method.strategies.looks import Looks, is_kept
 from pac_wrap.method.thresholds import Regime, Thresholds, find_regime
 from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down

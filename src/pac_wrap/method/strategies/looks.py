@@ -26,8 +26,7 @@ from pac_wrap.method.strategies.interface import (
 )
 from pac_wrap.method.thresholds import Thresholds, find_thresholds
 from pac_wrap.ranks.memory import Rank
-from pac_wrap.tails.binomial import error_budget, exact_confidence
-from pac_wrap.tails.bounds import Budget
+from pac_wrap.tails.bounds import Budget, error_budget, exact_confidence
 
 
 @dataclass(frozen=True, slots=True)

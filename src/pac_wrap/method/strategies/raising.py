@@ -30,8 +30,8 @@ from pac_wrap.method.strategies.interface import (
 )
 from pac_wrap.method.thresholds import LARGEST, Thresholds, find_thresholds
 from pac_wrap.ranks.memory import Rank, Ranked
-from pac_wrap.tails.binomial import cdf, error_budget
-from pac_wrap.tails.bounds import Budget, beta_quantile, upper_bound
+from pac_wrap.tails.binomial import cdf
+from pac_wrap.tails.bounds import Budget, beta_quantile, error_budget, upper_bound
 
 Rungs = NDArray[np.float64]
 Bound = Callable[[Rungs], Any]

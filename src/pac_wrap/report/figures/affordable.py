@@ -13,8 +13,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import Style, label_axes, log_ticks, prepare
 from pac_wrap.report.words.numbers import ceiling, confidence
-from pac_wrap.tails.binomial import error_budget
-from pac_wrap.tails.bounds import achievable_rate
+from pac_wrap.tails.bounds import achievable_rate, error_budget
 
 _LARGEST: Final = 0.5
 _POINTS: Final = 160

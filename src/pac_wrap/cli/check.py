@@ -1,0 +1,299 @@
+"""pac-wrap evaluate, verify, show and worth: whether a certificate holds, and what it promises."""
+
+import warnings
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from pac_wrap.cli import options
+from pac_wrap.cli.certify import classes_of, rows_taken
+from pac_wrap.cli.options import FAILED, Reading, Steps, check_division, division_of, load_any
+from pac_wrap.cli.process import say
+from pac_wrap.errors import InputError, PACWrapWarning
+
+if TYPE_CHECKING:
+    from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.certificates.verify import Verification
+
+
+def evaluate(
+    certificate: options.CertificateFile,
+    tables: options.Tables,
+    score: options.Score,
+    label: options.Label,
+    anomaly_label: options.AnomalyLabel = None,
+    leave_out: options.LeaveOut = None,
+    kind: options.Kind = None,
+    group: options.Group = None,
+    delimiter: options.Delimiter = None,
+    form: options.Form = "text",
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure the error rates on labelled points that were not used to calibrate.
+
+    Exit code 1 if a promised ceiling is significantly exceeded: one exact test of all ceilings at 5 %.
+
+    That is for one look; a job that looks every night raises a false alarm sooner or later.
+
+    Example: [bold]pac-wrap evaluate certificate.json test.csv --score score --label label[/bold]
+    """
+    from pac_wrap.report import records
+    from pac_wrap.report.subject import error_rates
+    from pac_wrap.report.terminal import show_evaluation
+    from pac_wrap.report.words.groups import show_groups
+    from pac_wrap.report.words.kinds import show_measured
+    from pac_wrap.tables.calibrate import TableGroups, TableSource, are_calibration
+    from pac_wrap.tables.decide import evaluate_groups_table, evaluate_kinds_table, evaluate_table
+
+    loaded = load_any(certificate, but=("classes", "curve"))
+    reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, kind, group)
+    check_division(loaded, kind=kind, group=group)
+    columns: Any = reading.columns
+    found: Any
+    with reading.opened("evaluating") as table:
+        if kind is not None:
+            found = evaluate_kinds_table(TableSource(table, score, label, anomaly_label, kind=kind), loaded)
+            exceeded = any(one.exceeded for one in found)
+            results = (lambda: records.by_kind(found)), (lambda: show_measured(found))
+        elif group is not None:
+            found = evaluate_groups_table(TableGroups(table, columns, anomaly_label), loaded)
+            exceeded = bool(found.exceeded)
+            results = (lambda: records.by_group(loaded, found)), (lambda: show_groups(loaded, found))
+        else:
+            source = partial(TableSource, table, score, label, anomaly_label)
+            found = evaluate_table(source(on_missing="abstain"), loaded)
+            exceeded = any(side.exceeded for side in error_rates(loaded, found))
+            again = source(score_type=loaded.score_type)
+            of_it = loaded, found, are_calibration(again, loaded, found.sizes)
+            results = (lambda: records.evaluation(*of_it)), (lambda: show_evaluation(*of_it))
+    if not quiet and division_of(loaded) is None:
+        say(str(found.verdicts))
+    options.tell(form, *results)
+    if exceeded:
+        raise typer.Exit(FAILED)
+
+
+def verify(
+    certificate: options.CertificateFile,
+    tables: options.Tables,
+    score: options.Score,
+    label: options.Label,
+    anomaly_label: options.AnomalyLabel = None,
+    leave_out: options.LeaveOut = None,
+    kind: options.Kind = None,
+    group: options.Group = None,
+    weight: options.Weight = None,
+    time: options.Time = None,
+    series: options.Series = None,
+    hold_out: options.HoldOut = None,
+    seed: options.Seed = None,
+    delimiter: options.Delimiter = None,
+    form: options.Form = "text",
+) -> None:
+    """Recompute a certificate or a curve from the scores it was made from; exit code 1 if it differs.
+
+    Detects a wrong file, a missing row or a changed score: accidents, not forgery.
+
+    Not shown: that the detector gave these scores, that the labels are right, that nobody chose the rows.
+
+    One made with --time needs the same options again, but for --every, which it knows.
+
+    One made with --weight needs that, and the rows in the same order; it knows the bound and the seed.
+
+    Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
+    """
+    from pac_wrap.report.records import verification
+
+    loaded = load_any(certificate, but=("classes",))
+    steps = Steps(time, series, None, hold_out, seed)
+    steps.refuse_beside(kind or group)
+    _check_weight(loaded, weight, time)
+    reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, kind, group, weight)
+    if time is not None:
+        found = _verified_in_time(loaded, reading, steps)
+    else:
+        check_division(loaded, kind=kind, group=group)
+        done = False
+        try:
+            found = _verified(loaded, reading)
+            done = bool(found)
+        finally:
+            if not done and getattr(loaded, "sampling", None) is not None:
+                say("note: the certificate is of a time series; if it was made with --time, give that again")
+    options.tell(form, lambda: verification(found), lambda: str(found))
+    if not found:
+        raise typer.Exit(FAILED)
+
+
+def _verified(loaded: Any, reading: Reading) -> "Verification":
+    """Make a certificate or a curve again from all rows of some tables, and compare."""
+    from pac_wrap.method.certificates.verify import verify_against, verify_kinds_against
+    from pac_wrap.method.certify import certify, certify_groups, certify_kinds
+    from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
+    from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.groups.verify import request_of, verify_groups_against
+    from pac_wrap.method.kinds.calibrate import KindRequest
+    from pac_wrap.method.request import Request
+    from pac_wrap.tables.calibrate import TableGroups, TableSource
+
+    columns: Any = reading.columns
+    text, kind = reading.anomaly_label, loaded.score_type
+    with reading.opened("verifying", 4) as table, warnings.catch_warnings():
+        warnings.simplefilter("ignore", PACWrapWarning)
+        source = partial(TableSource, table, *columns[:2], text, score_type=kind)
+        if reading.kind is not None:
+            made = certify_kinds(source(kind=reading.kind), partial(KindRequest.again, loaded))
+            return verify_kinds_against(loaded, made)
+        if reading.group is not None:
+            grouped = TableGroups(table, columns, text, kind)
+            return verify_groups_against(loaded, certify_groups(grouped, request_of(loaded, reading.mark)))
+        if isinstance(loaded, Curve):
+            again = certify(source(), CurveRequest.of_curve(loaded, reading.mark))
+            return verify_curve_against(loaded, again)
+        draws = None if loaded.weighting is None else loaded.weighting.draws
+        request = Request(loaded.guarantee, loaded.overlap, reading.mark)
+        return verify_against(loaded, certify(source(weight=reading.weight, draws=draws), request))
+
+
+def _verified_in_time(loaded: Any, reading: Reading, steps: Steps) -> "Verification":
+    """Make a certificate again from rows in the order of time; it says itself how many steps were taken."""
+    from pac_wrap.method.certificates.verify import verify
+
+    sampling = getattr(loaded, "sampling", None)
+    if division_of(loaded) is not None or sampling is None or sampling.length != 1:
+        raise InputError("--time is for certificates that were made with it; leave it out")
+    if (steps.hold_out is not None) != (sampling.split == "series"):
+        raise InputError(
+            "--hold-out is for certificates that were made with it; leave it out"
+            if steps.hold_out is not None
+            else "some series were held out of the calibration; give --hold-out and --seed as they were then"
+        )
+    return verify(loaded, *classes_of(*rows_taken(reading, steps, sampling.every)))
+
+
+def _check_weight(loaded: object, weight: str | None, time: str | None) -> None:
+    """Refuse a column of weights for a certificate without any, and one with weights without their column."""
+    weighting = getattr(loaded, "weighting", None)
+    if weighting is None and weight is not None:
+        raise InputError("the points of this certificate have no weights; leave --weight out")
+    if weighting is not None and weighting.intervals:
+        raise InputError(
+            "the weights of this certificate are intervals, which no column holds; call verify in Python"
+        )
+    if weighting is not None and (weight is None or time is not None):
+        raise InputError(
+            "the points of this certificate were drawn by weights; name their column with --weight, without"
+            " --time"
+        )
+
+
+def show(
+    certificate: options.CertificateFile,
+    form: Annotated[
+        Literal["text", "markdown", "json"], typer.Option("--format", help="How to show it.")
+    ] = "text",
+) -> None:
+    """Show what a certificate or a curve promises, if it is whole and does not contradict itself.
+
+    Its checksum detects accidents, not forgery: anyone who can write the file can make it match.
+
+    Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
+    """
+    from pac_wrap.base.text import escape_markdown
+    from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.kinds.classes import ClassCertificate
+    from pac_wrap.report.words.certificate import lines_of, lines_of_curve
+    from pac_wrap.report.words.groups import lines_of_groups
+    from pac_wrap.report.words.kinds import lines_of_classes, lines_of_kinds
+
+    loaded = load_any(certificate)
+    if form == "json":
+        typer.echo(loaded.to_json(), nl=False)
+    elif form == "markdown":
+        if (by := division_of(loaded)) is not None:
+            lines = lines_of_groups(loaded) if by == "group" else lines_of_kinds(loaded)
+        elif isinstance(loaded, ClassCertificate):
+            lines = lines_of_classes(loaded)
+        else:
+            lines = lines_of_curve(loaded) if isinstance(loaded, Curve) else lines_of(loaded)
+        rows = (f"| {name} | {escape_markdown(text)} |" for name, text in lines)
+        noun = "curve" if isinstance(loaded, Curve) else "certificate"
+        typer.echo("\n".join([f"| {noun} | |", "|---|---|", *rows]))
+    else:
+        typer.echo(str(loaded))
+
+
+def worth(
+    certificate: options.CertificateFile,
+    prevalence: Annotated[
+        str | None,
+        typer.Option(help="The share of anomalies among future points: 0.01, or a range, 0.01-0.03."),
+    ] = None,
+    per: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --prevalence: count the work for so many points; by default 1000."),
+    ] = None,
+    unlabelled: Annotated[
+        list[str] | None, typer.Option(help="A table of new points without labels; give it several times.")
+    ] = None,
+    score: Annotated[str | None, typer.Option(help="With --unlabelled: the column of its scores.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Chance that a share counted for this does not hold.")
+    ] = None,
+    delimiter: options.Delimiter = None,
+    form: options.Form = "text",
+) -> None:
+    """Say how many alarms are right, and how much work they make.
+
+    With --prevalence: for a share of anomalies that you state; false alarms need no labelled anomaly.
+
+    With --unlabelled: from new points whose labels nobody knows, without any labelled anomaly.
+
+    That needs no prevalence, and bounds it too.
+
+    Examples: [bold]pac-wrap worth certificate.json --prevalence 0.01[/bold],
+    [bold]pac-wrap worth certificate.json --unlabelled new.csv --score score[/bold]
+    """
+    from pac_wrap.report.words.certificate import lines_of_worth
+
+    loaded = load_any(certificate, but=("classes", "curve"))
+    if (by := division_of(loaded)) is not None:
+        raise InputError(
+            f"the certificate promises by {by}, and the worth of alarms depends on the mix of {by}s;"
+            f" give one that was made without --{by}"
+        )
+    if prevalence is None and not unlabelled:
+        raise InputError("say what is known: --prevalence 0.01, or --unlabelled new.parquet --score score")
+    if prevalence is None and per is not None:
+        raise InputError("--per counts the work at a prevalence; give --prevalence as well, or leave it out")
+    if not unlabelled and (score is not None or delimiter is not None):
+        raise InputError("--score and --delimiter are for --unlabelled; give it as well, or leave them out")
+    found: dict[str, Any] = {}
+    if prevalence is not None:
+        share = options.shares_in(prevalence)
+        found["workload"] = loaded.workload(share, 1000 if per is None else per, delta=delta)
+        if loaded.certified is not None and loaded.certified.max_fnr is not None:
+            found["precision"] = loaded.precision(share, delta=delta)
+    if unlabelled:
+        if score is None:
+            raise InputError("--unlabelled needs the column of its scores; give --score")
+        reading = Reading(unlabelled, score, delimiter=delimiter)
+        found |= _from_unlabelled(loaded, reading, 0.05 if delta is None else delta)
+    options.tell(
+        form,
+        lambda: found,
+        lambda: "\n".join(f"{name:<10} {text}" for name, text in lines_of_worth(**found)),
+    )
+
+
+def _from_unlabelled(certificate: "Certificate", reading: Reading, delta: float) -> dict[str, Any]:
+    from pac_wrap.tables.decide import count_table
+
+    with reading.opened("reading", in_order=True) as table:
+        counted = count_table(table, certificate, reading.score)
+    return {
+        "counted": counted,
+        "unlabelled": certificate.precision_from_counts(counted, delta),
+        "prevalence": certificate.prevalence_from_counts(counted, delta),
+    }

@@ -1,0 +1,19 @@
+import numpy as np
+
+from pac_wrap.detectors.training import as_subjects, calibrating, divide_classes
+from pac_wrap.method.promise import Guarantee
+
+
+def test_calibrating() -> None:
+    promise = Guarantee(max_fnr=0.05).fnr  # 59 labels certify it
+    assert ([calibrating(n, "auto", promise) for n in (200, 100, 66, 65)]) == ([100, 59, 59, 32])
+
+
+def test_divide_classes() -> None:
+    assert (divide_classes(np.array(["a", "b", "a", "b"]), 0.5, np.random.RandomState(0)).calibrate.size) == (
+        2
+    )
+
+
+def test_as_subjects() -> None:
+    assert (as_subjects(["b", "a", "b"], None, 3).tolist()) == ([1, 0, 1])
