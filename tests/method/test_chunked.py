@@ -215,7 +215,7 @@ def test_data_that_changes_between_passes_is_refused() -> None:
             return task(np.arange(float(next(left))), np.zeros(0))
 
     passes = Passes(Shrinking())
-    assert "changed between two passes" in refusal(lambda: passes.count_below(0, 7.5))
+    assert "changed between two passes" in refusal(lambda: passes.count_below((0,), 7.5))
 
 
 def test_no_scores_at_all_are_refused() -> None:

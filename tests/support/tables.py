@@ -2,8 +2,7 @@
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import ScoreType
-from pac_wrap.method.certify import certify_groups
-from pac_wrap.method.groups.calibrate import GroupRequest
+from pac_wrap.method.groups.calibrate import GroupRequest, certify_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.tables.calibrate import TableGroups
 from pac_wrap.tables.table import Table

@@ -201,7 +201,9 @@ def _from_table(
     table: "Table", reading: Reading, request: Any, made: Any, draws: bool, survived: "Draws | None"
 ) -> tuple[Any, Any]:
     """Return what a request gets from a table, unless it is made already, and the scores of its report."""
-    from pac_wrap.method.certify import certify, certify_groups, certify_kinds
+    from pac_wrap.method.certify import certify
+    from pac_wrap.method.groups.calibrate import certify_groups
+    from pac_wrap.method.kinds.calibrate import certify_kinds
     from pac_wrap.report.pages.groups import worst
     from pac_wrap.tables.calibrate import TableGroups, TableSource
 
@@ -212,7 +214,8 @@ def _from_table(
         return made, grouped.classes(worst(made)) if draws else None
     source = TableSource(
         table,
-        *columns[:2],
+        reading.score,
+        reading.label,
         reading.anomaly_label,
         kind=reading.kind,
         weight=reading.weight,

@@ -129,11 +129,12 @@ def verify(
 def _verified(loaded: Any, reading: Reading) -> "Verification":
     """Make a certificate or a curve again from all rows of some tables, and compare."""
     from pac_wrap.method.certificates.verify import verify_against, verify_kinds_against
-    from pac_wrap.method.certify import certify, certify_groups, certify_kinds
+    from pac_wrap.method.certify import certify
     from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
     from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.groups.calibrate import certify_groups
     from pac_wrap.method.groups.verify import request_of, verify_groups_against
-    from pac_wrap.method.kinds.calibrate import KindRequest
+    from pac_wrap.method.kinds.calibrate import KindRequest, certify_kinds
     from pac_wrap.method.request import Request
     from pac_wrap.tables.calibrate import TableGroups, TableSource
 
@@ -141,7 +142,7 @@ def _verified(loaded: Any, reading: Reading) -> "Verification":
     text, kind = reading.anomaly_label, loaded.score_type
     with reading.opened("verifying", 4) as table, warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)
-        source = partial(TableSource, table, *columns[:2], text, score_type=kind)
+        source = partial(TableSource, table, reading.score, reading.label, text, score_type=kind)
         if reading.kind is not None:
             made = certify_kinds(source(kind=reading.kind), partial(KindRequest.again, loaded))
             return verify_kinds_against(loaded, made)

@@ -38,15 +38,15 @@ from pac_wrap.engines.files import (
 )
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.certify import certify, certify_groups, certify_kinds
+from pac_wrap.method.certify import certify
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.block import Block
-from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest
+from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest, certify_groups
 from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
 from pac_wrap.method.groups.part import Part
 from pac_wrap.method.groups.values import Lookup, coded, merged, text_of
-from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds
+from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds, certify_kinds
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.request import Request

@@ -20,8 +20,10 @@ from pac_wrap.base.floats import ScoreType
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.certify import certify, certify_groups, certify_kinds
+from pac_wrap.method.certify import certify
+from pac_wrap.method.groups.calibrate import certify_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.kinds.calibrate import certify_kinds
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.part import points_of
 from pac_wrap.tables.columns import (

@@ -40,14 +40,14 @@ from pac_wrap.engines.files import (
 )
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.certify import certify, certify_groups, certify_kinds
+from pac_wrap.method.certify import certify
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest
+from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest, certify_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.part import Part, whole_groups
 from pac_wrap.method.groups.values import MOST_GROUPS, as_group, merged, text_of, texts_of, too_many
-from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds
+from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds, certify_kinds
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import Request
@@ -93,10 +93,7 @@ _SUMS: Final = 12
 
 
 class SparkCounts:
-    """The columns `score` (double) and `label` of a frame, counted where they are.
-
-    Instead of labels there may be the numbers of so many populations.
-    """
+    """The columns `score` (double) and `label`, or so many `numbers` of populations, counted where they are."""
 
     def __init__(
         self, pairs: Any, score_type: ScoreType, anomaly_label: object, numbers: int | None = None
@@ -548,7 +545,7 @@ def source(
 
 
 def _selected(df: Any, score: str, label: str, third: tuple[str, ...] = ()) -> tuple[Any, ScoreType]:
-    """Return the columns of scores and labels, and a third one under a name; it is a group or a kind."""
+    """Return the columns of scores and labels, and a third one of groups or kinds, under its own name."""
     require_two(score, label)
     columns = {"score": _double(score), "label": ""}
     if third:

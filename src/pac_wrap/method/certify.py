@@ -4,30 +4,22 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, Protocol, Self, TypeVar, cast
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.floats import ScoreType
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.groups.calibrate import GroupRequest, warned_of_groups
-from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.columns import permuted
-from pac_wrap.method.groups.values import in_order
-from pac_wrap.method.kinds.calibrate import KindRequest, Sizes
-from pac_wrap.method.kinds.certificate import KindCertificate
-from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.request import Request, warned
 from pac_wrap.method.robust.weights import Draws
-from pac_wrap.method.source import CLASSES, ChunkSource, GroupSource, Source
+from pac_wrap.method.source import CLASSES, ChunkSource, Source
 from pac_wrap.method.weighted import check_weighted, weighted
 from pac_wrap.ranks.auc import warn_if_selected, warn_if_upside_down
 from pac_wrap.ranks.memory import Rank, Ranked
 
 C = TypeVar("C", bound="Certified")
 C_co = TypeVar("C_co", bound="Certified", covariant=True)
-_CHANGES: Final = "the frame has other rows each time it is computed; cache or persist it first"
+CHANGES: Final = "the frame has other rows each time it is computed; cache or persist it first"
 
 
 class Certified(Protocol):
@@ -35,6 +27,13 @@ class Certified(Protocol):
 
     def with_provenance(self, **facts: Any) -> Self:
         """Return the same with more known of where it comes from."""
+
+
+class Originated(Protocol):
+    """A source that may know where its scores came from."""
+
+    def origin(self) -> dict[str, Any]:
+        """Return it, as a provenance has it."""
 
 
 class Asked(Protocol[C_co]):
@@ -55,20 +54,22 @@ def certify(source: Source, request: Asked[C]) -> C:
     """
     if source.draws is not None:
         check_weighted(request, source.draws.weighted)
-    made = source.answer(CLASSES, partial(_asked, request))
+    made = source.answer(CLASSES, partial(asked, request))
     warn_of_scores(source, [CLASSES])
     if source.draws is not None and isinstance(made, Certificate):
         made = cast(C, weighted(made, source.draws))
-    return warned(_signed(source, made))
+    return warned(signed(source, made))
 
 
-def _asked(request: Asked[C], ranked: Sequence[Ranked], *, score_type: ScoreType) -> C:
+def asked(request: Asked[C], ranked: Sequence[Ranked], *, score_type: ScoreType) -> C:
+    """Return what two classes get; the ranks that may be asked for are found at once."""
     normal, anomalous = ranked
     normal.prefetch(request.ranks((normal.size, anomalous.size)))
     return request.certify(normal, anomalous, score_type)
 
 
-def _signed(source: Source | GroupSource, made: C) -> C:
+def signed(source: Originated, made: C) -> C:
+    """Return what was made with where its scores came from."""
     facts = source.origin()
     return made.with_provenance(**facts) if facts else made
 
@@ -81,48 +82,6 @@ def warn_of_scores(source: Source, pairs: Iterable[tuple[Population, Population]
     held = source.held()
     if held is not None and held[0].size + held[1].size:
         warn_if_selected(*held)
-
-
-def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]) -> KindCertificate:
-    """Return what is asked of kinds, once it is known how many points of each there are."""
-    counted = source.populations()
-    names = [
-        {one.kind: count or 0 for one, count in counted.items() if one.label == label}
-        for label in ("normal", "anomalous")
-    ]
-    asked = request(*(side or {None: 0} for side in names))
-    pairs: dict[tuple[Population, Population], None] = {}
-
-    def pair(normal: str | None, anomalous: str | None, wanted: Request) -> Certificate:
-        of = Population("normal", normal), Population("anomalous", anomalous)
-        pairs[of] = None
-        return source.answer(of, partial(_asked, wanted))
-
-    made = asked.certify(pair)
-    for label, parts in enumerate((made.normal, made.anomalous)):
-        for part in parts:
-            rows = names[label].get(part.name, sum(names[label].values()))
-            if part.n != rows:
-                raise InputError(_CHANGES)
-    warn_of_scores(source, pairs)
-    warn_of_lacking((*made.normal, *made.anomalous))
-    return _signed(source, made)
-
-
-def certify_groups(source: GroupSource, request: GroupRequest) -> GroupCertificate:
-    """Return what a request gets from groups, wherever they live, in the order that they have in memory."""
-    each = request.each(source.n)
-    part = source.calibrated(each)
-    if not np.array_equal(part.columns.n, source.n):
-        raise InputError(_CHANGES)
-    order = np.array(sorted(part.places, key=lambda place: in_order(source.groups[place])), dtype=np.intp)
-    columns, pool = permuted(part.columns, order), None
-    if request.pool and (few := part.columns.vacuous).any():
-        pooled = source.pooled(part.places[few])
-        pool = pooled.answer(CLASSES, partial(_asked, each))
-    groups = tuple(source.groups[place] for place in order)
-    made = request.certificate(columns, part.areas[order], groups, source.score_type, pool)
-    return warned_of_groups(_signed(source, made))
 
 
 def calibrate_chunks(

@@ -9,11 +9,7 @@ from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_anomaly_mask, as_array
 from pac_wrap.base.floats import Floats, ScoreType
-from pac_wrap.method.groups.columns import Counts
-from pac_wrap.method.groups.part import Part
-from pac_wrap.method.groups.values import Group
 from pac_wrap.method.promise import Population
-from pac_wrap.method.request import Request
 from pac_wrap.method.robust.weights import Draws, as_weights
 from pac_wrap.ranks.auc import Pair, auc
 from pac_wrap.ranks.counted import Bracketed, Counter, Spread, least_auc
@@ -76,27 +72,6 @@ class Source(Protocol):
 
     def held(self) -> tuple[Floats, Floats] | None:
         """Return all normal and all anomalous scores, if they are in memory after an answer."""
-
-    def origin(self) -> dict[str, Any]:
-        """Return where the scores came from, as a provenance has it."""
-
-
-class GroupSource(Protocol):
-    """Labelled scores by group, wherever they live."""
-
-    groups: tuple[Group, ...]
-    # how many normal and anomalous points each group has
-    n: Counts
-
-    @property
-    def score_type(self) -> ScoreType:
-        """The type of the scores."""
-
-    def calibrated(self, request: Request) -> Part:
-        """Return what each group gets, calibrated where its rows lie, in the order of the groups."""
-
-    def pooled(self, places: Counts) -> Source:
-        """Return the points of some groups, taken as one."""
 
     def origin(self) -> dict[str, Any]:
         """Return where the scores came from, as a provenance has it."""
@@ -166,6 +141,7 @@ class PartitionSource(PassSource):
     order. With a sample, which runs a task on one of so many partitions, one pass usually suffices.
 
     >>> from pac_wrap.method.certify import certify
+    >>> from pac_wrap.method.request import Request
     >>> parts = [[([0.1, 0.9], [0, 1])], [], [([0.2], [0]), ([0.3], [0])]]
     >>> def run(task):
     ...     return task(1, parts[1]) + task(2, parts[2]) + task(0, parts[0])
