@@ -139,9 +139,7 @@ def test_groups_of_json_are_read_as_everywhere(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text(json_of_tokens())
     asked, columns = GroupRequest(Request(ASKED)), {"score": "score", "label": "label", "group": "group"}
-    found = EngineFiles("dask", [path], "read_json").certify(
-        asked, tuple(columns.values()), asked.request.label_text
-    )
+    found = EngineFiles("dask", [path], "read_json").certify(asked, tuple(columns.values()), None)
     with open_table([str(path)], ["score", "group"], "label") as table:
         expected = calibrate_groups_table(table, asked, ("score", "label", "group"))
     assert found.bare.to_json() == expected.bare.to_json()

@@ -154,9 +154,7 @@ def test_files_give_the_certificate_that_duckdb_gives(session: Any, ending: str,
     reader: Any = {"parquet": "read_parquet", "csv": "read_csv", "jsonl": "read_json"}[ending]
     for group in ("name", "number") if ending == "parquet" else ("float",):
         columns = {"score": "score", "label": "label", "group": group}
-        found = EngineFiles("spark", [path], reader).certify(
-            request, tuple(columns.values()), request.request.label_text
-        )
+        found = EngineFiles("spark", [path], reader).certify(request, tuple(columns.values()), None)
         with open_table([str(path)], ["score", group], "label", passes=True) as table:
             again = calibrate_groups_table(table, request, ("score", "label", group))
         assert found.bare.to_json() == again.bare.to_json()
@@ -166,7 +164,7 @@ def test_files_give_the_certificate_that_duckdb_gives(session: Any, ending: str,
         columns = {"score": "score", "label": "label", "group": "number"}
         assert "groups of different types, bigint and string" in refusal(
             lambda: EngineFiles("spark", [path, other], reader).certify(
-                request, tuple(columns.values()), request.request.label_text
+                request, tuple(columns.values()), None
             )
         )
 
@@ -177,9 +175,7 @@ def test_groups_of_json_are_read_as_everywhere(session: Any, tmp_path: Path) -> 
         path = tmp_path / name
         path.write_text(text)
         asked, columns = GroupRequest(Request(ASKED)), {"score": "score", "label": "label", "group": "group"}
-        found = EngineFiles("spark", [path], "read_json").certify(
-            asked, tuple(columns.values()), asked.request.label_text
-        )
+        found = EngineFiles("spark", [path], "read_json").certify(asked, tuple(columns.values()), None)
         with open_table([str(path)], ["score", "group"], "label") as table:
             expected = calibrate_groups_table(table, asked, ("score", "label", "group"))
         assert found.bare.to_json() == expected.bare.to_json()
@@ -187,5 +183,5 @@ def test_groups_of_json_are_read_as_everywhere(session: Any, tmp_path: Path) -> 
     twice.write_text(f'{lines}{{"score": 1, "label": 0, "group": "a", "group": "b"}}\n')
     files = EngineFiles("spark", [twice], "read_json")
     assert "row 1,801 has two columns named 'group'; rename" in refusal(
-        lambda: files.certify(asked, tuple(columns.values()), asked.request.label_text)
+        lambda: files.certify(asked, tuple(columns.values()), None)
     )

@@ -214,8 +214,8 @@ def _from_table(
         return made, grouped.classes(worst(made)) if draws else None
     source = TableSource(
         table,
-        reading.score,
-        reading.label,
+        columns[0],
+        columns[1],
         reading.anomaly_label,
         kind=reading.kind,
         weight=reading.weight,

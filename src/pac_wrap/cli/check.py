@@ -142,7 +142,7 @@ def _verified(loaded: Any, reading: Reading) -> "Verification":
     text, kind = reading.anomaly_label, loaded.score_type
     with reading.opened("verifying", 4) as table, warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)
-        source = partial(TableSource, table, reading.score, reading.label, text, score_type=kind)
+        source = partial(TableSource, table, columns[0], columns[1], text, score_type=kind)
         if reading.kind is not None:
             made = certify_kinds(source(kind=reading.kind), partial(KindRequest.again, loaded))
             return verify_kinds_against(loaded, made)

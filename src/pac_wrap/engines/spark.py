@@ -93,7 +93,7 @@ _SUMS: Final = 12
 
 
 class SparkCounts:
-    """The columns `score` (double) and `label`, or so many `numbers` of populations, counted where they are."""
+    """The columns `score` (double) and `label`, or so many numbers of populations, counted in place."""
 
     def __init__(
         self, pairs: Any, score_type: ScoreType, anomaly_label: object, numbers: int | None = None
