@@ -61,8 +61,8 @@ def by_dask(files: list[str], label: str = "y", anomaly_label: str | None = None
     request = Request.of(options.get("guarantee"), options.get("overlap"), mark)
     found = [*map(Path, files)]
     opened = EngineFiles("dask", found, reader, master=options.get("master"))
-    found: str = opened.certify(request, ("s", label), request.label_text).bare.to_json()
-    return found
+    made: str = opened.certify(request, ("s", label), request.label_text).bare.to_json()
+    return made
 
 
 @pytest.mark.parametrize("suffix", READERS)
