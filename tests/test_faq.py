@@ -10,8 +10,8 @@ import pytest
 import pac_wrap
 from pac_wrap.detectors.safety import WITNESSES
 from pac_wrap.method.curves.band import band_of
-from pac_wrap.method.planning.sequential import first_success, look_budgets
 from pac_wrap.tails.binomial import cdf
+from pac_wrap.tails.walks import first_success, look_budgets
 from support.pages import ROOT
 
 PAGE = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pac_wrap.errors import PrecisionWarning as PrecisionWarning
     from pac_wrap.errors import UpsideDownWarning as UpsideDownWarning
     from pac_wrap.errors import VacuousWarning as VacuousWarning
-    from pac_wrap.method.alarms.alarms import Bounds as Bounds
-    from pac_wrap.method.alarms.alarms import Workload as Workload
+    from pac_wrap.method.alarms.precision import Bounds as Bounds
+    from pac_wrap.method.alarms.precision import Workload as Workload
     from pac_wrap.method.calibrate import calibrate as calibrate
     from pac_wrap.method.calibrate import calibrate_labelled as calibrate_labelled
     from pac_wrap.method.certificates.certificate import Certificate as Certificate
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.monitoring.recalibrate import recalibrate as recalibrate
     from pac_wrap.method.planning.plan import Plan as Plan
     from pac_wrap.method.planning.plan import plan as plan
-    from pac_wrap.method.planning.until import LabelUntil as LabelUntil
+    from pac_wrap.method.planning.sequential import LabelUntil as LabelUntil
     from pac_wrap.method.promise import Error as Error
     from pac_wrap.method.promise import Guarantee as Guarantee
     from pac_wrap.method.promise import Population as Population
@@ -133,7 +133,7 @@ _HOME = {
     "method.kinds.classes": "calibrate_classes verify_classes ClassCertificate",
     "method.kinds.certificate": "KindCertificate",
     "method.kinds.part": "Measured Part",
-    "method.planning.until": "LabelUntil",
+    "method.planning.sequential": "LabelUntil",
     "method.rule": "Rule Verdict",
     "method.thresholds": "Evidence Regime Thresholds",
     "method.certificates.verify": "Verification verify",
@@ -142,7 +142,7 @@ _HOME = {
     "method.monitoring.monitor": "Monitor",
     "method.monitoring.recalibrate": "recalibrate",
     "method.certificates.lineage": "Lineage",
-    "method.alarms.alarms": "Bounds Workload",
+    "method.alarms.precision": "Bounds Workload",
     "detectors.classifier": "PACClassifier",
     "detectors.estimator": "PACWrap",
     "detectors.reweighting": "EstimatedWeights estimate_weights",

@@ -214,9 +214,5 @@ class Controller:
 
 
 def both_classes(chance: Floats) -> Floats:
-    """Return rows as MAPIE takes them: the probabilities of both classes, from that of an anomaly.
-
-    >>> both_classes(np.array([0.25])).tolist()
-    [[0.75, 0.25]]
-    """
+    """Return rows as MAPIE takes them: the probabilities of both classes, from that of an anomaly."""
     return np.column_stack([1.0 - chance, chance])

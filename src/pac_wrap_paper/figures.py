@@ -13,7 +13,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from pac_wrap.report.figures.distributions import plot_boxes
+from pac_wrap.report.figures.scores import plot_boxes
 from pac_wrap.report.figures.strip import Strip
 from pac_wrap.report.figures.styling import (
     PlainTicks,
@@ -27,7 +27,7 @@ from pac_wrap.report.figures.styling import (
     text_width,
     wrap,
 )
-from pac_wrap_paper.studies.study import (
+from pac_wrap_paper.studies.charts import (
     Bar,
     BoxChart,
     Chart,
@@ -92,11 +92,7 @@ def percent_factor(label: str) -> float:
 
 
 def text_size(width: float) -> float:
-    """Return the size in points of the text on a figure so many inches wide.
-
-    >>> text_size(6.5), text_size(3.2)
-    (9.0, 7.5)
-    """
+    """Return the size in points of the text on a figure so many inches wide."""
     return prepare(new_axes(width), dark=False)[1].size
 
 
@@ -109,12 +105,6 @@ def draw(chart: Chart, *, dark: bool = False, width: float | None = None) -> Fig
     """Return a new figure of a chart, `width` inches wide and as high as it needs, under its title.
 
     By default it is 6.5 inches wide, and 8.5 with more than two panels side by side.
-
-    >>> from pac_wrap_paper.studies.study import ChartLine
-    >>> line = ChartLine("FPR", "normal", (0.04, 0.06), (0.03, 0.05), (0.05, 0.07))
-    >>> shift = LineChart("shift", "A shift", "gamma", "rate (%)", (0.0, 0.2), (line,), 0.05, "promised")
-    >>> draw(shift).get_suptitle()
-    'A shift'
     """
     if width is None:
         width = _WIDE if isinstance(chart, PanelChart) and len(chart.panels) > 2 else _USUAL
@@ -173,17 +163,7 @@ class CellTexts:
 
 
 def plot_heatmap(chart: HeatMap, *, dark: bool = False, ax: Axes | None = None) -> Axes:
-    """Draw the value of each cell as a colour and a number, with its note below where there is room.
-
-    Shares are drawn in percent where the label of the values says so: (%). A colour bar stands in for numbers
-    that do not fit.
-
-    >>> values, notes = ((0.1, 0.2), (0.3, 0.4)), (("S", "S"), ("O", "V"))
-    >>> x, y, label = (0.01, 0.05), (0.05, 0.1), "abstained (%)"
-    >>> ax = plot_heatmap(HeatMap("q4", "Abstained", "epsilon", "delta", x, y, values, label, notes))
-    >>> [text.get_text() for text in ax.texts][:4]
-    ['10.0', 'S', '20.0', 'S']
-    """
+    """Draw each value as a colour and a number with its note; a colour bar replaces what does not fit."""
     ax, style = prepare(new_axes(height=heatmap_height(chart)) if ax is None else ax, dark)
     values = percent_factor(chart.value_label) * np.array(chart.values, dtype=float)
     scale = Normalize(float(np.nanmin(values)), float(np.nanmax(values)))
@@ -206,13 +186,7 @@ def plot_heatmap(chart: HeatMap, *, dark: bool = False, ax: Axes | None = None) 
 
 
 def heatmap_height(chart: HeatMap, width: float = 6.5) -> float:
-    """Return the height in inches that gives every cell room for its texts.
-
-    >>> flat = HeatMap("q4", "", "x", "y", (1.0,), (1.0,), ((0.5,),), "share", (("",),))
-    >>> tall = HeatMap("q4", "", "x", "y", (1.0,), (1.0, 2.0), ((0.5,), (0.6,)), "share", (("",), ("",)))
-    >>> heatmap_height(flat) < heatmap_height(tall)
-    True
-    """
+    """Return the height in inches that gives every cell room for its texts."""
     size = text_size(width)
     inner = _AXES_SHARE * 72.0 * width
     rows = len(chart.y) * cell_texts(chart, size, inner).cell_height
@@ -239,16 +213,8 @@ def _write(ax: Axes, cells: CellTexts, x: int, y: int, text: str, note: str, col
         (note, cells.small, -0.6 * cells.size),
     ):
         if words:
-            ax.annotate(
-                words,
-                (x, y),
-                xytext=(0.0, up),
-                textcoords="offset points",
-                ha="center",
-                va="center",
-                color=colour,
-                size=size,
-            )
+            look: dict[str, Any] = {"ha": "center", "va": "center", "color": colour, "size": size}
+            ax.annotate(words, (x, y), xytext=(0.0, up), textcoords="offset points", **look)
 
 
 def _cell_ticks(ax: Axes, style: Style, chart: HeatMap) -> None:
@@ -264,14 +230,7 @@ def _cell_ticks(ax: Axes, style: Style, chart: HeatMap) -> None:
 
 
 def cell_texts(chart: HeatMap, size: float, width: float) -> CellTexts:
-    """Return what is written into a heat map's cells, in text of this size on axes this many points wide.
-
-    >>> chart = HeatMap("q4", "", "", "", (0.1, 0.2), (0.05,), ((0.25, 0.0),), "(%)", (("[24, 26]", ""),))
-    >>> cell_texts(chart, 9.0, 300.0)
-    CellTexts(values=(('25.0', '0.0'),), notes=(('[24, 26]', ''),), size=9.0)
-    >>> cell_texts(chart, 9.0, 60.0)
-    CellTexts(values=(('25.0', '0.0'),), notes=(('[24,\\n26]', ''),), size=9.0)
-    """
+    """Return what is written into a heat map's cells, in text of this size on axes this many points wide."""
     column = width / max(len(chart.x), 1) - _CELL_MARGIN
     values = tuple(tuple(value_text(value, chart.value_label) for value in row) for row in chart.values)
     if not _fit([text for row in values for text in row], column, size):
@@ -322,15 +281,7 @@ class Layout:
 
 
 def plot_intervals(chart: IntervalChart, *, dark: bool = False, ax: Axes | None = None) -> Axes:
-    """Draw each rate as a dot on its interval, with a diamond at the exact value and a bracket as printed.
-
-    Shares are drawn in percent where the label of the axis says so: (%).
-
-    >>> groups = (("synthetic, LOF", (Bar("FPR 50 %", 0.034, 0.052, 0.043, exact=0.0433),)),)
-    >>> ax = plot_intervals(IntervalChart("q1", "Violations", "violations (%)", 0.05, "promised", groups))
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['ours, with its interval', 'exact value', 'promised']
-    """
+    """Draw each rate as a dot on its interval, with a diamond at the exact value and a bracket as printed."""
     ax, style = prepare(new_axes(height=intervals_height(chart)) if ax is None else ax, dark)
     factor = percent_factor(chart.axis)
     lines = lay_out(chart, style.size, room(ax) / _AXES_SHARE)
@@ -364,14 +315,7 @@ def plot_intervals(chart: IntervalChart, *, dark: bool = False, ax: Axes | None 
 
 
 def intervals_height(chart: IntervalChart, width: float = 6.5) -> float:
-    """Return the height in inches that gives every line its room.
-
-    >>> groups = (("synthetic", (Bar("FPR", 0.03, 0.05, 0.04),)),)
-    >>> one = IntervalChart("q1", "Violations", "share", None, "", groups)
-    >>> many = IntervalChart("q1", "Violations", "share", None, "", 4 * groups)
-    >>> intervals_height(one) < intervals_height(many)
-    True
-    """
+    """Return the height in inches that gives every line its room."""
     size = text_size(width)
     return (lay_out(chart, size, 72.0 * width).end * _BAR_PITCH + _AROUND_BARS) * size / 72.0
 
@@ -408,13 +352,7 @@ def _upright(ax: Axes, lines: Layout, x: float, name: str, **marks: Any) -> None
 
 
 def lay_out(chart: IntervalChart, size: float, width: float) -> Layout:
-    """Return where the lines of a chart lie, in text of this size on a figure this many points wide.
-
-    >>> bars = (Bar("FPR", 0.03, 0.05, 0.04), Bar("FNR", 0.03, 0.05, 0.04))
-    >>> lines = lay_out(IntervalChart("q1", "Violations", "share", None, "", (("LOF", bars),)), 9.0, 400.0)
-    >>> lines.headings, [place for place, *_ in lines.bars], lines.spans
-    (((0.5, 'LOF'),), [1.5, 2.5], ((1.0, 3.0),))
-    """
+    """Return where the lines of a chart lie, in text of this size on a figure this many points wide."""
     labels = {
         bar.label: wrap(bar.label, _WIDEST_BAR * width, size) for _, group in chart.groups for bar in group
     }
@@ -437,15 +375,7 @@ def lay_out(chart: IntervalChart, size: float, width: float) -> Layout:
 
 
 def plot_lines(chart: LineChart, *, dark: bool = False, ax: Axes | None = None) -> Axes:
-    """Draw each line with its band, and the limit dashed; the labels stand at the ends where they fit.
-
-    Shares are drawn in percent where the label of their axis says so: (%).
-
-    >>> line = ChartLine("FPR", "normal", (0.04, 0.06), (0.03, 0.05), (0.05, 0.07))
-    >>> shift = LineChart("shift", "Shift", "gamma", "rate (%)", (0.0, 0.2), (line,), 0.05, "promised")
-    >>> [text.get_text() for text in plot_lines(shift).texts]
-    ['promised', 'FPR']
-    """
+    """Draw each line with its band, and the limit dashed; the labels stand at the ends where they fit."""
     ax, style = prepare(ax, dark)
     factor = percent_factor(chart.y_label)
     limit: dict[str, Any] = {"color": style.text, "linewidth": 1.2, "linestyle": (0, (2, 2)), "zorder": 1}
@@ -472,27 +402,13 @@ def _draw_line(
     colour = style.of_class(line.kind)
     dashes, markers = _DASHES[line.kind], _MARKERS[line.kind]
     low, high = factor * np.array(line.low), factor * np.array(line.high)
-    ax.fill_between(
-        x,
-        low,
-        high,
-        facecolor=(colour, 0.18),
-        edgecolor=(colour, 0.7),
-        linewidth=0.6,  # its edge tells a band from another without colour
-        linestyle=dashes[before % len(dashes)],
-        label=f"_{line.label} band",
-    )
-    (drawn,) = ax.plot(
-        x,
-        factor * np.array(line.values),
-        color=colour,
-        linestyle=dashes[before % len(dashes)],
-        marker=markers[before % len(markers)],
-        markersize=5.0,
-        markerfacecolor=colour if line.kind == "normal" else "none",
-        linewidth=1.6,
-        label=line.label,
-    )
+    dash, marker = dashes[before % len(dashes)], markers[before % len(markers)]
+    # its edge tells a band from another without colour
+    band: dict[str, Any] = {"facecolor": (colour, 0.18), "edgecolor": (colour, 0.7), "linewidth": 0.6}
+    ax.fill_between(x, low, high, linestyle=dash, label=f"_{line.label} band", **band)
+    look: dict[str, Any] = {"color": colour, "linestyle": dash, "linewidth": 1.6, "marker": marker}
+    look |= {"markersize": 5.0, "markerfacecolor": colour if line.kind == "normal" else "none"}
+    (drawn,) = ax.plot(x, factor * np.array(line.values), label=line.label, **look)
     return drawn
 
 
@@ -509,25 +425,17 @@ def _label_ends(ax: Axes, style: Style, lines: Sequence[Line2D]) -> bool:
     if not narrow or max(map(abs, shifts)) > _FARTHEST * row:
         return False
     for text, end, shift in zip(texts, ends, shifts, strict=True):
-        ax.annotate(
-            text,
-            (1.0, end),
-            xycoords=ax.get_yaxis_transform(),
-            xytext=(4.0, shift),
-            textcoords="offset points",
-            va="center",
-            color=style.text,
-            size=style.size,
-        )
+        beside: dict[str, Any] = {
+            "xycoords": ax.get_yaxis_transform(),
+            "color": style.text,
+            "size": style.size,
+        }
+        ax.annotate(text, (1.0, end), xytext=(4.0, shift), textcoords="offset points", va="center", **beside)
     return True
 
 
 def moved_apart(places: Sequence[float], gap: float) -> list[float]:
-    """Return places in the same order, at least `gap` apart and as near the given ones as possible.
-
-    >>> moved_apart([10.0, 11.0, 40.0], 5.0)
-    [8.0, 13.0, 40.0]
-    """
+    """Return places in the same order, at least `gap` apart and as near the given ones as possible."""
     order = sorted(range(len(places)), key=lambda i: places[i])
     groups: list[list[int]] = []
 
@@ -545,17 +453,7 @@ def moved_apart(places: Sequence[float], gap: float) -> list[float]:
 
 
 def plot_panels(chart: PanelChart, *, dark: bool = False, width: float = 8.5) -> Axes:
-    """Draw every panel over the same rows, with one legend below, and return the axes of the first.
-
-    Shares are drawn in percent where the label of an axis says so: (%). Marks differ in shape, not only in
-    colour.
-
-    >>> marks = Marks("ours", "ours", (0.04, 0.06))
-    >>> panel = Panel("rate (%)", (marks,), 0.05, "promised")
-    >>> chart = PanelChart("t", "Tables", ("cardio", "letter"), (panel,))
-    >>> [text.get_text() for text in plot_panels(chart).get_yticklabels()]
-    ['cardio', 'letter']
-    """
+    """Draw every panel over the same rows, with one legend below, and return the axes of the first."""
     size, count, rows = text_size(width), len(chart.panels), len(chart.rows)
     narrow = room(new_axes(width)) < _NARROW_PANELS
     shape, columns = ((count, 1), 1) if narrow else ((1, count), _LEGEND_ENTRIES)
@@ -628,16 +526,8 @@ def _draw_panel(ax: Axes, style: Style, panel: Panel, rows: int, handles: dict[s
         farthest = max(farthest, factor * panel.limit)
         handles.setdefault(panel.limit_label, Line2D([], [], label=panel.limit_label, **limit))
     for row, note in enumerate(panel.notes):
-        ax.text(
-            1.0,
-            row + _MARKS_APART / 2,
-            note,
-            transform=ax.get_yaxis_transform(),
-            ha="right",
-            va="center",
-            color=style.muted,
-            size=style.size,
-        )
+        look = {"transform": ax.get_yaxis_transform(), "color": style.muted, "size": style.size}
+        ax.text(1.0, row + _MARKS_APART / 2, note, ha="right", va="center", **look)
     ax.set_xlim(0.0, 1.04 * farthest if farthest else 1.0)
     _plain_ticks(ax.xaxis, 5)
 
@@ -653,10 +543,5 @@ def _look(style: Style, marks: Marks) -> dict[str, Any]:
         "one": (style.anomalous, "o", 5.0, False),
         "own": (style.normal, "s", 5.0, False),
     }[marks.look]
-    return {
-        "color": colour,
-        "marker": shape,
-        "markersize": size,
-        "markerfacecolor": colour if filled else "none",
-        "markeredgewidth": 1.2,
-    }
+    look: dict[str, Any] = {"color": colour, "marker": shape, "markersize": size, "markeredgewidth": 1.2}
+    return look | {"markerfacecolor": colour if filled else "none"}

@@ -23,7 +23,8 @@ from rich.text import Text
 
 from pac_wrap import InputError, OutputError, Rate
 from pac_wrap.base.files import whole_file, write_text
-from pac_wrap_paper.studies.study import Cell, Chart, Interval, Spread, Study, StudyTable
+from pac_wrap_paper.studies.charts import Chart, Interval
+from pac_wrap_paper.studies.study import Cell, Spread, Study, StudyTable
 
 _GAP: Final = 2  # blanks between two columns
 _SHORT: Final = 12  # a text up to this length stays on one line
@@ -45,11 +46,7 @@ def cell_text(cell: Cell) -> str:
 
 
 def cell_lines(cell: Cell) -> tuple[str, ...]:
-    """Return a cell in the lines it may be broken into, none of which should be.
-
-    >>> cell_lines(Rate(43, 1000, 0.0313, 0.0576))
-    ('0.043', '[0.031, 0.058]')
-    """
+    """Return a cell in the lines it may be broken into, none of which should be."""
     match cell:
         case str():
             return (cell,)
@@ -72,11 +69,7 @@ def cell_lines(cell: Cell) -> tuple[str, ...]:
 
 
 def numeric_columns(table: StudyTable) -> dict[str, bool]:
-    """Return for each column of a table, in order, whether it holds numbers, which are set flush right.
-
-    >>> numeric_columns(StudyTable("t", "A table", ({"detector": "LOF", "n": 3, "rate": None},)))
-    {'detector': False, 'n': True, 'rate': True}
-    """
+    """Return for each column of a table, in order, whether it holds numbers, which are set flush right."""
     heads = table.rows[0] if table.rows else {}
     return {head: not any(isinstance(row[head], str | bool) for row in table.rows) for head in heads}
 
@@ -136,21 +129,7 @@ class Column:
 
 
 def show_study(study: Study) -> RenderableType:
-    """Return the tables and the findings of a study; detail tables are left out.
-
-    >>> from rich.console import Console
-    >>> table = StudyTable("rates", "Violations", ({"detector": "LOF", "rate": 0.043},))
-    >>> Console(width=40).print(show_study(Study("q1", "Kept?", (), (table,), ("It is.",), ())))
-    Kept?
-    <BLANKLINE>
-    Violations
-    detector   rate
-    ───────────────
-    LOF       0.043
-    <BLANKLINE>
-    What it shows
-    • It is.
-    """
+    """Return the tables and the findings of a study; detail tables are left out."""
     parts: list[RenderableType] = [Text(study.title, style="bold")]
     for table in study.tables:
         if not table.detail:
@@ -225,11 +204,6 @@ def widths(columns: Sequence[Column], room: int) -> list[int] | None:
     """Return the width of each column, or None where they do not fit side by side.
 
     Text is given room before the heads of numbers, which are folded unless they fit on one line.
-
-    >>> text = Column("score", (("isolation forest",),), numeric=False)
-    >>> number = Column("violations counted", (("0.043",),), numeric=True)
-    >>> widths([text, number], 80), widths([text, number], 30), widths([text, number], 20)
-    ([16, 18], [16, 10], None)
     """
     found = [column.least for column in columns]
     free = room - sum(found) - _GAP * (len(columns) - 1)
@@ -244,15 +218,7 @@ def widths(columns: Sequence[Column], room: int) -> list[int] | None:
 
 
 def column_blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
-    """Return the columns in blocks that fit, each after the leading texts; none where that cannot be done.
-
-    >>> text = Column("score", (("LOF",),), numeric=False)
-    >>> one, two = (Column(head, (("0.043",),), numeric=True) for head in ("FPR", "FNR"))
-    >>> [[column.head for column in block] for block in column_blocks([text, one, two], 15)]
-    [['score', 'FPR'], ['score', 'FNR']]
-    >>> column_blocks([text, one, two], 10)
-    []
-    """
+    """Return the columns in blocks that fit, each after the leading texts; none where that cannot be done."""
     if widths(columns, room) is not None:
         return [list(columns)]
     leading = list(takewhile(lambda column: not column.numeric, columns))
@@ -275,12 +241,6 @@ def write_study(study: Study, folder: str | os.PathLike[str], meta: Mapping[str,
 
     Each table becomes `<question>-<table>.csv` and each chart `<question>-<chart>.svg`; `<question>.md`
     shows them, and `<question>.json` holds `meta`. The same study gives the same bytes.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     written = write_study(Study("q1", "Is it kept?", (), (), ("It is.",), ()), folder, {"seed": 0})
-    >>> [path.name for path in written]
-    ['q1.md', 'q1.json']
     """
     texts = _texts(study, meta)
     paths = [Path(folder) / name for name in texts]
@@ -388,16 +348,6 @@ def markdown(study: Study, chart_files: Mapping[str, str]) -> str:
     """Return a study as Markdown; `chart_files` says where the chart of each name lies.
 
     Detail tables and charts without a file are left out.
-
-    >>> study = Study("q1", "Is it kept?", ("500 trials.",), (), ("It is.",), ())
-    >>> print(markdown(study, {}), end="")
-    ## Is it kept?
-    <BLANKLINE>
-    500 trials.
-    <BLANKLINE>
-    **What it shows.**
-    <BLANKLINE>
-    - It is.
     """
     blocks = [f"## {_escaped(study.title)}", *map(_paragraph, study.setting)]
     for table in study.tables:

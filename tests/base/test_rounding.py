@@ -16,11 +16,11 @@ from pac_wrap.cli.demo import _promise
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.metrics import evaluate
-from pac_wrap.report.subject import Report, verdict_rows
-from pac_wrap.report.terminal import show_comparison, show_evaluation, show_plan, show_promises
-from pac_wrap.report.words import sentences
-from pac_wrap.report.words.certificate import evidence_rows
-from pac_wrap.report.words.numbers import ceiling, confidence, floored
+from pac_wrap.report import sentences
+from pac_wrap.report.account import account_of
+from pac_wrap.report.numbers import ceiling, confidence, floored
+from pac_wrap.report.render import terminal
+from pac_wrap.report.results import account_of_comparison, account_of_evaluation, account_of_plan
 from pac_wrap.tails.bounds import achievable_rate
 from support.shell import text_of
 
@@ -84,10 +84,9 @@ def promised(rate: float, delta: float) -> Iterator[tuple[str, float, str, float
     yield str(_promise(asked)), 100.0, "confidence ", 100.0
     certificate = calibrate(NORMAL, ANOMALOUS, asked)
     yield str(certificate), 1.0, "(?:confidence|jointly) ", 1.0
-    report = Report(certificate, NORMAL, ANOMALOUS)
     yield sentences.promise(certificate), 100.0, "confidence ", 100.0
-    yield " ".join(sentences.notes(report)), 100.0, "(?:onfidence|at least) ", 100.0
-    yield " ".join(row.meaning for row in verdict_rows(report)), 100.0, "confidence ", 100.0
+    yield " ".join(sentences.notes(certificate)), 100.0, "(?:onfidence|at least) ", 100.0
+    yield " ".join(row["meaning"] for row in account_of(certificate)["verdicts"]), 100.0, "confidence ", 100.0
 
 
 @pytest.mark.parametrize("place", range(6))
@@ -122,9 +121,11 @@ def test_the_exact_confidence_of_a_budget_is_rounded_down() -> None:
         ):
             assert evidence.budget is not None
             assert text <= evidence.budget.confidence
-        shown = {row.name: row for row in evidence_rows(certificate)}["Exact confidence of that budget"]
+        shown = {row["name"]: row for row in account_of(certificate)["reached"]}[
+            "Exact confidence of that budget"
+        ]
         assert certificate.normal.budget is not None
-        assert float(shown.normal.removesuffix(" %")) <= 100 * certificate.normal.budget.confidence
+        assert float(shown["normal"].removesuffix(" %")) <= 100 * certificate.normal.budget.confidence
 
 
 def relaxed(rate: float) -> Certificate:
@@ -134,9 +135,9 @@ def relaxed(rate: float) -> Certificate:
 
 
 TABLES: dict[str, Callable[[float], tuple[RenderableType, str]]] = {
-    "plan": lambda rate: (show_plan(Guarantee(max(rate, 1e-9), max(rate, 1e-9))), "<= "),
+    "plan": lambda rate: (terminal(account_of_plan(Guarantee(max(rate, 1e-9), max(rate, 1e-9)))), "<= "),
     "evaluation": lambda rate: (
-        show_evaluation(relaxed(rate), evaluate([0, 1], [0, 1])),
+        terminal(account_of_evaluation(relaxed(rate), evaluate([0, 1], [0, 1]))),
         r"F[PN]R +",
     ),
 }
@@ -153,7 +154,9 @@ def test_every_table_rounds_its_ceilings_up(name: str) -> None:
 
 def test_what_labels_can_promise_is_rounded_up() -> None:
     for labels in range(11, 3000, 23):
-        lines = re.findall(r"│ +(\d+) │ +([0-9.]+) │", text_of(show_promises(labels, 0.05), 200))
+        lines = re.findall(
+            r"│ +(\d+) │ +([0-9.]+) │", text_of(terminal(account_of_plan(Guarantee(), labels=labels)), 200)
+        )
         assert len(lines) == 5
         for errors, rate in lines:
             assert float(rate) >= achievable_rate(labels, 0.05, int(errors))
@@ -164,8 +167,8 @@ def test_the_bounds_of_a_comparison_are_rounded_up() -> None:
     for delta in np.linspace(0.0112345, 0.2, 40):
         asked = Guarantee(0.0512345, 0.05, float(delta), float(delta))
         (one,) = compare_scores({"a": (scores, labels)}, asked)
-        shown = text_of(show_comparison([one], asked), 200).splitlines()
-        text = next(line for line in shown if line[:3] == "  a")
+        shown = text_of(terminal(account_of_comparison([one], asked)), 200).splitlines()
+        text = next(line for line in shown if line[:3] == " a ")
         found = [float(word) for word in text.replace("*", "").split()[2:]]
         exact = [one.abstained, one.common_ceiling, one.fnr_at(0.0512345), one.fpr_at(0.05)]
         assert all(a >= b for a, b in zip(found, exact, strict=True))

@@ -68,6 +68,29 @@ def test_verdicts_in_an_unknown_format(name: str, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "of", "known"),
+    [
+        (["calibrate", *LABELLED, "--group", "label"], "groups", ".html, .md or .json"),
+        (["monitor", CERTIFICATE, *LABELLED, "--state", "s.json"], "a monitor", ".html, .md or .json"),
+        (["curve", *LABELLED], "a curve", ".svg, .png or .pdf"),
+        (["plan", "--normal", "100"], "a plan", ".svg, .png or .pdf"),
+    ],
+)
+def test_each_result_has_its_own_reports(words: list[object], of: str, known: str, tmp_path: Path) -> None:
+    path = tmp_path / ("out.svg" if "html" in known else "out.html")
+    sentence = refused(tmp_path, *words, "--report", path)
+    assert sentence == f"the report of {of} ends in {known}, got {path}"
+    assert not Path("s.json").exists()
+
+
+@pytest.mark.parametrize("ending", ["svg", "png"])
+def test_the_report_of_a_certificate_may_be_a_picture(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"out.{ending}"
+    assert invoke("calibrate", *LABELLED, "--report", path).code == 0
+    assert path.read_bytes().startswith(b"<svg" if ending == "svg" else b"\x89PNG")
+
+
 @pytest.mark.parametrize("name", ["out.pdf", "out", "out.html.gz"])
 def test_a_report_in_an_unknown_format_stops_before_anything_is_written(name: str, tmp_path: Path) -> None:
     options = ["-o", tmp_path / "certificate.json", "--report", tmp_path / name]

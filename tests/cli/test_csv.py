@@ -12,8 +12,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from pac_wrap.streams.answers import Asked
-from pac_wrap.streams.decide import decide_lines
+from pac_wrap.streams.decide import Asked, decide_lines
 from pac_wrap.tables.decide import copy_with
 from pac_wrap.tables.files.find import found_files
 from pac_wrap.tables.table import open_found

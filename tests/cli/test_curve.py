@@ -91,6 +91,15 @@ def test_a_curve_is_shown_and_verified(tmp_path: Path) -> None:
     assert "normal.digest" in done.out
 
 
+def test_what_a_file_is_stands_in_its_header_however_it_is_spaced(tmp_path: Path) -> None:
+    text, saved = CURVE.to_json(), tmp_path / "curve.json"
+    saved.write_text(" " * 1_000 + text.replace('"format": ', '"format"\n:\t'))
+    assert succeeded("show", saved, "--format", "json") == text
+    # a word that stands elsewhere names nothing
+    saved.write_text(text.replace('"format": ', '"pac-wrap groups": 1, "format": '))
+    assert "has format 'pac-wrap curve'" in refused(tmp_path, "show", saved)
+
+
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
 def test_it_is_drawn(tmp_path: Path, ending: str) -> None:
     succeeded("curve", *LABELLED, "--report", tmp_path / f"curve.{ending}")

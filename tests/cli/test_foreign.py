@@ -27,8 +27,8 @@ from pac_wrap import (
     calibrate_labelled,
 )
 from pac_wrap.method.comparison import compare_scores
-from pac_wrap.report.pages.formats import write_report
-from pac_wrap.report.subject import Origin, Report
+from pac_wrap.report.render import write as write_report
+from pac_wrap.report.sentences import Origin, Report
 from pac_wrap_paper.data import load
 from support.patience import LIMIT
 from support.shell import CERTIFICATE, SCRIPT, Done, invoke, write
@@ -183,7 +183,7 @@ def test_names_that_are_compared_are_shown_and_not_run(text: str) -> None:
     assert "note: " in done.err
     if text == TEXTS["markup"]:
         # folded over several lines of its column
-        names = "".join(line[:18].strip() for line in done.out.splitlines())
+        names = "".join(line[:17].strip() for line in done.out.splitlines())
         assert "[boldred]x[/boldred] [/][link=https://a.b]" in names
 
 

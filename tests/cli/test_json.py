@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from pac_wrap import GroupCertificate, Guarantee, calibrate_groups
-from pac_wrap.report.records import as_json, by_group
-from pac_wrap.streams.json_lines import ColumnKind
+from pac_wrap.report.groups import account_of_measured_groups
+from pac_wrap.report.render import as_json
+from pac_wrap.streams.decide import ColumnKind
 from pac_wrap.tables.files.text_format import Token
 from support.shell import invoke, one_sentence, refused, succeeded, write
 
@@ -125,7 +126,7 @@ def test_every_command_reads_what_an_independent_reader_reads(
 
     measured = expected.evaluate(lines.scores, lines.label, lines.known)
     said = json.loads(invoke("evaluate", tmp_path / "c.json", source, *COLUMNS, "--format", "json").out)
-    assert said["groups"] == json.loads(as_json(by_group(expected, measured)))["groups"]
+    assert said["groups"] == json.loads(as_json(account_of_measured_groups(expected, measured)))["groups"]
 
     decide = ("decide", tmp_path / "c.json", source, *DECIDED, "-q", "-o")
     succeeded(*decide, tmp_path / "out.jsonl")

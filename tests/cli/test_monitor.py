@@ -21,7 +21,7 @@ from pac_wrap import (
     certify_curve,
     recalibrate,
 )
-from pac_wrap.streams.watch import Columns, rows_of_table
+from pac_wrap.streams.monitor import Columns, rows_of_table
 from pac_wrap.tables.table import open_table
 from support.patience import until
 from support.shell import SCRIPT, Done, invoke, refused, write

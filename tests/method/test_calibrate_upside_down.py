@@ -20,8 +20,7 @@ from pac_wrap.method.request import Request
 from pac_wrap.method.source import PartitionSource
 from pac_wrap.ranks.auc import auc, is_upside_down
 from pac_wrap.ranks.passes import survey
-from pac_wrap.report.subject import Report
-from pac_wrap.report.words.sentences import warnings_of
+from pac_wrap.report.sentences import Report, warnings_of
 from statistical.claims import assert_at_most, assert_power
 from support.strategies import Floats, calibrate_quietly, scores
 

@@ -1,4 +1,4 @@
-"""Whether a ceiling is exceeded is one question with one answer: exit code, terminal, reports and figures."""
+"""Whether a ceiling is exceeded is one question with one answer: exit code, terminal and reports."""
 
 import json
 from fractions import Fraction
@@ -13,10 +13,10 @@ from scipy.stats import binom
 
 from pac_wrap import Guarantee, KindCertificate, VacuousWarning, calibrate, calibrate_classes
 from pac_wrap.method.metrics import Metrics, Rate, all_exceeded, exceeded, is_exceeded, metrics_of
-from pac_wrap.report.pages.content import to_json
-from pac_wrap.report.pages.formats import to_html, to_markdown
-from pac_wrap.report.subject import Report, error_rates
-from pac_wrap.report.terminal import show_evaluation
+from pac_wrap.report.account import account_of
+from pac_wrap.report.render import as_json, html, markdown, terminal
+from pac_wrap.report.results import account_of_evaluation
+from pac_wrap.report.sentences import sides_of
 from statistical.claims import assert_at_most, assert_power
 from support.shell import invoke, text_of, write
 from support.strategies import exact_tail
@@ -54,21 +54,16 @@ def test_a_promise_that_is_just_kept_is_called_broken_in_one_of_twenty_at_most()
 
 @pytest.mark.parametrize(("count", "broken"), COUNTS)
 def test_every_place_says_the_same(count: int, broken: bool) -> None:
-    pytest.importorskip("matplotlib")
-    from pac_wrap.report.figures import plot_held_out
-
     for name, metrics in (("FPR", measured(count)), ("FNR", measured(0, count))):
-        report = Report(CERTIFICATE, NORMAL, ANOMALOUS, metrics=metrics)
+        account = account_of(CERTIFICATE, NORMAL, ANOMALOUS, metrics=metrics)
         assert exceeded(metrics, Guarantee()) == ((name,) if broken else ())
-        assert ("exceeded" in text_of(show_evaluation(CERTIFICATE, metrics))) == broken
-        finding = json.loads(to_json(report))["held_out"]["findings"][name.lower()]
+        assert ("exceeded" in text_of(terminal(account_of_evaluation(CERTIFICATE, metrics)))) == broken
+        finding = json.loads(as_json(account))["held_out"]["findings"][name.lower()]
         assert ("significantly above" in finding) == broken
         # a page takes a second to draw
-        for text in (to_markdown(report), *([to_html(report)] if count == 11 else [])):
+        for text in (markdown(account), *([html(account)] if count == 11 else [])):
             assert ("significantly above the ceiling" in text) == broken
             assert ("Do not rely on the promise" in text) == broken
-        drawn = [text.get_text() for text in plot_held_out(CERTIFICATE, metrics).texts]
-        assert any("above ceiling" in " ".join(text.split()) for text in drawn) == broken
 
 
 @pytest.mark.parametrize(("count", "broken"), COUNTS)
@@ -176,5 +171,5 @@ def test_classes_are_one_family_too() -> None:
 def test_a_side_with_too_few_labels_takes_no_part_of_the_5_percent(tmp_path: Path) -> None:
     with pytest.warns(VacuousWarning):
         certificate = calibrate(NORMAL, ANOMALOUS[:20])
-    assert [side.exceeded for side in error_rates(certificate, measured(10))] == [True, False]
-    assert [side.exceeded for side in error_rates(CERTIFICATE, measured(10))] == [False, False]
+    assert [side.exceeded for side in sides_of(certificate, measured(10))] == [True, False]
+    assert [side.exceeded for side in sides_of(CERTIFICATE, measured(10))] == [False, False]

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from pac_wrap import Certificate, CertificateError, Guarantee, calibrate, verify
 from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Sampling
-from pac_wrap.report.pages.formats import render_report
-from pac_wrap.report.subject import Report
+from pac_wrap.report.account import account_of
+from pac_wrap.report.render import rendered
 from support.shell import CERTIFICATE, invoke, succeeded
 from support.strategies import refusal
 
@@ -278,13 +278,13 @@ def test_verify_looks_at_the_scores_and_not_at_the_sampling() -> None:
 
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
 def test_reports_say_that_the_promise_is_conditional_on_mixing(suffix: str) -> None:
-    def rendered(certificate: Certificate) -> str:
-        return unescape(render_report(Report(certificate, NORMAL, ANOMALOUS), f"report{suffix}"))
+    def page(certificate: Certificate) -> str:
+        return unescape(str(rendered(account_of(certificate, NORMAL, ANOMALOUS), f"report{suffix}")))
 
-    text = rendered(CARRYING)
+    text = page(CARRYING)
     sentences = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in map(str, OF_SERIES)]
     assert [text.count(sentence) for sentence in sentences] == [1] * len(sentences)
-    assert "mixing" not in rendered(PLAIN)
+    assert "mixing" not in page(PLAIN)
 
 
 def test_show_prints_windows_split_worth_and_mixing(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from pac_wrap.report.figures import new_axes, style, to_svg
 from pac_wrap_paper.figures import COLOURS, draw, ink, moved_apart, plot_heatmap, plot_intervals, plot_lines
-from pac_wrap_paper.studies.study import (
+from pac_wrap_paper.studies.charts import (
     Bar,
     BoxChart,
     Chart,

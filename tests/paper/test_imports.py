@@ -22,7 +22,7 @@ SHARED: Final = {
     "pac_wrap.base.arguments",  # how arguments are refused
     "pac_wrap.base.files",  # files that appear whole or not at all
     "pac_wrap.method.strategies.raising",  # the ladder, whose chance of failing the study of ADBench computes
-    "pac_wrap.report.figures.distributions",
+    "pac_wrap.report.figures.scores",
     "pac_wrap.report.figures.strip",
     "pac_wrap.report.figures.styling",
 }

@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 
 from pac_wrap.report.figures import style
 from pac_wrap_paper.figures import draw
-from pac_wrap_paper.studies.study import Marks, Panel, PanelChart
+from pac_wrap_paper.studies.charts import Marks, Panel, PanelChart
 from support.drawn import points, texts
 
 MARKS = (

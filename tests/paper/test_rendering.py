@@ -31,7 +31,8 @@ from pac_wrap_paper.rendering import (
     show_study,
     write_study,
 )
-from pac_wrap_paper.studies.study import Bar, Cell, Interval, IntervalChart, Row, Spread, Study, StudyTable
+from pac_wrap_paper.studies.charts import Bar, Interval, IntervalChart
+from pac_wrap_paper.studies.study import Cell, Row, Spread, Study, StudyTable
 from support.strategies import refusal
 
 MINUS = "\N{MINUS SIGN}"
@@ -394,7 +395,8 @@ class TestFailure:
         code = (
             "import sys; sys.modules['matplotlib'] = None\n"
             "from pac_wrap import MissingExtraError\n"
-            "from pac_wrap_paper.studies.study import LineChart, Study\n"
+            "from pac_wrap_paper.studies.charts import LineChart\n"
+            "from pac_wrap_paper.studies.study import Study\n"
             "from pac_wrap_paper.rendering import show_study, write_study\n"
             "picture = LineChart('c', 'C', 'x', 'y', (0.0,), (), 0.05, 'limit')\n"
             "study = Study('q1', 'Q', (), (), (), (picture,))\n"

@@ -12,7 +12,8 @@ import pytest
 
 from pac_wrap import Monitor, calibrate, calibrate_groups, certify_curve
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.report.pages.watch import monitor_page
+from pac_wrap.report.account import account_of
+from pac_wrap.report.render import html
 from support.browser import CLASHES, CONTRAST, WIDE, complains, complaints, downloaded, show
 from support.reports import FOREIGN, HOSTILE, report
 
@@ -196,7 +197,7 @@ def watched(name: str) -> Monitor:
 def watches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("watches")
     for name in ("alarm", "groups"):
-        (target / f"{name}.html").write_text(monitor_page(watched(name)), encoding="utf-8")
+        (target / f"{name}.html").write_text(html(account_of(watched(name))), encoding="utf-8")
     return target
 
 

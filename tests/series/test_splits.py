@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pac_wrap.errors import InputError
-from pac_wrap.series import SeriesSplit, block_split, random_split, windows
+from pac_wrap.series import SeriesSplit, block_split, random_split
+from pac_wrap.series.windows import windows
 from support.strategies import refusal
 
 SEED = st.integers(0, 2**32)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap.series import windows
+from pac_wrap.series.windows import windows
 from support.strategies import Floats, score, scores
 
 

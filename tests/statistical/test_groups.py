@@ -19,7 +19,7 @@ from pac_wrap.base.floats import shared_together
 from pac_wrap.method.groups.columns import shares_of
 from pac_wrap.method.groups.gaps import bounds, counted_bounds
 from pac_wrap.method.sampling import Assumption
-from pac_wrap.report.words.groups import gap_words
+from pac_wrap.report.groups import gap_words
 from pac_wrap.tails.binomial import cdf
 from pac_wrap.tails.bounds import lower_bound
 from statistical.claims import assert_at_most, assert_power

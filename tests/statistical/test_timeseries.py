@@ -14,7 +14,8 @@ from scipy.stats import binom, hypergeom, norm
 
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.thresholds import alarm_from, clear_below
-from pac_wrap.series import block_split, block_violation, random_violation, windows
+from pac_wrap.series import block_split, block_violation, random_violation
+from pac_wrap.series.windows import windows
 from pac_wrap.tails.bounds import error_budget, lower_bound
 from statistical.claims import FALSE_ALARM, assert_at_most, assert_power, assert_rate
 from support.strategies import Floats

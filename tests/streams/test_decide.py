@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import Thresholds
-from pac_wrap.method.alarms.shares import Counted
-from pac_wrap.streams.answers import Asked
-from pac_wrap.streams.decide import decide_lines
+from pac_wrap import InputError, Thresholds
+from pac_wrap.method.alarms.precision import Counted
+from pac_wrap.streams import decide
+from pac_wrap.streams.decide import Asked, decide_lines
+from pac_wrap.tables.files import cells
 from pac_wrap.tables.files.text_format import LONGEST, read_start
 from support.pieces import RULE, Pieces, TextFormat, answers, certificate_of, decided, rows_of
 from support.strategies import refusal
@@ -204,3 +205,106 @@ def test_the_source_of_a_row_is_a_column_before_the_verdict(content: str) -> Non
     expected = {"a": "x", "s": 1, "from": "-", "verdict": 1, "prediction_set": "{1}"}
     assert json.loads(decided(content, source="from")) == expected
     assert "there is a column 'a' already" in refusal(lambda: decided(content, source="A"))
+
+
+plain_cell = st.sampled_from(["", "x", "é", "\udce9", " ", "\x00", "\t", ";"])
+plain_number = st.sampled_from(
+    ["0.1", "0.50", "7e-1", "inf", " 0.3", "nan", "", "0.30000000000000004", "1e-40"]
+)
+
+
+@given(
+    rows=st.lists(st.tuples(plain_cell, st.one_of(plain_number, st.just("x"))), min_size=1, max_size=12),
+    blanks=st.integers(0, 2),
+    ended=st.booleans(),
+    cuts=cutting,
+)
+def test_rows_read_at_once_are_decided_as_one_by_one(
+    rows: list[tuple[str, str]], blanks: int, ended: bool, cuts: list[int]
+) -> None:
+    """A text without quotes is read in C, where that was compiled; what is wrong is said alike."""
+    lines = ["a,s", *(f"{cell},{score}" for cell, score in rows)]
+    content = ("\n" * (1 + blanks)).join(lines) + "\n" * ended
+
+    def outcome() -> tuple[bytes, str]:
+        out = io.BytesIO()
+        reader = Pieces(content.encode("utf-8", "surrogateescape"), cuts)
+        start = read_start(reader)
+        try:
+            decide_lines(RULE, reader, start, out, Asked("s", as_csv=True))
+        except InputError as error:
+            return out.getvalue(), str(error)
+        return out.getvalue(), ""
+
+    found = outcome()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cells, "functions", lambda: None)
+        assert outcome() == found
+
+
+json_value = st.sampled_from(
+    ["1", "-0.5e2", '"x"', '"é"', "true", "null", '"a\\n"', "[1]", "01", "NaN", '"\udce9"']
+)
+json_score = st.sampled_from(
+    [
+        "0.1",
+        "0.30000000000000004",
+        "null",
+        "-0",
+        "7E-1",
+        "1e-40",
+        "NaN",
+        '"inf"',
+        "Infinity",
+        "1.",
+        "+1",
+        "[]",
+    ]
+)
+json_row = st.builds(
+    str.format,
+    st.sampled_from(
+        ['{{"a":{0},"s":{1}}}'] * 6 + ['{{ "a" : {0},\t"s" : {1} }}', '{{"s":{1},"a":{0}}}', "{{}}"]
+    ),
+    json_value,
+    json_score,
+)
+
+
+@given(rows=st.lists(json_row, min_size=1, max_size=12), ended=st.booleans(), cuts=cutting)
+def test_json_lines_read_at_once_are_decided_as_one_by_one(
+    rows: list[str], ended: bool, cuts: list[int]
+) -> None:
+    first = ['{"a":1,"s":0.5}'] * 2
+    content = "\n".join([*first, *rows, "", *first]) + "\n" * ended
+
+    def outcome() -> tuple[bytes, str]:
+        out = io.BytesIO()
+        reader = Pieces(content.encode("utf-8", "surrogateescape"), [16, *cuts])
+        start = read_start(reader)
+        try:
+            decide_lines(RULE, reader, start, out, Asked("s", as_csv=False))
+        except InputError as error:
+            return out.getvalue(), str(error)
+        return out.getvalue(), ""
+
+    found = outcome()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cells, "functions", lambda: None)
+        assert outcome() == found
+
+
+def test_json_lines_are_read_at_once_after_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not cells.library().exists():
+        pytest.skip("cells.c was not compiled")
+    found: list[object] = []
+
+    def seen(text: bytes, names: list[bytes], place: int) -> cells.Lines | None:
+        found.append(lines := cells.read_score_objects(text, names, place))
+        return lines
+
+    monkeypatch.setattr(decide, "read_score_objects", seen)
+    content = '{"a": "x", "s": 0.1}\n' * 9
+    assert len(decided(content, cuts=[21, 84]).splitlines()) == 9
+    assert len(found) == 2
+    assert None not in found

@@ -4,8 +4,7 @@ import io
 
 import pytest
 
-from pac_wrap.streams.answers import Asked
-from pac_wrap.streams.decide import decide_lines, is_streamed
+from pac_wrap.streams.decide import Asked, decide_lines, is_streamed
 from pac_wrap.tables.files.text_format import LONGEST, read_start
 from support.pieces import RULE, Pieces, TextFormat, rows_of, stopped
 from support.strategies import refusal

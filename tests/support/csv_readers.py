@@ -18,8 +18,7 @@ import pytest
 from pac_wrap import Certificate
 from pac_wrap.engines.files import inspect
 from pac_wrap.errors import InputError
-from pac_wrap.streams.answers import Asked
-from pac_wrap.streams.decide import decide_files, decide_lines
+from pac_wrap.streams.decide import Asked, decide_files, decide_lines
 from pac_wrap.tables.columns import number, without_case
 from pac_wrap.tables.files.connection import connected
 from pac_wrap.tables.files.csv_files import refuse_rows

@@ -11,8 +11,10 @@ from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.metrics import evaluate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
-from pac_wrap.report.pages.formats import to_html
-from pac_wrap.report.subject import Origin, Report
+from pac_wrap.report.account import account_of
+from pac_wrap.report.explorer import Explorer, explorer_of
+from pac_wrap.report.render import as_json, html, markdown
+from pac_wrap.report.sentences import Origin, Report, plain_of
 
 HOSTILE = "<script>alert(1)</script>"
 FOREIGN = Origin(
@@ -53,6 +55,26 @@ _CASES: dict[str, dict[str, Any]] = {
 }
 NAMES = tuple(_CASES)
 FIGURE_COLOURS = ("text", "muted", "faint", "normal", "anomalous")
+
+
+def to_html(given: Report) -> str:
+    """Return a report as one HTML page."""
+    return html(account_of(given))
+
+
+def to_markdown(given: Report) -> str:
+    """Return a report as Markdown."""
+    return markdown(account_of(given))
+
+
+def to_json(given: Report) -> str:
+    """Return a report as programs read it."""
+    return as_json(account_of(given))
+
+
+def explorer_for(given: Report) -> Explorer | None:
+    """Return the curve of a report's scores, if it has one."""
+    return explorer_of(plain_of(given.certificate), given.normal, given.anomalous)
 
 
 @cache

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from pac_wrap import Guarantee, InputError, UpsideDownWarning, calibrate_labelled, verify
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.request import Request
-from pac_wrap.report.pages.content import to_json
-from pac_wrap.report.subject import Report
+from pac_wrap.report.account import account_of
+from pac_wrap.report.render import as_json
 from pac_wrap.tables.database import UnansweredError, calibrate, from_answers
 from pac_wrap.tables.sql.expressions import Dialect, quote_name
 from pac_wrap.tables.sql.statements import Source
@@ -440,8 +440,8 @@ def test_a_certificate_without_digests_says_what_it_cannot_show() -> None:
     assert not verified.digested
     assert str(verified).endswith("the certificate has no digest of them")
     assert not verify(found, scores[labels == 0] + 1.0, scores[labels == 1])
-    report = Report(found, scores[labels == 0], scores[labels == 1])
-    assert "not taken" in to_json(report)
+    account = account_of(found, scores[labels == 0], scores[labels == 1])
+    assert "not taken" in as_json(account)
 
 
 def test_one_column_cannot_be_both() -> None:

@@ -116,7 +116,7 @@ def _calls(random: np.random.Generator) -> dict[str, Call]:
              "confidence": None, **single, "train_on": "auto", "calibration_size": 0.5, "polarity": "auto",
              "random_state": 0},
         ),
-        "windows": (timeseries.windows, {"series": scores, "length": 2, "every": 5}),
+        "windows": (timeseries.windows.windows, {"series": scores, "length": 2, "every": 5}),
         "window_points": (
             timeseries.window_points,
             {"scores": scores, "labels": labels, "length": 1, "every": 2, "reduce": "max"},

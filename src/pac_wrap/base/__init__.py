@@ -1,1 +1,1 @@
-"""What everything stands on: argument checks, files that appear whole or not at all, JSON, foreign text."""
+"""What everything stands on: checks of arguments, whole files or none, JSON, numbers, text from outside."""

@@ -2,7 +2,8 @@
 
 A dataclass with a class attribute `tag: ClassVar[str]` is written with it as "name", so that a field can hold
 one of several: `A | B` of tagged dataclasses is read by that name. A field that `__init__` does not take
-(`init=False`) is neither written nor read; one with the metadata {"optional": True} is left out if None.
+(`init=False`) is neither written nor read; one with the metadata {"optional": True} is left out if None. What
+is `SavedAsJSON` is written whole or not at all, and refused if it contradicts itself.
 """
 
 import hashlib

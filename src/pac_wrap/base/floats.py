@@ -2,7 +2,8 @@
 
 A processor may think otherwise: `torch.set_flush_denormal(True)`, or a library built with -ffast-math, makes
 it take subnormal numbers for zeros in every comparison, sum and conversion. Ranks, thresholds and digests
-must not change with that, and this is the one module that sees to it.
+must not change with that, and this is the one module that sees to it. It also rounds: scores to their type,
+and what is promised against the promise.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """pac-wrap calibrate, curve and compare: the way to a certificate."""
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -16,17 +16,14 @@ from pac_wrap.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.request import Request
     from pac_wrap.method.robust.weights import Draws
+    from pac_wrap.report.account import Account, Fact
     from pac_wrap.series.points import Several
     from pac_wrap.series.splits import SeriesSplit
     from pac_wrap.tables.table import Table
 
-# pairs of a heading and a text
-Lines = tuple[tuple[str, str], ...]
 _TOP: Final = "The largest bound of the {} that matters; those below are lower for it. Fix it before looking."
-_PICTURES: Final = (".svg", ".png", ".pdf")
 
 
 def calibrate(
@@ -71,7 +68,8 @@ def calibrate(
         Path | None, typer.Option("--output", "-o", help="Where to save the certificate.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Also write a report: .html, .md or .json; reads scores into memory.")
+        Path | None,
+        typer.Option(help="Also write a report: .html, .md, .json, .svg or .png; reads scores into memory."),
     ] = None,
     prevalence: Annotated[
         str | None,
@@ -109,7 +107,7 @@ def calibrate(
     from pac_wrap.method.groups.calibrate import GroupRequest
     from pac_wrap.method.kinds.calibrate import KindRequest
     from pac_wrap.method.request import Request, as_strategy
-    from pac_wrap.report.pages.formats import check_suffix
+    from pac_wrap.report.render import check_ending
 
     asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
     strategy = options.strategy_of(overlap, asked)
@@ -128,7 +126,9 @@ def calibrate(
         raise InputError("--prevalence is for --report; give it as well, or ask pac-wrap worth")
     shares = None if prevalence is None else options.shares_in(prevalence)
     if report is not None:
-        check_suffix(report)
+        check_ending(report)
+    if group is not None:
+        options.check_report(report, "groups", options.PAGES)
     if kind is not None and shares is not None:
         raise InputError("--kind takes no --prevalence; leave the option out")
     request: Any
@@ -140,15 +140,15 @@ def calibrate(
     if group is not None:
         request = GroupRequest(request, together, pool)
     keep_apart(tables, output, report)
-    lines: Lines = ()
+    facts: tuple[Fact, ...] = ()
     if time is not None:
-        certificate, drawn, lines = _in_time(reading, request, steps)
+        certificate, drawn, facts = _in_time(reading, request, steps)
     else:
         bar = ("reading", None) if kind or group else ("calibrating", 4)
         certificate, drawn = certified(reading, request, *bar, draws=report is not None, survived=survived)
     certificate = dated(certificate, tables)
-    render = partial(_page, certificate, drawn, reading, shares, lines)
-    _write_certified(certificate, render, Writing(output, report, form, quiet), lines)
+    known = drawn, shares, facts
+    _write_certified(certificate, reading, known, Writing(output, report, form, quiet))
 
 
 def _check_weighted(weight: str | None, bound: float | None, engine: str, others: list[str]) -> None:
@@ -204,7 +204,7 @@ def _from_table(
     from pac_wrap.method.certify import certify
     from pac_wrap.method.groups.calibrate import certify_groups
     from pac_wrap.method.kinds.calibrate import certify_kinds
-    from pac_wrap.report.pages.groups import worst
+    from pac_wrap.report.groups import worst
     from pac_wrap.tables.calibrate import TableGroups, TableSource
 
     columns: Any = reading.columns
@@ -228,11 +228,13 @@ def _from_table(
     return made, source.classes() if reading.kind is None else source.by_kind()
 
 
-def _in_time(reading: Reading, request: "Request", steps: Steps) -> "tuple[Any, list[NDArray[Any]], Lines]":
+def _in_time(
+    reading: Reading, request: "Request", steps: Steps
+) -> "tuple[Any, list[NDArray[Any]], tuple[Fact, ...]]":
     """Certify thresholds from rows in the order of time, and say how far they depend on each other."""
     import numpy as np
 
-    from pac_wrap.report.words.in_order import lines_of_several
+    from pac_wrap.report.results import facts_of_series
     from pac_wrap.series.points import calibrate_points
 
     several, split = rows_taken(reading, steps, steps.every or 1)
@@ -241,7 +243,7 @@ def _in_time(reading: Reading, request: "Request", steps: Steps) -> "tuple[Any, 
     used = np.concatenate(classes)
     ends = {"lowest": float(used.min()), "highest": float(used.max())}
     certificate = certificate.with_provenance(score=reading.score, engine="duckdb", **ends)
-    return certificate, classes, tuple(lines_of_several(several, certificate, steps.time or "", split))
+    return certificate, classes, tuple(facts_of_series(several, certificate, steps.time or "", split))
 
 
 def rows_taken(reading: Reading, steps: Steps, every: int) -> "tuple[Several, SeriesSplit | None]":
@@ -273,52 +275,46 @@ def dated(made: Any, tables: list[str]) -> Any:
     return made.with_provenance(tables=tuple(tables), date=now())
 
 
-def _page(
-    certificate: Any,
-    drawn: Any,
-    reading: Reading,
-    shares: tuple[float, float] | None,
-    lines: Lines,
-    report: Path,
-) -> str:
-    """Return the report of a certificate and the scores that it draws, in the format of a file's name."""
+def _account(certificate: Any, reading: Reading, drawn: Any, *known: Any) -> "Account":
+    """Return what there is to say of a certificate and the scores that its report draws."""
     from pac_wrap.base.arguments import as_scores
-    from pac_wrap.report.pages.formats import render_report
-    from pac_wrap.report.pages.groups import page_of_groups
-    from pac_wrap.report.pages.kinds import page_of_kinds
-    from pac_wrap.report.pages.parts import render_parts
-    from pac_wrap.report.subject import Origin, Report
+    from pac_wrap.report.account import account_of
+    from pac_wrap.report.sentences import Origin
 
     if reading.group is not None:
-        return render_parts(page_of_groups(certificate, drawn), report)
+        return account_of(certificate, drawn)
     if reading.kind is not None:
-        return render_parts(page_of_kinds(certificate, *drawn), report)
-    normal, anomalous = map(as_scores, drawn)
-    more: Any = {"source": Origin(tuple(reading.tables), reading.score, reading.label or "")}
-    return render_report(
-        Report(certificate, normal, anomalous, prevalence=shares, in_time=lines, **more), report
+        return account_of(certificate, *drawn)
+    source = Origin(tuple(reading.tables), reading.score, reading.label or "")
+    prevalence, in_time = known
+    return account_of(
+        certificate, *map(as_scores, drawn), source=source, prevalence=prevalence, in_time=in_time
     )
 
 
-def _write_certified(certificate: Any, render: Callable[[Path], str], writing: Writing, lines: Lines) -> None:
+def _write_certified(
+    certificate: Any, reading: Reading, known: tuple[Any, Any, "tuple[Fact, ...]"], writing: Writing
+) -> None:
     """Write a certificate and its report, say so, and show it; the command ends with 1 if it lacks a rate."""
-    texts: dict[Path, str | bytes] = {}
+    from pac_wrap.report.render import rendered
+
+    contents: dict[Path, str | bytes] = {}
     if writing.output is not None:
-        texts[writing.output] = certificate.to_json()
+        contents[writing.output] = certificate.to_json()
     if writing.report is not None:
-        texts[writing.report] = render(writing.report)
-    write_all(texts)
-    if texts and not writing.quiet:
+        contents[writing.report] = rendered(_account(certificate, reading, *known), writing.report)
+    write_all(contents)
+    if contents and not writing.quiet:
         normal, anomalous, more = _sizes(certificate)
         rows = f"{normal + anomalous:,} rows: {normal:,} normal, {anomalous:,} anomalous{more}"
-        say(f"{rows} -> {', '.join(map(str, texts))}")
+        say(f"{rows} -> {', '.join(map(str, contents))}")
     if writing.form == "json":
         typer.echo(certificate.to_json(), nl=False)
     else:
         # whoever made a certificate knows where it comes from
         typer.echo(str(getattr(certificate, "bare", certificate)))
-        for heading, text in lines:
-            typer.echo(f"{heading:<10} {text}")
+        for fact in known[2]:
+            typer.echo(f"{fact.name:<10} {fact.text}")
     if certificate.empty or getattr(certificate, "overstated", False):
         raise typer.Exit(FAILED)
 
@@ -338,15 +334,12 @@ def _sizes(certificate: Any) -> tuple[int, int, str]:
 
 def write_all(contents: Mapping[Path, str | bytes]) -> None:
     """Write all of some files, or none."""
-    from pac_wrap.base.files import whole_file, write_text
+    from pac_wrap.base.files import whole_file
+    from pac_wrap.report.render import put
 
     with ExitStack() as files:
         for path, content in contents.items():
-            file = files.enter_context(whole_file(path))
-            if isinstance(content, bytes):
-                file.write_bytes(content)
-            else:
-                write_text(file, content)
+            put(files.enter_context(whole_file(path)), content)
 
 
 def curve(
@@ -381,14 +374,14 @@ def curve(
     Example: [bold]pac-wrap curve scores.csv --score score --label label -o curve.json[/bold]
     """
     from pac_wrap.method.curves.certify import CurveRequest
-    from pac_wrap.report.records import as_json
+    from pac_wrap.report.account import account_of
+    from pac_wrap.report.render import rendered
 
     if sum(one is not None for one in (max_fpr, max_fnr, at)) > 1:
         raise InputError("--max-fpr, --max-fnr and --at each choose a threshold; give one of them")
     if certificate is not None and max_fpr is max_fnr is at is None:
         raise InputError("--certificate needs a threshold: choose it with --max-fpr, --max-fnr or --at")
-    if report is not None and report.suffix not in _PICTURES:
-        raise InputError(f"the report of a curve ends in .svg, .png or .pdf, got {report}")
+    options.check_report(report, "a curve", options.PICTURES)
     reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, engine=engine, master=master)
     keep_apart(tables, output, report, certificate)
     delta_fpr, delta_fnr = (0.05 if delta is None else delta for delta in (delta_fpr, delta_fnr))
@@ -410,29 +403,18 @@ def curve(
     if certificate is not None and chosen is not None:
         contents[certificate] = chosen.to_json()
     if report is not None:
-        contents[report] = _picture(found, report.suffix)
+        contents[report] = rendered(account_of(found), report)
     write_all(contents)
     shown = found if chosen is None else chosen
     if form == "json":
-        typer.echo(as_json({"kept": False, "reason": reason}) if reason else shown.to_json(), nl=False)
+        typer.echo(
+            json.dumps({"kept": False, "reason": reason}, indent=2) + "\n" if reason else shown.to_json(),
+            nl=False,
+        )
     else:
         typer.echo(reason or str(shown.bare))
     if reason or found.empty:
         raise typer.Exit(FAILED)
-
-
-def _picture(found: "Curve", suffix: str) -> str | bytes:
-    """Return the picture of a curve: as SVG, the same bytes for the same curve."""
-    from io import BytesIO
-
-    from pac_wrap.report.figures.styling import to_svg
-
-    drawn: Any = found.plot().figure
-    if suffix == ".svg":
-        return to_svg(drawn, alt="the certified trade-off of both error rates")
-    file = BytesIO()
-    drawn.savefig(file, format=suffix[1:])
-    return file.getvalue()
 
 
 def compare(
@@ -461,8 +443,7 @@ def compare(
     [bold]pac-wrap compare forest.csv lof.parquet --key id --score forest --score lof --label label[/bold]
     """
     from pac_wrap.method.comparison import compare_scores
-    from pac_wrap.report.records import comparison
-    from pac_wrap.report.terminal import show_comparison
+    from pac_wrap.report.results import account_of_comparison
     from pac_wrap.tables.table import joined
 
     guarantee = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
@@ -478,8 +459,7 @@ def compare(
     else:
         with _or_joined(tables), reading.opened("reading", more=score[1:], in_order=True) as table:
             columns = {name: table.labelled(name, label, anomaly_label) for name in score}
-    compared = compare_scores(columns, guarantee)
-    options.tell(form, lambda: comparison(compared, guarantee), lambda: show_comparison(compared, guarantee))
+    options.tell(account_of_comparison(compare_scores(columns, guarantee), guarantee), form)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import typer
 
 from pac_wrap.cli import options
 from pac_wrap.cli.certify import classes_of, rows_taken
-from pac_wrap.cli.options import FAILED, Reading, Steps, check_division, division_of, load_any
+from pac_wrap.cli.options import Reading, Steps, check_division, division_of, load_any
 from pac_wrap.cli.process import say
 from pac_wrap.errors import InputError, PACWrapWarning
 
@@ -38,11 +38,8 @@ def evaluate(
 
     Example: [bold]pac-wrap evaluate certificate.json test.csv --score score --label label[/bold]
     """
-    from pac_wrap.report import records
-    from pac_wrap.report.subject import error_rates
-    from pac_wrap.report.terminal import show_evaluation
-    from pac_wrap.report.words.groups import show_groups
-    from pac_wrap.report.words.kinds import show_measured
+    from pac_wrap.report.groups import account_of_measured_groups
+    from pac_wrap.report.results import account_of_evaluation, account_of_measured
     from pac_wrap.tables.calibrate import TableGroups, TableSource, are_calibration
     from pac_wrap.tables.decide import evaluate_groups_table, evaluate_kinds_table, evaluate_table
 
@@ -50,28 +47,21 @@ def evaluate(
     reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, kind, group)
     check_division(loaded, kind=kind, group=group)
     columns: Any = reading.columns
-    found: Any
     with reading.opened("evaluating") as table:
+        source = partial(TableSource, table, score, label, anomaly_label)
         if kind is not None:
-            found = evaluate_kinds_table(TableSource(table, score, label, anomaly_label, kind=kind), loaded)
-            exceeded = any(one.exceeded for one in found)
-            results = (lambda: records.by_kind(found)), (lambda: show_measured(found))
+            account = account_of_measured(evaluate_kinds_table(source(kind=kind), loaded))
         elif group is not None:
-            found = evaluate_groups_table(TableGroups(table, columns, anomaly_label), loaded)
-            exceeded = bool(found.exceeded)
-            results = (lambda: records.by_group(loaded, found)), (lambda: show_groups(loaded, found))
+            measured = evaluate_groups_table(TableGroups(table, columns, anomaly_label), loaded)
+            account = account_of_measured_groups(loaded, measured)
         else:
-            source = partial(TableSource, table, score, label, anomaly_label)
-            found = evaluate_table(source(on_missing="abstain"), loaded)
-            exceeded = any(side.exceeded for side in error_rates(loaded, found))
+            metrics = evaluate_table(source(on_missing="abstain"), loaded)
             again = source(score_type=loaded.score_type)
-            of_it = loaded, found, are_calibration(again, loaded, found.sizes)
-            results = (lambda: records.evaluation(*of_it)), (lambda: show_evaluation(*of_it))
-    if not quiet and division_of(loaded) is None:
-        say(str(found.verdicts))
-    options.tell(form, *results)
-    if exceeded:
-        raise typer.Exit(FAILED)
+            same = are_calibration(again, loaded, metrics.sizes)
+            account = account_of_evaluation(loaded, metrics, same)
+            if not quiet:
+                say(str(metrics.verdicts))
+    options.tell(account, form)
 
 
 def verify(
@@ -103,7 +93,7 @@ def verify(
 
     Example: [bold]pac-wrap verify certificate.json scores.csv --score score --label label[/bold]
     """
-    from pac_wrap.report.records import verification
+    from pac_wrap.report.account import account_of
 
     loaded = load_any(certificate, but=("classes",))
     steps = Steps(time, series, None, hold_out, seed)
@@ -121,9 +111,7 @@ def verify(
         finally:
             if not done and getattr(loaded, "sampling", None) is not None:
                 say("note: the certificate is of a time series; if it was made with --time, give that again")
-    options.tell(form, lambda: verification(found), lambda: str(found))
-    if not found:
-        raise typer.Exit(FAILED)
+    options.tell(account_of(found), form, str(found))
 
 
 def _verified(loaded: Any, reading: Reading) -> "Verification":
@@ -201,26 +189,14 @@ def show(
 
     Example: [bold]pac-wrap show certificate.json --format markdown[/bold]
     """
-    from pac_wrap.base.text import escape_markdown
-    from pac_wrap.method.curves.curve import Curve
-    from pac_wrap.method.kinds.classes import ClassCertificate
-    from pac_wrap.report.words.certificate import lines_of, lines_of_curve
-    from pac_wrap.report.words.groups import lines_of_groups
-    from pac_wrap.report.words.kinds import lines_of_classes, lines_of_kinds
+    from pac_wrap.report.account import account_of
+    from pac_wrap.report.render import markdown
 
     loaded = load_any(certificate)
     if form == "json":
         typer.echo(loaded.to_json(), nl=False)
     elif form == "markdown":
-        if (by := division_of(loaded)) is not None:
-            lines = lines_of_groups(loaded) if by == "group" else lines_of_kinds(loaded)
-        elif isinstance(loaded, ClassCertificate):
-            lines = lines_of_classes(loaded)
-        else:
-            lines = lines_of_curve(loaded) if isinstance(loaded, Curve) else lines_of(loaded)
-        rows = (f"| {name} | {escape_markdown(text)} |" for name, text in lines)
-        noun = "curve" if isinstance(loaded, Curve) else "certificate"
-        typer.echo("\n".join([f"| {noun} | |", "|---|---|", *rows]))
+        typer.echo(markdown(account_of(loaded, brief=True)), nl=False)
     else:
         typer.echo(str(loaded))
 
@@ -256,7 +232,8 @@ def worth(
     Examples: [bold]pac-wrap worth certificate.json --prevalence 0.01[/bold],
     [bold]pac-wrap worth certificate.json --unlabelled new.csv --score score[/bold]
     """
-    from pac_wrap.report.words.certificate import lines_of_worth
+    from pac_wrap.report.render import short
+    from pac_wrap.report.results import account_of_worth
 
     loaded = load_any(certificate, but=("classes", "curve"))
     if (by := division_of(loaded)) is not None:
@@ -281,11 +258,8 @@ def worth(
             raise InputError("--unlabelled needs the column of its scores; give --score")
         reading = Reading(unlabelled, score, delimiter=delimiter)
         found |= _from_unlabelled(loaded, reading, 0.05 if delta is None else delta)
-    options.tell(
-        form,
-        lambda: found,
-        lambda: "\n".join(f"{name:<10} {text}" for name, text in lines_of_worth(**found)),
-    )
+    account = account_of_worth(**found)
+    options.tell(account, form, short(account))
 
 
 def _from_unlabelled(certificate: "Certificate", reading: Reading, delta: float) -> dict[str, Any]:

@@ -16,11 +16,11 @@ from pac_wrap.cli.process import progress_bar, say, standard_output
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from pac_wrap.method.alarms.shares import Counted
+    from pac_wrap.method.alarms.precision import Counted
     from pac_wrap.method.certificates.certificate import Certificate
     from pac_wrap.method.certificates.provenance import Doubt
     from pac_wrap.method.groups.certificate import GroupCertificate
-    from pac_wrap.streams.answers import Asked
+    from pac_wrap.streams.decide import Asked
     from pac_wrap.tables.files.find import FoundFiles
     from pac_wrap.tables.files.text_format import ByteReader
     from pac_wrap.tables.sql.expressions import Dialect
@@ -50,7 +50,7 @@ class _Job:
 
     def asked(self, as_csv: bool) -> "Asked":
         """Return what is asked of rows that are written as CSV, or else as JSON lines."""
-        from pac_wrap.streams.answers import Asked
+        from pac_wrap.streams.decide import Asked
 
         return Asked(self.score, as_csv, self.on_missing, self.source, self.group)
 
@@ -106,8 +106,7 @@ def decide(
     Example: [bold]pac-wrap decide certificate.json new.csv --score score -o verdicts.parquet[/bold]
     """
     from pac_wrap.method.certificates.provenance import Doubt
-    from pac_wrap.streams.answers import ADDED
-    from pac_wrap.streams.decide import is_streamed
+    from pac_wrap.streams.decide import ADDED, is_streamed
     from pac_wrap.tables.columns import refuse_added
     from pac_wrap.tables.files.text_format import check_delimiter, read_start, standard_input
 
@@ -142,7 +141,7 @@ def _deciding(path: Path, group: str | None) -> "Certificate | GroupCertificate"
 
 def _decide_stream(job: _Job, reader: "ByteReader", start: bytes) -> None:
     """Write rows with their verdicts as they arrive; how many were decided is said at Ctrl-C too."""
-    from pac_wrap.method.alarms.shares import Counted
+    from pac_wrap.method.alarms.precision import Counted
     from pac_wrap.streams.decide import decide_lines
     from pac_wrap.tables.files.text_format import is_json_line
 

@@ -13,15 +13,15 @@ from rich.text import Text
 from sklearn.ensemble import IsolationForest
 
 from pac_wrap.base.arguments import Scores
-from pac_wrap.base.floats import confidence_left, kept_together
+from pac_wrap.base.floats import confidence_left, kept_together, rounded_up
 from pac_wrap.detectors.scores import anomaly_scores
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.metrics import Metrics, evaluate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Rule
-from pac_wrap.report.terminal import BLOCKS, ceiling_text, ceilings_of
-from pac_wrap.report.words.numbers import ceiling, confidence, floored
+from pac_wrap.report.numbers import ceiling, confidence, floored
+from pac_wrap.report.render import BLOCKS
 
 _BINS: Final = 64
 _FULL: Final = len(BLOCKS) - 1
@@ -160,10 +160,11 @@ def _checked(demo: Demo) -> Table:
 
 def _measured(certificate: Certificate, metrics: Metrics) -> list[tuple[str, str]]:
     """Return ceiling and measured rate of FPR, FNR and abstention, and the two thresholds."""
-    rule, ceilings = certificate.rule, ceilings_of(certificate)
+    rule = certificate.rule
+    tops = ["none" if one.ceiling is None else rounded_up(one.ceiling) for one in certificate.clauses]
     return [
-        (ceiling_text(ceilings[0]), str(metrics.fpr)),
-        (ceiling_text(ceilings[1]), str(metrics.fnr)),
+        (tops[0], str(metrics.fpr)),
+        (tops[1], str(metrics.fnr)),
         ("", str(metrics.ambiguity)),
         ("", _threshold(rule.normal_below)),
         ("", _threshold(rule.anomaly_from)),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from pac_wrap.method.monitoring.monitor import Monitor
-    from pac_wrap.streams.watch import Columns, Rows
+    from pac_wrap.streams.monitor import Columns, Rows
 
 Format = Literal["text", "json", "prometheus"]
 # seconds from one saving to the next, while rows arrive
@@ -37,21 +37,23 @@ class _Files:
     def save(self, monitor: "Monitor") -> None:
         """Write the state, and what is to be read of it."""
         from pac_wrap.base.files import write_whole
-        from pac_wrap.report.pages.watch import monitor_page
+        from pac_wrap.report.render import write
 
         monitor.save(self.state)
         if self.output is not None:
             write_whole(self.output, self.text(monitor))
         if self.report is not None:
-            write_whole(self.report, monitor_page(monitor))
+            write(monitor, self.report)
 
     def text(self, monitor: "Monitor") -> str:
         """Return what is shown of the monitor."""
-        from pac_wrap.report.pages.watch import monitor_json, monitor_metrics
+        from pac_wrap.report.account import account_of
+        from pac_wrap.report.monitor import monitor_metrics
+        from pac_wrap.report.render import as_json
 
         forms: dict[Format, Callable[[Monitor], str]] = {
             "text": lambda monitor: f"{monitor}\n",
-            "json": monitor_json,
+            "json": lambda one: as_json(account_of(one)),
             "prometheus": monitor_metrics,
         }
         return forms[self.form](monitor)
@@ -74,7 +76,7 @@ class _Job:
         They are one batch, part by part as they come. With a column of batches, each batch counts together,
         once another one begins or all rows have come.
         """
-        from pac_wrap.streams.watch import whole_batches
+        from pac_wrap.streams.monitor import whole_batches
 
         if self.columns.batch is not None:
             for name, rows in whole_batches(parts):
@@ -104,7 +106,7 @@ class _Job:
 
     def watch_lines(self, reader: "BufferedReader", start: bytes) -> None:
         """Watch rows as they arrive; what was counted is saved every second and whatever ends it."""
-        from pac_wrap.streams.watch import WhileQuiet, rows_of_lines
+        from pac_wrap.streams.monitor import WhileQuiet, rows_of_lines
 
         before = saved = self.monitor.rows
         at = time.monotonic()
@@ -131,7 +133,7 @@ class _Job:
     def watch_table(self, tables: list[str], start: bytes) -> None:
         """Watch a whole table, or nothing of it: the state is saved at the end."""
         from pac_wrap.method.certificates.certificate import Certificate
-        from pac_wrap.streams.watch import rows_of_table
+        from pac_wrap.streams.monitor import rows_of_table
         from pac_wrap.tables.decide import refuse_narrower, refuse_undecidable
         from pac_wrap.tables.files.find import found_files
         from pac_wrap.tables.table import open_found
@@ -216,7 +218,7 @@ def monitor(
     from pac_wrap.method.curves.curve import Curve
     from pac_wrap.method.monitoring.monitor import KINDS_APART, Monitor
     from pac_wrap.streams.decide import is_streamed
-    from pac_wrap.streams.watch import Columns
+    from pac_wrap.streams.monitor import Columns
     from pac_wrap.tables.files.text_format import check_delimiter, read_start, standard_input
 
     loaded = load_any(certificate, but=("classes", "curve"))
@@ -229,6 +231,7 @@ def monitor(
     separator = check_delimiter(delimiter)
     inputs: list[str | Path] = [*tables, certificate, *([] if curve is None else [curve])]
     keep_apart(inputs, state, output, report)
+    options.check_report(report, "a monitor", options.PAGES)
     if anomaly_label is not None and label is None:
         raise InputError("--anomaly-label is for labels; name their column with --label")
     if late and label is None:

@@ -20,60 +20,51 @@ from pac_wrap.errors import InputError
 if TYPE_CHECKING:
     from pac_wrap.engines.files import EngineFiles
     from pac_wrap.method.promise import Guarantee
+    from pac_wrap.report.account import Account
     from pac_wrap.tables.files.find import FoundFiles
     from pac_wrap.tables.table import Table
 
 # the exit code of what is not certified, not verified or not kept
 FAILED: Final = 1
+PAGES: Final = (".html", ".md", ".json")
+PICTURES: Final = (".svg", ".png", ".pdf")
 Engine = Literal["duckdb", "spark", "dask"]
 Tables = Annotated[
     list[str], typer.Argument(help="Files or patterns: CSV, Parquet, JSON lines, NumPy; - is standard input.")
 ]
 CertificateFile = Annotated[Path, typer.Argument(help="A certificate made by pac-wrap calibrate.")]
-Score = Annotated[str, typer.Option("--score", help="The column of scores, higher for anomalies.")]
-Label = Annotated[str, typer.Option("--label", help="The column of labels: 0/1 or true/false.")]
+Score = Annotated[str, typer.Option(help="The column of scores, higher for anomalies.")]
+Label = Annotated[str, typer.Option(help="The column of labels: 0/1 or true/false.")]
 AnomalyLabel = Annotated[
-    str | None,
-    typer.Option("--anomaly-label", help="The label that marks an anomaly, if it is not 1 or true."),
+    str | None, typer.Option(help="The label that marks an anomaly, if it is not 1 or true.")
 ]
 LeaveOut = Annotated[
     list[str] | None,
     typer.Option(
-        "--leave-out",
         help="A third label, such as unknown, whose rows are left out and counted; '' is that of rows without"
-        " a label. Repeat it for several.",
+        " a label. Repeat it for several."
     ),
 ]
 Delimiter = Annotated[
     str | None,
-    typer.Option(
-        "--delimiter",
-        help="The delimiter of a CSV, a character or tab; by default found from its header.",
-    ),
+    typer.Option(help="The delimiter of a CSV, a character or tab; by default found from its header."),
 ]
 Group = Annotated[
-    str | None,
-    typer.Option("--group", help="The column of groups, such as tenants: each has its own promise."),
+    str | None, typer.Option(help="The column of groups, such as tenants: each has its own promise.")
 ]
 MaxFpr = Annotated[str, typer.Option(help="Ceiling of the false positive rate, or none.")]
 MaxFnr = Annotated[str, typer.Option(help="Ceiling of the false negative rate, or none.")]
 MaxFprs = Annotated[
     list[str] | None,
     typer.Option(
-        "--max-fpr",
         help="Ceiling of the false positive rate, or none; by default 0.05. With --kind: of every kind, or"
-        " repeated as 'kind=ceiling' for each; '*=ceiling' is for all kinds together.",
+        " repeated as 'kind=ceiling' for each; '*=ceiling' is for all kinds together."
     ),
 ]
-MaxFnrs = Annotated[
-    list[str] | None,
-    typer.Option("--max-fnr", help="Ceiling of the false negative rate, likewise."),
-]
+MaxFnrs = Annotated[list[str] | None, typer.Option(help="Ceiling of the false negative rate, likewise.")]
 Kind = Annotated[
     str | None,
-    typer.Option(
-        "--kind", help="A column that names the kind of each point; ceilings then hold for each kind."
-    ),
+    typer.Option(help="A column that names the kind of each point; ceilings then hold for each kind."),
 ]
 DeltaFpr = Annotated[
     float | None, typer.Option(help="Chance that the FPR ceiling does not hold; by default 0.05.")
@@ -84,48 +75,39 @@ DeltaFnr = Annotated[
 ShiftOption = Annotated[
     str | None,
     typer.Option(
-        "--shift",
         help="Room for shift: tv:0.02, ratio:2, kl:0.01 or chi2:0.1; 'tv:0.02,none' gives it to the normal"
-        " points alone.",
+        " points alone."
     ),
 ]
 LabelNoiseOption = Annotated[
     str | None,
     typer.Option(
-        "--label-noise",
         help="Room for wrong labels: the share of points under a label that belong to the other class, and"
         " after a colon that of a class under another label: 0.05 or 0.05:0.01; 'none,0.05' gives it to the"
-        " anomalous points alone.",
+        " anomalous points alone."
     ),
 ]
 Weight = Annotated[
     str | None,
     typer.Option(
-        "--weight",
         help="A column that says how much more likely each row is in the future than at calibration: rows are"
-        " drawn by it, in their order.",
+        " drawn by it, in their order."
     ),
 ]
 Time = Annotated[
     str | None,
-    typer.Option(
-        "--time", help="A column of times: rows are ordered by it, and how far they depend is judged."
-    ),
+    typer.Option(help="A column of times: rows are ordered by it, and how far they depend is judged."),
 ]
-Series = Annotated[
-    str | None, typer.Option("--series", help="With --time: a column that names the series of each row.")
-]
+Series = Annotated[str | None, typer.Option(help="With --time: a column that names the series of each row.")]
 HoldOut = Annotated[
     float | None,
     typer.Option(
-        "--hold-out",
-        help="With --series: the share of whole series that do not calibrate, and show how the rule does.",
+        help="With --series: the share of whole series that do not calibrate, and show how the rule does."
     ),
 ]
 Seed = Annotated[
     int | None,
     typer.Option(
-        "--seed",
         min=0,
         help="With --hold-out: fixes which series are drawn. With --weight: fixes which points are, instead"
         " of a seed from the system; it must not have been tried before.",
@@ -363,7 +345,7 @@ def shares_in(text: str) -> tuple[float, float]:
     >>> shares_in("0.01-0.03"), shares_in("1e-3:2e-3"), shares_in("0.02")
     ((0.01, 0.03), (0.001, 0.002), (0.02, 0.02))
     """
-    from pac_wrap.method.alarms.alarms import as_interval
+    from pac_wrap.method.alarms.precision import as_interval
 
     # a hyphen after a digit divides; that of 1e-3 does not
     low, _, high = re.sub(r"(?<=[\d.])\s*-", ":", text, count=1).partition(":")
@@ -374,6 +356,13 @@ def shares_in(text: str) -> tuple[float, float]:
             "--prevalence must be a share between 0 and 1 such as 0.01, or a range such as 0.01-0.03; got"
             f" {quoted(text)}"
         ) from None
+
+
+def check_report(report: Path | None, of: str, endings: tuple[str, ...]) -> None:
+    """Refuse a report whose name ends as no report of its kind does, before any work is done."""
+    if report is not None and report.suffix.lower() not in endings:
+        known = f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise InputError(f"the report of {of} ends in {known}, got {report}")
 
 
 def keep_apart(inputs: Sequence[str | Path], *outputs: Path | None) -> None:
@@ -485,15 +474,17 @@ def check_division(certificate: object, **columns: str | None) -> None:
             )
 
 
-def tell(form: str, record: Callable[[], Any], shown: Callable[[], Any]) -> None:
-    """Show a result for people, or its record for programs."""
-    if form == "json":
-        from pac_wrap.report.records import as_json
+def tell(account: "Account", form: str, text: str | None = None) -> None:
+    """Show an account, for people or for programs; the command ends if its exit code is not 0."""
+    from pac_wrap.report.render import as_json, terminal
 
-        typer.echo(as_json(record()), nl=False)
-    elif isinstance(text := shown(), str):
+    if form == "json":
+        typer.echo(as_json(account), nl=False)
+    elif text is not None:
         typer.echo(text)
     else:
         from rich.console import Console
 
-        Console().print(text)
+        Console().print(terminal(account))
+    if account.status.exit_code:
+        raise typer.Exit(account.status.exit_code)

@@ -10,8 +10,6 @@ from pac_wrap.cli.options import Reading, keep_apart
 from pac_wrap.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from pac_wrap.method.planning.plan import Pilot
     from pac_wrap.method.promise import Guarantee
 
@@ -28,7 +26,10 @@ def plan(
     normal: Annotated[int | None, typer.Option(min=0, help="How many normal labels there are.")] = None,
     anomalous: Annotated[int | None, typer.Option(min=0, help="How many anomalous labels there are.")] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Also draw the ceilings that --normal and --anomalous can keep: .svg.")
+        Path | None,
+        typer.Option(
+            help="Also draw the ceilings that --normal and --anomalous can keep: .svg, .png or .pdf."
+        ),
     ] = None,
     pilot: Annotated[
         list[str] | None,
@@ -65,14 +66,11 @@ def plan(
     [bold]pac-wrap plan --pilot scores.csv --score score --label label[/bold],
     [bold]pac-wrap plan --sequential --max-fpr 0.05 --true-rate 0.02[/bold]
     """
-    from rich.console import Console
-
     from pac_wrap.base.arguments import check_rate
     from pac_wrap.method.promise import Guarantee
     from pac_wrap.method.strategies.looks import Looks
-    from pac_wrap.report import records
-    from pac_wrap.report.planner import show_affordable, show_pilot, show_sequential
-    from pac_wrap.report.terminal import show_plan, show_promises
+    from pac_wrap.report.render import write
+    from pac_wrap.report.results import account_of_plan
 
     check_rate("delta", delta)
     given = [rate for rate in (max_fpr, max_fnr) if rate is not None]
@@ -87,48 +85,31 @@ def plan(
         )
     if report is not None and not counted:
         raise InputError("--report draws what --normal and --anomalous can keep; give one of them, or both")
-    if report is not None and report.suffix != ".svg":
-        raise InputError(f"the report of a plan ends in .svg, got {report}")
+    options.check_report(report, "a plan", options.PICTURES)
     if not sequential and (true_rate or every is not None or up_to is not None):
         raise InputError("--true-rate, --every and --up-to are for --sequential; give it as well")
     if not pilot and any(one is not None for one in (score, label, anomaly_label, leave_out, delimiter)):
         raise InputError(
             "--score, --label, --anomaly-label, --leave-out and --delimiter are for --pilot; give it as well"
         )
-    shown: dict[str, tuple[RenderableType, Any]] = {}
-    if labels is not None:
-        shown["promises"] = show_promises(labels, delta), records.least_rates(labels, delta)
-    if counted:
-        known = normal, anomalous, delta, given
-        shown["affordable"] = show_affordable(*known), records.affordable(*known)
-        if report is not None:
-            _draw(report, normal, anomalous, delta)
+    found = None
     if pilot:
         if score is None or label is None:
             raise InputError("--pilot needs the columns of its scores and labels; give --score and --label")
         found = _sampled(Reading(pilot, score, label, anomaly_label, leave_out, delimiter), asked)
-        shown["pilot"] = show_pilot(found, asked), records.forecast(found, asked)
-    if sequential:
-        looks = Looks(20 if every is None else every, 2000 if up_to is None else up_to)
-        runs = asked, looks, true_rate or None
-        shown["sequential"] = show_sequential(*runs), records.sequential(*runs)
-    if not shown or (given and labels is not None):
-        shown["needed"] = show_plan(asked), records.labels_needed(asked)
-    if form == "json":
-        typer.echo(records.as_json({name: record for name, (_, record) in shown.items()}), nl=False)
-        return
-    for one, _ in shown.values():
-        Console().print(one)
-
-
-def _draw(report: Path, normal: int | None, anomalous: int | None, delta: float) -> None:
-    from pac_wrap.base.files import write_whole
-    from pac_wrap.report.figures import plot_affordable, to_svg
-
-    figure = plot_affordable(normal, anomalous, delta=delta).get_figure(root=True)
-    assert figure is not None
-    figure.set_facecolor("#FFFFFF")  # a file does not know the page it will stand on
-    write_whole(report, to_svg(figure, alt="Ceilings that so many labels of each class can keep") + "\n")
+    account = account_of_plan(
+        asked,
+        delta,
+        ceilings=given,
+        labels=labels,
+        sizes=(normal, anomalous),
+        pilot=found,
+        looks=Looks(20 if every is None else every, 2000 if up_to is None else up_to) if sequential else None,
+        rates=true_rate or None,
+    )
+    if report is not None:
+        write(account, report)
+    options.tell(account, form)
 
 
 def _sampled(reading: Reading, asked: "Guarantee") -> "Pilot":
@@ -158,14 +139,12 @@ def demo(
 
     from pac_wrap.base.files import write_whole
     from pac_wrap.cli.demo import run_demo, show_demo
-    from pac_wrap.report.pages.formats import check_suffix, write_report
-    from pac_wrap.report.subject import Report
-    from pac_wrap.report.terminal import screen_svg
+    from pac_wrap.report.render import check_ending, screen_svg, write
 
     keep_apart([], report)
     picture = report is not None and report.suffix.lower() == ".svg"
     if report is not None and not picture:
-        check_suffix(report)
+        check_ending(report)
     with Console(stderr=True).status("starting") as status:
         result = run_demo(seed, margin, progress=status.update)
     shown = show_demo(result)
@@ -174,5 +153,5 @@ def demo(
     elif report is not None:
         calibrated = result.calibration_normal, result.calibration_anomalous
         measured: Any = {"metrics": result.abstaining_metrics, "detector": "isolation forest"}
-        write_report(Report(result.abstaining, *calibrated, **measured), report)
+        write(result.abstaining, report, *calibrated, **measured)
     Console().print(shown)

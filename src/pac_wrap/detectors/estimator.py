@@ -52,7 +52,7 @@ from pac_wrap.detectors.training import (
     with_scoring,
 )
 from pac_wrap.errors import DependenceWarning, InputError
-from pac_wrap.method.alarms.alarms import Prevalence
+from pac_wrap.method.alarms.precision import Prevalence
 from pac_wrap.method.calibrate import calibrate
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.groups.calibrate import GroupRequest, calibrate_groups

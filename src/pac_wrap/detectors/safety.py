@@ -441,7 +441,11 @@ def _warn(text: str) -> None:
 
 
 def _callers() -> Iterator[FrameType]:
-    """Yield the frames of all calls under way, the innermost first."""
+    """Yield the frames of all calls under way, the innermost first.
+
+    scikit-learn's tools tell an estimator nothing, so the stack is looked at. What is not recognised goes
+    unnoticed.
+    """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         yield frame

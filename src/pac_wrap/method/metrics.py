@@ -12,7 +12,7 @@ from scipy.special import betainc
 from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, check_rate
 from pac_wrap.base.floats import equal_share
 from pac_wrap.errors import InputError
-from pac_wrap.method.alarms.shares import Counted
+from pac_wrap.method.alarms.precision import Counted
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Verdict
 from pac_wrap.tails.binomial import sf_at_most

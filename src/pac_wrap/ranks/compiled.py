@@ -112,15 +112,17 @@ def _load(library: Path, size: int) -> Functions:
 
 
 def _declared_cells(compiled: ctypes.CDLL) -> Functions:
-    function, pointer, text, size = (
-        compiled.look_at_rows,
-        ctypes.c_void_p,
-        ctypes.c_char_p,
-        ctypes.c_size_t,
-    )
-    function.restype = size
-    function.argtypes = [text, size, ctypes.c_uint8, text, size, pointer, pointer]
-    return {"look_at_rows": function}
+    pointer, text, size, byte = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint8
+    arguments: dict[str, list[Any]] = {
+        "look_at_rows": [text, size, byte, text, size, pointer, pointer],
+        "read_score_cells": [text, size, byte, size, size, pointer, pointer, pointer, pointer],
+        "read_score_objects": [text, size, text, pointer, size, size, pointer, pointer],
+        "write_endings": [text, pointer, pointer, size, text, pointer, pointer],
+    }
+    functions = {name: getattr(compiled, name) for name in arguments}
+    for name, function in functions.items():
+        function.restype, function.argtypes = size, arguments[name]
+    return functions
 
 
 def stops(delimiter: int) -> bytes:
@@ -140,13 +142,76 @@ _LINES: Final = (
 )
 
 
+# cells that are read as numbers, of all kinds: few digits and many, ties to even, exponents; and others
+_NUMBERS: Final = (
+    *("0", "-0.0", "1", "-12.50", "+.5e1", "5.", "1E3", "0.1", "-0.30000000000000004", "9007199254740993"),
+    *("9007199254740992.5", "9007199254740993.5", "1.7976931348623157e-8", "9999999999999999999", "3e-27"),
+)
+_OTHERS: Final = (
+    "",
+    "nan",
+    "inf",
+    "1_0",
+    " 1",
+    "1e",
+    ".",
+    "-",
+    "0x1",
+    "1e400",
+    "12345678901234567890",
+    "1e-28",
+)
+
+
+_NO_OBJECTS: Final = tuple(
+    b'{"a":%s}\n' % rest
+    for rest in (
+        *(
+            b"1",
+            b'1,"s":01',
+            b'1,"s":1.',
+            b'1,"s":"1"',
+            b'1,"s":1e',
+            b'1,"s":tru',
+            b'[1],"s":1',
+            b'"\\n","s":1',
+        ),
+        *(b'1,"t":1', b'1,"s":1,"u":1', b'1,"s":1}', b'"x\ty","s":1', b'NaN,"s":1', b'+1,"s":1', b'1 "s":1'),
+    )
+)
+
+
 def _wrong_cells(functions: Functions) -> Iterator[str]:
-    """Yield the name of the function if it does not find what stands in rows that say it all."""
+    """Yield the name of each function that does not find what stands in rows that say it all."""
     for text, has, counted, size in _LINES:
         columns, counts = (ctypes.c_uint8 * 3)(), (ctypes.c_uint64 * 7)()
         used = functions["look_at_rows"](text, len(text), ord(","), stops(ord(",")), 3, columns, counts)
         if (used, tuple(counts), tuple(columns)) != (size, counted, has):
             yield "look_at_rows"
+    cells = (*_NUMBERS, *_OTHERS)
+    lines, size = "".join(f"a,{cell},\n\n" for cell in cells).encode(), len(cells)
+    scores, spans = (ctypes.c_double * size)(), (ctypes.c_uint64 * (2 * size))()
+    doubts, count = (ctypes.c_uint64 * (3 * size))(), (ctypes.c_uint64 * 1)()
+    rows = functions["read_score_cells"](lines, len(lines), ord(","), 3, 1, scores, spans, doubts, count)
+    unsure = [lines[doubts[3 * at + 1] : doubts[3 * at + 2]].decode() for at in range(count[0])]
+    found = [scores[at].hex() for at in range(len(_NUMBERS))]
+    if rows != size or found != [float(cell).hex() for cell in _NUMBERS] or unsure != list(_OTHERS):
+        yield "read_score_cells"
+    if functions["read_score_cells"](b"1\n1,2\n", 6, ord(","), 1, 0, scores, spans, doubts, count) <= size:
+        yield "read_score_cells"
+    lines, names = b'{"a": "x", "s":1.5}\n\n{"a":true, "s": null}\n', (ctypes.c_uint64 * 3)(0, 3, 6)
+    shape = b'"a""s"', names, 2, 1
+    rows = functions["read_score_objects"](lines, len(lines), *shape, scores, spans)
+    if (rows, scores[0], scores[1] != scores[1], spans[:4]) != (2, 1.5, True, [0, 18, 21, 41]):
+        yield "read_score_objects"
+    for line in _NO_OBJECTS:
+        if functions["read_score_objects"](line, len(line), *shape, scores, spans) <= size:
+            yield "read_score_objects"
+    lines, out = b"1,2,3,4,5,6\n\n7\n", (ctypes.c_char * 40)()
+    spans, places = (ctypes.c_uint64 * 4)(0, 11, 13, 14), (ctypes.c_uint64 * 3)(0, 2, 13)
+    used = functions["write_endings"](lines, spans, bytes([1, 0]), 2, b',\n,0,1,"{0}"\n', places, out)
+    if bytes(out)[:used] != b'1,2,3,4,5,6,0,1,"{0}"\n7,\n':
+        yield "write_endings"
 
 
 def _declared(compiled: ctypes.CDLL, vectors: str) -> Functions:

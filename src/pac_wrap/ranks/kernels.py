@@ -1,4 +1,7 @@
-"""The passes over scores in C, called through ctypes: no Python headers to build, no lock held meanwhile."""
+"""The passes over scores: in C, or in NumPy where no C compiler was found.
+
+C is called through ctypes: no Python headers to build, no lock held meanwhile.
+"""
 
 import os
 import warnings
@@ -45,7 +48,7 @@ class Inside(NamedTuple):
 
 
 class Plain:
-    """The passes over scores, as methods."""
+    """The passes over scores in NumPy; chunks stay in the cache."""
 
     def codes(
         self,

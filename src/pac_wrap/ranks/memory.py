@@ -1,4 +1,4 @@
-"""Scores in memory: the k-th smallest, counts and digest, each cheaper than ordering them."""
+"""Scores in memory: the k-th smallest, counts and digest; many are never put in order."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable

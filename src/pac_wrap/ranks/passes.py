@@ -1,6 +1,15 @@
-"""Two classes whose scores are only seen in passes: what is not known yet costs one more.
+"""Exact ranks of two classes that do not fit and are seen in passes: what is not known yet costs one more.
 
-`Passes` asks, a `RunPass` answers: here `ChunkReader`, which reads chunks from a Python iteration.
+Ranges of keys are counted and refined until each rank is alone:
+
+    search = RankSearch.begin(total(survey(*piece) for piece in pieces), wanted)
+    while not search.done:
+        search = search.advance(total(search(*piece) for piece in pieces))
+
+A search is small, can be pickled, and is called with each piece of the data wherever that lives; what it
+returns adds up in any order. Four passes suffice for 16 ranks, whatever the scores; two or three are usual.
+`Passes` asks, a `RunPass` answers: `ChunkReader` reads chunks from a Python iteration, `Partitions` those of
+an engine.
 """
 
 from abc import ABC, abstractmethod

@@ -1,1 +1,1 @@
-"""A result in, a string or a rich renderable out."""
+"""What a result says, as one account; and that in every format."""

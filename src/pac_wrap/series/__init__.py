@@ -17,7 +17,7 @@ from pac_wrap.series.splits import (
     random_split,
     random_violation,
 )
-from pac_wrap.series.windows import Windows, check_times, windows
+from pac_wrap.series.windows import check_times
 
 __all__ = [
     "Dependence",
@@ -25,7 +25,6 @@ __all__ = [
     "Points",
     "SeriesSplit",
     "Several",
-    "Windows",
     "autocorrelation",
     "block_split",
     "block_violation",
@@ -40,5 +39,4 @@ __all__ = [
     "random_violation",
     "several_series",
     "window_points",
-    "windows",
 ]

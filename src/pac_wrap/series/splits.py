@@ -1,4 +1,7 @@
-"""Two parts of the points of a series, one to calibrate with and one to test on: at random, or in blocks."""
+"""Two parts of the points of a series, one to calibrate with and one to test on: at random, or in blocks.
+
+And how often thresholds break their ceilings on the rest of the same series, over many such divisions.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -97,24 +97,9 @@ def _at(times: NDArray[Any], position: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Windows of a series, made by `windows`: the first `length` of every `every` steps.
+    """The first `length` of every `every` steps of a series; `starts` are the steps at which they begin.
 
-    Attributes
-    ----------
-    steps, length, every : int
-        The steps of the series, those of a window, and the distance between two starts.
-    starts : ndarray of int
-        The step at which each window begins.
-    dropped : int
-        How many windows before the first one touch the detector's warm-up and are left out.
-
-    Examples
-    --------
-    >>> found = windows(8, length=2, every=3)
-    >>> found.labels([0, 0, 1, 0, 1, 0, 0, 0])
-    array([0, 1, 0], dtype=int8)
-    >>> found.scores([1, 5, 9, 2, 3, 9, 4, 0], reduce="mean")
-    array([3. , 2.5, 2. ])
+    `dropped` windows before the first one touch the detector's warm-up and are left out.
     """
 
     steps: int
@@ -127,42 +112,13 @@ class Windows:
         return self.starts.size
 
     def labels(self, step_labels: ArrayLike) -> NDArray[np.int8]:
-        """Return the label of each window: 1 if it holds an anomalous step, else 0.
-
-        Parameters
-        ----------
-        step_labels : array-like of int
-            0 or 1 for each step of the series.
-
-        Returns
-        -------
-        ndarray of int8
-            One label per window.
-        """
+        """Return the label of each window: 1 if it holds an anomalous step, else 0."""
         mask = as_anomaly_mask(step_labels, name="step_labels")
         check_same_length("step_labels", mask.size, "the series", self.steps)
         return np.asarray(self._cut(mask).any(axis=1)).view(np.int8)
 
     def scores(self, step_scores: ArrayLike, reduce: Reduce = "max") -> Scores:
-        """Return one score per window.
-
-        Parameters
-        ----------
-        step_scores : array-like of float
-            One score per step. NaN may stand only at the start, before the first window.
-        reduce : {"max", "mean", "last"}
-            What is taken of a window's scores: the largest, their mean, or that of the last step.
-
-        Returns
-        -------
-        ndarray of float
-            One score per window; infinities keep their meaning.
-
-        Raises
-        ------
-        InputError
-            If NaN follows the warm-up, or a mean of both infinities is asked for, which does not exist.
-        """
+        """Return one score per window: the largest, their mean, or that of the last step."""
         check_choice("reduce", reduce, ("max", "mean", "last"))
         values, warm_up = _after_warm_up(step_scores, "step_scores")
         check_same_length("step_scores", warm_up + values.size, "the series", self.steps)
@@ -182,35 +138,10 @@ class Windows:
 
 
 def windows(series: int | ArrayLike, length: int, every: int) -> Windows:
-    """Return the whole windows of a series: the first `length` of every `every` steps.
+    """Return the whole windows of a series, given its number of steps, or its scores.
 
-    Windows stay on the grid 0, every, 2 every, ...; those that touch the warm-up are left out.
-
-    Parameters
-    ----------
-    series : int or array-like of float
-        The number of steps, or one score per step whose leading NaN are the detector's warm-up. Any other NaN
-        is a gap and refused.
-    length, every : int
-        The steps of a window, and the distance between two starts, which is at least as large.
-
-    Returns
-    -------
-    Windows
-        Where the windows begin, and how many touch the warm-up.
-
-    Raises
-    ------
-    InputError
-        If no whole window is left, or windows would overlap.
-
-    Examples
-    --------
-    >>> windows(10, length=2, every=4).starts
-    array([0, 4, 8])
-    >>> found = windows([np.nan, 0.5, 0.1, 0.2, 0.3], length=1, every=2)
-    >>> found.starts, found.dropped
-    (array([2, 4]), 1)
+    Leading NaN are the detector's warm-up; any other is a gap and refused. Windows stay on the grid 0, every,
+    2 every, ...; those that touch the warm-up are left out.
     """
     length, every = check_positive("length", length), check_positive("every", every)
     if length > every:

@@ -1,28 +1,45 @@
-"""CSV and JSON lines decided as they arrive, in constant memory; CSV files are decided the same way."""
+"""CSV and JSON decided row by row, as CSV or JSON lines: as they arrive, in constant memory, or from files.
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+A row stays the text it is; behind it stand its verdict, its prediction set, and its file if asked for.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from decimal import Decimal, DecimalException
 from functools import partial
+from io import StringIO
+from json.encoder import encode_basestring
+from math import isfinite, isinf, isnan
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap.base.arguments import Scores
+from pac_wrap.base.arguments import OnMissing, Scores
+from pac_wrap.base.text import is_unicode
 from pac_wrap.errors import InputError
-from pac_wrap.method.alarms.shares import Counted
+from pac_wrap.method.alarms.precision import Counted
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
 from pac_wrap.method.groups.values import NEVER
-from pac_wrap.streams.answers import Asked, ScoredRows
-from pac_wrap.streams.csv_lines import CsvLines
-from pac_wrap.streams.json_lines import ColumnKind, JsonLines, cell, json_columns, refuse_json_scores
-from pac_wrap.tables.columns import all_columns, miscounted, no_rows, refuse_twins
-from pac_wrap.tables.decide import copied
-from pac_wrap.tables.files.connection import connected
+from pac_wrap.tables.columns import (
+    all_columns,
+    miscounted,
+    missing_scores,
+    no_rows,
+    number,
+    read_scores,
+    refuse_added,
+    refuse_twins,
+    require_column,
+    require_in_all,
+)
+from pac_wrap.tables.files.cells import Lines, read_score_cells, read_score_objects, with_endings
 from pac_wrap.tables.files.csv_files import CsvFile, headers, opened_json, opened_rows, refuse_scores
-from pac_wrap.tables.files.duckdb_view import Growing, quoted_names
 from pac_wrap.tables.files.text_format import (
     EMPTY_INPUT,
     MARK,
@@ -30,16 +47,454 @@ from pac_wrap.tables.files.text_format import (
     ByteReader,
     CsvRows,
     JsonRows,
+    Token,
     is_json,
     is_json_line,
+    nested_in,
     only_in_csv,
     refuse_binary,
+    up_to_first,
     without_collector,
 )
-from pac_wrap.tables.sql.expressions import number_sql, quote_name
 
+Codes = NDArray[np.uint8]
+Bytes = bytes | memoryview
 # verdicts, prediction sets and counts of a few rows
 Answered = tuple[NDArray[np.int8], NDArray[np.bool_], Counted]
+# many numbers as JSON writes them, each followed by a comma; possessive, so that it never backtracks
+_JSON_NUMBERS: Final = re.compile(r"(?:-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+,)*+")
+# a text, which stays as it is, or a number that many write and JSON does not have
+_NOT_JSON: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|(-?Infinity|NaN)')
+_WORDS: Final = {None: "", True: "true", False: "false"}
+# whole numbers of so few digits that both a double and 64 bits hold them, each followed by a comma
+_SMALL: Final = re.compile("(?:(?:0|-?[1-9][0-9]{0,14}),)*+")
+# the columns that an answer fills
+ADDED: Final = ("verdict", "prediction_set")
+# 1 for label 0, 2 for label 1, added up
+_SETS: Final = ("{}", "{0}", "{1}", "{0,1}")
+# every set with every verdict; the code of an answer is its place here
+ANSWERS: Final = [(str(verdict), text) for text in _SETS for verdict in (-1, 0, 1)]
+
+
+class ScoredRows(NamedTuple):
+    """A few rows with their scores: each as cells or as an object, and its own text where that can stand.
+
+    `lines` are rows that all stand as they are, and `names` the columns of the table so far, where each row
+    has its own.
+    """
+
+    scores: Scores
+    rows: list[Any]
+    texts: list[str]
+    groups: list[Any] | None = None
+    names: Iterable[str] = ()
+    lines: Lines | None = None
+
+
+class Asked(NamedTuple):
+    """What is to be decided and written: the column of scores, whether as CSV, what else.
+
+    `source` is the column in which the name of each row's file is written, if it is, and `group` that of the
+    groups, if each has its own rule.
+    """
+
+    score: str
+    as_csv: bool
+    on_missing: OnMissing = "abstain"
+    source: str | None = None
+    group: str | None = None
+
+    @property
+    def wanted(self) -> list[str]:
+        """The columns that a table must have."""
+        return [self.score] if self.group is None else [self.score, self.group]
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The columns that are added to those of a table."""
+        return ADDED if self.source is None else (self.source, *ADDED)
+
+
+class Endings:
+    """How a row from a table of a name ends, for each code of an answer: as cells, as CSV and as JSON."""
+
+    def __init__(self, name: str, asked: Asked) -> None:
+        source = asked.source
+        self.cells = [answer if source is None else (name, *answer) for answer in ANSWERS]
+        self.csv = [f",{csv_text([cells])}" for cells in self.cells]
+        self.csv_bytes = list(map(_encoded, self.csv))
+        named = "" if source is None else f",{json_text(source)}:{json_text(name)}"
+        self.json = [f'{named},"verdict":{one},"prediction_set":"{labels}"}}\n' for one, labels in ANSWERS]
+        self.json_bytes = list(map(_encoded, self.json))
+
+
+def csv_text(rows: Iterable[Sequence[str]]) -> str:
+    """Return rows as CSV."""
+    listed, out = list(rows), StringIO(newline="")
+    usual = csv.writer(out, lineterminator="\n")
+    usual.writerows(listed)
+    if "\r" in out.getvalue():  # older versions of csv do not quote it
+        out = StringIO(newline="")
+        usual = csv.writer(out, lineterminator="\n")
+        quoted = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        for row in listed:
+            (quoted if any("\r" in cell for cell in row) else usual).writerow(row)
+    return out.getvalue()
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def not_utf8(row: list[str], same: str) -> str | None:
+    """Return what is wrong with a row that is not UTF-8 and is to change its format; `same` would keep it."""
+    text = "".join(row)
+    whole = text.isascii() or is_unicode(text)
+    return None if whole else f"is not UTF-8; --format {same} keeps it as it is"
+
+
+def json_text(text: str) -> str:
+    """Return a text as JSON."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+class CsvLines:
+    """Batches of the rows of one or more CSV tables, each opened in its turn; columns are matched by name.
+
+    `tables` are named; `columns` are those of all of them.
+    """
+
+    def __init__(
+        self,
+        tables: Iterable[tuple[str, AbstractContextManager[CsvRows]]],
+        columns: Sequence[str],
+        asked: Asked,
+    ) -> None:
+        for column in asked.wanted:
+            require_column(column, list(columns))
+        refuse_added(columns, asked.added)
+        self._tables, self._columns, self._asked, self._as_csv = tables, tuple(columns), asked, asked.as_csv
+        self.read = 0
+        keys = [json_text(name).replace("%", "%%") for name in columns]
+        self._object = "{" + ",".join(f"{key}:%s" for key in keys) + "%s"
+        self._endings = Endings("", asked)
+
+    def head(self) -> str:
+        """Return the names of the columns as CSV, if it is written."""
+        return csv_text([[*self._columns, *self._asked.added]]) if self._as_csv else ""
+
+    def __iter__(self) -> Iterator[ScoredRows]:
+        """Yield all rows up to the first that cannot be decided, then raise what is wrong with that."""
+        for name, opened in self._tables:
+            with opened as table:
+                self._endings = Endings(name, self._asked)
+                yield from self._batches(table)
+
+    def _batches(self, table: CsvRows) -> Iterator[ScoredRows]:
+        names, asked = table.header.names, self._asked
+        if not self._as_csv and (what := not_utf8(list(names), "csv")):
+            raise InputError(f"{table.where}the header {what}")
+        self._place = names.index(asked.score)
+        group = None if asked.group is None else names.index(asked.group)
+        # the place of each column that is written; a file may lack one that others have
+        stands = {name: place for place, name in enumerate(names)}
+        self._places = [stands.get(name) for name in self._columns]
+        self._as_read = names == self._columns
+        self._kept = self._as_csv and self._as_read and table.header.delimiter == ","
+        if self._kept and group is None:
+            table.at_once = partial(self._at_once, len(names))
+        for found in table:
+            if isinstance(found, Lines):
+                self.read += found.scores.size
+                yield ScoredRows(found.scores, [], [], lines=found)
+                continue
+            rows, error, before = found.cells, None, table.read - len(found.cells)
+            if not self._as_csv and not found.unicode:
+                rows, error = up_to_first(rows, lambda row: not_utf8(row, "csv"), None, before, table.where)
+            values = [row[self._place] for row in rows]
+            scores, bad = read_scores(asked.score, values, before, table.where, asked.on_missing)
+            self.read += scores.size
+            if scores.size:
+                rows = rows[: scores.size]
+                # an empty cell is a missing value, as in a table
+                groups = None if group is None else [row[group] or None for row in rows]
+                yield ScoredRows(scores, rows, found.texts[: scores.size], groups)
+            if problem := bad or error:
+                raise problem
+
+    def _at_once(self, width: int, text: str) -> Lines | None:
+        """Return the rows of a text without quotes that all stand as they are; None if one may be wrong."""
+        found = read_score_cells(text.encode("utf-8", "surrogateescape"), width, self._place)
+        if found is None:
+            return None
+        for row, cell in found.doubts:
+            score = number(cell)
+            if score is None:
+                return None
+            found.scores[row] = score
+        stops = self._asked.on_missing == "stop" and np.isnan(found.scores).any()
+        return None if stops else found
+
+    def text(self, batch: ScoredRows, codes: Codes) -> Bytes:
+        """Return rows with the answers of these codes as CSV, or as JSON lines."""
+        if batch.lines is not None:
+            return with_endings(batch.lines, codes, self._endings.csv_bytes)
+        listed = codes.tolist()
+        if not self._as_csv:
+            cells = list(zip(*batch.rows, strict=True))
+            columns = [self._json(place, cells) for place in self._places]
+            endings = [self._endings.json[code] for code in listed]
+            return _encoded("".join([self._object % row for row in zip(*columns, endings, strict=True)]))
+        if batch.texts and self._kept:
+            pairs = zip(batch.texts, listed, strict=True)
+            return _encoded("".join([text + self._endings.csv[code] for text, code in pairs]))
+        rows: Iterable[list[str]] = batch.rows
+        if not self._as_read:
+            rows = ([row[place] if place is not None else "" for place in self._places] for row in rows)
+        answered = ([*row, *self._endings.cells[code]] for row, code in zip(rows, listed, strict=True))
+        return _encoded(csv_text(answered))
+
+    def _json(self, place: int | None, cells: list[tuple[str, ...]]) -> Iterable[str]:
+        """Return one column as JSON texts; the score is a number, every other cell a text."""
+        if place is None:
+            return ["null"] * len(cells[self._place])
+        return _json_numbers(cells[place]) if place == self._place else map(encode_basestring, cells[place])
+
+
+def _json_numbers(cells: Sequence[str]) -> Sequence[str]:
+    """Return cells that hold numbers as JSON: their own text if JSON allows it, infinities as texts."""
+    return cells if _JSON_NUMBERS.fullmatch(",".join(cells) + ",") else [_json_number(cell) for cell in cells]
+
+
+def _json_number(cell: str) -> str:
+    if _JSON_NUMBERS.fullmatch(f"{cell},"):
+        return cell
+    if not cell:
+        return "null"
+    number = float(cell)
+    if isnan(number):
+        return '"NaN"'
+    return repr(number) if isfinite(number) else '"Infinity"' if number > 0.0 else '"-Infinity"'
+
+
+class JsonLines:
+    """Batches of the rows of one or more JSON tables, each opened in its turn.
+
+    `tables` are named; `columns` are those of all of them, or none: then the first row has those of CSV.
+    """
+
+    def __init__(
+        self,
+        tables: Iterable[tuple[str, AbstractContextManager[JsonRows]]],
+        asked: Asked,
+        columns: Sequence[str] = (),
+    ) -> None:
+        self._tables, self._asked, self.read = tables, asked, 0
+        # no row may have one of them
+        self._added = {one.lower() for one in asked.added}
+        self.endings = Endings("", asked)
+        self.taken_apart = asked.as_csv or asked.group is not None
+        self._names = dict.fromkeys(columns)
+        if columns:
+            refuse_added(columns, asked.added)
+
+    def head(self) -> str:
+        """Return the names of the columns as CSV, if it is written."""
+        return csv_text([[*self._names, *self._asked.added]]) if self._asked.as_csv else ""
+
+    def __iter__(self) -> Iterator[ScoredRows]:
+        """Yield all rows up to the first that cannot be decided, then raise what is wrong with that."""
+        for name, opened in self._tables:
+            with opened as table:
+                self.endings, self._table = Endings(name, self._asked), table
+                yield from self._batches(table)
+
+    def refuse_odd(self, columns: Iterable[Sequence[Any]]) -> None:
+        """Refuse the first row of the last batch whose texts are not UTF-8, as a database and Parquet are."""
+        self._table.refuse_odd(columns)
+
+    def text(self, batch: ScoredRows, codes: Codes) -> Bytes:
+        """Return rows with the answers of these codes as JSON lines, or as CSV."""
+        if batch.lines is not None:
+            return with_endings(batch.lines, codes, self.endings.json_bytes)
+        listed = codes.tolist()
+        if self._asked.as_csv:
+            answers, pairs = self.endings.cells, zip(batch.rows, listed, strict=True)
+            return _encoded(
+                csv_text(
+                    [*(cell(row.get(name)) or "" for name in self._names), *answers[code]]
+                    for row, code in pairs
+                )
+            )
+        endings = self.endings.json
+        # an object without a column has no comma before the first
+        return _encoded(
+            "".join(
+                [
+                    text[:-1] + endings[code] if row else "{" + endings[code][1:]
+                    for text, row, code in zip(batch.texts, batch.rows, listed, strict=True)
+                ]
+            )
+        )
+
+    def _batches(self, table: JsonRows) -> Iterator[ScoredRows]:
+        """Yield the batches of a table, then raise what is wrong with the row after them."""
+        score, group, as_csv = self._asked.score, self._asked.group, self._asked.as_csv
+        if not self.taken_apart:
+            table.at_once = partial(self._at_once, table)
+        for found in table:
+            if isinstance(found, Lines):
+                self.read += found.scores.size
+                yield ScoredRows(found.scores, [], [], lines=found)
+                continue
+            rows, error, before = found.rows, None, table.read - len(found.rows)
+            if not self._names:
+                for column in self._asked.wanted:
+                    require_column(column, list(rows[0]))
+                refuse_added(rows[0], self._added)
+                if as_csv and (what := not_utf8(list(rows[0]), "jsonl")):
+                    raise InputError(f"{table.where}row 1 {what}")
+                self._names = dict.fromkeys(rows[0])
+            if any(name.lower() in self._added for name in table.names):
+                rows, error = up_to_first(rows, self._has_added, error, before, table.where)
+            if as_csv and not table.names.keys() <= self._names.keys():
+                rows, error = up_to_first(rows, self._new_name, error, before, table.where)
+            whole = "".join(found.texts)
+            if as_csv and (not found.unicode or "\\" in whole):
+                rows, error = up_to_first(rows, self._not_utf8, error, before, table.where)
+            if group is not None:
+                rows, error = up_to_first(rows, lambda row: nested_in(row, group), error, before, table.where)
+            values = [row.get(score) for row in rows]
+            scores, bad = read_scores(score, values, before, table.where, self._asked.on_missing)
+            self.read += scores.size
+            texts = found.texts[: scores.size]
+            if "Infinity" in whole or "NaN" in whole:
+                texts = [_NOT_JSON.sub(_quoted, text) for text in texts]
+            if scores.size:
+                rows = rows[: scores.size]
+                groups = None if group is None else table.column(group, found._replace(rows=rows))
+                yield ScoredRows(scores, rows, texts, groups, table.names)
+            if problem := bad or error:
+                raise problem
+
+    def _at_once(self, table: JsonRows, text: str) -> Lines | None:
+        """Return lines that all have the names found so far, in their order; None if one may not."""
+        names = list(map(json_text, table.names))
+        # of the first rows it is not known yet whether a name is one that is added
+        if not table.read or self._asked.score not in table.names or "\\" in "".join(names):
+            return None
+        place = list(table.names).index(self._asked.score)
+        found = read_score_objects(_encoded(text), list(map(_encoded, names)), place)
+        stops = found is not None and self._asked.on_missing == "stop" and np.isnan(found.scores).any()
+        return None if stops else found
+
+    def _has_added(self, found: dict[str, Any]) -> str | None:
+        taken = [name for name in found if name.lower() in self._added]
+        return f"has a column {taken[0]!r} already; rename it or drop it first" if taken else None
+
+    def _new_name(self, found: dict[str, Any]) -> str | None:
+        for name in found:
+            if name not in self._names:
+                return f"has a column {name!r}, but the first row does not; --format jsonl keeps it as it is"
+        return None
+
+    def _not_utf8(self, found: dict[str, Any]) -> str | None:
+        return not_utf8([one for pair in found.items() for one in pair if isinstance(one, str)], "jsonl")
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return f'"{found[1]}"' if found[1] else found[0]
+
+
+def json_columns(files: Sequence[Any], wanted: Sequence[str], *, whole: bool) -> list[str]:
+    """Return the columns of JSON files, all of them if `whole`; one that is wanted must be in every file."""
+    names: list[list[str]] = []
+    for file in files:
+        with opened_json(file) as table:
+            for _ in table:
+                if not whole and table.names.keys() >= set(wanted):
+                    break
+            names.append(list(table.names))
+    require_in_all(files, names, wanted)
+    columns = list(dict.fromkeys(name for known in names for name in known))
+    for column in wanted if columns else ():
+        require_column(column, columns)
+    return columns
+
+
+def refuse_json_scores(files: Sequence[Any], score: str, on_missing: OnMissing) -> None:
+    """Refuse the first row that is none, the first score that is no number, or all that are missing."""
+    rows, missing = 0, list[int]()
+    for file in files:
+        with opened_json(file) as table:
+            for batch in table:
+                values = [row.get(score) for row in batch.rows]
+                where, before = table.where if len(files) > 1 else "", table.read - len(values)
+                scores, error = read_scores(score, values, before, where, "abstain")
+                if error is not None:
+                    raise error
+                missing += (rows + 1 + np.flatnonzero(np.isnan(scores))).tolist()
+                rows += scores.size
+    if missing and on_missing == "stop":
+        raise missing_scores(score, len(missing), rows, missing[0])
+
+
+class ColumnKind:
+    """What a column of JSON is in a file that has types: numbers, where each value is one and none changes.
+
+    >>> kind = ColumnKind()
+    >>> kind.see([Token("9007199254740993"), None])
+    >>> kind.name
+    'BIGINT'
+    >>> kind.see([Token("1.5")])
+    >>> kind.name
+    'VARCHAR'
+    """
+
+    def __init__(self) -> None:
+        self._whole = self._exact = True
+        self._seen = False
+
+    def see(self, values: Sequence[Any]) -> None:
+        """Look at some more values."""
+        kinds = set(map(type, values)) - {type(None)}
+        if not kinds or not (self._whole or self._exact):
+            return
+        self._seen = True
+        if kinds != {Token}:
+            self._whole = self._exact = False
+            return
+        tokens = [value for value in values if value is not None]
+        if not _SMALL.fullmatch(",".join(tokens) + ","):
+            self._whole = self._whole and all(map(_is_whole, tokens))
+            self._exact = self._exact and all(map(_is_exact, tokens))
+
+    @property
+    def name(self) -> str:
+        """The type in DuckDB: 64-bit integers, doubles that are the numbers as written, or else texts."""
+        if not self._seen or not (self._whole or self._exact):
+            return "VARCHAR"
+        return "BIGINT" if self._whole else "DOUBLE"
+
+
+def _is_whole(token: str) -> bool:
+    return re.fullmatch("0|-?[1-9][0-9]{0,18}", token) is not None and -(2**63) <= int(token) < 2**63
+
+
+def _is_exact(token: str) -> bool:
+    """Return whether the shortest text of the nearest double is the same number."""
+    number = float(token)
+    if isinf(number) or isnan(number):
+        return token in ("Infinity", "-Infinity", "NaN")
+    try:
+        return repr(number) == token or Decimal(repr(number)) == Decimal(token)
+    except DecimalException:
+        return False
+
+
+def cell(value: Any) -> str | None:
+    """Return a value as the text of a cell, None if there is none."""
+    return value if value is None or isinstance(value, str) else _WORDS[value]
 
 
 def is_streamed(start: bytes) -> bool:
@@ -161,14 +616,23 @@ def _to_parquet(
     seen: Callable[[Scores], None],
 ) -> Counted:
     """Write rows of JSON with their answers to a Parquet file, as texts unless a column is one of numbers."""
+    from pac_wrap.tables.decide import copied
+    from pac_wrap.tables.files.connection import connected
+    from pac_wrap.tables.files.duckdb_view import Growing, quoted_names
+    from pac_wrap.tables.sql.expressions import number_sql, quote_name
+
+    def typed(column: str, kind: str) -> str:
+        # a score is what number it is
+        return number_sql(column) if kind == "SCORE" else f"CAST({column} AS {kind})"
+
     kinds: dict[str, ColumnKind] = {}
-    counted = Counted()
+    counted, lines.taken_apart = Counted(), True
     added = {name: f"a{place}" for place, name in enumerate(asked.added)}
     with connected([], output=target) as connection:
         table = Growing(connection, "decided", dict.fromkeys(added.values(), "VARCHAR"))
         for so_far, batch, codes in _answered(certificate, lines, names, seen):
             counted = so_far
-            answers = zip(*(lines.endings.cells[code] for code in codes), strict=True)
+            answers = zip(*(lines.endings.cells[code] for code in codes.tolist()), strict=True)
             columns: dict[str, Sequence[Any]] = dict(zip(added.values(), answers, strict=True))
             for name in batch.names:
                 if name not in kinds:
@@ -184,11 +648,11 @@ def _to_parquet(
         refuse_twins(list(kinds), ", ".join(names))
         quoted = quoted_names(list(kinds))
         shown = [
-            f"{_typed(f'c{place}', 'SCORE' if name == asked.score else kind.name)} AS {quoted[name]}"
+            f"{typed(f'c{place}', 'SCORE' if name == asked.score else kind.name)} AS {quoted[name]}"
             for place, (name, kind) in enumerate(kinds.items())
         ]
         shown += [
-            f"{_typed(place, 'INTEGER' if name == 'verdict' else 'VARCHAR')} AS {quote_name(name)}"
+            f"{typed(place, 'INTEGER' if name == 'verdict' else 'VARCHAR')} AS {quote_name(name)}"
             for name, place in added.items()
         ]
         written = copied(
@@ -199,23 +663,18 @@ def _to_parquet(
     return counted
 
 
-def _typed(column: str, kind: str) -> str:
-    """Return a column of texts as a type; a score is what number it is."""
-    return number_sql(column) if kind == "SCORE" else f"CAST({column} AS {kind})"
-
-
 def _decided(
     certificate: Certificate | GroupCertificate,
     lines: CsvLines | JsonLines,
     names: list[str],
     seen: Callable[[Scores], None],
-) -> Iterator[tuple[Counted, bytes]]:
+) -> Iterator[tuple[Counted, Bytes]]:
     """Yield rows with their answers, and the counts so far."""
     started = False
     for counted, batch, codes in _answered(certificate, lines, names, seen):
-        text = ("" if started else lines.head()) + lines.text(batch, codes)
+        text = lines.text(batch, codes)
+        yield counted, text if started else _encoded(lines.head()) + bytes(text)
         started = True
-        yield counted, text.encode("utf-8", "surrogateescape")
 
 
 def _answered(
@@ -223,7 +682,7 @@ def _answered(
     lines: CsvLines | JsonLines,
     names: list[str],
     seen: Callable[[Scores], None],
-) -> Iterator[tuple[Counted, ScoredRows, list[int]]]:
+) -> Iterator[tuple[Counted, ScoredRows, Codes]]:
     """Yield the counts so far, some rows, and the place of each row's answer among `ANSWERS`.
 
     All rows that were read must be among them.
@@ -233,10 +692,10 @@ def _answered(
         for batch in lines:
             verdicts, possible, decided = answers(batch)
             sets = possible.view(np.int8)
-            codes: Any = 3 * (sets[:, 0] + 2 * sets[:, 1]) + verdicts + 1
+            codes = (3 * (sets[:, 0] + 2 * sets[:, 1]) + verdicts + 1).view(np.uint8)
             counted += decided
             seen(batch.scores)
-            yield counted, batch, codes.tolist()
+            yield counted, batch, codes
     if not counted.points:
         raise no_rows(names)
     if counted.points != lines.read:

@@ -14,7 +14,7 @@ from pac_wrap.base.arguments import OnMissing, Scores
 from pac_wrap.base.floats import ScoreType, is_narrower
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, MissingScoreWarning
-from pac_wrap.method.alarms.shares import Counted
+from pac_wrap.method.alarms.precision import Counted
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate, decided
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied

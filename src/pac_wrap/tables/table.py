@@ -210,7 +210,7 @@ class Table:
         self._connection.register(name, columns)
 
     def batches(self, query: str, formats: bytes = PAIR) -> Generator[tuple[NDArray[Any], ...]]:
-        """Yield what a query for columns of these formats gives, as `files.arrow_stream` does."""
+        """Yield what a query for columns of these formats gives, as `files.connection` does."""
         with self._watched():
             yield from batches(self._connection.sql(query), formats)
 

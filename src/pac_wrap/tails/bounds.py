@@ -486,7 +486,12 @@ class Budget:
 def find_budget(n: int, rate: float, delta: float) -> Budget:
     """Return the budget of numbers that were checked."""
     errors = most_errors(n, rate, delta)
-    return Budget(n, rate, delta, errors, 1.0 if errors is None else 1.0 - cdf(errors, n, rate))
+    confidence = 1.0 if errors is None else 1.0 - cdf(errors, n, rate)
+    # made without __init__, which would check the numbers again
+    found = object.__new__(Budget)
+    for name, value in zip(Budget.__slots__, (n, rate, delta, errors, confidence), strict=True):
+        object.__setattr__(found, name, value)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

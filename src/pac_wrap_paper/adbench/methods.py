@@ -4,9 +4,9 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
-from math import inf, isnan, nan
+from math import inf, nan
 from pathlib import Path
 from typing import Final, Literal
 
@@ -77,18 +77,14 @@ def _single(threshold: float, **set_up: float) -> Setting:
     return Setting(threshold, threshold, **set_up)
 
 
-def contamination(share: float) -> Method:
+def contamination(division: Division, share: float | None = None) -> Setting:
     """Return PyOD's threshold for a share of anomalies: that percentile of the training scores.
 
-    It alarms above the threshold, not at it, and is set up for that share of alarms.
+    It alarms above the threshold, not at it, and is set up for that share of alarms, by default the true one.
     """
-
-    def method(division: Division) -> Setting:
-        wanted = division.share if isnan(share) else share
-        threshold = float(np.percentile(division.train, 100.0 * (1.0 - wanted)))
-        return _single(float(np.nextafter(threshold, inf)), max_alarms=wanted)
-
-    return method
+    wanted = division.share if share is None else share
+    threshold = float(np.percentile(division.train, 100.0 * (1.0 - wanted)))
+    return _single(float(np.nextafter(threshold, inf)), max_alarms=wanted)
 
 
 def normal_percentile(division: Division) -> Setting:
@@ -96,9 +92,8 @@ def normal_percentile(division: Division) -> Setting:
     return _single(percentile(division.normal, LEVEL).anomaly_from, max_fpr=LEVEL)
 
 
-def greatest_f1(division: Division) -> Setting:
-    """Return the threshold of greatest F1, set up for the two rates that it shows on the same points."""
-    return _as_shown(division, f1_max(division.normal, division.anomalous).anomaly_from)
+def _f1(division: Division) -> float:
+    return f1_max(division.normal, division.anomalous).anomaly_from
 
 
 def tuned(division: Division) -> Setting:
@@ -146,50 +141,37 @@ def conformal(division: Division) -> Setting:
     return Setting(normal_below, anomaly_from, max_fpr=LEVEL, max_fnr=LEVEL)
 
 
-def controlled(rate: Literal["fpr", "recall"]) -> Method:
+def controlled(division: Division, rate: Literal["fpr", "recall"]) -> Setting:
     """Return MAPIE's controller of one rate, set up for 5 % with a confidence of 95 %.
 
     It takes probabilities and tries 100 thresholds between 0 and 1.
     """
-
-    def method(division: Division) -> Setting:
-        chance = division.probability(np.concatenate([division.normal, division.anomalous]))
-        labels = np.repeat([0, 1], [division.normal.size, division.anomalous.size])
-        found = Controller(rate, LEVEL, LEVEL).calibrate(both_classes(chance), labels)
-        if found is None:
-            return NOTHING
-        scores = np.concatenate([division.other_normal, division.other_anomalous])
-        # the least score that it would alarm at, among those that it is measured on
-        alarms = scores[division.probability(scores) >= found]
-        threshold = float(alarms.min()) if alarms.size else inf
-        return _single(threshold, **{"max_fpr" if rate == "fpr" else "max_fnr": LEVEL})
-
-    return method
+    chance = division.probability(np.concatenate([division.normal, division.anomalous]))
+    labels = np.repeat([0, 1], [division.normal.size, division.anomalous.size])
+    found = Controller(rate, LEVEL, LEVEL).calibrate(both_classes(chance), labels)
+    if found is None:
+        return NOTHING
+    scores = np.concatenate([division.other_normal, division.other_anomalous])
+    # the least score that it would alarm at, among those that it is measured on
+    alarms = scores[division.probability(scores) >= found]
+    threshold = float(alarms.min()) if alarms.size else inf
+    return _single(threshold, **{"max_fpr" if rate == "fpr" else "max_fnr": LEVEL})
 
 
-def certified(overlap: str) -> Method:
+def certified(division: Division, overlap: str) -> Setting:
     """Return what `calibrate` certifies at .05 and .05 with this strategy."""
-
-    def method(division: Division) -> Setting:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UpsideDownWarning)
-            warnings.simplefilter("ignore", VacuousWarning)
-            certificate = calibrate(division.normal, division.anomalous, ASKED, overlap=overlap)
-        return _promised(certificate)
-
-    return method
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UpsideDownWarning)
+        warnings.simplefilter("ignore", VacuousWarning)
+        return _promised(calibrate(division.normal, division.anomalous, ASKED, overlap=overlap))
 
 
-def on_curve(choose: Callable[[Curve, Division], Certificate]) -> Method:
+def on_curve(division: Division, choose: Callable[[Curve, Division], Certificate]) -> Setting:
     """Return what the certified curve promises at a threshold that is chosen after looking at it."""
-
-    def method(division: Division) -> Setting:
-        try:
-            return _promised(choose(_curve(division), division))
-        except InputError:  # no threshold there bounds a rate
-            return NOTHING
-
-    return method
+    try:
+        return _promised(choose(_curve(division), division))
+    except InputError:  # no threshold there bounds a rate
+        return NOTHING
 
 
 @lru_cache(maxsize=1)
@@ -210,33 +192,24 @@ def _promised(certificate: Certificate) -> Setting:
 
 
 THEIRS: Final[dict[str, Method]] = {
-    "contamination .1": contamination(DEFAULT),
-    "contamination, true share": contamination(nan),
+    "contamination .1": partial(contamination, share=DEFAULT),
+    "contamination, true share": contamination,
     "95th percentile of normals": normal_percentile,
-    "greatest F1": greatest_f1,
+    # set up for the two rates that it shows on the same points
+    "greatest F1": lambda division: _as_shown(division, _f1(division)),
     "TunedThresholdClassifierCV": tuned,
     "conformal (crepes)": conformal,
-    "MAPIE, FPR": controlled("fpr"),
-    "MAPIE, recall": controlled("recall"),
+    "MAPIE, FPR": partial(controlled, rate="fpr"),
+    "MAPIE, recall": partial(controlled, rate="recall"),
 }
 OURS: Final[dict[str, Method]] = {
-    "abstain": certified("abstain"),
-    "raise": certified("raise"),
-    "hold_fnr": certified("hold_fnr"),
-    "hold_fpr": certified("hold_fpr"),
-    "curve": on_curve(lambda curve, division: curve.balanced()),
-    "curve at F1": on_curve(
-        lambda curve, division: curve.at(f1_max(division.normal, division.anomalous).anomaly_from)
-    ),
+    **{name: partial(certified, overlap=name) for name in ("abstain", "raise", "hold_fnr", "hold_fpr")},
+    "curve": partial(on_curve, choose=lambda curve, division: curve.balanced()),
+    "curve at F1": partial(on_curve, choose=lambda curve, division: curve.at(_f1(division))),
 }
 METHODS: Final[dict[str, Method]] = THEIRS | OURS
 # the slow ones run on the first divisions only
-FEWER: Final = {
-    "conformal (crepes)": 5,
-    "MAPIE, FPR": 5,
-    "MAPIE, recall": 5,
-    "TunedThresholdClassifierCV": 1,
-}
+FEWER: Final = {"conformal (crepes)": 5, "MAPIE, FPR": 5, "MAPIE, recall": 5, "TunedThresholdClassifierCV": 1}
 
 
 FIELDS: Final = (
@@ -310,10 +283,8 @@ def outcome(setting: Setting, division: Division) -> list[float]:
     both = [
         max(0, alarm + clear - one.size) for alarm, clear, one in zip(flagged, cleared, parts, strict=True)
     ]
-    (n0, n1), (all0, all1) = (
-        (parts[0].size, parts[1].size),
-        (parts[0].size + parts[2].size, parts[1].size + parts[3].size),
-    )
+    n0, n1 = parts[0].size, parts[1].size
+    all0, all1 = n0 + parts[2].size, n1 + parts[3].size
     return [
         flagged[0] / n0,
         cleared[1] / n1,

@@ -25,7 +25,8 @@ from pac_wrap_paper.adbench.scoring import (
 from pac_wrap_paper.adbench.summary import SIDES, Board, Standing, Summary, boards, mean, middle, undecided
 from pac_wrap_paper.data.registry import TABLES
 from pac_wrap_paper.data.store import results_of
-from pac_wrap_paper.studies.study import Marks, Panel, PanelChart, Progress, Row, Spread, Study, StudyTable
+from pac_wrap_paper.studies.charts import Marks, Panel, PanelChart
+from pac_wrap_paper.studies.study import Progress, Row, Spread, Study, StudyTable, silent
 
 TRIALS: Final = 50
 _QUICK_TRIALS: Final = 5
@@ -34,13 +35,7 @@ _QUICK_DETECTORS: Final = ("IForest", "KNN", "HBOS", "ECOD", "boosting", "logist
 _SCORING: Final = 0.3  # share of the work
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int | None = None,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress: Progress = silent) -> Study:
     """Return what every threshold does on `trials` divisions of each table, 50 by default."""
     check_packages()
     names = _QUICK_TABLES if quick else large_enough()
@@ -81,9 +76,7 @@ def run(
                 tuple(by_table(summary, ranked)),
             ),
             StudyTable(
-                "leaders",
-                "Who leads: by AUC, by the ceiling, by the decided share",
-                tuple(leaders(ranked)),
+                "leaders", "Who leads: by AUC, by the ceiling, by the decided share", tuple(leaders(ranked))
             ),
             StudyTable(
                 "detectors", "Detectors: means, and mean places", tuple(detector_rows(ranked, failures))
@@ -318,7 +311,7 @@ def by_table(summary: Summary, boards: Sequence[Board]) -> Iterator[Row]:
 def leaders(boards: Sequence[Board]) -> Iterator[Row]:
     """Yield who leads each table by AUC, by the certified ceiling and by the decided share."""
     for board in boards:
-        auc, ceiling, decided = board.by_auc, board.by_ceiling, board.by_decided
+        auc, ceiling, decided = map(board.best, ("auc", "ceiling", "decided"))
         yield {
             "table": board.table,
             "best AUC": auc.detector,
@@ -367,24 +360,15 @@ def pairs(summary: Summary, boards: Sequence[Board]) -> Iterator[Row]:
     standings = {(one.table, one.detector): one for board in boards for one in board.standings}
     for one in summary.outcomes:
         standing = standings[one.scored.table, one.scored.detector]
-        row: Row = {"table": standing.table, "detector": standing.detector, **_standing(standing)}
+        row: Row = {"table": standing.table, "detector": standing.detector, "AUC": standing.auc}
+        row |= {"ceiling": standing.ceiling, "decided": standing.decided, "equal error": standing.crossing}
+        row |= {"cleared by the budget": standing.cleared, "alarmed by the budget": standing.alarmed}
         for method in (*THEIRS, *OURS):
             for field in ("FPR", "FNR", "alarms", "decided", "max FPR", "max FNR"):
                 row[f"{method}: {field}"] = _number(mean(one.of(method, field)))
             for rate in ("FPR", "FNR", "alarms"):
                 row[f"{method}: {rate} above"] = _number(mean(one.above(method, rate)))
         yield row
-
-
-def _standing(one: Standing) -> Row:
-    return {
-        "AUC": one.auc,
-        "ceiling": one.ceiling,
-        "decided": one.decided,
-        "equal error": one.crossing,
-        "cleared by the budget": one.cleared,
-        "alarmed by the budget": one.alarmed,
-    }
 
 
 def _mean(spread: Spread | None) -> float | None:
@@ -508,7 +492,7 @@ def _costs(summary: Summary, boards: Sequence[Board]) -> Iterator[str]:
         summary.mean_of("conformal (crepes)", "decided"),
     )
     low = [board for board in boards if mean([one.decided for one in board.standings]) < 0.5]
-    best = mean([board.by_decided.decided for board in boards])
+    best = mean([board.best("decided").decided for board in boards])
     yield (
         f"The price: abstain decides {share(decided)} of the points on average over detectors, and less than"
         f" half on {len(low)} of {len(boards)} tables; with the best detector of each table {share(best)}."
@@ -545,8 +529,7 @@ def _orders(boards: Sequence[Board]) -> Iterator[str]:
         mean([board.agreement(field) for board in boards]) for field in ("ceiling", "decided")
     )
     same = [
-        sum(board.by_auc == getattr(board, f"by_{field}") for board in boards)
-        for field in ("ceiling", "decided")
+        sum(board.best("auc") == board.best(field) for board in boards) for field in ("ceiling", "decided")
     ]
     why = [
         mean([board.agreement(*fields) for board in boards])

@@ -10,14 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from pac_wrap.tails import error_budget
-from pac_wrap_paper.adbench.chance import (
-    LEVEL,
-    chances,
-    fixed_chance,
-    held_chance,
-    of_others,
-    p_value,
-)
+from pac_wrap_paper.adbench.chance import LEVEL, chances, fixed_chance, held_chance, of_others, p_value
 from pac_wrap_paper.adbench.methods import OURS, Outcomes
 from pac_wrap_paper.baselines import cpad_budget
 from pac_wrap_paper.studies.study import Floats, Spread
@@ -54,7 +47,7 @@ class Summary:
         """Return the mean of the tables' means, with the least and the largest; None if no table has one."""
         means = [mean([value(one) for one in group]) for group in self.by_table.values()]
         means = [found for found in means if not np.isnan(found)]
-        return Spread.over(means) if means else None
+        return Spread.if_any(means)
 
     def mean_of(self, method: str, field: str) -> Spread | None:
         """Return the mean of a field over tables, detectors and divisions."""
@@ -101,11 +94,7 @@ class Summary:
 
 
 def mean(values: Iterable[float] | NDArray[np.float64]) -> float:
-    """Return the mean of the numbers that are there, NaN if none is.
-
-    >>> mean([1.0, nan, 2.0]), mean([nan])
-    (1.5, nan)
-    """
+    """Return the mean of the numbers that are there, NaN if none is."""
     kept = [float(value) for value in values if not np.isnan(value)]
     return sum(kept) / len(kept) if kept else nan
 
@@ -196,11 +185,7 @@ def _usual(scores: Floats, n: int) -> float:
 
 
 def equal_error(normal: Floats, anomalous: Floats) -> float:
-    """Return the least rate that neither error exceeds at some threshold; both arrays are sorted.
-
-    >>> equal_error(np.array([0.0, 1.0, 2.0, 3.0]), np.array([2.5, 4.0]))
-    0.25
-    """
+    """Return the least rate that neither error exceeds at some threshold; both arrays are sorted."""
     thresholds = np.append(anomalous, np.inf)
     flagged = 1.0 - np.searchsorted(normal, thresholds) / normal.size
     missed = np.searchsorted(anomalous, thresholds) / anomalous.size
@@ -230,28 +215,14 @@ class Board:
         """The name of the table."""
         return self.standings[0].table
 
-    @property
-    def by_auc(self) -> Standing:
-        """The detector with the greatest AUC."""
-        return max(self.standings, key=lambda one: one.auc)
-
-    @property
-    def by_ceiling(self) -> Standing:
-        """The detector with the least certified ceiling; of equals, the one with the greater AUC."""
-        return min(self.standings, key=lambda one: (one.ceiling, -one.auc))
-
-    @property
-    def by_decided(self) -> Standing:
-        """The detector that decides most."""
-        return max(self.standings, key=lambda one: (one.decided, one.auc))
+    def best(self, field: str) -> Standing:
+        """Return the detector that is best by a field; of equals, the one with the greater AUC."""
+        return max(self.standings, key=lambda one: (_good(one, field), one.auc))
 
     def agreement(self, field: str, other: str = "auc") -> float:
         """Return the rank correlation of two orders, good first in both."""
-        sign = {"ceiling": -1.0, "crossing": -1.0}
-        values = [
-            [sign.get(name, 1.0) * getattr(one, name) for one in self.standings] for name in (field, other)
-        ]
-        return rank_correlation(*values)
+        first, second = ([_good(one, name) for one in self.standings] for name in (field, other))
+        return rank_correlation(first, second)
 
     @property
     def inversion(self) -> tuple[Standing, Standing]:
@@ -261,9 +232,13 @@ class Board:
 
     def rank(self, one: Standing, field: str) -> int:
         """Return the place of a detector by a field, from 1."""
-        sign = -1.0 if field == "ceiling" else 1.0
-        own = sign * getattr(one, field)
-        return 1 + sum(bool(sign * getattr(other, field) > own) for other in self.standings)
+        return 1 + sum(_good(other, field) > _good(one, field) for other in self.standings)
+
+
+def _good(one: Standing, field: str) -> float:
+    """Return a field of a standing, so that more is better."""
+    value: float = getattr(one, field)
+    return -value if field in ("ceiling", "crossing") else value
 
 
 def boards(outcomes: Sequence[Outcomes]) -> tuple[Board, ...]:

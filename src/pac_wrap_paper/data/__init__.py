@@ -1,5 +1,6 @@
 """Data sets by name; nothing heavy is imported before one is loaded."""
 
+from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -15,48 +16,26 @@ def load(name: str, part: str | None = None) -> Dataset:
 
     The data sets of many parts are loaded one part at a time, a series of nasa or smd, or a table of adbench:
     `load("nasa", "S-1")`.
-
-    >>> load("tyroid")
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.InputError: there is no data set 'tyroid'; did you mean 'thyroid'? the data sets are \
-thyroid, campaign, celeba, census, usps, mnist, nasa, smd, adbench
-    >>> load("nasa")
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.InputError: part must name one of the 81 channels of nasa, such as 'P-1', 'S-1' or \
-'E-1', got None; pac_wrap_paper.data.series_names('nasa') lists them
     """
     check_name(name)
     _check_part(name, part)
     from pac_wrap_paper.data import series, tabular
 
-    match name:
-        case "nasa":
-            return series.load_nasa(str(part))
-        case "smd":
-            return series.load_smd(str(part))
-        case "adbench":
-            return tabular.load_adbench(str(part))
-        case "census":
-            return tabular.load_census()
-        case "usps" | "mnist":
-            return tabular.load_digit_rows(name)
-        case "thyroid" | "campaign" | "celeba":
-            return tabular.load_table(name)
-    raise AssertionError(name)
+    readers: dict[str, Callable[[], Dataset]] = {
+        "nasa": lambda: series.load_nasa(str(part)),
+        "smd": lambda: series.load_smd(str(part)),
+        "adbench": lambda: tabular.load_adbench(str(part)),
+        "census": tabular.load_census,
+        "usps": lambda: tabular.load_digit_rows("usps"),
+        "mnist": lambda: tabular.load_digit_rows("mnist"),
+    }
+    return readers[name]() if name in readers else tabular.load_table(name)
 
 
 def files(name: str) -> tuple[Path, ...]:
     """Return the files of a data set as they were published, downloading those that are not on this machine.
 
     `load` gives numbers. The files have what it had to leave behind, such as the texts of the census.
-
-    >>> files("censsus")
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.InputError: there is no data set 'censsus'; did you mean 'census'? the data sets are \
-thyroid, campaign, celeba, census, usps, mnist, nasa, smd, adbench
     """
     check_name(name)
     from pac_wrap_paper.data.store import fetch

@@ -105,7 +105,11 @@ def semi_supervised_split(
     mask = _mask(y)
     normal, anomalous = (random.permutation(np.flatnonzero(mask == kind)) for kind in (False, True))
     if anomalies == "hold_out":
-        _refuse_anomalies(known, contamination)
+        if known or contamination:
+            raise InputError(
+                'with anomalies="hold_out" only normals are trained on: known and contamination must be 0,'
+                f" got {known!r} and {contamination!r}"
+            )
         trained, supply = round(train * mask.size), 0
     else:
         trained, supply = round(train * normal.size), round(train * anomalous.size)
@@ -113,7 +117,8 @@ def semi_supervised_split(
         raise InputError(
             f"no normal row would be trained on, got train = {train!r} of {mask.size:,} rows; raise it"
         )
-    hidden = _contaminating(min(trained, normal.size), contamination)
+    # unlabelled anomalies; the last bit of a quotient must not decide: 98 normals and 2 % are 2
+    hidden = floor(min(trained, normal.size) * contamination / (1 - contamination) + 1e-9)
     if known + hidden > supply:
         raise InputError(
             f"training on {known:,} known and {hidden:,} unlabelled anomalies needs {known + hidden:,}, but"
@@ -138,20 +143,6 @@ def _mask(y: ArrayLike) -> NDArray[np.bool_]:
                 f"y must mark at least one {name} row, got {mask.size:,} rows and none of that class"
             )
     return mask
-
-
-def _refuse_anomalies(known: int, contamination: float) -> None:
-    if known or contamination:
-        raise InputError(
-            'with anomalies="hold_out" only normals are trained on: known and contamination must be 0,'
-            f" got {known!r} and {contamination!r}"
-        )
-
-
-def _contaminating(normals: int, contamination: float) -> int:
-    """Return the most anomalies that make up at most the share `contamination` of them and the normals."""
-    # the last bit of a quotient must not decide: 98 normals and 2 % are 2
-    return floor(normals * contamination / (1 - contamination) + 1e-9)
 
 
 def _divide(normal: RowNumbers, anomalous: RowNumbers, calibration: float) -> tuple[RowNumbers, RowNumbers]:
@@ -181,10 +172,6 @@ def two_gaussians(
 
     The paper asks for "a margin of 5" between the classes and leaves its unit open. Here the means lie
     `margin` standard deviations apart, along the diagonal, so that sigma changes the scale and nothing else.
-
-    >>> X, y = two_gaussians(3, 2, np.random.default_rng(0))
-    >>> X.shape, y.tolist()
-    ((5, 6), [0, 0, 0, 1, 1])
     """
     y = np.repeat(np.array([0, 1], dtype=np.int8), [n_normal, n_anomalous])
     X = random.normal(0.0, sigma, (y.size, dimension))
@@ -205,8 +192,5 @@ def shifted_gaussians(
 
     mu_normal is 0 and mu_anomalous is `distance` in every coordinate: gamma = 1 gives normal points,
     gamma = 0 anomalies, and anything between them points that have moved from one towards the other.
-
-    >>> shifted_gaussians(2, 0.0, np.random.default_rng(0), sigma=0.0).tolist()
-    [[3.0, 3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0, 3.0]]
     """
     return random.normal((1.0 - gamma) * distance, sigma, (n, dimension))

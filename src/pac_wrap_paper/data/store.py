@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -172,11 +172,7 @@ def _home() -> Path:
 
 
 def _download(file: RemoteFile, folder: Path, progress: bool, timeout: float, patience: float) -> Path:
-    """Return the path of the file, downloaded into an empty folder; its hash is left to the caller to check.
-
-    `timeout` is how many seconds to wait for the server's next bytes, `patience` how many for the whole file,
-    plus one for every 50 kB. A DataError says what went wrong.
-    """
+    """Return the path of the file, downloaded into an empty folder; its hash is left to the caller."""
     pooch = _import_pooch(file)
     from requests import RequestException
 
@@ -306,17 +302,6 @@ def _reason(error: "RequestException | ValueError", timeout: float) -> str:
     return " ".join(str(error).split())
 
 
-class Job(Protocol):
-    """Work whose result is kept in a file; the others are files of results that it reads."""
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The file of the result, and those of other jobs."""
-
-    def result(self, *files: Path) -> Any:
-        """Return the result, from its file or by doing the work and keeping it."""
-
-
 def result_file(folder: str, name: str, told: object, ending: str) -> Path:
     """Return where a result is kept: a name that changes with what the result depends on."""
     key = hashlib.sha256(repr(told).encode()).hexdigest()[:16]
@@ -333,8 +318,11 @@ def keep(file: Path, content: Any) -> None:
             np.savez(stream, **content)
 
 
-def results_of(jobs: Sequence[Job], progress: Callable[[float, str], None], verb: str) -> list[Any]:
-    """Return the result of every job, done on all cores where it is not in the cache."""
+def results_of(jobs: Sequence[Any], progress: Callable[[float, str], None], verb: str) -> list[Any]:
+    """Return the result of every job, done on all cores where it is not in the cache.
+
+    A job has `files`, that of its result and those it reads, and `result(*files)`, which reads or makes it.
+    """
     missing = [job for job in jobs if not job.files[0].exists()]
     if missing:
         from joblib import Parallel, delayed
@@ -349,5 +337,5 @@ def results_of(jobs: Sequence[Job], progress: Callable[[float, str], None], verb
     return [job.result() for job in jobs]
 
 
-def _do(job: Job, files: tuple[Path, ...]) -> None:
+def _do(job: Any, files: tuple[Path, ...]) -> None:
     job.result(*files)

@@ -30,7 +30,7 @@ _PIXELS: Final = 28 * 28
 _IMAGE_HEADER, _LABEL_HEADER = 16, 8
 
 
-def load_table(name: Literal["thyroid", "campaign", "celeba"]) -> Dataset:
+def load_table(name: str) -> Dataset:
     """Return patients, calls of a bank or portraits: a table whose last column is the label.
 
     534 of 7,200 patients have a hyper- or subnormal thyroid function, 4,640 of 41,188 calls led to a deposit,

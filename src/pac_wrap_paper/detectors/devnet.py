@@ -42,11 +42,7 @@ class Objective:
 
 
 def initial_parameters(features: int, hidden: int, random: np.random.Generator) -> Floats:
-    """Return a flat vector of Glorot-uniform weights and zero biases.
-
-    >>> initial_parameters(3, 2, np.random.default_rng(0)).shape
-    (11,)
-    """
+    """Return a flat vector of Glorot-uniform weights and zero biases."""
     flat = np.zeros(features * hidden + 2 * hidden + 1)
     views = unpack(flat, hidden)
     for weights, fans in ((views.hidden_weights, features + hidden), (views.output_weights, hidden + 1)):
@@ -64,12 +60,7 @@ def unpack(flat: Floats, hidden: int) -> Parameters:
 
 
 def forward(parameters: Parameters, X: Floats) -> tuple[Floats, Floats]:
-    """Return the score of each row, and what the hidden units gave.
-
-    >>> two = Parameters(np.eye(2), np.zeros(2), np.array([1.0, 10.0]), np.array([0.5]))
-    >>> forward(two, np.array([[3.0, -1.0], [0.0, 2.0]]))[0]
-    array([ 3.5, 20.5])
-    """
+    """Return the score of each row, and what the hidden units gave."""
     activations = X @ parameters.hidden_weights
     activations += parameters.hidden_biases
     np.maximum(activations, 0.0, out=activations)
@@ -102,13 +93,7 @@ def loss_and_gradient(
 
 
 def clip_norm(gradient: Floats, limit: float = 1.0) -> Floats:
-    """Return the gradient, scaled down to a Euclidean norm of `limit` if it is longer.
-
-    >>> clip_norm(np.array([3.0, 4.0]))
-    array([0.6, 0.8])
-    >>> clip_norm(np.array([0.3, 0.4]))
-    array([0.3, 0.4])
-    """
+    """Return the gradient, scaled down to a Euclidean norm of `limit` if it is longer."""
     norm = float(np.sqrt(np.vdot(gradient, gradient)))
     if norm == inf:  # no direction is left: NaN lets the loss tell, where zero would stop training in silence
         return np.full_like(gradient, nan)
@@ -118,13 +103,7 @@ def clip_norm(gradient: Floats, limit: float = 1.0) -> Floats:
 def rmsprop_step(
     flat: Floats, gradient: Floats, squares: Floats, learning_rate: float, decay: float = 0.9
 ) -> None:
-    """Move `flat` one step downhill, in place; `squares` is the running mean of the squared gradients.
-
-    >>> flat, squares = np.array([1.0]), np.array([0.0])
-    >>> rmsprop_step(flat, np.array([2.0]), squares, learning_rate=0.1)
-    >>> flat.round(4), squares
-    (array([0.6838]), array([0.4]))
-    """
+    """Move `flat` one step downhill, in place; `squares` is the running mean of the squared gradients."""
     squares *= decay
     squares += (1.0 - decay) * gradient * gradient
     flat -= learning_rate * gradient / (np.sqrt(squares) + 1e-7)
@@ -193,16 +172,9 @@ class DevNet(BaseEstimator):
         random_state: Any = None,
         progress: Callable[[int, int, float], object] | None = None,
     ) -> None:
-        self.hidden = hidden
-        self.l2 = l2
-        self.margin = margin
-        self.references = references
-        self.epochs = epochs
-        self.batches = batches
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.random_state = random_state
-        self.progress = progress
+        self.hidden, self.l2, self.margin, self.references = hidden, l2, margin, references
+        self.epochs, self.batches, self.batch_size = epochs, batches, batch_size
+        self.learning_rate, self.random_state, self.progress = learning_rate, random_state, progress
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Train the network and return it.

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from math import inf, isfinite
 from os import PathLike, fspath
 from typing import Any, Final, Self
@@ -52,11 +53,7 @@ def import_torch() -> Any:
 
 
 def as_series(X: Any) -> Floats:
-    """Return X as a float64 array of shape (steps, columns); a one-dimensional series is one column.
-
-    >>> as_series([1, 2, 3]).shape
-    (3, 1)
-    """
+    """Return X as a float64 array of shape (steps, columns); a one-dimensional series is one column."""
     array = as_array(X, "X")
     if array.ndim == 1:
         array = array[:, np.newaxis]
@@ -91,11 +88,7 @@ class Scaling:
 
     @classmethod
     def of(cls, series: Floats, *, standardise: bool) -> Self:
-        """Return the mean and standard deviation of each column; constant columns get a spread of 1.
-
-        >>> Scaling.of(np.array([[0.0, 5.0], [4.0, 5.0]]), standardise=True)
-        Scaling(centre=array([2., 5.]), spread=array([2., 1.]))
-        """
+        """Return the mean and standard deviation of each column; constant columns get a spread of 1."""
         columns = series.shape[1]
         if not standardise:
             return cls(np.zeros(columns), np.ones(columns))
@@ -112,12 +105,7 @@ class Scaling:
         return cls(centre, spread)
 
     def apply(self, series: Floats) -> NDArray[np.float32]:
-        """Return (series - centre) / spread in single precision.
-
-        >>> Scaling(np.array([2.0]), np.array([4.0])).apply(np.array([[10.0], [-2.0]]))
-        array([[ 2.],
-               [-1.]], dtype=float32)
-        """
+        """Return (series - centre) / spread in single precision."""
         with np.errstate(over="ignore"):
             scaled = (series - self.centre) / self.spread
         return np.clip(scaled, -_FARTHEST, _FARTHEST).astype(np.float32)
@@ -127,28 +115,28 @@ def split_starts(steps: int, window: int, stride: int, validation: float) -> tup
     """Return where the windows of the first part start, and those of the last part, kept for validation.
 
     No window crosses from one part into the other.
-
-    >>> split_starts(10, window=3, stride=2, validation=0.4)
-    (array([0, 2]), array([6, 7]))
     """
-    kept = round(steps * validation)
-    if min(steps - kept, kept if validation else steps) < window:
+
+    def shorter(steps: int) -> int:
+        kept = round(steps * validation)
+        return min(steps - kept, kept if validation else steps)
+
+    if shorter(steps) < window:
+        least = int((window - 1) / min(1.0 - validation, validation or 1.0))
+        needed = next(number for number in count(least) if shorter(number) >= window)
         share = f" and validation = {validation:g}" if validation else ""
         raise InputError(
-            f"fit needs at least {_fewest_steps(window, validation):,} steps for windows of"
-            f" {window:,}{share}, got {steps:,}; give more steps, or shorten length"
+            f"fit needs at least {needed:,} steps for windows of {window:,}{share}, got {steps:,};"
+            " give more steps, or shorten length"
         )
+    kept = round(steps * validation)
     training = np.arange(0, steps - kept - window + 1, stride, dtype=np.int64)
     held_out = np.arange(steps - kept, steps - window + 1, dtype=np.int64) if kept else training[:0]
     return training, held_out
 
 
 def evenly(starts: Starts, most: int) -> Starts:
-    """Return at most `most` of the starts, evenly spaced.
-
-    >>> evenly(np.arange(10), 4)
-    array([0, 3, 6, 9])
-    """
+    """Return at most `most` of the starts, evenly spaced."""
     if starts.size <= most:
         return starts
     return starts[np.linspace(0, starts.size - 1, most).round().astype(np.int64)]
@@ -159,9 +147,6 @@ def smoothed(errors: Floats, span: float) -> Floats:
 
     The error of k steps ago weighs (1 - 2 / (span + 1))^k, and the weights of each mean sum to one, as in
     pandas' `ewm(span=span).mean()`.
-
-    >>> smoothed(np.array([0.0, 0.0, 3.0, 0.0]), span=3).round(3)
-    array([0.   , 0.   , 1.714, 0.8  ])
     """
     keep = 1.0 - 2.0 / (span + 1.0)
     sums = lfilter([1.0], [1.0, -keep], errors)
@@ -169,20 +154,8 @@ def smoothed(errors: Floats, span: float) -> Floats:
     return np.asarray(sums / weights, dtype=np.float64)
 
 
-def _fewest_steps(window: int, validation: float) -> int:
-    shares = [1.0 - validation, validation] if validation else [1.0]
-    steps = int((window - 1) / min(shares))
-    while min(steps - round(steps * validation), round(steps * validation) if validation else steps) < window:
-        steps += 1
-    return steps
-
-
 def target_columns(target: Target, columns: int) -> list[int]:
-    """Return the target columns of a series of so many columns; None stands for all of them.
-
-    >>> target_columns(None, 3), target_columns(2, 3), target_columns((0, 2), 3)
-    ([0, 1, 2], [2], [0, 2])
-    """
+    """Return the target columns of a series of so many columns; None stands for all of them."""
     if target is None:
         return list(range(columns))
     chosen = [int(column) for column in as_array(target, "target").reshape(-1)]

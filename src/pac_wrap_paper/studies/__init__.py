@@ -82,9 +82,6 @@ def reproduce(
     `trials` are simulated calibrations in q1, q3, q4 and shift, splits in q2, seeds in nasa and smd,
     orders in watch, and divisions in adbench and in groups; by default 4,000 (100 in q4), 5, 3, 20, 50 and
     20. `quick` takes less data and fewer trials, for a first look.
-
-    >>> reproduce("q4", trials=20, quick=True).title
-    'Q4. Ceilings, deltas and ambiguity'
     """
     check_question(question)
     check_numbers(seed, trials)
@@ -98,11 +95,7 @@ def reproduce(
 def record(
     question: str, *, seed: int = 0, trials: int | None = None, quick: bool = False
 ) -> dict[str, object]:
-    """Return how a study was made: command, seed, versions, hashes of the data files; nothing that changes.
-
-    >>> record("q4", quick=True)["command"]
-    'pac-wrap reproduce q4 --seed 0 --quick'
-    """
+    """Return how a study was made: command, seed, versions, hashes of the data files; no time."""
     command = f"pac-wrap reproduce {question} --seed {seed}"
     command += f" --trials {trials}" if trials is not None else ""
     command += " --quick" if quick else ""

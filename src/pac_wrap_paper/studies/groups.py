@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from math import expm1, log1p, nan
 from typing import Any, Final, Literal, NamedTuple, Self
 
@@ -25,31 +24,20 @@ from pac_wrap import (
     calibrate_groups,
     evaluate,
 )
-from pac_wrap.series import Points, random_split, several_series
+from pac_wrap.series import Points, SeriesSplit, random_split, several_series
 from pac_wrap.tails import min_samples
 from pac_wrap_paper.data import load
-from pac_wrap_paper.data.series import nasa_channels, smd_machines
+from pac_wrap_paper.data.series import smd_machines
 from pac_wrap_paper.data.store import results_of
 from pac_wrap_paper.data.tabular import census_people
 from pac_wrap_paper.studies import nasa, smd
+from pac_wrap_paper.studies.charts import Marks, Panel, PanelChart
 from pac_wrap_paper.studies.scored import Training
 from pac_wrap_paper.studies.series_runs import ASKED as ASKED_OF_SERIES
 from pac_wrap_paper.studies.series_runs import LEVEL, divide
-from pac_wrap_paper.studies.study import (
-    Floats,
-    Indices,
-    Marks,
-    Panel,
-    PanelChart,
-    Progress,
-    Row,
-    Study,
-    StudyTable,
-    is_above,
-)
+from pac_wrap_paper.studies.study import Floats, Indices, Progress, Row, Study, StudyTable, is_above, silent
 
 Split = Literal["random", "blocks"]
-Parts = tuple[NDArray[np.intp], NDArray[np.intp]]
 SHARE: Final = 0.5
 # of single steps, how far apart they are
 EVERY: Final = {"smd": 5, "nasa": 1}
@@ -109,14 +97,13 @@ class Scored(NamedTuple):
     splits: tuple[Split, ...]
     points: Points | None = None
 
-    def divided(self, split: Split, seed: int) -> Parts:
+    def divided(self, split: Split, seed: int) -> SeriesSplit:
         """Return which points calibrate and which are measured."""
         if self.points is None:
-            drawn = random_split(self.labels, np.random.default_rng([seed, 17]), calibration=SHARE)
-        else:
-            blocks = _BLOCKS[self.data] if split == "blocks" else None
-            drawn = divide(self.points, seed, blocks=blocks, share=SHARE)
-        return drawn.calibration, drawn.test
+            return random_split(self.labels, np.random.default_rng([seed, 17]), calibration=SHARE)
+        return divide(
+            self.points, seed, blocks=_BLOCKS[self.data] if split == "blocks" else None, share=SHARE
+        )
 
 
 def scored_series(data: str, names: Sequence[str], progress: Progress) -> Scored:
@@ -149,19 +136,10 @@ def scored_people(train: int, seed: int = 0) -> Scored:
     return Scored("census", ASKED_OF_PEOPLE, scores, people.y[rest], sexes + bands, names, ("random",))
 
 
-def usable_channels(most: int | None = None) -> tuple[str, ...]:
-    """Return the first channels of which half of the anomalous steps are enough for the promise."""
-    promise = ASKED_OF_SERIES.fnr
-    assert promise is not None
-    needed = min_samples(promise.ceiling, promise.delta)
-    enough = (name for name in nasa_channels() if SHARE * np.count_nonzero(load("nasa", name).y) >= needed)
-    return tuple(islice(enough, most))
-
-
 def all_scored(quick: bool, progress: Progress) -> Iterator[Scored]:
     """Yield the three data sets with their groups; a quick look takes the first few of each."""
     yield scored_series("smd", smd_machines()[: 4 if quick else None], progress)
-    yield scored_series("nasa", usable_channels(6 if quick else None), progress)
+    yield scored_series("nasa", nasa.usable_channels(SHARE, 6 if quick else None), progress)
     progress(0.0, "scoring census")
     yield scored_people(2_000 if quick else LEARNED)
 
@@ -256,7 +234,8 @@ def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> 
 
     `warned` says whether dependence is judged, which takes most of the time.
     """
-    calibrating, testing = scored.divided(split, seed)
+    division = scored.divided(split, seed)
+    calibrating, testing = division.calibration, division.test
     scores, labels, groups = scored.scores, scored.labels, scored.groups
     mine = labels[calibrating]
     with warnings.catch_warnings():
@@ -271,10 +250,7 @@ def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> 
     places = np.array([number[name] for name in groups.tolist()])
     points = scored.points if warned else None
 
-    def group(place: int, name: str) -> Group:
-        here = places[testing] == place
-        mine = calibrating[places[calibrating] == place]
-        made = each.certificates.get(name)
+    def group(name: str, here: NDArray[np.bool_], mine: Indices, made: Certificate | None) -> Group:
         return Group(
             name,
             evaluate(one[here], labels[testing][here]),
@@ -285,17 +261,17 @@ def measure(scored: Scored, split: Split, seed: int, *, warned: bool = True) -> 
             (False, False) if made is None or points is None else _dependent(points, made, mine),
         )
 
-    whole = Group(
-        "all together",
-        evaluate(one, labels[testing]),
-        evaluate(own, labels[testing]),
-        (pooled.fpr.n, pooled.fnr.n),
-        _enough(pooled),
-        False,
-        (False, False) if points is None else _dependent(points, pooled, calibrating),
+    whole = group("all together", np.ones(testing.size, dtype=bool), calibrating, pooled)
+    found = tuple(
+        group(
+            name,
+            places[testing] == place,
+            calibrating[places[calibrating] == place],
+            each.certificates.get(name),
+        )
+        for place, name in enumerate(scored.names)
     )
     ceilings = scored.asked.max_fpr or 1.0, scored.asked.max_fnr or 1.0
-    found = tuple(group(place, name) for place, name in enumerate(scored.names))
     return Measured(scored.data, split, ceilings, whole, found)
 
 
@@ -318,13 +294,7 @@ _SPLITS: Final = {"random": "at random", "blocks": "in blocks"}
 _RATES: Final = ("FPR", "FNR")
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int | None = None,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress: Progress = silent) -> Study:
     """Return the rates of each group under one rule and under its own, over `trials` divisions, 20."""
     divisions = (3 if quick else DIVISIONS) if trials is None else trials
     found: list[list[Measured]] = []
@@ -357,6 +327,7 @@ def run(
 def _total(runs: Sequence[Measured]) -> Row:
     """Return what the first division shows, and how many groups are above a ceiling on average over all."""
     first = runs[0]
+    warned = sum(any(group.dependent) for group in first.groups)
     row: Row = {
         "groups": NAMES[first.data],
         "divided": _SPLITS[first.split],
@@ -367,21 +338,15 @@ def _total(runs: Sequence[Measured]) -> Row:
         "above, one rule": first.count("one"),
         "above, own rule": first.count("own"),
     }
-    row |= {f"mean, {name} rule": _mean(runs, name) for name in RULES}
+    row |= {f"mean, {name} rule": float(np.mean([one.count(name) for one in runs])) for name in RULES}
     row |= {
         "too few labels": sum(group.vacuous for group in first.groups),
         "follow the pool": sum(group.pooled for group in first.groups),
-        "warned of dependence": None,
+        "warned of dependence": None if first.data == "census" else warned,
         "undecided, one rule": first.whole.one.ambiguity.value,
         "undecided, own rule": first.whole.own.ambiguity.value,
     }
-    if first.data != "census":
-        row["warned of dependence"] = sum(any(group.dependent) for group in first.groups)
     return row
-
-
-def _mean(runs: Sequence[Measured], rule: Rule) -> float:
-    return float(np.mean([one.count(rule) for one in runs]))
 
 
 def _rows(first: Measured) -> Iterator[Row]:

@@ -1,6 +1,7 @@
 """NASA telemetry: an LSTM forecaster per channel, every test step a point."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -11,23 +12,11 @@ from pac_wrap.tails import min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import nasa_channels
 from pac_wrap_paper.data.store import results_of
+from pac_wrap_paper.studies import series_runs
 from pac_wrap_paper.studies.printed import NASA
 from pac_wrap_paper.studies.scored import Training
-from pac_wrap_paper.studies.series_runs import (
-    ASKED,
-    LEVEL,
-    SeriesRun,
-    detail_row,
-    divide,
-    if_independent,
-    rate_chart,
-    rate_rows,
-    size_rows,
-    split_sentence,
-    unreached,
-    wrap_series,
-)
-from pac_wrap_paper.studies.study import Cell, Progress, Row, Study, StudyTable
+from pac_wrap_paper.studies.series_runs import ASKED, LEVEL, SeriesRun
+from pac_wrap_paper.studies.study import Cell, Progress, Row, Study, StudyTable, silent
 
 BLOCK: Final = 50
 GAP: Final = 10
@@ -36,17 +25,15 @@ RATES: Final = ("FPR", "FNR")
 
 
 def run(
-    *,
     seed: int = 0,
     trials: int | None = None,
     quick: bool = False,
+    progress: Progress = silent,
     everything: bool = False,
-    progress: Progress = lambda share, text: None,
 ) -> Study:
     """Return error rates per channel over `trials` seeds, with a random split and with a split in blocks."""
-    from pac_wrap_paper.detectors import (
-        LSTMForecaster,  # torch is needed to train, and not to read this module
-    )
+    # torch is needed to train, and not to read this module
+    from pac_wrap_paper.detectors import LSTMForecaster
 
     names = usable_channels() if everything else tuple(NASA)
     names, usual = (("S-1",), 1) if quick else (names, 3)
@@ -64,27 +51,23 @@ def run(
         data, number = load("nasa", training.part), place % seeds
         points = window_points(scores[place], data.y[data.n_train :])
         for blocks in (None, (BLOCK, GAP)):
-            split = divide(points, seed + number, blocks=blocks, share=SHARE)
-            runs.append(wrap_series(training.part, points, split, seed + number))
+            split = series_runs.divide(points, seed + number, blocks=blocks, share=SHARE)
+            runs.append(series_runs.wrap_series(training.part, points, split, seed + number))
         if number == 0:
             checks.append(_check(training.part, points, seed, 100 if quick else 1000))
     return Study(
         question="nasa",
         title="NASA telemetry",
         setting=_setting(seeds, quick),
-        tables=(
-            StudyTable(
-                "rates",
-                "Rates on the test part (printed FNR and FPR of or and th interchanged)",
-                tuple(rate_rows(runs, NASA)),
-            ),
-            StudyTable("sizes", "Calibration points, and what they are worth", tuple(size_rows(runs))),
+        tables=series_runs.tables_of(
+            runs,
+            NASA,
+            "points",
             StudyTable("check", "Share of many divisions whose test rate exceeds its ceiling", tuple(checks)),
-            StudyTable("seeds", "Every seed", tuple(map(detail_row, runs)), detail=True),
         ),
         findings=tuple(_findings(runs, checks)),
         charts=(
-            rate_chart(
+            series_runs.rate_chart(
                 [one for one in runs if one.split == "random"],
                 "NASA channels: error rates of the detector at its best F1, and wrapped with one threshold",
             ),
@@ -92,15 +75,11 @@ def run(
     )
 
 
-def usable_channels() -> tuple[str, ...]:
-    """Return the channels whose calibration part has enough anomalous steps for the promise."""
+def usable_channels(share: float = SHARE, most: int | None = None) -> tuple[str, ...]:
+    """Return the first channels of which this share of the anomalous steps is enough for the promise."""
     needed = min_samples(LEVEL, LEVEL)
-
-    def enough(name: str) -> bool:
-        data = load("nasa", name)
-        return bool(SHARE * np.count_nonzero(data.y) >= needed)
-
-    return tuple(name for name in nasa_channels() if enough(name))
+    enough = (name for name in nasa_channels() if share * np.count_nonzero(load("nasa", name).y) >= needed)
+    return tuple(islice(enough, most))
 
 
 def _check(name: str, points: Points, seed: int, trials: int) -> Row:
@@ -108,24 +87,15 @@ def _check(name: str, points: Points, seed: int, trials: int) -> Row:
     random = np.random.default_rng([seed, 10])
     scores, labels = points.scores, points.labels
     mixed = random_violation(scores, labels, ASKED, random, trials=trials, calibration=SHARE)
-    apart = block_violation(
-        scores,
-        labels,
-        points.positions,
-        ASKED,
-        random,
-        trials=trials,
-        calibration=SHARE,
-        block=BLOCK,
-        gap=GAP,
-    )
+    division: dict[str, Any] = {"trials": trials, "calibration": SHARE, "block": BLOCK, "gap": GAP}
+    apart = block_violation(scores, labels, points.positions, ASKED, random, **division)
     return {
         "channel": name,
         "FPR, random": mixed.fpr,
         "FPR, blocks": apart.fpr,
         "FNR, random": mixed.fnr,
         "FNR, blocks": apart.fnr,
-        **if_independent(points, SHARE),
+        **series_runs.if_independent(points, SHARE),
     }
 
 
@@ -155,15 +125,12 @@ def _findings(runs: list[SeriesRun], checks: list[Row]) -> Iterator[str]:
         "What is guaranteed: nothing unconditionally. The promise is proved for independent points; on a"
         " series it is conditional on mixing."
     )
-    for split, told in (("random", "Random split"), ("blocks", "Blocks")):
-        group = [one for one in runs if one.split == split]
-        yield split_sentence(told, group, NASA)
-        if missed := unreached(group, NASA):
-            yield (
-                f"{told}, printed ceiling not reached: {', '.join(missed)}. An AUC below one half means that"
-                " the labelled stretch is predicted better than the rest of the test part; no single"
-                " threshold separates them then, and nothing was tuned on the test part to fix it."
-            )
+    yield from series_runs.split_findings(
+        runs,
+        NASA,
+        " An AUC below one half means that the labelled stretch is predicted better than the rest of the test"
+        " part; no single threshold separates them then, and nothing was tuned on the test part to fix it.",
+    )
     held = [
         _holds(row[f"{rate}, random"], row[f"{rate}, if independent"]) for row in checks for rate in RATES
     ]

@@ -4,37 +4,22 @@ from functools import cache
 from typing import Final
 
 from pac_wrap.tails import interval
-from pac_wrap_paper.studies.study import Interval
+from pac_wrap_paper.studies.charts import Interval
 
 SHARES: Final = (0.5, 0.75, 1.0)
 
 # Tables 2 and 3: violation intervals at 50, 75 and 100 % of the calibration set, 4,000 trials
-Q1: Final[dict[tuple[str, str, str], tuple[Interval, ...]]] = {
-    ("synthetic", "isolation forest", "FPR"): (
-        Interval(0.034, 0.046),
-        Interval(0.024, 0.034),
-        Interval(0.031, 0.043),
-    ),
-    ("synthetic", "LOF", "FPR"): (Interval(0.033, 0.045), Interval(0.020, 0.030), Interval(0.030, 0.042)),
-    ("synthetic", "isolation forest", "FNR"): (
-        Interval(0.033, 0.045),
-        Interval(0.032, 0.044),
-        Interval(0.035, 0.047),
-    ),
-    ("synthetic", "LOF", "FNR"): (Interval(0.034, 0.047), Interval(0.035, 0.048), Interval(0.032, 0.044)),
-    ("thyroid", "isolation forest", "FPR"): (
-        Interval(0.024, 0.035),
-        Interval(0.007, 0.013),
-        Interval(0.025, 0.036),
-    ),
-    ("thyroid", "LOF", "FPR"): (Interval(0.022, 0.033), Interval(0.006, 0.012), Interval(0.026, 0.037)),
-    ("thyroid", "isolation forest", "FNR"): (
-        Interval(0.006, 0.012),
-        Interval(0.010, 0.018),
-        Interval(0.012, 0.020),
-    ),
-    ("thyroid", "LOF", "FNR"): (Interval(0.006, 0.012), Interval(0.014, 0.022), Interval(0.016, 0.025)),
+_Q1: Final = {
+    ("synthetic", "isolation forest", "FPR"): ((0.034, 0.046), (0.024, 0.034), (0.031, 0.043)),
+    ("synthetic", "LOF", "FPR"): ((0.033, 0.045), (0.020, 0.030), (0.030, 0.042)),
+    ("synthetic", "isolation forest", "FNR"): ((0.033, 0.045), (0.032, 0.044), (0.035, 0.047)),
+    ("synthetic", "LOF", "FNR"): ((0.034, 0.047), (0.035, 0.048), (0.032, 0.044)),
+    ("thyroid", "isolation forest", "FPR"): ((0.024, 0.035), (0.007, 0.013), (0.025, 0.036)),
+    ("thyroid", "LOF", "FPR"): ((0.022, 0.033), (0.006, 0.012), (0.026, 0.037)),
+    ("thyroid", "isolation forest", "FNR"): ((0.006, 0.012), (0.010, 0.018), (0.012, 0.020)),
+    ("thyroid", "LOF", "FNR"): ((0.006, 0.012), (0.014, 0.022), (0.016, 0.025)),
 }
+Q1: Final = {key: tuple(Interval(*ends) for ends in intervals) for key, intervals in _Q1.items()}
 Q1_TRIALS: Final = 4000
 
 # Table 4: FNR_or, FPR_or, FNR_tt, FPR_tt, FNR_th, FPR_th, ERR, eps
@@ -73,11 +58,7 @@ Q3_TRIALS: Final = 300
 
 
 def as_meant(printed: tuple[float, ...]) -> dict[str, float]:
-    """Return a printed row by its columns, with FNR and FPR of or and th interchanged: see the ERR columns.
-
-    >>> as_meant(Q2["celeba"])["FNR_th"]
-    0.097
-    """
+    """Return a printed row by its columns, FNR and FPR of or and th interchanged: see the ERR columns."""
     row = dict(zip(COLUMNS, printed, strict=True))
     swapped = {"FNR_or": "FPR_or", "FPR_or": "FNR_or", "FNR_th": "FPR_th", "FPR_th": "FNR_th"}
     return {name: row[swapped.get(name, name)] for name in COLUMNS}
@@ -88,9 +69,6 @@ def count_behind(printed: Interval, trials: int) -> float:
     """Return the number of violations whose exact interval, rounded to three digits, is the printed one.
 
     The middle of all such counts, or the count whose interval comes nearest.
-
-    >>> count_behind(Interval(0.034, 0.046), 4000)
-    158.5
     """
     start, stop = int(printed.low * trials), min(int(printed.high * trials) + 2, trials + 1)
 

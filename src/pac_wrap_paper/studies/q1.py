@@ -12,6 +12,7 @@ from scipy.stats import binom
 from pac_wrap import Guarantee, Rate
 from pac_wrap.tails import error_budget
 from pac_wrap.validation import exact_violation, violation_rate
+from pac_wrap_paper.studies.charts import Bar, Interval, IntervalChart
 from pac_wrap_paper.studies.printed import Q1, Q1_TRIALS, SHARES, count_behind
 from pac_wrap_paper.studies.scored import (
     DETECTORS,
@@ -19,7 +20,7 @@ from pac_wrap_paper.studies.scored import (
     synthetic_population,
     thyroid_population,
 )
-from pac_wrap_paper.studies.study import Bar, Interval, IntervalChart, Progress, Row, Study, StudyTable
+from pac_wrap_paper.studies.study import Progress, Row, Study, StudyTable, silent
 
 LEVEL: Final = 0.05
 DATA: Final = ("synthetic", "thyroid")
@@ -61,13 +62,7 @@ class TableEntry:
         return (count_behind(self.printed, Q1_TRIALS) - expected) ** 2 / (expected * (1.0 - reading.exact))
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int = Q1_TRIALS,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int = Q1_TRIALS, quick: bool = False, progress: Progress = silent) -> Study:
     """Return the violation rates of both data sets, detectors and rates at three calibration sizes."""
     few = {"n_train": 5_000, "n_test": 10_000} if quick else {}
     entries: list[TableEntry] = []
@@ -120,16 +115,9 @@ def _entries(
     for (side, rate), (place, share) in product(enumerate(("FPR", "FNR")), enumerate(SHARES)):
         n = stated[place][side]
         other = (OTHER_SIZES[rate][place], True) if data == "synthetic" else (n, False)
-        yield TableEntry(
-            data,
-            detector,
-            rate,
-            share,
-            reading(rate, n, True),
-            reading(rate, *other),
-            getattr(simulated[place], rate.lower()),
-            Q1[data, detector, rate][place],
-        )
+        readings = reading(rate, n, True), reading(rate, *other)
+        found, printed = getattr(simulated[place], rate.lower()), Q1[data, detector, rate][place]
+        yield TableEntry(data, detector, rate, share, *readings, found, printed)
 
 
 def _row(entry: TableEntry) -> Row:

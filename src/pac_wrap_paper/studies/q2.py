@@ -10,39 +10,16 @@ from pac_wrap import Metrics
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.dataset import Dataset, Split, semi_supervised_split
 from pac_wrap_paper.detectors.devnet import DevNet
+from pac_wrap_paper.studies.charts import Bar, BoxChart, IntervalChart
 from pac_wrap_paper.studies.printed import COLUMNS, Q2, as_meant
-from pac_wrap_paper.studies.scored import (
-    LEVEL,
-    PRINTED,
-    PROVED,
-    RAISED,
-    STRATEGIES,
-    Wrapped,
-    training_rows,
-    wrap,
-)
-from pac_wrap_paper.studies.study import (
-    Bar,
-    BoxChart,
-    IntervalChart,
-    Progress,
-    Row,
-    Spread,
-    Study,
-    StudyTable,
-)
+from pac_wrap_paper.studies.scored import LEVEL, PRINTED, PROVED, RAISED, Wrapped, rate_cells, wrap
+from pac_wrap_paper.studies.study import Progress, Row, Spread, Study, StudyTable, silent
 
 DEVNET: Final = "DevNet"
 BOOSTING: Final = "gradient boosting"
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int | None = None,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress: Progress = silent) -> Study:
     """Return error rates and certified ceilings over `trials` splits of each data set, 5 by default."""
     names, usual = (("campaign", "celeba"), 2) if quick else (tuple(Q2), 5)
     seeds = usual if trials is None else trials
@@ -98,6 +75,13 @@ def _devnet(data: Dataset, split: Split, seed: int, quick: bool) -> Any:
     return DevNet(random_state=seed).fit(data.X[split.train], split.labels)
 
 
+def training_rows(split: Split, total: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """Return every row that is neither calibrated nor tested with, as a fully supervised detector may use."""
+    held_out = np.zeros(total, dtype=bool)
+    held_out[split.calibration] = held_out[split.test] = True
+    return np.flatnonzero(~held_out)
+
+
 def _boosting(data: Dataset, split: Split, seed: int, quick: bool) -> Any:
     rows = training_rows(split, data.y.size)
     model = HistGradientBoostingClassifier(max_iter=20 if quick else 100, random_state=seed)
@@ -140,18 +124,9 @@ def _rates(devnet: list[Wrapped]) -> Iterator[Row]:
     for data, runs in _groups(devnet, lambda one: one.data):
         yield {"data": data, "source": "printed", **as_meant(Q2[data]), "ambiguity": None}
         for title, source in ((PRINTED, "Algorithm 1"), (PROVED, "proved"), (RAISED, "raise")):
-            row: Row = {"data": data, "source": source}
-            row |= {"FNR_or": _spread(runs, lambda one: one.original.fnr.value)}
-            row |= {"FPR_or": _spread(runs, lambda one: one.original.fpr.value)}
-            row |= {"FNR_tt": _spread(runs, lambda one: one.two.fnr.value)}
-            row |= {"FPR_tt": _spread(runs, lambda one: one.two.fpr.value)}
-            singles = [one.singles[title] for one in runs]
-            row |= {"FNR_th": Spread.over([single.metrics.fnr.value for single in singles])}
-            row |= {"FPR_th": Spread.over([single.metrics.fpr.value for single in singles])}
-            row |= {"ERR": Spread.over([single.metrics.err.value for single in singles])}
-            row |= {"eps": Spread.over([single.max_fpr for single in singles])}
-            row |= {"ambiguity": _spread(runs, lambda one: one.two.ambiguity.value)}
-            yield row
+            cells = rate_cells(runs, [one.singles[title] for one in runs])
+            ambiguity = _spread(runs, lambda one: one.two.ambiguity.value)
+            yield {"data": data, "source": source, **cells, "ambiguity": ambiguity}
 
 
 def _errors(prevalence: dict[str, float]) -> Iterator[Row]:
@@ -168,7 +143,7 @@ def _errors(prevalence: dict[str, float]) -> Iterator[Row]:
 
 def _certified(runs: list[Wrapped]) -> Iterator[Row]:
     for (data, detector), group in _groups(runs, lambda one: (one.data, one.detector)):
-        for title in STRATEGIES:
+        for title in group[0].singles:
             singles = [one.singles[title] for one in group]
             yield {
                 "data": data,
@@ -217,7 +192,7 @@ def _split_row(one: Wrapped) -> Row:
 
 def _findings(devnet: list[Wrapped], runs: list[Wrapped]) -> Iterator[str]:
     for data, group in _groups(devnet, lambda one: one.data):
-        eps = {title: [one.singles[title].max_fpr for one in group] for title in STRATEGIES}
+        eps = {title: [one.singles[title].max_fpr for one in group] for title in (PRINTED, PROVED, RAISED)}
         target = dict(zip(COLUMNS, Q2[data], strict=True))["eps"]
         reached = sum(value <= target for value in eps[PRINTED])
         proved = sum(value <= target for value in eps[PROVED])

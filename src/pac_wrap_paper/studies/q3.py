@@ -14,9 +14,10 @@ from pac_wrap.tails import error_budget, exact_confidence
 from pac_wrap.validation import ExactViolation, ViolationRate, exact_violation, violation_rate
 from pac_wrap_paper.baselines import cpad_budget
 from pac_wrap_paper.data import load
+from pac_wrap_paper.studies.charts import Bar, IntervalChart
 from pac_wrap_paper.studies.printed import Q3_MEANS, Q3_TRIALS, Q3_VIOLATIONS, count_behind
 from pac_wrap_paper.studies.scored import ScoredPopulation
-from pac_wrap_paper.studies.study import Bar, IntervalChart, Progress, Row, Study, StudyTable
+from pac_wrap_paper.studies.study import Progress, Row, Study, StudyTable, silent
 
 LEVEL: Final = 0.05
 ASKED: Final = Guarantee(LEVEL, LEVEL)
@@ -25,11 +26,7 @@ SIZES: Final = (865, 170)
 
 
 def looser_cpad_budget(n: int, rate: float, delta: float | None = None) -> int | None:
-    """Return CPAD's budget with its rank counted one further: k errors instead of k - 1.
-
-    >>> looser_cpad_budget(170, 0.05)
-    8
-    """
+    """Return CPAD's budget with its rank counted one further: k errors instead of k - 1."""
     budget = cpad_budget(n, rate, delta)
     return 0 if budget is None else budget + 1
 
@@ -54,13 +51,7 @@ class Trial:
     simulated: ViolationRate
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int = 4000,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int = 4000, quick: bool = False, progress: Progress = silent) -> Study:
     """Return error rates, ambiguity and violation rates of CPAD and PAC-Wrap on USPS and MNIST digits."""
     done: list[Trial] = []
     for place, (data, sizes) in enumerate((("usps", SIZES), ("mnist", None))):
@@ -127,15 +118,10 @@ def _try(
     data: str, method: str, population: ScoredPopulation, trials: int, random: np.random.Generator
 ) -> Trial:
     scores, sizes, budget = (population.normal, population.anomalous), population.sizes, METHODS[method]
-    return Trial(
-        data,
-        method,
-        trials,
-        sizes,
-        exact_violation(*scores, sizes, ASKED, budget=budget),
-        exact_violation(*scores, sizes, ASKED, budget=budget, replacement=False),
-        violation_rate(*scores, sizes, ASKED, budget=budget, trials=trials, random=random),
-    )
+    exact = exact_violation(*scores, sizes, ASKED, budget=budget)
+    without = exact_violation(*scores, sizes, ASKED, budget=budget, replacement=False)
+    simulated = violation_rate(*scores, sizes, ASKED, budget=budget, trials=trials, random=random)
+    return Trial(data, method, trials, sizes, exact, without, simulated)
 
 
 def _rates(trial: Trial) -> Row:

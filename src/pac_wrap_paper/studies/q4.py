@@ -8,8 +8,9 @@ import numpy as np
 
 from pac_wrap import Guarantee
 from pac_wrap.validation import ViolationRate, violation_rate
+from pac_wrap_paper.studies.charts import HeatMap
 from pac_wrap_paper.studies.scored import sigma_of, synthetic_population
-from pac_wrap_paper.studies.study import HeatMap, Progress, Row, Study, StudyTable
+from pac_wrap_paper.studies.study import Progress, Row, Study, StudyTable, silent
 
 GRID: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
 # how "a margin of 5" may be read: in standard deviations, as in Q1, or as a distance; and one between
@@ -31,13 +32,7 @@ class GridPoint:
     found: ViolationRate
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int = 100,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int = 100, quick: bool = False, progress: Progress = silent) -> Study:
     """Return the average ambiguity over ceilings and deltas, for three distances of the classes."""
     few = {"n_train": 5_000, "n_test": 10_000} if quick else {}
     cells: list[GridPoint] = []

@@ -1,7 +1,7 @@
 """Detectors at work: what they scored, how those of series are trained, and one wrapped in several ways."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ from pac_wrap_paper.data import load
 from pac_wrap_paper.data.dataset import Dataset, Split, semi_supervised_split, two_gaussians
 from pac_wrap_paper.data.registry import ENTRIES
 from pac_wrap_paper.data.store import keep, result_file
-from pac_wrap_paper.studies.study import Floats, Labels, is_above
+from pac_wrap_paper.studies.study import Floats, Labels, Row, Spread, is_above
 
 DETECTORS: Final = ("isolation forest", "LOF")
 LEVEL: Final = 0.05
@@ -59,17 +59,11 @@ class ScoredPopulation:
 
 def detector(name: str, seed: int) -> Any:
     """Return an untrained detector with scikit-learn's default settings."""
-    if name == "LOF":
-        return LocalOutlierFactor(novelty=True)
-    return IsolationForest(random_state=seed)
+    return LocalOutlierFactor(novelty=True) if name == "LOF" else IsolationForest(random_state=seed)
 
 
 def sigma_of(seed: int) -> float:
-    """Return the standard deviation of the synthetic clusters: sigma^2 is uniform on [1, 100].
-
-    >>> 1.0 <= sigma_of(0) <= 10.0
-    True
-    """
+    """Return the standard deviation of the synthetic clusters: sigma^2 is uniform on [1, 100]."""
     return float(np.sqrt(np.random.default_rng([seed, 0]).uniform(1.0, 100.0)))
 
 
@@ -217,22 +211,25 @@ def wrap_scores(
         for title, strategy in strategies.items():
             single = calibrate(normal, anomalous, asked, overlap=strategy)
             singles[title] = Single(single, evaluate(single.verdicts(fresh), truth))
-    return Wrapped(
-        data,
-        detector,
-        seed,
-        normal,
-        anomalous,
-        ranking_scorer("precomputed", fresh, truth),
-        evaluate(f1_max(normal, anomalous).verdicts(fresh), truth),
-        certificate,
-        evaluate(certificate.verdicts(fresh), truth),
-        singles,
+    auc = ranking_scorer("precomputed", fresh, truth)
+    original, two = (
+        evaluate(rule.verdicts(fresh), truth) for rule in (f1_max(normal, anomalous), certificate)
     )
+    return Wrapped(data, detector, seed, normal, anomalous, auc, original, certificate, two, singles)
 
 
-def training_rows(split: Split, total: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Return every row that is neither calibrated nor tested with, as a fully supervised detector may use."""
-    held_out = np.zeros(total, dtype=bool)
-    held_out[split.calibration] = held_out[split.test] = True
-    return np.flatnonzero(~held_out)
+def rate_cells(runs: Sequence[Wrapped], singles: Sequence[Single]) -> Row:
+    """Return the columns of the printed tables, as spreads: one threshold as some of the runs have it."""
+    row: Row = {}
+    for name, found in (("or", [one.original for one in runs]), ("tt", [one.two for one in runs])):
+        row |= _rates(name, found)
+    row |= _rates("th", [single.metrics for single in singles])
+    row["ERR"] = Spread.if_any([single.metrics.err.value for single in singles])
+    return row | {"eps": Spread.if_any([single.max_fpr for single in singles])}
+
+
+def _rates(name: str, found: Sequence[Metrics]) -> Row:
+    return {
+        f"FNR_{name}": Spread.if_any([metrics.fnr.value for metrics in found]),
+        f"FPR_{name}": Spread.if_any([metrics.fpr.value for metrics in found]),
+    }

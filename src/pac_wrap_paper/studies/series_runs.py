@@ -1,6 +1,6 @@
 """Scored series, divided into two parts and wrapped: the runs of nasa and smd, and what they tell."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,9 +9,10 @@ import numpy as np
 from pac_wrap import Algorithm1, Guarantee, Hold, Raise
 from pac_wrap.series import Points, SeriesSplit, block_split, independent_violation, random_split
 from pac_wrap.tails import error_budget
+from pac_wrap_paper.studies.charts import Bar, IntervalChart
 from pac_wrap_paper.studies.printed import as_meant
-from pac_wrap_paper.studies.scored import PRINTED, PROVED, RAISED, Wrapped, wrap_scores
-from pac_wrap_paper.studies.study import Bar, Cell, IntervalChart, Row, Spread
+from pac_wrap_paper.studies.scored import PRINTED, PROVED, RAISED, Wrapped, rate_cells, wrap_scores
+from pac_wrap_paper.studies.study import Cell, Row, Spread, StudyTable
 
 LEVEL: Final = 0.1
 ASKED: Final = Guarantee(LEVEL, LEVEL, LEVEL, LEVEL)
@@ -21,6 +22,7 @@ STRATEGIES: Final[dict[str, Algorithm1 | Hold | Raise]] = {
     PROVED: Algorithm1(),
     RAISED: Raise(highest=0.9),
 }
+Printed = Mapping[str, tuple[float, ...]]
 _UNPRINTED: Final[Row] = {"eps, proved": None, "eps, raise": None, "nothing kept": None}
 
 
@@ -50,13 +52,7 @@ def divide(
         return random_split(points.labels, random, calibration=share)
     block, gap = blocks
     return block_split(
-        points.positions,
-        points.labels,
-        random,
-        calibration=share,
-        block=block,
-        gap=gap,
-        extent=points.length,
+        points.positions, points.labels, random, calibration=share, block=block, gap=gap, extent=points.length
     )
 
 
@@ -85,7 +81,20 @@ def wrap_series(title: str, points: Points, split: SeriesSplit, seed: int, share
     return SeriesRun(title, split.kind, share, wrapped, (normal, anomalous), expected)
 
 
-def rate_rows(runs: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]]) -> Iterator[Row]:
+def tables_of(
+    runs: Sequence[SeriesRun], printed: Printed, points: str, extra: StudyTable
+) -> tuple[StudyTable, ...]:
+    """Return the tables of a study: rates, sizes, one of its own, and every seed."""
+    title = "Rates on the test part (printed FNR and FPR of or and th interchanged)"
+    return (
+        StudyTable("rates", title, tuple(rate_rows(runs, printed))),
+        StudyTable("sizes", f"Calibration {points}, and what they are worth", tuple(size_rows(runs))),
+        extra,
+        StudyTable("seeds", "Every seed", tuple(map(detail_row, runs)), detail=True),
+    )
+
+
+def rate_rows(runs: Sequence[SeriesRun], printed: Printed) -> Iterator[Row]:
     """Yield the printed row and ours for each title and split: means and ranges over the seeds."""
     for title in dict.fromkeys(one.title for one in runs):
         if title in printed:
@@ -93,20 +102,12 @@ def rate_rows(runs: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]
         for group in grouped([one for one in runs if one.title == title]):
             wrapped = [one.wrapped for one in group]
             kept = [one for one in wrapped if one.singles[PRINTED].certificate.certified is not None]
-            singles = [one.singles[PRINTED] for one in kept]
             yield {
                 "series": title,
                 "source": _source(group[0]),
-                "FNR_or": Spread.over([one.original.fnr.value for one in wrapped]),
-                "FPR_or": Spread.over([one.original.fpr.value for one in wrapped]),
-                "FNR_tt": Spread.over([one.two.fnr.value for one in wrapped]),
-                "FPR_tt": Spread.over([one.two.fpr.value for one in wrapped]),
-                "FNR_th": _spread([single.metrics.fnr.value for single in singles]),
-                "FPR_th": _spread([single.metrics.fpr.value for single in singles]),
-                "ERR": _spread([single.metrics.err.value for single in singles]),
-                "eps": _spread([single.max_fpr for single in singles]),
-                "eps, proved": _spread(_ceilings(group, PROVED)),
-                "eps, raise": _spread(_ceilings(group, RAISED)),
+                **rate_cells(wrapped, [one.singles[PRINTED] for one in kept]),
+                "eps, proved": Spread.if_any(_ceilings(group, PROVED)),
+                "eps, raise": Spread.if_any(_ceilings(group, RAISED)),
                 "nothing kept": len(wrapped) - len(kept),
             }
 
@@ -140,10 +141,6 @@ def _ceilings(runs: Sequence[SeriesRun], title: str) -> list[float]:
     """Return the ceilings that a strategy certifies, of the runs in which it does."""
     singles = [one.wrapped.singles[title] for one in runs]
     return [single.eps for single in singles if single.certificate.certified is not None]
-
-
-def _spread(values: Sequence[float]) -> Spread | None:
-    return Spread.over(values) if values else None
 
 
 def above(one: SeriesRun) -> int:
@@ -192,23 +189,19 @@ def detail_row(one: SeriesRun) -> Row:
 def rate_chart(runs: Sequence[SeriesRun], title: str) -> IntervalChart:
     """Return FNR and FPR of the original detector and of the single threshold, with its ceiling."""
 
-    def bar(
-        label: str, group: list[SeriesRun], value: Callable[[Wrapped], float], ceiling: float | None
-    ) -> Bar:
-        spread = Spread.over([value(one.wrapped) for one in group])
-        return Bar(label, spread.low, spread.high, spread.mean, ceiling)
+    def bars(group: list[SeriesRun]) -> Iterator[Bar]:
+        singles = [one.wrapped.singles[PRINTED] for one in group]
+        eps = max(single.max_fpr for single in singles)
+        for rate in ("FNR", "FPR"):
+            for name, found, ceiling in (
+                ("F1-max", [one.wrapped.original for one in group], None),
+                ("wrapped", [single.metrics for single in singles], eps),
+            ):
+                spread = Spread.over([getattr(metrics, rate.lower()).value for metrics in found])
+                yield Bar(f"{rate}, {name}", spread.low, spread.high, spread.mean, ceiling)
 
-    groups = []
     kept = [one for one in runs if one.wrapped.singles[PRINTED].certificate.certified is not None]
-    for group in grouped(kept):
-        eps = max(one.wrapped.singles[PRINTED].max_fpr for one in group)
-        bars = (
-            bar("FNR, F1-max", group, lambda one: one.original.fnr.value, None),
-            bar("FNR, wrapped", group, lambda one: one.singles[PRINTED].metrics.fnr.value, eps),
-            bar("FPR, F1-max", group, lambda one: one.original.fpr.value, None),
-            bar("FPR, wrapped", group, lambda one: one.singles[PRINTED].metrics.fpr.value, eps),
-        )
-        groups.append((f"{group[0].title}, {_source(group[0])}", bars))
+    groups = [(f"{group[0].title}, {_source(group[0])}", tuple(bars(group))) for group in grouped(kept)]
     return IntervalChart(
         "rates",
         title,
@@ -243,7 +236,16 @@ def if_independent(points: Points, share: float) -> Row:
     return {"FPR, if independent": found.fpr, "FNR, if independent": found.fnr}
 
 
-def split_sentence(told: str, group: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]]) -> str:
+def split_findings(runs: Sequence[SeriesRun], printed: Printed, remark: str = "") -> Iterator[str]:
+    """Yield what each split showed, and which printed ceilings were not reached."""
+    for split, told in (("random", "Random split"), ("blocks", "Blocks")):
+        group = [one for one in runs if one.split == split]
+        yield split_sentence(told, group, printed)
+        if missed := unreached(group, printed):
+            yield f"{told}, printed ceiling not reached: {', '.join(missed)}.{remark}"
+
+
+def split_sentence(told: str, group: Sequence[SeriesRun], printed: Printed) -> str:
     """Return what a split showed: printed ceilings reached, rates above ceilings, the worth of points."""
     limits = [as_meant(printed[one.title])["eps"] for one in group if one.title in printed]
     eps = [one.wrapped.singles[PRINTED].max_fpr for one in group if one.title in printed]
@@ -272,7 +274,7 @@ def _compared(group: Sequence[SeriesRun]) -> str:
     )
 
 
-def unreached(runs: Sequence[SeriesRun], printed: Mapping[str, tuple[float, ...]]) -> list[str]:
+def unreached(runs: Sequence[SeriesRun], printed: Printed) -> list[str]:
     """Return the titles, with ceiling and AUC, that miss the printed ceiling in some seed."""
     found = []
     for group in grouped(runs):

@@ -23,7 +23,8 @@ from pac_wrap import (
 from pac_wrap.tails import error_budget
 from pac_wrap.validation import ExactViolation, ViolationRate, exact_violation, violation_rate
 from pac_wrap_paper.data.dataset import shifted_gaussians
-from pac_wrap_paper.studies.study import ChartLine, Floats, LineChart, Progress, Row, Study, StudyTable
+from pac_wrap_paper.studies.charts import ChartLine, LineChart
+from pac_wrap_paper.studies.study import Floats, Progress, Row, Study, StudyTable, silent
 
 LEVEL: Final = 0.05
 GAMMAS: Final = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.2)
@@ -50,13 +51,7 @@ class ShiftStep:
     with_room: dict[str, float | str]
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int = 4000,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int = 4000, quick: bool = False, progress: Progress = silent) -> Study:
     """Return FPR, FNR and violation rates as the anomalies shift towards the normal points."""
     random = np.random.default_rng([seed, 7])
     n_train, n_population = (10_000, 20_000) if quick else (N_TRAIN, 1_000_000)
@@ -73,32 +68,23 @@ def run(
         # the same noise at every gamma, so that what changes is the shift alone
         return shifted_gaussians(n_population, gamma, np.random.default_rng([seed, 12]))
 
-    def all_scores(gamma: float) -> Floats:
-        return anomaly_scores(forest, all_points(gamma))
-
-    population = scores(n_population, 1.0), all_scores(0.0)
+    population = scores(n_population, 1.0), anomaly_scores(forest, all_points(0.0))
     # how far each anomaly lies towards the normal points, in standard deviations
     towards = (MEAN - all_points(0.0).mean(axis=1)) * sqrt(DIMENSIONS) / SIGMA
     steps = []
     for place, gamma in enumerate(GAMMAS):
         progress((1 + place) / (1 + len(GAMMAS)), f"gamma = {gamma:g}")
         normal, shifted = scores(N, 1.0), scores(N, gamma)
-        future = population[0], all_scores(gamma)
+        future = population[0], anomaly_scores(forest, all_points(gamma))
         # of each threshold by itself
         rates, misses = (
             evaluate((np.r_[normal, shifted] >= clause.threshold).astype(int), np.repeat([0, 1], N))
             for clause in (certificate.fpr, certificate.fnr)
         )
-        steps.append(
-            ShiftStep(
-                gamma,
-                rates.fpr,
-                misses.fnr,
-                violation_rate(*population, (N, N), asked, trials=trials, random=random, future=future),
-                exact_violation(*population, (N, N), asked, future=future),
-                _with_room(gamma, population, future, towards),
-            )
-        )
+        simulated = violation_rate(*population, (N, N), asked, trials=trials, random=random, future=future)
+        exact = exact_violation(*population, (N, N), asked, future=future)
+        with_room = _with_room(gamma, population, future, towards)
+        steps.append(ShiftStep(gamma, rates.fpr, misses.fnr, simulated, exact, with_room))
     return Study(
         question="shift",
         title="Distribution shift",
@@ -247,25 +233,15 @@ def _findings(steps: list[ShiftStep]) -> Iterator[str]:
 
 
 def _chart(steps: list[ShiftStep]) -> LineChart:
-    rates = [(step.fpr, step.fnr) for step in steps]
-    labels = (("FPR", "normal"), ("FNR", "anomalous"))
-    curves = tuple(
-        ChartLine(
-            label,
-            "normal" if kind == "normal" else "anomalous",
-            tuple(pair[side].value for pair in rates),
-            tuple(pair[side].low for pair in rates),
-            tuple(pair[side].high for pair in rates),
-        )
-        for side, (label, kind) in enumerate(labels)
-    )
+    fpr = ChartLine.of("FPR", "normal", [step.fpr for step in steps])
+    fnr = ChartLine.of("FNR", "anomalous", [step.fnr for step in steps])
     return LineChart(
         "rates",
         "Error rates on one test set after a shift, with 95 % intervals",
         "gamma (share of the way from the anomalies to the normal points)",
         "error rate",
         GAMMAS,
-        curves,
+        (fpr, fnr),
         LEVEL,
         f"ceiling {LEVEL}",
     )

@@ -1,7 +1,7 @@
 """The server machines: an LSTM encoder-decoder per machine, windows of all machines as points."""
 
 from collections.abc import Iterator
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,33 +11,12 @@ from pac_wrap.tails import min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import missing_machines, smd_machines
 from pac_wrap_paper.data.store import results_of
+from pac_wrap_paper.studies import series_runs
+from pac_wrap_paper.studies.charts import KINDS, ChartLine, LineChart
 from pac_wrap_paper.studies.printed import SMD
 from pac_wrap_paper.studies.scored import Training
-from pac_wrap_paper.studies.series_runs import (
-    ASKED,
-    LEVEL,
-    SeriesRun,
-    detail_row,
-    divide,
-    if_independent,
-    rate_chart,
-    rate_rows,
-    size_rows,
-    split_sentence,
-    unreached,
-    wrap_series,
-)
-from pac_wrap_paper.studies.study import (
-    ChartLine,
-    Floats,
-    Indices,
-    Labels,
-    LineChart,
-    Progress,
-    Row,
-    Study,
-    StudyTable,
-)
+from pac_wrap_paper.studies.series_runs import ASKED, LEVEL, SeriesRun
+from pac_wrap_paper.studies.study import Floats, Indices, Labels, Progress, Row, Study, StudyTable, silent
 
 WINDOWS: Final = ((15, 60), (15, 120), (15, 240), (30, 60), (30, 120), (30, 240))
 SPACINGS: Final = (15, 30, 60, 120, 240)
@@ -48,17 +27,10 @@ HALF: Final = 0.5  # in the study of spacing, so that no spacing leaves too few 
 LAGS: Final = 240
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int | None = None,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress: Progress = silent) -> Study:
     """Return error rates for six kinds of windows over `trials` seeds, with random and block splits."""
-    from pac_wrap_paper.detectors import (
-        LSTMEncoderDecoder,  # torch is needed to train, and not to read this module
-    )
+    # torch is needed to train, and not to read this module
+    from pac_wrap_paper.detectors import LSTMEncoderDecoder
 
     names, usual = (smd_machines()[:3], 1) if quick else (smd_machines(), 3)
     seeds = usual if trials is None else trials
@@ -69,7 +41,7 @@ def run(
         for name in names
     ]
     scores = results_of(trainings, progress, "training")
-    labels = [_labels(name) for name in names]
+    labels = [data.y[data.n_train :] for data in (load("smd", name) for name in names)]
     runs: list[SeriesRun] = []
     for number in range(seeds):
         mine = scores[number * len(names) : (number + 1) * len(names)]
@@ -82,19 +54,15 @@ def run(
         question="smd",
         title="Server machines",
         setting=_setting(len(names), seeds, quick),
-        tables=(
-            StudyTable(
-                "rates",
-                "Rates on the test part (printed FNR and FPR of or and th interchanged)",
-                tuple(rate_rows(runs, SMD)),
-            ),
-            StudyTable("sizes", "Calibration windows, and what they are worth", tuple(size_rows(runs))),
+        tables=series_runs.tables_of(
+            runs,
+            SMD,
+            "windows",
             StudyTable("spacing", "Windows of 15 steps: dependence against spacing", tuple(spacings)),
-            StudyTable("seeds", "Every seed", tuple(map(detail_row, runs)), detail=True),
         ),
         findings=(*_findings(runs, spacings), _concentration(steps)),
         charts=(
-            rate_chart(
+            series_runs.rate_chart(
                 [one for one in runs if one.split == "random" and one.share == SHARE],
                 "Server machines: error rates of the detector at its best F1, and wrapped with one threshold",
             ),
@@ -114,19 +82,16 @@ def pooled(scores: list[Floats], labels: list[Labels], length: int, every: int) 
     )
 
 
-def _labels(name: str) -> Labels:
-    data = load("smd", name)
-    return data.y[data.n_train :]
-
-
 def _runs(points: Points, seed: int) -> Iterator[SeriesRun]:
     title = f"{points.length}-{points.every}"
     for blocks in (None, (BLOCK, GAP)):
-        yield wrap_series(title, points, divide(points, seed, blocks=blocks, share=SHARE), seed)
+        split = series_runs.divide(points, seed, blocks=blocks, share=SHARE)
+        yield series_runs.wrap_series(title, points, split, seed)
     needed, there = min_samples(LEVEL, LEVEL), int(points.labels.sum())
     if round(SHARE * there) < needed < there:
         share = next(p for p in range(1, 100) if round(p / 100 * there) >= needed) / 100
-        yield wrap_series(title, points, divide(points, seed, share=share), seed, share)
+        split = series_runs.divide(points, seed, share=share)
+        yield series_runs.wrap_series(title, points, split, seed, share)
 
 
 def _spacing(scores: list[Floats], labels: list[Labels], every: int, seed: int, trials: int) -> Row:
@@ -140,19 +105,14 @@ def _spacing(scores: list[Floats], labels: list[Labels], every: int, seed: int, 
         row |= {name: points.of_class(kind).size, f"worth, {name}": None, f"spacing, {name}": None}
         if found is not None:
             row |= {f"worth, {name}": found.effective, f"spacing, {name}": found.spacing(every)}
-    broken = block_violation(
-        points.scores,
-        points.labels,
-        points.positions,
-        ASKED,
-        np.random.default_rng([seed, 11, every]),
-        trials=trials,
-        calibration=HALF,
-        block=BLOCK,
-        gap=GAP,
-        extent=points.length,
+    random, where = np.random.default_rng([seed, 11, every]), points.positions
+    division: dict[str, Any] = {"calibration": HALF, "block": BLOCK, "gap": GAP, "extent": points.length}
+    broken = block_violation(points.scores, points.labels, where, ASKED, random, trials=trials, **division)
+    return (
+        row
+        | {"FPR exceeded": broken.fpr, "FNR exceeded": broken.fnr}
+        | series_runs.if_independent(points, HALF)
     )
-    return row | {"FPR exceeded": broken.fpr, "FNR exceeded": broken.fnr} | if_independent(points, HALF)
 
 
 def _setting(count: int, seeds: int, quick: bool) -> tuple[str, ...]:
@@ -181,11 +141,7 @@ def _findings(runs: list[SeriesRun], spacings: list[Row]) -> Iterator[str]:
         " few errors show little; it treats machines as drawn at random, and is pessimistic for the same"
         " machines."
     )
-    for split, told in (("random", "Random split"), ("blocks", "Blocks")):
-        group = [one for one in runs if one.split == split and one.share == SHARE]
-        yield split_sentence(told, group, SMD)
-        if missed := unreached(group, SMD):
-            yield f"{told}, printed ceiling not reached: {', '.join(missed)}."
+    yield from series_runs.split_findings([one for one in runs if one.share == SHARE], SMD)
     larger = list(dict.fromkeys(one.title for one in runs if one.share != SHARE))
     if larger:
         yield (
@@ -215,21 +171,18 @@ def _findings(runs: list[SeriesRun], spacings: list[Row]) -> Iterator[str]:
 def _autocorrelation(series: list[Points]) -> LineChart:
     """Return the autocorrelation of errors against distance: one threshold for all, or each its own."""
     together, lags = joined(series), range(0, LAGS + 1, 10)
-    kinds: tuple[tuple[Literal["normal", "anomalous"], bool], ...] = (("normal", False), ("anomalous", True))
-    curves: list[tuple[str, Literal["normal", "anomalous"], list[float]]] = []
-    for kind, anomalous in kinds:
-        curves.append((kind, kind, _correlations(together, anomalous, lags)))
-    alone = [_correlations(points, False, lags) for points in series]
-    curves.append(
-        ("normal, own thresholds", "normal", [float(np.mean(lag)) for lag in zip(*alone, strict=True)])
-    )
+    found = {kind: _correlations(together, kind == "anomalous", lags) for kind in KINDS}
+    curves = [ChartLine(kind, kind, values, values, values) for kind, values in found.items()]
+    alone = zip(*(_correlations(points, False, lags) for points in series), strict=True)
+    means = tuple(float(np.mean(lag)) for lag in alone)
+    curves.append(ChartLine("normal, own thresholds", "normal", means, means, means))
     return LineChart(
         "autocorrelation",
         "How long errors of steps depend on each other",
         "distance in steps",
         "autocorrelation of errors",
         tuple(map(float, lags)),
-        tuple(ChartLine(label, kind, (*found,), (*found,), (*found,)) for label, kind, found in curves),
+        tuple(curves),
         0.0,
         "independent",
     )
@@ -243,9 +196,9 @@ def _errors(points: Points, anomalous: bool) -> tuple[Floats, Indices]:
     return errors.astype(np.float64), points.positions[index] // points.every
 
 
-def _correlations(points: Points, anomalous: bool, lags: range) -> list[float]:
+def _correlations(points: Points, anomalous: bool, lags: range) -> tuple[float, ...]:
     found = autocorrelation(*_errors(points, anomalous), max_lag=lags[-1])
-    return [float(found[lag]) for lag in lags]
+    return tuple(float(found[lag]) for lag in lags)
 
 
 def _concentration(series: list[Points]) -> str:
@@ -262,13 +215,9 @@ def _concentration(series: list[Points]) -> str:
 
 def _violations(spacings: list[Row]) -> LineChart:
     curves = []
-    kinds: tuple[tuple[str, Literal["normal", "anomalous"]], ...] = (("FPR", "normal"), ("FNR", "anomalous"))
-    for label, kind in kinds:
+    for label, kind in zip(("FPR", "FNR"), KINDS, strict=True):
         rates = [rate for row in spacings if isinstance(rate := row[f"{label} exceeded"], Rate)]
-        low, value, high = (
-            tuple(float(getattr(rate, name)) for rate in rates) for name in ("low", "value", "high")
-        )
-        curves.append(ChartLine(label, kind, value, low, high))
+        curves.append(ChartLine.of(label, kind, rates))
         plain = tuple(float(str(row[f"{label}, if independent"])) for row in spacings)
         curves.append(ChartLine(f"{label}, if independent", kind, plain, plain, plain))
     return LineChart(

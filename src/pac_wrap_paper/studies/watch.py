@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
 from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
 
 from pac_wrap import (
@@ -24,18 +24,9 @@ from pac_wrap import (
 )
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import smd_machines
+from pac_wrap_paper.studies.charts import Bar, IntervalChart
 from pac_wrap_paper.studies.printed import NASA
-from pac_wrap_paper.studies.study import (
-    Bar,
-    Floats,
-    Indices,
-    IntervalChart,
-    Labels,
-    Progress,
-    Row,
-    Study,
-    StudyTable,
-)
+from pac_wrap_paper.studies.study import Floats, Indices, Labels, Progress, Row, Study, StudyTable, silent
 
 ASKED: Final = {"thyroid": Guarantee(0.01, 0.1), "celeba": Guarantee(0.05, 0.1)}
 ALPHA: Final = 0.01
@@ -49,10 +40,10 @@ class Watched(NamedTuple):
     model: Any
     certificate: Certificate
     curve: Curve
-    rows: NDArray[np.float64]
+    rows: Floats
     labels: Labels
     scores: Floats
-    spread: NDArray[np.float64]
+    spread: Floats
 
 
 @lru_cache(maxsize=4)
@@ -65,38 +56,30 @@ def watched_rows(name: str, seed: int) -> Watched:
     model = HistGradientBoostingClassifier(random_state=seed).fit(rows[trained], labels[trained])
     scores = model.decision_function(rows)
     normal, anomalous = (scores[calibrated][labels[calibrated] == label] for label in (0, 1))
-    return Watched(
-        name,
-        model,
-        calibrate(normal, anomalous, ASKED[name]),
-        certify_curve(normal, anomalous),
-        rows[rest],
-        labels[rest],
-        scores[rest],
-        rows[trained].std(axis=0),
-    )
+    certificate, curve = calibrate(normal, anomalous, ASKED[name]), certify_curve(normal, anomalous)
+    spread = rows[trained].std(axis=0)
+    return Watched(name, model, certificate, curve, rows[rest], labels[rest], scores[rest], spread)
 
 
-# rows by their places, and their labels, in; scores and labels out
-Change = Callable[[Watched, Indices, float, np.random.Generator], tuple[Floats, Labels]]
+# rows by their places in, scores and labels out
+Rows = tuple[Floats, Labels]
+Change = Callable[[Watched, Indices, float, Generator], Rows]
 
 
-def noise(data: Watched, places: Indices, size: float, random: np.random.Generator) -> tuple[Floats, Labels]:
+def noise(data: Watched, places: Indices, size: float, random: Generator) -> Rows:
     """Add noise to every measurement, of so many of its standard deviations."""
     rows = data.rows[places]
     moved = rows + random.normal(size=rows.shape) * size * data.spread
     return np.asarray(data.model.decision_function(moved)), data.labels[places]
 
 
-def flips(data: Watched, places: Indices, size: float, random: np.random.Generator) -> tuple[Floats, Labels]:
+def flips(data: Watched, places: Indices, size: float, random: Generator) -> Rows:
     """Flip every label with this chance."""
     labels = data.labels[places]
     return data.scores[places], np.where(random.random(labels.size) < size, 1 - labels, labels)
 
 
-def contamination(
-    data: Watched, places: Indices, size: float, random: np.random.Generator
-) -> tuple[Floats, Labels]:
+def contamination(data: Watched, places: Indices, size: float, random: Generator) -> Rows:
     """Put anomalies, labelled normal, in the place of this share of the normal rows."""
     labels, places = data.labels[places], places.copy()
     swapped = np.flatnonzero((labels == 0) & (random.random(labels.size) < size))
@@ -104,9 +87,7 @@ def contamination(
     return data.scores[places], labels
 
 
-def nothing(
-    data: Watched, places: Indices, size: float, random: np.random.Generator
-) -> tuple[Floats, Labels]:
+def nothing(data: Watched, places: Indices, size: float, random: Generator) -> Rows:
     """Leave all as it is."""
     return data.scores[places], data.labels[places]
 
@@ -204,7 +185,12 @@ PARTS: Final = 5
 SHUFFLES: Final = 10
 ORDERS: Final = 20
 Outcome = Literal["right", "a burst", "missed", "quiet"]
-OUTCOMES: Final[tuple[Outcome, ...]] = ("right", "a burst", "missed", "quiet")
+OUTCOMES: Final[dict[Outcome, str]] = {
+    "right": "alarm, and above the ceiling",
+    "a burst": "alarm, though below the ceiling: a burst",
+    "missed": "no alarm, though above the ceiling",
+    "quiet": "no alarm, and below the ceiling",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,13 +232,7 @@ class Series:
         }
 
 
-def run(
-    *,
-    seed: int = 0,
-    trials: int | None = None,
-    quick: bool = False,
-    progress: Progress = lambda share, text: None,
-) -> Study:
+def run(seed: int = 0, trials: int | None = None, quick: bool = False, progress: Progress = silent) -> Study:
     """Return when the watch alarms and whether it was right; `trials` are orders of changed rows, 20."""
     names = [("nasa", name) for name in NASA] + [("smd", name) for name in smd_machines()]
     names = names[5:8] if quick else names
@@ -296,16 +276,10 @@ def watch_second_half(data: str, name: str, every: int, scores: Floats, labels: 
     def alarm(order: np.ndarray[tuple[int], np.dtype[np.int8]]) -> Alarm | None:
         return Monitor(certificate, alpha=ALPHA).update(order, normal)
 
-    return Series(
-        data,
-        name,
-        every,
-        calibration.size,
-        evaluate(np.r_[verdicts, np.int8(1)], np.r_[normal, 1.0]).fpr,
-        tuple(float(np.mean(part == 1)) for part in np.array_split(verdicts, PARTS)),
-        alarm(verdicts),
-        sum(alarm(random.permutation(verdicts)) is not None for _ in range(SHUFFLES)),
-    )
+    fpr = evaluate(np.r_[verdicts, np.int8(1)], np.r_[normal, 1.0]).fpr
+    parts = tuple(float(np.mean(part == 1)) for part in np.array_split(verdicts, PARTS))
+    shuffled = sum(alarm(random.permutation(verdicts)) is not None for _ in range(SHUFFLES))
+    return Series(data, name, every, calibration.size, fpr, parts, alarm(verdicts), shuffled)
 
 
 def _setting(orders: int, quick: bool) -> tuple[str, ...]:
@@ -333,13 +307,17 @@ def _outcomes(series: Sequence[Series]) -> Iterator[Row]:
             group = [one for one in series if (one.data, one.every) == (data, every)]
             yield {
                 "data": data,
-                "points": "every step" if every == 1 else f"every {every}th step",
+                "points": _apart(every),
                 "series": len(group),
                 "alarms": sum(one.alarm is not None for one in group),
                 **{name: sum(one.outcome == name for one in group) for name in OUTCOMES},
-                "alarms in random orders": f"{sum(one.shuffled for one in group)} of {SHUFFLES * len(group)}",
+                "alarms in random orders": _shuffled(group),
                 "of those kept": _shuffled([one for one in group if one.rate.value <= LEVEL]),
             }
+
+
+def _apart(every: int) -> str:
+    return "every step" if every == 1 else f"every {every}th step"
 
 
 def _shuffled(group: Sequence[Series]) -> str:
@@ -399,21 +377,14 @@ def _change_findings(changes: Sequence[Changed]) -> Iterator[str]:
 
 def _chart(series: Sequence[Series], every: int) -> IntervalChart:
     chosen = sorted((one for one in series if one.every == every), key=lambda one: one.rate.value)
-    told = {
-        "right": "alarm, and above the ceiling",
-        "a burst": "alarm, though below the ceiling: a burst",
-        "missed": "no alarm, though above the ceiling",
-        "quiet": "no alarm, and below the ceiling",
-    }
     groups = tuple(
-        (told[name], tuple(_bar(one) for one in chosen if one.outcome == name))
-        for name in OUTCOMES
+        (told, tuple(_bar(one) for one in chosen if one.outcome == name))
+        for name, told in OUTCOMES.items()
         if any(one.outcome == name for one in chosen)
     )
-    points = "every step" if every == 1 else f"every {every}th step"
     return IntervalChart(
         f"every-{every}",
-        f"False alarms in the watched half of each series, {points} a point",
+        f"False alarms in the watched half of each series, {_apart(every)} a point",
         "share of normal points above the threshold: whole half, and range over its fifths",
         LEVEL,
         f"ceiling {LEVEL}",

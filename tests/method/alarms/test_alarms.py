@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, InputError, Looks, calibrate
-from pac_wrap.method.alarms.shares import Counted, count_verdicts
+from pac_wrap.method.alarms.precision import Counted, count_verdicts
 from pac_wrap.method.certificates.certificate import Overlap
 from pac_wrap.method.sampling import OF_SUBJECTS
 from pac_wrap.tails.bounds import lower_bound, upper_bound

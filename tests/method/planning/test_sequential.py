@@ -1,164 +1,269 @@
-"""The walk of errors and its local delta: enumerated, against exact fractions, and at its edges."""
+"""Labels added until a promise is kept: when it looks, when it stops, and what it then says."""
 
-from fractions import Fraction
-from itertools import product
-from time import process_time
+import pickle
+from math import inf, nan
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from pac_wrap.errors import InputError
-from pac_wrap.method.planning.sequential import (
-    MOST_LOOKS,
-    first_success,
-    local_delta,
-    look_budgets,
-    looks_of,
-)
-from pac_wrap.tails.binomial import cdf
-from pac_wrap.tails.bounds import error_budget
+from pac_wrap import Certificate, Guarantee, InputError, LabelUntil, Regime, UpsideDownWarning, verify
+from pac_wrap.method.planning.sequential import PerClass
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.thresholds import Thresholds
 
-rates = st.floats(0.01, 0.95)
-deltas = st.floats(0.001, 0.5)
+RNG = np.random.default_rng(14)
+Floats = NDArray[np.float64]
+FNR = Guarantee(max_fpr=None, max_fnr=0.05)
 
 
-def enumerated(rate: Fraction, looks: list[int], budgets: list[int]) -> list[Fraction]:
-    """Return the chance of a first success at each look, from every sequence of errors there is."""
-    found = [Fraction(0)] * len(looks)
-    for errors in product((0, 1), repeat=looks[-1]):
-        hits = sum(errors)
-        weight = rate**hits * (1 - rate) ** (looks[-1] - hits)
-        for j, (n, budget) in enumerate(zip(looks, budgets, strict=True)):
-            if sum(errors[:n]) <= budget:
-                found[j] += weight
-                break
-    return found
+def needs_more(until: LabelUntil) -> bool:
+    return not until.done
 
 
-def walked(rate: Fraction, looks: list[int], budgets: list[int]) -> list[Fraction]:
-    """Return the same label by label, in fractions: a second way that also goes far."""
-    alive, found, at = {0: Fraction(1)}, [], 0
-    for n, budget in zip(looks, budgets, strict=True):
-        for _ in range(n - at):
-            after: dict[int, Fraction] = {}
-            for count, chance in alive.items():
-                after[count] = after.get(count, Fraction(0)) + chance * (1 - rate)
-                after[count + 1] = after.get(count + 1, Fraction(0)) + chance * rate
-            alive = after
-        at = n
-        found.append(sum((chance for count, chance in alive.items() if count <= budget), Fraction(0)))
-        alive = {count: chance for count, chance in alive.items() if count > budget}
-    return found
+def far(n: int, share: float = 0.5) -> tuple[Floats, NDArray[np.int64]]:
+    """Return scores of classes that never overlap, in random order."""
+    labels = (RNG.random(n) < share).astype(int)
+    return labels + 0.5 * RNG.random(n), labels
+
+
+def test_success_comes_at_the_first_look_that_has_both_budgets() -> None:
+    until = LabelUntil()
+    normal, anomalous = RNG.random(200), 2.0 + RNG.random(200)
+    assert until.add(anomalous, np.ones(200, dtype=int)) == 200
+    assert needs_more(until)
+    assert until.add(normal[:99], np.zeros(99, dtype=int)) == 99
+    assert needs_more(until)
+    # the local delta .0074 has its first budget at 97 labels, so at the look of 100
+    assert until.add(normal[99:], np.zeros(101, dtype=int)) == 1
+    assert until.done
+    assert until.success
+    assert until.labels == PerClass(100, 200)
+    certificate = until.certificate
+    assert certificate is not None
+    assert (certificate.normal.n, certificate.anomalous.n) == (100, 200)
+    assert certificate.regime is Regime.SEPARATED
+    assert certificate.rule.single
+    assert certificate.certified == certificate.guarantee == Guarantee()
+
+
+def in_batches(scores: Floats, labels: NDArray[np.int64], sizes: list[int], **options: float) -> LabelUntil:
+    until, start = LabelUntil(Guarantee(0.2, 0.2), every=7, up_to=70, **options), 0
+    for size in [*sizes, len(scores)]:
+        if until.done:
+            break
+        until.add(scores[start : start + size], labels[start : start + size])
+        start += size
+    return until
 
 
 @given(
-    st.integers(1, 12),
-    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 2)), min_size=1, max_size=3),
+    st.lists(st.tuples(st.integers(0, 12), st.booleans()), min_size=1, max_size=160),
+    st.lists(st.integers(0, 40), max_size=10),
+    st.sampled_from([None, 6.0]),
 )
-def test_every_sequence_of_errors_enumerated(numerator: int, steps: list[tuple[int, int]]) -> None:
-    rate = Fraction(numerator, 16)
-    looks = np.cumsum([step for step, _ in steps]).tolist()
-    budgets = (np.cumsum([rise for _, rise in steps]) - 1).tolist()
-    expected = enumerated(rate, looks, budgets)
-    assert walked(rate, looks, budgets) == expected
-    assert first_success(float(rate), looks, budgets) == pytest.approx([float(one) for one in expected])
-
-
-@pytest.mark.parametrize(("rate", "local", "every", "up_to"), [(0.05, 0.0074, 20, 240), (0.5, 0.01, 7, 70)])
-def test_the_programme_agrees_with_exact_fractions(rate: float, local: float, every: int, up_to: int) -> None:
-    looks = list(looks_of(every, up_to))
-    budgets = look_budgets(rate, local, looks)
-    exact = walked(Fraction(rate), looks, budgets)
-    found = first_success(rate, looks, budgets)
-    assert found == pytest.approx([float(one) for one in exact], rel=1e-13, abs=0.0)
-    assert float(found.sum()) == pytest.approx(float(sum(exact)), rel=1e-13)
-
-
-def test_one_look_is_the_binomial_tail() -> None:
-    for n, budget, rate in ((100_000, 4_800, 0.05), (59, 0, 0.05), (1, 0, 0.999_999_999), (7, 7, 0.3)):
-        found = first_success(rate, [n], [budget])
-        assert float(found[0]) == pytest.approx(cdf(budget, n, rate), rel=1e-11)
-
-
-def test_a_rate_next_to_one_keeps_its_counts() -> None:
-    assert first_success(1.0 - 2**-53, [100_000], [99_999])[0] == pytest.approx(1.11e-11, rel=1e-2)
-
-
-def test_the_local_deltas_of_the_usual_looks() -> None:
-    # theory-independent references: a first programme, label by label, gave .0074 and .0061
-    assert round(local_delta(0.05, 0.05, 20, 2000), 4) == 0.0074
-    assert round(local_delta(0.05, 0.05, 1, 2000), 4) == 0.0061
-    looks = looks_of(20, 2000)
-    budgets = look_budgets(0.05, local_delta(0.05, 0.05, 20, 2000), looks)
-    assert 0.04999 < first_success(0.05, looks, budgets).sum() <= 0.05
-
-
-def test_what_looking_again_costs_without_it() -> None:
-    looks = looks_of(20, 2000)
-    assert first_success(0.05, looks, look_budgets(0.05, 0.05, looks)).sum() == pytest.approx(0.242, abs=5e-4)
-
-
-def test_labels_until_a_true_rate_of_two_percent_is_certified() -> None:
-    looks = looks_of(20, 2000)
-    chances = first_success(0.02, looks, look_budgets(0.05, local_delta(0.05, 0.05, 20, 2000), looks))
-    assert looks[int(np.searchsorted(chances.cumsum(), 0.5))] == 240
-    assert chances.sum() > 0.999_999
-
-    def power(n: int) -> float:
-        budget = error_budget(n, 0.05, 0.05)
-        return 0.0 if budget is None else cdf(budget, n, 0.02)
-
-    assert next(n for n in range(1, 1000) if power(n) >= 0.9) == 311
-
-
-@given(rates, deltas, st.integers(1, 10), st.integers(1, 8))
-def test_the_local_delta_is_the_largest_of_eight_digits(
-    rate: float, delta: float, every: int, count: int
+def test_batches_are_taken_point_by_point(
+    points: list[tuple[int, bool]], sizes: list[int], threshold: float | None
 ) -> None:
-    looks = list(looks_of(every, every * count))
-    local = local_delta(rate, delta, every, every * count)
-    assert float(f"{local:.7e}") == local
-    assert local <= delta
-    assert local >= float(f"{delta / count:.7e}") * (1 - 1e-7)
-
-    def ever(level: float) -> float:
-        exact = walked(Fraction(rate), looks, look_budgets(rate, level, looks))
-        return float(sum(exact))
-
-    assert ever(local) <= delta
-    above = local + 10.0 ** (np.floor(np.log10(local)) - 7)
-    assert above > delta or ever(float(f"{above:.7e}")) > delta * (1 - 1e-9)
+    labels = np.array([label for _, label in points], dtype=int)
+    scores = np.array([score for score, _ in points], dtype=float) + 4.0 * labels
+    options = {} if threshold is None else {"threshold": threshold}
+    one, many = (in_batches(scores, labels, them, **options) for them in ([1] * len(points), sizes))
+    assert (one.labels, one.done, one.success) == (many.labels, many.done, many.success)
+    assert one.certificate == many.certificate
+    assert str(one) == str(many)
 
 
-@given(rates, st.floats(0.0, 1.0), deltas)
-def test_a_larger_rate_succeeds_less_often(rate: float, share: float, local: float) -> None:
-    looks = list(looks_of(5, 60))
-    budgets = look_budgets(rate, local, looks)
-    larger = rate + share * (0.99 - rate)
-    at_ceiling, above = (first_success(one, looks, budgets).cumsum() for one in (rate, larger))
-    assert (above <= at_ceiling + 1e-12).all()
+def test_what_follows_an_end_without_success_in_the_same_batch_does_not_count() -> None:
+    labels = np.array([0] * 70 + [1] * 30)
+    one, many = (in_batches(np.ones(100), labels, sizes, threshold=0.5) for sizes in ([100], [70]))
+    assert one.done
+    assert not one.success
+    assert one.labels == many.labels == PerClass(normal=70, anomalous=0)
+    assert one.certificate == many.certificate
 
 
-def test_the_largest_plan_takes_seconds_at_most() -> None:
-    started = process_time()
-    local = local_delta(0.5, 0.05, 10, 20_000)
-    assert process_time() - started < 20.0
-    assert 0.05 / MOST_LOOKS < local < 0.05
+def test_a_refused_batch_leaves_everything_as_it_was() -> None:
+    until = LabelUntil(anomaly_label="fault")
+    until.add([0.1, 0.9], ["ok", "fault"])
+    before = pickle.dumps(until)
+    for scores, labels, message in (
+        ([0.1, nan], ["ok", "ok"], "scores must not contain NaN, got 1 of 2"),
+        ([0.1], ["ok", "ok"], "scores and labels must have the same length, got 1 and 2"),
+        ([0.1, 0.2], ["fine", "fine"], "labels of this batch must be 'fault'"),
+        ([[0.1]], ["ok"], "scores must be one-dimensional"),
+        (["x"], ["ok"], "scores must be real numbers"),
+    ):
+        with pytest.raises(InputError, match=message):
+            until.add(scores, labels)
+        assert pickle.dumps(until) == before
+    until = LabelUntil()
+    with pytest.raises(InputError, match=r"labels must be 0 \(normal\) or 1 \(anomalous\), got 2"):
+        until.add([0.1, 0.2], [0, 2])
+    assert until.labels == (0, 0)
+    assert until.certificate is None
+    assert until.add([], []) == 0
+
+
+def test_labels_of_scikit_learn_and_narrow_scores() -> None:
+    until = LabelUntil(anomaly_label=-1)
+    scores, labels = far(400)
+    until.add(scores.astype(np.float32), 1 - 2 * labels)
+    assert until.success
+    certificate = until.certificate
+    assert certificate is not None
+    assert certificate.score_type == "float32"
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    assert verify(certificate, *until.scores)
+
+
+def test_after_the_end_nothing_more_is_taken() -> None:
+    until = LabelUntil()
+    until.add(*far(600))
+    assert until.done
+    with pytest.raises(InputError, match="no label is needed any more; read certificate, or start a new"):
+        until.add([0.1], [0])
+    assert until.remaining == (0, 0)
+
+
+def test_classes_that_overlap_end_with_abstention() -> None:
+    until = LabelUntil(every=50, up_to=220)
+    rng = np.random.default_rng(3)
+    until.add(rng.normal(0.0, 1.0, 300), np.zeros(300, dtype=int))
+    assert until.labels == (200, 0)
+    assert needs_more(until)
+    assert until.remaining == (0, 200)
+    until.add(rng.normal(1.0, 1.0, 300), np.ones(300, dtype=int))
+    assert until.done
+    assert not until.success
+    certificate = until.certificate
+    assert certificate is not None
+    assert certificate.regime is Regime.OVERLAPPING
+    assert certificate.certified == Guarantee()
+    assert not certificate.rule.single
+    assert "ended: no look succeeded, and no later one can" in str(until)
+    assert verify(certificate, *until.scores)
+
+
+def test_a_threshold_that_is_given_is_certified_class_by_class() -> None:
+    until = LabelUntil(threshold=1.0)
+    # a hundred normal labels without an error settle the FPR; two errors after that do no harm
+    until.add(np.append(np.zeros(100), [2.0, 2.0] * 10), np.zeros(120, dtype=int))
+    assert needs_more(until)
+    assert until.remaining == (0, 2000)
+    until.add(np.full(100, 3.0), np.ones(100, dtype=int))
+    assert until.success
+    certificate = until.certificate
+    assert certificate is not None
+    assert certificate.rule == Rule(1.0, 1.0)
+    assert (certificate.normal.n, certificate.anomalous.n) == (100, 100)
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    assert verify(certificate, *until.scores)
+    assert "the threshold 1.0 was given beforehand" in str(certificate)
+
+
+def test_a_threshold_that_is_not_kept_certifies_nothing() -> None:
+    until = LabelUntil(every=20, up_to=200, threshold=0.5)
+    until.add(np.ones(200), np.zeros(200, dtype=int))
+    # the FPR can no longer be certified, so no label of the other class would help
+    assert until.done
+    assert not until.success
+    certificate = until.certificate
+    assert certificate is not None
+    assert certificate.certified is None
+    assert certificate.verdicts([0.0, 1.0, inf]).tolist() == [-1, -1, -1]
+    assert "nothing: the errors at the threshold that was given are not within their budgets" in str(
+        certificate
+    )
+    assert Certificate.from_json(certificate.to_json()) == certificate
+
+
+def test_separated_classes_are_no_success_at_a_threshold_beyond_them() -> None:
+    until = LabelUntil(every=20, up_to=200, threshold=20.0)
+    until.add(np.repeat([0.0, 10.0], 200), np.repeat([0, 1], 200))
+    assert until.done
+    assert not until.success
+    certificate = until.certificate
+    assert certificate is not None
+    assert certificate.regime is Regime.SEPARATED
+    assert certificate.certified is None
+
+
+def test_an_anomaly_at_the_threshold_is_found_and_a_normal_score_just_below_is_no_alarm() -> None:
+    until = LabelUntil(every=20, up_to=200, threshold=1.0)
+    until.add(np.repeat([np.nextafter(1.0, 0.0), 1.0], 200), np.repeat([0, 1], 200))
+    assert until.success
+    assert until.certificate is not None
+    assert until.certificate.thresholds == Thresholds(alarm_from=1.0, clear_below=1.0)
+
+
+def test_a_single_ceiling_with_a_threshold() -> None:
+    until = LabelUntil(FNR, threshold=0.5)
+    until.add([0.7, *[0.1] * 50], [1, *[0] * 50])
+    assert needs_more(until)
+    assert until.remaining == (0, 1999)
+    until.add([0.7] * 99, [1] * 99)
+    assert until.success
+    certificate = until.certificate
+    assert certificate is not None
+    assert certificate.rule == Rule(0.5, 0.5)
+    assert certificate.anomalous.n == 100
+    assert Certificate.from_json(certificate.to_json()) == certificate
+    assert verify(certificate, *until.scores)
+    assert "normal     40" not in str(until)
+    assert "normal     50 labels, nothing promised" in str(until)
+
+
+def test_progress_in_words() -> None:
+    until = LabelUntil(Guarantee(0.05, 0.1))
+    until.add([0.1] * 110, [0] * 110)
+    assert str(until).splitlines() == [
+        "asked      FPR <= 0.05 (confidence 0.95), FNR <= 0.1 (confidence 0.95)",
+        "looks      at every 20 labels of a class, up to 2,000; local delta 0.007405 (FPR), 0.006833 (FNR)",
+        "normal     110 labels, looked at 100: error budget 0; next look at 120",
+        "anomalous  0 labels, no look yet; next look at 20",
+        "state      label on: no look has succeeded yet",
+    ]
+    assert until.looks == range(20, 2001, 20)
+    certificate = until.certificate
+    assert certificate is not None
+    assert certificate.regime is Regime.VACUOUS
+    until.add([0.9] * 60, [1] * 60)
+    assert "anomalous  60 labels, looked at 60: error budget 0" in str(until)
+    assert "state      certified: one threshold keeps what was asked for" in str(until)
+
+
+def test_scores_upside_down_are_warned_of_once_at_the_end() -> None:
+    until = LabelUntil(every=50, up_to=100)
+    until.add(np.ones(100), np.zeros(100, dtype=int))
+    with pytest.warns(UpsideDownWarning, match="anomalies score lower"):
+        until.add(np.zeros(100), np.ones(100, dtype=int))
+    assert until.done
 
 
 @pytest.mark.parametrize(
-    ("every", "up_to", "message"),
+    ("options", "message"),
     [
-        (0, 10, "every must be a whole number, 1 or more, got 0"),
-        (20, 2.5, "up_to must be a whole number, 0 or more, got 2.5"),
-        (20, 10, "every must not exceed up_to, got 20 and 10; there would be no look"),
-        (20, 10**12, "up_to must be at most 20,000 labels of a class, got 1,000,000,000,000"),
-        (1, 2001, "every = 1 up to 2,001 makes 2,001 looks, and 2,000 are the most; look every 2"),
+        (
+            {"up_to": 40},
+            "up_to = 40 labels of a class, looked at every 20, cannot certify FPR <= 0.05 at any",
+        ),
+        ({"threshold": nan}, "threshold must be a finite number, or None to find it, got nan"),
+        ({"threshold": "x"}, "threshold must be a finite number, or None to find it, got 'x'"),
+        ({"every": 0}, "every must be a whole number, 1 or more, got 0"),
+        ({"guarantee": FNR}, "a single ceiling, FNR <= 0.05, needs a threshold to look at; without one 59"),
+        ({"guarantee": 0.05}, "guarantee must be a Guarantee, got 0.05"),
     ],
 )
-def test_looks_that_are_refused(every: int, up_to: int, message: str) -> None:
-    with pytest.raises(InputError) as error:
-        looks_of(every, up_to)
-    assert str(error.value) == message
+def test_what_is_refused_from_the_start(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        LabelUntil(**options)
+
+
+def test_the_least_up_to_that_is_proposed_is_enough() -> None:
+    for every in (1, 7, 20, 59, 60):
+        least = -(-59 // every) * every
+        assert LabelUntil(every=every, up_to=least).looks[-1] == least

@@ -41,9 +41,9 @@ from pac_wrap import (
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.metrics import exceeded
 from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Assumption, Sampling, assumed
-from pac_wrap.report.pages.content import content_of, panels, robust_rows, to_json
-from pac_wrap.report.pages.watch import monitor_json, monitor_page
-from pac_wrap.report.subject import Report
+from pac_wrap.report.account import Figure, account_of
+from pac_wrap.report.pictures import Panel, panels
+from pac_wrap.report.render import as_json, html
 from pac_wrap.series.splits import independent_violation
 from support.resealed import mutants, tampered
 from support.strategies import refusal
@@ -79,7 +79,7 @@ def test_it_is_saved_read_verified_and_shown(overlap: Any) -> None:
     assert "FNR: a Kullback-Leibler divergence up to 0.004 and labels with up to 0.03 contaminated" in shown
     assert Assumption.NO_SHIFT not in read.assumptions
     assert read.assumptions[-2:] == (Assumption.ROOM, Assumption.LABELS)
-    assert "with room for this: FPR, total variation up to 0.02" in content_of(Report(read)).promise
+    assert "with room for this: FPR, total variation up to 0.02" in account_of(read).headline
 
 
 @pytest.mark.parametrize("overlap", STRATEGIES, ids=lambda one: getattr(one, "word", one))
@@ -219,13 +219,13 @@ def test_an_accusation_says_what_it_assumes_of_new_labels() -> None:
     monitor = Monitor(made)
     assert monitor.update(made.verdicts(fresh), given) is not None
     assert told in str(monitor)
-    assert told in monitor_json(monitor)
-    assert told in monitor_page(monitor)
+    assert told in as_json(account_of(monitor))
+    assert told in html(account_of(monitor))
     again = Monitor(made).resumed(monitor.to_json())
     assert str(again) == str(monitor)
     metrics = evaluate(made.verdicts(fresh), given)
     assert exceeded(metrics, made.certified) == ("FPR",)
-    assert told in content_of(Report(made, metrics=metrics)).warnings[-1]
+    assert told in account_of(made, metrics=metrics).warnings[-1]
     # where no label may be wrong, nothing of it is said
     plain = calibrate(scores[labels == 0], scores[labels == 1], Guarantee(0.05, 0.15))
     watched = Monitor(plain)
@@ -278,9 +278,8 @@ def test_the_radius_of_a_certificate() -> None:
         nothing = calibrate(NORMAL, NORMAL, Guarantee(0.01, 0.01), overlap="raise")
     assert nothing.certified is None
     assert "nothing is certified" in refusal(lambda: nothing.radius(0.5))
-    assert panels(nothing) == ()
-    assert panels(calibrate(range(20), [], Guarantee(0.9995, None))) == ()
-    assert robust_rows(nothing) == ()
+    assert account_of(nothing)["robust"] == []
+    assert panels({"FPR": 0.9995}) == panels({}) == ()
 
 
 @settings(max_examples=25)
@@ -292,15 +291,25 @@ def test_a_shift_within_the_radius_keeps_the_looser_ceiling(rate: float, factor:
         assert shift.after(rate) == pytest.approx(rate * factor, rel=1e-6)
 
 
+def drawn(made: Certificate) -> tuple[Panel, ...]:
+    """The panels of the figure of shift."""
+    items = [item for section in account_of(made).sections for item in section.items]
+    (figure,) = [item for item in items if isinstance(item, Figure) and item.kind == "robust"]
+    panels: tuple[Panel, ...] = figure.data
+    assert len(panels) == 4
+    return panels
+
+
 def test_a_report_has_rows_and_panels() -> None:
     made = calibrate(NORMAL, ANOMALOUS, ASKED)
-    rows = robust_rows(made)
-    assert [row.kept for row in rows][:3] == ["FPR at most 7.5 %", "FPR at most 10 %", "FPR at most 20 %"]
-    assert json.loads(to_json(Report(made)))["robust"][0]["total_variation"] == rows[0].total_variation
-    assert all(panel.fpr.startswith("M0.0 ") and panel.fnr for panel in panels(made))
+    rows = account_of(made)["robust"]
+    kept = [row["kept"] for row in rows]
+    assert kept[:3] == ["FPR at most 7.5 %", "FPR at most 10 %", "FPR at most 20 %"]
+    assert json.loads(as_json(account_of(made)))["robust"] == rows
+    assert all(panel.fpr.startswith("M0.0 ") and panel.fnr for panel in drawn(made))
     one_sided = calibrate(NORMAL, [], Guarantee(0.3, None))
-    assert all(panel.fnr == "" for panel in panels(one_sided))
-    assert len(robust_rows(one_sided)) == 2  # four times as much is no rate
+    assert all(panel.fnr == "" for panel in drawn(one_sided))
+    assert len(account_of(one_sided)["robust"]) == 2  # four times as much is no rate
 
 
 def test_what_alarms_are_worth_is_worth_after_the_shift() -> None:

@@ -3,7 +3,6 @@
 import time
 from dataclasses import replace
 from math import inf
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +14,8 @@ from pac_wrap.method.certify import calibrate_chunks
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.looks import is_kept
 from pac_wrap.method.thresholds import Regime, find_thresholds
-from pac_wrap.report.pages.formats import render_report
-from pac_wrap.report.subject import Report
+from pac_wrap.report.account import account_of
+from pac_wrap.report.render import markdown
 from pac_wrap.tails.bounds import error_budget, exact_confidence
 from support.resealed import PATIENCE, mutants, said, tampered
 from support.strategies import Floats, scores
@@ -102,7 +101,7 @@ def test_tampered_looks_are_refused_or_claim_no_more_than_one_look_would() -> No
 def test_the_slowest_looks_are_loaded_in_time() -> None:
     guarantee = Guarantee(0.5, 0.4)
     certificate = calibrate(NORMAL, FAR, guarantee, overlap=Looks(10, 20_000))
-    from pac_wrap.method.planning.sequential import local_delta
+    from pac_wrap.tails.walks import local_delta
 
     local_delta.cache_clear()
     started = time.process_time()
@@ -139,15 +138,13 @@ def test_a_threshold_is_kept_exactly_if_its_errors_are_within_budget(
 
 
 def test_a_report_says_what_the_looks_cost_and_assume() -> None:
-    page = render_report(Report(MADE["given"], NORMAL, FAR), Path("report.md"))
+    page = markdown(account_of(MADE["given"], NORMAL, FAR))
     assert "every 20 of a class up to 2,000" in page
     assert "a local delta of 0.00740446 (FPR) and 0.00740446 (FNR)" in page
     assert "the threshold 3.0 was given beforehand" in page
     assert "did not depend on their scores which points were labelled" in page
     assert "have one delta for all looks, and need more" in page
-    few = render_report(
-        Report(calibrate(NORMAL[:80], FAR, overlap=Looks()), NORMAL[:80], FAR), Path("few.md")
-    )
+    few = markdown(account_of(calibrate(NORMAL[:80], FAR, overlap=Looks()), NORMAL[:80], FAR))
     assert "Label more normal points (at hand 80, needed at least 96)." in few
 
 

@@ -85,7 +85,11 @@ def standing(detector: str, auc: float, ceiling: float, decided: float) -> Stand
 
 def test_a_board_has_three_orders() -> None:
     board = Board((standing("a", 0.9, 0.2, 0.3), standing("b", 0.8, 0.1, 0.9), standing("c", 0.7, 0.4, 0.1)))
-    assert (board.by_auc.detector, board.by_ceiling.detector, board.by_decided.detector) == ("a", "b", "b")
+    assert (board.best("auc").detector, board.best("ceiling").detector, board.best("decided").detector) == (
+        "a",
+        "b",
+        "b",
+    )
     assert board.agreement("ceiling") == board.agreement("decided") == 0.5
     assert board.agreement("ends", "decided") == 1.0
     assert [one.detector for one in board.inversion] == ["a", "b"]

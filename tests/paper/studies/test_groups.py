@@ -8,8 +8,8 @@ import pytest
 from pac_wrap import Guarantee
 from pac_wrap.series.points import joined, window_points
 from pac_wrap_paper.studies import reproduce
+from pac_wrap_paper.studies.charts import PanelChart
 from pac_wrap_paper.studies.groups import SIGNIFICANT, Measured, Residual, Scored, measure
-from pac_wrap_paper.studies.study import PanelChart
 from support.datafolder import needs
 
 ASKED = Guarantee(0.1, 0.1, 0.1, 0.1)
@@ -74,7 +74,8 @@ def test_blocks_keep_their_distance_and_dependence_is_noticed() -> None:
     points = joined(series)
     groups = np.repeat(np.array(["a", "b"], dtype=object), points.scores.size // 2)
     scored = Scored("smd", ASKED, points.scores, points.labels, groups, ("a", "b"), ("blocks",), points)
-    calibrating, testing = (points.positions[part] for part in scored.divided("blocks", 0))
+    division = scored.divided("blocks", 0)
+    calibrating, testing = (points.positions[part] for part in (division.calibration, division.test))
     assert np.abs(calibrating[:, None] - testing).min() >= 240
     assert all(group.dependent == (True, True) for group in measure(scored, "blocks", 0).groups)
 

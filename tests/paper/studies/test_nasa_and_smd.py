@@ -70,7 +70,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Watc
         patch.setenv(VARIABLE, os.environ.get(VARIABLE) or str(located.parent))
         for variable in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"):
             patch.setenv(variable, str(tmp_path_factory.getbasetemp() / "cache of series"))
-        for name, module in MODULES.items():
+        for name in MODULES:
             divisions: list[tuple[Points, SeriesSplit, SeriesRun]] = []
             shares: list[float] = []
 
@@ -83,7 +83,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Watc
                 return one
 
             with patch.context() as spied:
-                spied.setattr(module, "wrap_series", watch)
+                spied.setattr(series_runs, "wrap_series", watch)
                 study = reproduce(name, quick=True, progress=partial(_told, shares))
             found[name] = Watched(study, divisions, shares)
         yield found

@@ -12,6 +12,7 @@ from scipy.stats import binom
 from pac_wrap.base.arguments import Scores
 from pac_wrap.validation import exact_violation
 from pac_wrap_paper.studies import q1, reproduce
+from pac_wrap_paper.studies.charts import IntervalChart
 from pac_wrap_paper.studies.printed import Q1, Q1_TRIALS, count_behind
 from pac_wrap_paper.studies.scored import (
     DETECTORS,
@@ -19,7 +20,7 @@ from pac_wrap_paper.studies.scored import (
     synthetic_population,
     thyroid_population,
 )
-from pac_wrap_paper.studies.study import IntervalChart, Study
+from pac_wrap_paper.studies.study import Study
 from statistical.claims import FALSE_ALARM, assert_power, assert_rate
 from support.datafolder import needs
 

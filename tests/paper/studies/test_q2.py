@@ -17,9 +17,11 @@ from pac_wrap_paper.data.dataset import Dataset, Split, semi_supervised_split
 from pac_wrap_paper.data.registry import ENTRIES
 from pac_wrap_paper.detectors import DevNet
 from pac_wrap_paper.studies import q2, reproduce
+from pac_wrap_paper.studies.charts import BoxChart
 from pac_wrap_paper.studies.printed import COLUMNS, Q2
-from pac_wrap_paper.studies.scored import STRATEGIES, Wrapped, training_rows, wrap
-from pac_wrap_paper.studies.study import BoxChart, Spread, Study
+from pac_wrap_paper.studies.q2 import training_rows
+from pac_wrap_paper.studies.scored import STRATEGIES, Wrapped, wrap
+from pac_wrap_paper.studies.study import Spread, Study
 from support.datafolder import needs
 
 EPS = 0.05

@@ -10,10 +10,11 @@ from scipy.stats import binom
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap_paper.studies import q3, reproduce
+from pac_wrap_paper.studies.charts import IntervalChart
 from pac_wrap_paper.studies.printed import Q3_MEANS, Q3_VIOLATIONS
 from pac_wrap_paper.studies.q3 import digits_population, looser_cpad_budget
 from pac_wrap_paper.studies.scored import ScoredPopulation
-from pac_wrap_paper.studies.study import IntervalChart, Study
+from pac_wrap_paper.studies.study import Study
 from statistical.claims import FALSE_ALARM, assert_power, assert_rate
 from support.datafolder import needs
 

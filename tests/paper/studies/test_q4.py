@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from pac_wrap_paper.studies import reproduce
+from pac_wrap_paper.studies.charts import HeatMap
 from pac_wrap_paper.studies.q4 import READINGS
-from pac_wrap_paper.studies.study import HeatMap, Study
+from pac_wrap_paper.studies.study import Study
 
 TRIALS = 400
 # five standard errors of a difference of means, each over 400 trials with a standard deviation below .017

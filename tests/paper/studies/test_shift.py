@@ -12,7 +12,8 @@ from pac_wrap.base.arguments import Scores
 from pac_wrap.method.metrics import ExactViolation
 from pac_wrap.validation import exact_violation
 from pac_wrap_paper.studies import reproduce, shift
-from pac_wrap_paper.studies.study import LineChart, Study
+from pac_wrap_paper.studies.charts import LineChart
+from pac_wrap_paper.studies.study import Study
 from statistical.claims import FALSE_ALARM, assert_power, assert_rate
 
 EPS = 0.05

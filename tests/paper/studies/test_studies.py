@@ -17,8 +17,9 @@ from pac_wrap_paper import studies as experiments
 from pac_wrap_paper.data.registry import ENTRIES, Entry, RemoteFile
 from pac_wrap_paper.data.store import VARIABLE
 from pac_wrap_paper.studies import QUESTIONS, printed, record, reproduce
+from pac_wrap_paper.studies.charts import Interval
 from pac_wrap_paper.studies.printed import Q1, Q1_TRIALS, Q3_MEANS, Q3_TRIALS, count_behind
-from pac_wrap_paper.studies.study import Interval, Spread, Study
+from pac_wrap_paper.studies.study import Spread, Study
 from support.datafolder import empty_cache, small_file
 
 DETECTORS = ("isolation forest", "LOF")

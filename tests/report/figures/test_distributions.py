@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle, StepPatch
 
 from pac_wrap import Guarantee, Regime, calibrate
 from pac_wrap.base.arguments import Scores
-from pac_wrap.report.figures import plot_boxes, plot_rates, plot_scores
+from pac_wrap.report.figures import plot_boxes, plot_scores
 from support.drawn import ANOMALOUS, FAILED, NORMAL, OVERLAPPING, SINGLE, legend, points, texts, thresholds
 from support.strategies import calibrate_quietly
 
@@ -139,7 +139,6 @@ class TestScores:
         assert low < high
         assert f"normal, n = {len(normal)}" in legend(ax)
         plot_scores(certificate, normal, anomalous, log=True)
-        plot_rates(certificate, normal, anomalous)
         plot_boxes(certificate, calibrate_quietly(normal, anomalous, overlap="algorithm1"), normal, anomalous)
 
 

@@ -9,19 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 
-from pac_wrap import Guarantee, evaluate
+from pac_wrap import Guarantee
 from pac_wrap.base.arguments import Scores
-from pac_wrap.report.figures import (
-    new_axes,
-    plot_affordable,
-    plot_ambiguity,
-    plot_boxes,
-    plot_held_out,
-    plot_plan,
-    plot_rates,
-    plot_scores,
-    style,
-)
+from pac_wrap.report.figures import new_axes, plot_affordable, plot_boxes, plot_scores, style
 from pac_wrap.report.figures.strip import Strip
 from support.layout import PHONE, PRINT, faults
 from support.slow import slow_but
@@ -31,18 +21,11 @@ from support.strategies import calibrate_quietly, guarantee, scores
 def every_figure(normal: Scores, anomalous: Scores, promise: Guarantee) -> dict[str, Callable[..., Axes]]:
     two = calibrate_quietly(normal, anomalous, promise)
     one = calibrate_quietly(normal, anomalous, promise, overlap="algorithm1")
-    labels = np.repeat([0, 1], [normal.size, anomalous.size])
-    metrics = evaluate(two.verdicts(np.r_[normal, anomalous]), labels)
-    rates = [0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3]
     return {
         "scores": lambda **page: plot_scores(two, normal, anomalous, **page),
         "log": lambda **page: plot_scores(one, normal, anomalous, log=True, **page),
         "boxes": lambda **page: plot_boxes(two, one, normal, anomalous, **page),
-        "rates": lambda **page: plot_rates(two, normal, anomalous, **page),
-        "single rates": lambda **page: plot_rates(one, normal, anomalous, **page),
         "affordable": lambda **page: plot_affordable(6860, 140, **page),
-        "ambiguity": lambda **page: plot_ambiguity(normal, anomalous, rates, rates[:5], **page),
-        "held out": lambda **page: plot_held_out(two, metrics, **page),
     }
 
 
@@ -77,13 +60,6 @@ def test_a_narrower_phone_will_do() -> None:
         assert faults(draw(ax=new_axes(3.0))) == [], name
 
 
-@pytest.mark.parametrize("width", [3.0, PHONE, PRINT])
-def test_plan_overlaps_nothing(width: float) -> None:
-    certificate = calibrate_quietly(*SAMPLES["overlapping"])
-    assert faults(plot_plan(certificate=certificate, ax=new_axes(width))) == []
-    assert faults(plot_plan([0, 3, 4, 20, 300], delta=1e-6, ax=new_axes(width))) == []
-
-
 @settings(max_examples=6)
 @given(scores(min_size=1), scores(), guarantee, st.sampled_from([PHONE, PRINT]))
 def test_wild_scores_overlap_nothing(
@@ -93,14 +69,6 @@ def test_wild_scores_overlap_nothing(
     one = calibrate_quietly(normal, anomalous, promise, overlap="algorithm1")
     assert faults(plot_scores(two, normal, anomalous, log=True, ax=new_axes(width))) == []
     assert faults(plot_boxes(two, one, normal, anomalous, ax=new_axes(width))) == []
-    assert faults(plot_rates(one, normal, anomalous, ax=new_axes(width))) == []
-
-
-def test_crowded_heat_map_keeps_its_labels_apart() -> None:
-    rates = list(np.linspace(0.0005, 0.4, 37))
-    normal, anomalous, _ = SAMPLES["overlapping"]
-    for width in (PHONE, PRINT):
-        assert faults(plot_ambiguity(normal, anomalous, rates, rates, ax=new_axes(width))) == []
 
 
 def test_text_too_long_for_its_edge_takes_more_rows() -> None:
@@ -111,7 +79,7 @@ def test_text_too_long_for_its_edge_takes_more_rows() -> None:
 
 
 def test_the_check_itself_sees_overlap_small_print_and_what_leaves_the_canvas() -> None:
-    ax = plot_plan([0], ax=new_axes(PHONE))
+    ax = plot_affordable(6860, 140, ax=new_axes(PHONE))
     ax.text(0.5, 0.5, "one", transform=ax.transAxes, fontsize=6)
     ax.text(0.51, 0.5, "other", transform=ax.transAxes)
     ax.text(-3.0, 0.5, "gone", transform=ax.transAxes).set_in_layout(False)

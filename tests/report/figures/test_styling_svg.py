@@ -1,19 +1,14 @@
 """A figure as SVG text: the same bytes, nothing loaded, and small."""
 
 import re
-from typing import get_args
 from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
 
 from pac_wrap import calibrate
-from pac_wrap.report.figures import CertificateDisplay, to_svg
-from pac_wrap.report.figures.display import Kind
+from pac_wrap.report.figures import plot_boxes, plot_scores, to_svg
 from support.drawn import scores_figure
-
-KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "boxes")
 
 
 class TestSvg:
@@ -61,8 +56,9 @@ class TestSvg:
     def test_is_small(self) -> None:
         random = np.random.default_rng(0)
         normal, anomalous = random.standard_cauchy(100_000), random.standard_cauchy(100_000) + 9
-        display = CertificateDisplay(calibrate(normal, anomalous), normal, anomalous)
-        for kind in KINDS:
-            figure = display.plot(kind).figure_
-            assert isinstance(figure, Figure)
-            assert len(to_svg(figure)) < 80_000, kind
+        certificate = calibrate(normal, anomalous)
+        for ax in (
+            plot_scores(certificate, normal, anomalous),
+            plot_boxes(certificate, certificate, normal, anomalous),
+        ):
+            assert len(to_svg(ax.figure.get_figure(root=True))) < 80_000

@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import subprocess
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.ranks import compiled
 from pac_wrap.tables.decide import decide_table
 from pac_wrap.tables.files import cells, duckdb_view
-from pac_wrap.tables.files.cells import count_rows, kind_of
+from pac_wrap.tables.files.cells import count_rows, kind_of, read_score_cells
 from pac_wrap.tables.files.duckdb_view import _KINDS
 from pac_wrap.tables.files.find import found_files
 from pac_wrap.tables.table import Table, open_found
@@ -206,3 +207,39 @@ def test_a_slip_in_the_source_is_noticed(right: str, wrong: str, tmp_path: Path)
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
     with pytest.raises(OSError, match="fails its test: look_at_rows"):
         compiled.load(library)
+
+
+DIGITS = st.text("0123456789", min_size=1, max_size=21)
+SPELLED = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.floats(-1e6, 1e6).map("{:.19g}".format),
+    st.builds("{}{}.{}e{}".format, st.sampled_from(["", "-", "+"]), DIGITS, DIGITS, st.integers(-30, 25)),
+    # halfway between two doubles, where the even one is right
+    st.builds(
+        lambda half, down: f"{Decimal(2 * half + 1) / 2**down}", st.integers(2**52, 2**53), st.integers(0, 8)
+    ),
+    st.sampled_from(["", "nan", "-inf", ".", "+", "1e", "1_0", " 1", "0x1", "-.5", "5.", "0e99999", "1e-28"]),
+)
+
+
+@given(st.lists(SPELLED, min_size=1, max_size=20), st.integers(0, 2))
+def test_a_score_is_read_as_python_reads_it_or_left_to_python(spellings: list[str], place: int) -> None:
+    rows = [["a", "", "é"] for _ in spellings]
+    for row, cell in zip(rows, spellings, strict=True):
+        row[place] = cell
+    lines = [",".join(row) for row in rows]
+    found = read_score_cells("\n\n".join(lines).encode(), 3, place)
+    assert found is not None
+    doubts = dict(found.doubts)
+    for at, cell in enumerate(spellings):
+        start, end = found.spans[at].tolist()
+        assert found.text[start:end].decode() == lines[at]
+        assert doubts.get(at, cell) == cell
+        assert at in doubts or float(found.scores[at]).hex() == float(cell).hex()
+    usual = [at for at, cell in enumerate(spellings) if re.fullmatch(r"-?\d{1,16}(\.\d{1,3})?", cell)]
+    assert not doubts.keys() & set(usual)
+
+
+@pytest.mark.parametrize("text", [b"1,2\n3\n", b"1,2,3\n", b"1\n"])
+def test_a_row_of_another_number_of_cells_is_left_to_python(text: bytes) -> None:
+    assert read_score_cells(text, 2, 0) is None

@@ -12,7 +12,7 @@ from pac_wrap.base.arguments import OnMissing
 from pac_wrap.base.codec import SavedAsJSON, checksum_of
 from pac_wrap.base.floats import ScoreType, float_below, is_narrower, represents, rounded, straddled
 from pac_wrap.errors import InputError
-from pac_wrap.method.alarms.alarms import Worth
+from pac_wrap.method.alarms.precision import AlarmBounds
 from pac_wrap.method.certificates.consistency import inconsistencies
 from pac_wrap.method.certificates.lineage import Lineage
 from pac_wrap.method.certificates.provenance import Provenance, Traced
@@ -39,7 +39,7 @@ Overlap = Abstain | Raise | Hold | Algorithm1 | Looks | Given
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate(Worth, Robust, Traced, SavedAsJSON, Shown):
+class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON, Shown):
     """A rule with the promise that it keeps, and what both rest on; made by `calibrate`, never by hand.
 
     Parameters

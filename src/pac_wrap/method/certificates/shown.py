@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from pac_wrap.method.alarms.alarms import Prevalence
+    from pac_wrap.method.alarms.precision import Prevalence
     from pac_wrap.method.metrics import Metrics
 
 
@@ -20,14 +20,14 @@ class Shown:
     @property
     def diagnosis(self) -> tuple[str, ...]:
         """Sentences that say why the thresholds lie as they do, and which labels are missing."""
-        from pac_wrap.report.words.certificate import diagnosis_of
+        from pac_wrap.report.sentences import diagnosis_of
 
         return diagnosis_of(self)  # type: ignore[arg-type]  # only a certificate has this part
 
     @property
     def shortfall(self) -> str | None:
         """What was asked for and is not promised, and what it would take; None if all of it is promised."""
-        from pac_wrap.report.words.certificate import shortfall_of
+        from pac_wrap.report.sentences import shortfall_of
 
         return shortfall_of(self)  # type: ignore[arg-type]  # as above
 
@@ -41,12 +41,12 @@ class Shown:
         metrics: "Metrics | None" = None,
         detector: str | None = None,
     ) -> None:
-        """Write a report: one HTML page that can be passed on, or Markdown or JSON, by the name of the file.
+        """Write a report: one HTML page that can be passed on, Markdown, JSON or a picture, by its name.
 
         Parameters
         ----------
         path : str or path
-            The file: .html, .md or .json.
+            The file: .html, .md or .json; .svg or .png with the scores.
         normal, anomalous : array-like of float, optional
             The calibration scores of each class, which a certificate does not keep. With them the page shows
             both classes, and lets its reader choose another certified threshold.
@@ -69,17 +69,13 @@ class Shown:
         >>> calibrate(normal, anomalous).report("report.pdf", normal, anomalous)
         Traceback (most recent call last):
         ...
-        pac_wrap.errors.InputError: a report is written as .html, .md or .json, got 'report.pdf'; print the \
-HTML file to get a PDF
+        pac_wrap.errors.InputError: a report is written as .html, .md or .json, or drawn as .svg or .png, \
+got 'report.pdf'; print the HTML file to get a PDF
         """
-        from pac_wrap.report.pages.formats import check_suffix, write_report
-        from pac_wrap.report.subject import Report
+        from pac_wrap.report.render import write
 
-        check_suffix(path)
-        own: Any = self
-        low: Any = normal
-        high: Any = anomalous
-        write_report(Report(own, low, high, metrics=metrics, detector=detector, prevalence=prevalence), path)
+        known: Any = {"metrics": metrics, "detector": detector, "prevalence": prevalence}
+        write(self, path, normal, anomalous, **known)
 
     def plot(self, normal: ArrayLike, anomalous: ArrayLike, ax: "Axes | None" = None) -> "Axes":
         """Draw the scores of both classes with the thresholds; needs matplotlib.
@@ -102,18 +98,17 @@ HTML file to get a PDF
         >>> calibrate(range(1000), range(900, 1900)).plot(range(1000), range(900, 1900)).get_ylabel()
         'share of class (%)'
         """
-        from pac_wrap.report.figures.distributions import plot_scores
+        from pac_wrap.report.figures.scores import plot_scores
 
         return plot_scores(self, normal, anomalous, ax=ax)  # type: ignore[arg-type]  # as above
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from pac_wrap.report.pages.formats import to_notebook
+        from pac_wrap.report.render import notebook
 
-        return to_notebook(self)  # type: ignore[arg-type]  # as above
+        return notebook(self)
 
     def __str__(self) -> str:
-        from pac_wrap.report.words.certificate import lines_of
+        from pac_wrap.report.render import short
 
-        lines = lines_of(self)  # type: ignore[arg-type]  # as above
-        return "\n".join(f"{name:<10} {text}" for name, text in lines)
+        return short(self)

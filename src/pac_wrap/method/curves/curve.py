@@ -444,14 +444,14 @@ class Curve(Traced, SavedAsJSON):
         Axes
             What was drawn on.
         """
-        from pac_wrap.report.figures.curve import plot_curve
+        from pac_wrap.report.figures.ceilings import plot_curve
 
         return plot_curve(self, ax)
 
     def __str__(self) -> str:
-        from pac_wrap.report.words.certificate import lines_of_curve
+        from pac_wrap.report.render import short
 
-        return "\n".join(f"{name:<10} {text}" for name, text in lines_of_curve(self))
+        return short(self)
 
     def _problems(self) -> Iterator[str]:
         return problems(self.normal, self.anomalous, self.score_type, self.version)

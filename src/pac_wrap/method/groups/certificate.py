@@ -47,6 +47,9 @@ from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.sampling import are_independent
 from pac_wrap.method.thresholds import LARGEST, Regime
 
+# lines of a certificate that a notebook shows
+_NOTEBOOK: Final = 12
+
 
 class Row(NamedTuple):
     """What a listing says of a group: its numbers of labels, what they certify, and what it costs.
@@ -271,33 +274,31 @@ class ShownGroups:
             If the format is unknown, or the scores are not those the certificate was made from: how many
             each group has, and the digests of those drawn.
         """
-        from pac_wrap.report.pages.formats import check_suffix
-        from pac_wrap.report.pages.groups import page_of_groups, scores_by_group
-        from pac_wrap.report.pages.parts import write_parts
+        from pac_wrap.report.groups import scores_by_group
+        from pac_wrap.report.render import check_ending, write
 
-        check_suffix(path)
+        check_ending(path)
         own: Any = self
         drawn = scores_by_group(own, scores, labels, groups, anomaly_label)
-        write_parts(page_of_groups(own, drawn, detector, measured), path)
+        write(own, path, drawn, detector, measured)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from pac_wrap.report.pages.groups import notebook_of_groups
+        from pac_wrap.report.render import notebook
 
-        return notebook_of_groups(self)  # type: ignore[arg-type]  # only a certificate has this part
+        return notebook(self, lines=_NOTEBOOK)
 
     @property
     def diagnosis(self) -> tuple[str, ...]:
         """Sentences that say which groups are promised nothing, and why."""
-        from pac_wrap.report.words.groups import diagnosis_of_groups
+        from pac_wrap.report.groups import diagnosis_of_groups
 
         return diagnosis_of_groups(self)  # type: ignore[arg-type]  # only a certificate has this part
 
     def __str__(self) -> str:
-        from pac_wrap.report.words.groups import lines_of_groups
+        from pac_wrap.report.render import short
 
-        lines = lines_of_groups(self)  # type: ignore[arg-type]  # as above
-        return "\n".join(f"{name:<10} {text}" for name, text in lines)
+        return short(self)
 
 
 @dataclass(frozen=True, slots=True)

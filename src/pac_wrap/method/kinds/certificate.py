@@ -247,18 +247,15 @@ class KindCertificate(SavedAsJSON):
         InputError
             If the scores are not those the certificate was made from, or the format is unknown.
         """
-        from pac_wrap.report.pages.formats import check_suffix
-        from pac_wrap.report.pages.kinds import page_of_kinds
-        from pac_wrap.report.pages.parts import write_parts
+        from pac_wrap.report.render import write
 
-        check_suffix(path)
-        write_parts(page_of_kinds(self, normal, anomalous, detector), path)
+        write(self, path, normal, anomalous, detector=detector)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from pac_wrap.report.pages.kinds import notebook_of_kinds
+        from pac_wrap.report.render import notebook
 
-        return notebook_of_kinds(self)
+        return notebook(self)
 
     def with_provenance(self, **facts: Any) -> Self:
         """Return the same with more known of where it comes from.
@@ -279,6 +276,6 @@ class KindCertificate(SavedAsJSON):
         return kind_problems(self)
 
     def __str__(self) -> str:
-        from pac_wrap.report.words.kinds import lines_of_kinds
+        from pac_wrap.report.render import short
 
-        return "\n".join(f"{name:<10} {text}" for name, text in lines_of_kinds(self))
+        return short(self)

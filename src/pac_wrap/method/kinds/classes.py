@@ -209,9 +209,9 @@ class ClassCertificate(SavedAsJSON):
                 yield "with severities every class but the mildest has a ceiling"
 
     def __str__(self) -> str:
-        from pac_wrap.report.words.kinds import lines_of_classes
+        from pac_wrap.report.render import short
 
-        return "\n".join(f"{name:<10} {text}" for name, text in lines_of_classes(self))
+        return short(self)
 
 
 def class_matrix(class_scores: ArrayLike, columns: int | None, *, single: bool) -> Scores:

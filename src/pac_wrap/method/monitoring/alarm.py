@@ -14,7 +14,7 @@ from pac_wrap.base.arguments import Scores, check_count, check_rate
 from pac_wrap.base.floats import ScoreType, rounded, rounded_up
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.alarms.shares import kept_by, shares_of
+from pac_wrap.method.alarms.precision import kept_by, shares_of
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.values import Group
@@ -447,7 +447,7 @@ class Watch:
 
 def watches_of(certificate: Certificate, curve: Curve | None, alpha: float) -> tuple[Watch, ...]:
     """Return what can be watched of a certificate, and of a curve, before any point."""
-    kept, rule = kept_by(certificate).promises, certificate.rule
+    kept, rule = [one for one in kept_by(certificate) if one is not None], certificate.rule
     # of a verdict that is never given nothing can be counted
     given = {Error.FALSE_ALARM: rule.anomaly_from < inf, Error.MISS: rule.normal_below > -inf}
     # labels so wrong that they may show any share of errors while a ceiling holds contradict nothing

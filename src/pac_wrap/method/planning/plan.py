@@ -13,12 +13,12 @@ from scipy.special import betainc, betaln, gammaln
 from pac_wrap.base.arguments import as_scores, check_rate
 from pac_wrap.base.floats import rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.planning.sequential import Masses, first_success, look_budgets
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.tails.bounds import Budget, Sharing, achievable_rate, check_errors, equal_deltas, min_samples
+from pac_wrap.tails.walks import Masses, first_success, look_budgets
 
 # budgets are tried up to so many errors; whoever needs more is told so
 MOST_ERRORS: Final = 500

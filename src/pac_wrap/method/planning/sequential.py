@@ -1,157 +1,300 @@
-"""Labels that are looked at as they come: the chance that some look is within its budget, exactly.
+"""Labels until a promise can be kept: look as they come, stop at the first success, with one delta."""
 
-Errors among the first n labels of a class are a walk of binomial steps. Knows no scores.
-"""
-
-from collections.abc import Sequence
-from decimal import ROUND_FLOOR, Context, Decimal
-from functools import lru_cache
-from math import sqrt
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import check_positive, check_rate
+from pac_wrap.base.arguments import (
+    Scores,
+    as_anomaly_mask,
+    as_array,
+    as_scores,
+    check_aligned,
+    check_same_length,
+    common_type,
+    type_of,
+)
+from pac_wrap.base.floats import ScoreType, rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.tails.bounds import error_budget
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.promise import Guarantee, Promise, as_guarantee
+from pac_wrap.method.request import Request
+from pac_wrap.method.strategies.looks import Looks, is_kept
+from pac_wrap.method.thresholds import Regime, Thresholds, find_regime
+from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
+from pac_wrap.ranks.memory import RankedInMemory
+from pac_wrap.ranks.passes import check_normal_labels
+from pac_wrap.tails.bounds import min_samples
 
-# with these the local delta takes less than a second, also for whoever only loads a certificate
-MOST_LOOKS: Final = 2_000
-MOST_LABELS: Final = 20_000
-_DIGITS: Final = 8
-# the least whole number of eight digits, and how many there are
-_FIRST: Final = 10_000_000
-_DECADE: Final = 90_000_000
-# what rounding can do to a sum of positive terms, each the product of at most MOST_LABELS factors: eq. (40)
-_ROUNDING: Final = 1e-10
-# counts that are not followed have at most this probability in all, by Bernstein's inequality
-_NEGLIGIBLE: Final = 1e-38
-_LEAST: Final = 1e-80
-
-Masses = NDArray[np.float64]
+_HEADINGS: Final = ("asked", "looks", "normal", "anomalous", "state")
+_UNDECIDED: Final = {
+    False: "label on: no look has succeeded yet",
+    True: "ended: no look succeeded, and no later one can",
+}
 
 
-def looks_of(every: int, up_to: int) -> range:
-    """Return how many labels of a class there are at each look; the numbers are checked first.
+class PerClass(NamedTuple):
+    """A number for each class."""
 
-    >>> looks_of(20, 2000)
-    range(20, 2001, 20)
+    normal: int
+    anomalous: int
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What has been seen: scores in the order of their labels, and the look that each class stands at.
+
+    `settled` says which classes are within budget at the threshold that was given: they need no other look.
     """
-    every, up_to = check_positive("every", every), check_positive("up_to", up_to)
-    if up_to > MOST_LABELS:
-        raise InputError(f"up_to must be at most {MOST_LABELS:,} labels of a class, got {up_to:,}")
-    if every > up_to:
-        raise InputError(f"every must not exceed up_to, got {every:,} and {up_to:,}; there would be no look")
-    if up_to // every > MOST_LOOKS:
-        raise InputError(
-            f"every = {every:,} up to {up_to:,} makes {up_to // every:,} looks, and {MOST_LOOKS:,} are the"
-            f" most; look every {-(-up_to // MOST_LOOKS):,}"
-        )
-    return range(every, up_to + 1, every)
+
+    scores: tuple[Scores, Scores] = field(default_factory=lambda: (np.empty(0), np.empty(0)))
+    at: tuple[int, int] = (0, 0)
+    settled: tuple[bool, bool] = (False, False)
+    success: bool = False
+    score_type: ScoreType | None = None
+    normal_label: Any = None
 
 
-def look_budgets(rate: float, local: float, looks: Sequence[int]) -> list[int]:
-    """Return the error budget of every look at one local delta, -1 where there is none: eq. (38).
+class LabelUntil:
+    """Labels are added until a promise can be kept: the first success counts, and one delta covers all looks.
 
-    >>> look_budgets(0.05, 0.0074, [80, 100, 200])
-    [-1, 0, 2]
+    Each class is looked at whenever `every` more of its own points are labelled. Success is one threshold
+    that keeps every ceiling asked for: the classes are separated, each judged at its own latest look, or,
+    with `threshold`, the errors there are within budget at some look of each class. The ceilings hold with
+    the deltas asked for, though the labels were looked at again and again: eq. (39).
+
+    Which points get a label must not depend on their scores, nor on anything that goes with them: label a
+    random choice, or all points as they come. Labelling where the detector is unsure voids the certificate.
+
+    Parameters
+    ----------
+    guarantee : Guarantee, optional
+        What to promise; by default both rates at most 0.05, each with delta 0.05. A single ceiling needs a
+        `threshold`: without one its first budget is its success, and `calibrate` needs fewer labels.
+    every : int
+        How many labels of a class there are from one look to the next.
+    up_to : int
+        How many labels of a class are looked at, at most.
+    threshold : float, optional
+        The threshold to certify, fixed before any of these scores was seen. By default it is found by rank.
+    anomaly_label : object
+        The label that marks an anomaly; -1 reads scikit-learn's +1 and -1.
+
+    Raises
+    ------
+    InputError
+        If the looks are none or too many, or so few labels that no look could succeed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> until = LabelUntil(Guarantee(max_fpr=0.05, max_fnr=0.1))
+    >>> while not until.done:
+    ...     labels = rng.random(50) < 0.3
+    ...     _ = until.add(rng.normal(4.0 * labels), labels.astype(int))
+    >>> until.labels, until.certificate.regime.value
+    (PerClass(normal=180, anomalous=64), 'separated')
     """
-    return [_budget(n, rate, local) for n in looks]
 
+    def __init__(
+        self,
+        guarantee: Guarantee | None = None,
+        every: int = 20,
+        up_to: int = 2000,
+        threshold: float | None = None,
+        *,
+        anomaly_label: object = 1,
+    ) -> None:
+        self._strategy = Looks(every, up_to, threshold)
+        # how many labels there will be is not known, and no part of what a confidence is shared by
+        asked = self._strategy.settled(as_guarantee(guarantee), (0, 0))
+        self._request = Request(asked, self._strategy, anomaly_label)
+        promises = self._request.guarantee.promises
+        if len(promises) == 1 and threshold is None:
+            least = min_samples(promises[0].at_calibration, promises[0].delta)
+            raise InputError(
+                f"a single ceiling, {promises[0].name} <= {rounded_up(promises[0].ceiling)}, needs a"
+                f" threshold to look at; without one {least:,} labels of the class are enough for calibrate"
+            )
+        for promise in promises:
+            self._check_reachable(promise)
+        self._state = _State()
 
-def first_success(rate: float, looks: Sequence[int], budgets: Sequence[int]) -> Masses:
-    """Return, for every look, the chance that it is the first within its budget: eq. (40).
+    @property
+    def looks(self) -> range:
+        """How many labels of a class there are at each of its looks."""
+        return self._strategy.looks
 
-    Each label is an error with probability `rate`. Budgets never fall from one look to the next; -1 is none.
+    @property
+    def labels(self) -> PerClass:
+        """How many labels of each class there are; those beyond the last look are not counted."""
+        return PerClass(*(scores.size for scores in self._state.scores))
 
-    >>> first_success(0.5, [1, 2], [-1, 0]).tolist()
-    [0.0, 0.25]
-    """
-    found = np.zeros(len(looks))
-    steps: dict[int, tuple[int, Masses]] = {}
-    alive, low, at, last = np.ones(1), 0, 0, -1
-    for j, (n, budget) in enumerate(zip(looks, budgets, strict=True)):
-        if budget == last:  # errors never become fewer: where the budget stays, no success is new
-            continue
-        if n - at not in steps:
-            steps[n - at] = _binomial(n - at, rate)
-        offset, step = steps[n - at]
-        alive, low, at, last = np.convolve(alive, step), low + offset, n, budget
-        within = max(budget - low + 1, 0)
-        found[j] = alive[:within].sum()
-        # what exceeds the last budget never comes back, and what is beyond all likelihood is not followed
-        end = min(budgets[-1], int(n * rate + 14.0 * sqrt(n * rate * (1.0 - rate)) + 100.0)) - low + 1
-        alive, low = alive[within : max(end, within)], low + within
-        if not alive.size:
-            break
-    return found
-
-
-@lru_cache(maxsize=256)
-def local_delta(rate: float, delta: float, every: int, up_to: int) -> float:
-    """Return the delta for the budget of each look so that one delta covers them all: eq. (41).
-
-    It is the largest number of eight digits, no larger than delta, for which a walk at the ceiling is within
-    its budget at some look with probability at most delta.
-
-    >>> local_delta(0.05, 0.05, 20, 2000), local_delta(0.05, 0.05, 2000, 2000)
-    (0.0074044621, 0.05)
-    """
-    rate, delta = check_rate("rate", rate), check_rate("delta", delta)
-    looks = looks_of(every, up_to)
-    # Bonferroni's share always does, one look takes all of it
-    low, high = _place(delta / len(looks)), _place(delta)
-    least, most = (look_budgets(rate, _number(place), looks) for place in (low, high))
-    if len(looks) == 1 or _covered(rate, delta, looks, most):
-        return _number(high)
-    while high - low > 1:
-        middle = (low + high) // 2
-        local = _number(middle)
-        budgets = [
-            a if a == b else _budget(n, rate, local) for n, a, b in zip(looks, least, most, strict=True)
+    @property
+    def remaining(self) -> PerClass:
+        """How many labels of each class may still be needed; none of what is promised nothing about."""
+        last, state, sides = self.looks[-1], self._state, self._sides
+        needed = [
+            0 if self.done or state.settled[label] or sides[label] is None else last - self.labels[label]
+            for label in (0, 1)
         ]
-        if budgets == least or (budgets != most and _covered(rate, delta, looks, budgets)):
-            low, least = middle, budgets
-        else:
-            high, most = middle, budgets
-    return _number(low)
+        return PerClass(*needed)
 
+    @property
+    def success(self) -> bool:
+        """Whether one threshold keeps every ceiling asked for."""
+        return self._state.success
 
-def _covered(rate: float, delta: float, looks: Sequence[int], budgets: Sequence[int]) -> bool:
-    """Return whether some look is within its budget with probability at most delta, rounding included."""
-    ever = float(first_success(rate, looks, budgets).sum())
-    return ever * (1.0 + _ROUNDING) + _NEGLIGIBLE <= delta
+    @property
+    def done(self) -> bool:
+        """Whether no label is needed any more: after a success, or when no later look can succeed."""
+        return self._is_over(self._state)
 
+    @property
+    def scores(self) -> tuple[Scores, Scores]:
+        """The normal and the anomalous scores that the certificate rests on, up to each class's look."""
+        low, high = (scores[:n] for scores, n in zip(self._state.scores, self._state.at, strict=True))
+        return low, high
 
-def _budget(n: int, rate: float, local: float) -> int:
-    errors = error_budget(n, rate, local)
-    return -1 if errors is None else errors
+    @property
+    def certificate(self) -> Certificate | None:
+        """The certificate of the latest looks; None before the first.
 
+        It is true at any time, as one delta covers all looks, but decides every point by one threshold only
+        after a success. Before, classes that overlap are abstained on between two thresholds, too few labels
+        declare nothing, and a threshold that was given and is not kept certifies nothing.
+        """
+        low, high = self.scores
+        if not low.size and not high.size:
+            return None
+        classes = RankedInMemory(low, "normal", 1), RankedInMemory(high, "anomalous", 1)
+        return self._request.certify(*classes, self._state.score_type or "float64")
 
-def _binomial(n: int, rate: float) -> tuple[int, Masses]:
-    """Return the least count worth following, and the chances of that count and the next ones among n.
+    def add(self, scores: ArrayLike, labels: ArrayLike) -> int:
+        """Take more labelled points, in the order in which they were labelled, and look when it is time.
 
-    Each is a product of ratios, started at the most probable count: no term has lost digits.
-    """
-    mode = min(int((n + 1) * rate), n)
-    odds = rate / (1.0 - rate)
-    up, down = np.arange(mode, n, dtype=float), np.arange(mode, 0, -1, dtype=float)
-    above = np.cumprod((n - up) / (up + 1.0) * odds)
-    below = np.cumprod(down / ((n - down + 1.0) * odds))
-    above, below = above[above > _LEAST], below[below > _LEAST]
-    chances = np.concatenate((below[::-1], [1.0], above))
-    return mode - below.size, chances / chances.sum()
+        What is refused leaves everything as it was.
 
+        Parameters
+        ----------
+        scores : array-like of float
+            One score per point, higher for what is more anomalous.
+        labels : array-like
+            One label per point, 0 (normal) or 1 (anomalous), or as `anomaly_label` says.
 
-def _place(value: float) -> int:
-    """Return the place of a number, rounded down to eight digits, among all numbers of eight digits."""
-    short = Context(prec=_DIGITS, rounding=ROUND_FLOOR).create_decimal(repr(float(value)))
-    exponent = short.adjusted()
-    return exponent * _DECADE + int(short.scaleb(_DIGITS - 1 - exponent)) - _FIRST
+        Returns
+        -------
+        int
+            How many of the points count: not those after the end, nor those beyond a class's last look.
 
+        Raises
+        ------
+        InputError
+            If scores or labels are none of their kind, or no label is needed any more.
+        """
+        if self.done:
+            raise InputError("no label is needed any more; read certificate, or start a new LabelUntil")
+        before = sum(self.labels)
+        state, values, mask = self._read(scores, labels)
+        self._state = self._look(state, values, mask)
+        self._warn()
+        return sum(self.labels) - before
 
-def _number(place: int) -> float:
-    """Return the number of eight digits that has this place."""
-    exponent, rest = divmod(place, _DECADE)
-    return float(Decimal(rest + _FIRST).scaleb(exponent - _DIGITS + 1))
+    def __str__(self) -> str:
+        local = ", ".join(
+            f"{rounded_up(self._strategy.local(promise))} ({promise.name})"
+            for promise in self._request.guarantee.promises
+        )
+        every, up_to = self._strategy.every, self._strategy.up_to
+        looks = f"at every {every:,} labels of a class, up to {up_to:,}; local delta {local}"
+        state = "certified: one threshold keeps what was asked for" if self.success else _UNDECIDED[self.done]
+        texts = str(self._request.guarantee), looks, self._progress(0), self._progress(1), state
+        return "\n".join(f"{name:<10} {text}" for name, text in zip(_HEADINGS, texts, strict=True))
+
+    @property
+    def _sides(self) -> tuple[Promise | None, Promise | None]:
+        return self._request.guarantee.fpr, self._request.guarantee.fnr
+
+    def _is_over(self, state: _State) -> bool:
+        promised = [label for label in (0, 1) if self._sides[label] is not None]
+        ended = [state.at[label] == self.looks[-1] and not state.settled[label] for label in promised]
+        # a threshold that was given needs both classes; one that is found may yet do with more of the other
+        return state.success or (all(ended) if self._strategy.threshold is None else any(ended))
+
+    def _check_reachable(self, promise: Promise) -> None:
+        if self._strategy.budget(promise, self.looks[-1]).errors is None:
+            least, every = min_samples(promise.at_calibration, promise.delta), self._strategy.every
+            raise InputError(
+                f"up_to = {self._strategy.up_to:,} labels of a class, looked at every {every:,}, cannot"
+                f" certify {promise.name} <= {rounded_up(promise.ceiling)} at any look; go up to at least"
+                f" {-(-least // every) * every:,}"
+            )
+
+    def _read(self, scores: ArrayLike, labels: ArrayLike) -> tuple[_State, Scores, NDArray[np.bool_]]:
+        """Return a batch, checked, and the state that knows its type and what normal points are called."""
+        check_aligned("scores", scores, "labels", labels)
+        given = as_array(scores, "scores")
+        values, mask = as_scores(given), as_anomaly_mask(labels, self._request.anomaly_label)
+        check_same_length("scores", values.size, "labels", mask.size)
+        state = self._state
+        if not mask.all():
+            name = as_array(labels, "labels")[int(mask.argmin())]
+            known = name if state.normal_label is None else state.normal_label
+            check_normal_labels("this batch", known, name, self._request.anomaly_label)
+            state = replace(state, normal_label=known)
+        kind = common_type([state.score_type, type_of(given) if given.size else None])
+        return replace(state, score_type=kind), values, mask
+
+    def _look(self, state: _State, values: Scores, mask: NDArray[np.bool_]) -> _State:
+        """Return the state after a batch: every look that falls into it, in order, until the end."""
+        before, last = self.labels, self.looks[-1]
+        places = [np.flatnonzero(mask == bool(label))[: last - before[label]] for label in (0, 1)]
+        scores = [np.concatenate((state.scores[label], values[places[label]])) for label in (0, 1)]
+        due = sorted(
+            (int(places[label][n - before[label] - 1]), label, n)
+            for label in (0, 1)
+            for n in self.looks
+            if before[label] < n <= scores[label].size
+        )
+        for place, label, n in due:
+            if not state.settled[label]:
+                state = self._judged(state, scores, label, n)
+            if self._is_over(state):
+                taken = [int(np.searchsorted(one, place, side="right")) for one in places]
+                scores = [scores[side][: before[side] + taken[side]] for side in (0, 1)]
+                break
+        return replace(state, scores=(scores[0], scores[1]))
+
+    def _judged(self, state: _State, scores: list[Scores], label: int, n: int) -> _State:
+        """Return the state after a look at n points of one class."""
+        low, high = (n, state.at[1]) if label == 0 else (state.at[0], n)
+        found = self._strategy.decide(self._request.guarantee, scores[0][:low], scores[1][:high])
+        settled, tau = state.settled, self._strategy.threshold
+        if tau is not None and self._sides[label] is not None:
+            alarm, clear = found.thresholds.alarm_from, found.thresholds.clear_below
+            alone = Thresholds(alarm, None) if label == 0 else Thresholds(None, clear)
+            settled = (is_kept(tau, alone), settled[1]) if label == 0 else (settled[0], is_kept(tau, alone))
+        regime = find_regime(found.thresholds, found.fpr, found.fnr)
+        success = regime is Regime.SEPARATED and found.certified is not None
+        return replace(state, at=(low, high), settled=settled, success=success)
+
+    def _warn(self) -> None:
+        """Warn once, at the end, of scores that are upside down."""
+        if self.done and all(self.labels):
+            warn_if_upside_down(rough_auc(*self._state.scores), *self.labels)
+
+    def _progress(self, label: int) -> str:
+        """Return how far a class is."""
+        count, at, promise = self.labels[label], self._state.at[label], self._sides[label]
+        if promise is None:
+            return f"{count:,} labels, nothing promised"
+        budget = self._strategy.budget(promise, at).errors
+        allowed = "too few for any error" if budget is None else f"error budget {budget:,}"
+        looked = f"looked at {at:,}: {allowed}" if at else "no look yet"
+        following = next((n for n in self.looks if n > at), None)
+        if self.done or following is None or self._state.settled[label]:
+            return f"{count:,} labels, {looked}"
+        return f"{count:,} labels, {looked}; next look at {following:,}"

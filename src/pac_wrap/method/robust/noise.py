@@ -8,7 +8,7 @@ from pac_wrap.base.arguments import as_float
 from pac_wrap.base.floats import rounded_down
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.robust.interface import DIGITS, Room, as_double
+from pac_wrap.method.robust.shift import DIGITS, Room, as_double
 
 _ONE: Final = Decimal(1)
 # what a comparison of new labels with eq. (76) rests on

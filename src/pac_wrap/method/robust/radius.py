@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.floats import rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.promise import Promise
 from pac_wrap.method.robust.shift import SHIFTS, Shift
-from pac_wrap.method.thresholds import Evidence, Regime
+
+if TYPE_CHECKING:
+    from pac_wrap.method.certificates.certificate import Certificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +53,19 @@ up to 0.02065, or a chi-squared divergence up to 0.05263
         )
 
 
-def before_shift(
-    certified: Guarantee, normal: Evidence, anomalous: Evidence
-) -> Iterator[tuple[Promise, float]]:
+def before_shift(one: "Certificate") -> Iterator[tuple[Promise, float]]:
     """Yield each promise that enough labels support, and what its class keeps before any shift."""
-    for promise, evidence in ((certified.fpr, normal), (certified.fnr, anomalous)):
-        if promise is not None and evidence.budget is not None and evidence.budget.errors is not None:
-            noise, rate = promise.label_noise, evidence.budget.rate
-            yield promise, rate if noise is None else noise.after(rate)
+    for clause in (one.fpr, one.fnr):
+        promise, budget = clause.certified, clause.budget
+        if promise is not None and budget is not None and budget.errors is not None:
+            noise = promise.label_noise
+            yield promise, budget.rate if noise is None else noise.after(budget.rate)
 
 
 class Robust:
     """How much shift a certificate bears; a part of `Certificate`."""
 
     __slots__ = ()
-
-    if TYPE_CHECKING:
-        guarantee: Guarantee
-        certified: Guarantee | None
-        regime: Regime
-        normal: Evidence
-        anomalous: Evidence
 
     def radius(self, ceiling: float) -> Radius:
         """Return how far the points of each class may shift before a looser ceiling breaks.
@@ -97,13 +91,13 @@ class Robust:
         >>> calibrate(range(100), range(200, 300)).radius(0.1).fpr[1]
         DensityRatio(ratio=2.0)
         """
-        limit = check_rate("ceiling", ceiling)
-        if self.certified is None:
+        limit, one = check_rate("ceiling", ceiling), cast("Certificate", self)
+        if one.fpr.certified is None and one.fnr.certified is None:
             raise InputError(
                 "nothing is certified, so there is nothing to keep; certificate.diagnosis says why"
             )
         found: dict[str, tuple[Shift, ...]] = {}
-        for promise, rate in before_shift(self.certified, self.normal, self.anomalous):
+        for promise, rate in before_shift(one):
             shifts = (kind.between(rate, limit) for kind in SHIFTS)
             found[promise.name] = tuple(one for one in shifts if one is not None)
         return Radius(limit, found.get("FPR", ()), found.get("FNR", ()))

@@ -3,17 +3,19 @@
 Everything is computed with 70 digits and rounded against the promise.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
+from math import nextafter
 from typing import ClassVar, Final, Self
 
 from pac_wrap.base.arguments import as_float, check_rate
 from pac_wrap.base.floats import rounded_down
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.robust.interface import DIGITS, Room, as_double
 
+# a double has up to 60 of them next to a ceiling that anybody asks for
+DIGITS: Final = 70
 _ONE: Final = Decimal(1)
 _NEGLIGIBLE: Final = Decimal("1e-45")
 # no ceiling is smaller, so nobody needs to know how small a rate below it is
@@ -22,6 +24,43 @@ _NOTHING: Final = Decimal("1e-30")
 _LEAST: Final = Decimal("1e-24")
 # with more room nothing is left of any ceiling
 _MOST: Final = 1e15
+
+
+def as_double(exact: Decimal, *, up: bool = False) -> float:
+    """Return the double next to a number: the one above it, or the one below.
+
+    >>> as_double(Decimal("0.1")), as_double(Decimal("0.1"), up=True)
+    (0.09999999999999999, 0.1)
+    """
+    nearest = float(exact)
+    if up:
+        return nearest if Decimal(nearest) >= exact else nextafter(nearest, 2.0)
+    return nearest if Decimal(nearest) <= exact else nextafter(nearest, -1.0)
+
+
+class Room(ABC):
+    """Room between a rate at calibration and what it may be afterwards: a rising map, eq. (69)."""
+
+    tag: ClassVar[str]
+
+    @abstractmethod
+    def _before(self, ceiling: Decimal) -> Decimal: ...
+
+    @abstractmethod
+    def _after(self, rate: Decimal) -> Decimal: ...
+
+    def before(self, ceiling: float) -> float:
+        """Return what a rate must be at calibration to stay below a ceiling afterwards, never more.
+
+        It is 0 or less where no rate is small enough.
+        """
+        with localcontext(Context(prec=DIGITS)):
+            return as_double(self._before(Decimal(ceiling)))
+
+    def after(self, rate: float) -> float:
+        """Return what a rate at calibration may become afterwards, never less; 1 at most."""
+        with localcontext(Context(prec=DIGITS)):
+            return min(1.0, as_double(self._after(Decimal(rate)), up=True))
 
 
 class Distance(Room):

@@ -9,7 +9,6 @@ from pac_wrap.base.arguments import as_float
 from pac_wrap.base.floats import order_key, unsigned_zero
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.planning.sequential import local_delta, looks_of
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.interface import (
@@ -27,6 +26,7 @@ from pac_wrap.method.strategies.interface import (
 from pac_wrap.method.thresholds import Thresholds, find_thresholds
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.tails.bounds import Budget, error_budget, exact_confidence
+from pac_wrap.tails.walks import local_delta, looks_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,25 +12,16 @@ except ImportError as error:
         'figures need matplotlib, which is not installed: pip install "pac-wrap-ad[plot]"'
     ) from error
 
-from pac_wrap.report.figures.affordable import plot_affordable
-from pac_wrap.report.figures.curve import plot_curve
-from pac_wrap.report.figures.display import CertificateDisplay
-from pac_wrap.report.figures.distributions import plot_boxes, plot_scores
-from pac_wrap.report.figures.plan import plot_ambiguity, plot_plan
-from pac_wrap.report.figures.rates import plot_held_out, plot_rates
+from pac_wrap.report.figures.ceilings import plot_affordable, plot_curve
+from pac_wrap.report.figures.scores import plot_boxes, plot_scores
 from pac_wrap.report.figures.styling import Style, new_axes, style, to_svg
 
 __all__ = [
-    "CertificateDisplay",
     "Style",
     "new_axes",
     "plot_affordable",
-    "plot_ambiguity",
     "plot_boxes",
     "plot_curve",
-    "plot_held_out",
-    "plot_plan",
-    "plot_rates",
     "plot_scores",
     "style",
     "to_svg",

@@ -16,7 +16,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullFormatter
 
-from pac_wrap.report.words.numbers import minus, number, written_alike
+from pac_wrap.report.numbers import minus, number, written_alike
 
 _NARROW: Final = 4.5  # inches; a narrower figure is read on a phone
 _NARROW_AXES: Final = 250.0  # points
@@ -131,16 +131,6 @@ def label_axes(ax: Axes, style: Style, x: str, y: str) -> None:
     ax.set_ylabel(y)
 
 
-def percent(share: float) -> str:
-    """Return a share in percent, without the sign; it is 100 only where it is exactly that.
-
-    >>> percent(0.12345), percent(0.99999)
-    ('12.3', '99.9')
-    """
-    text = f"{100.0 * share:.3g}"
-    return "99.9" if text == "100" and share < 1.0 else text
-
-
 class PlainTicks(Formatter):
     """Numbers written out with the fewest digits that tell the ticks apart; no offset hidden in a corner."""
 
@@ -192,8 +182,8 @@ def short_tick(value: float, _: float = 0.0) -> str:
 def to_svg(figure: Figure, *, alt: str = "", prefix: str | None = None) -> str:
     """Return the figure as one SVG element: text as text, the same bytes every time, nothing loaded.
 
-    >>> from pac_wrap.report.figures import plot_plan
-    >>> svg = to_svg(plot_plan([0]).get_figure(), alt="labels against certified rate")
+    >>> from pac_wrap.report.figures import plot_affordable
+    >>> svg = to_svg(plot_affordable(100, 100).get_figure(), alt="ceilings")
     >>> svg[:4], "<style" in svg, "http://" in svg.replace("http://www.w3.org/", "")
     ('<svg', False, False)
     """

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pac_wrap.ranks.compiled import stops
 from pac_wrap.ranks.kernels import compiled_functions, together, usable_cores
@@ -135,6 +136,79 @@ def _is_utf8(text: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+class Lines(NamedTuple):
+    """Rows of CSV or JSON that stand as they are: their text, where each begins and ends, and their scores.
+
+    `doubts` are the rows whose cell is no number that is read here, and what it holds.
+    """
+
+    text: bytes
+    spans: NDArray[np.uint64]
+    scores: NDArray[np.float64]
+    doubts: list[tuple[int, str]]
+
+
+def read_score_cells(text: bytes, width: int, place: int) -> Lines | None:
+    """Return the rows of a text with commas and without quotes and carriage returns, and their scores.
+
+    None if a row has another number of cells, or nothing was compiled.
+    """
+    compiled = functions()
+    if compiled is None:
+        return None
+    if text[-1:] != b"\n":
+        text += b"\n"
+    most = text.count(b"\n")
+    scores, spans, doubts = np.empty(most), np.empty((most, 2), np.uint64), np.empty((most, 3), np.uint64)
+    count = np.zeros(1, np.uint64)
+    arrays = (one.ctypes.data for one in (scores, spans, doubts, count))
+    rows = compiled["read_score_cells"](text, len(text), ord(","), width, place, *arrays)
+    if rows > most:
+        return None
+    unsure = [
+        (row, text[start:end].decode("utf-8", "surrogateescape"))
+        for row, start, end in doubts[: int(count[0])].tolist()
+    ]
+    return Lines(text, spans[:rows], scores[:rows], unsure)
+
+
+def read_score_objects(text: bytes, names: list[bytes], place: int) -> Lines | None:
+    """Return the rows of JSON lines that all have these names, as they are written, and their scores.
+
+    Each row ends before its closing brace. None if a row is anything else, or nothing was compiled.
+    """
+    compiled = functions()
+    if compiled is None:
+        return None
+    if text[-1:] != b"\n":
+        text += b"\n"
+    most, places = text.count(b"\n"), np.cumsum([0, *map(len, names)], dtype=np.uint64)
+    scores, spans = np.empty(most), np.empty((most, 2), np.uint64)
+    arrays = scores.ctypes.data, spans.ctypes.data
+    written = b"".join(names), places.ctypes.data, len(names), place
+    rows = compiled["read_score_objects"](text, len(text), *written, *arrays)
+    return None if rows > most else Lines(text, spans[:rows], scores[:rows], [])
+
+
+def with_endings(lines: Lines, codes: NDArray[np.uint8], endings: list[bytes]) -> memoryview:
+    """Return every row with the ending of its code behind it."""
+    compiled = functions()
+    assert compiled is not None  # or there were no lines
+    places = np.cumsum([0, *map(len, endings)], dtype=np.uint64)
+    room = np.empty(len(lines.text) + codes.size * max(map(len, endings)), np.uint8)
+    texts, codes = b"".join(endings), np.ascontiguousarray(codes)
+    used = compiled["write_endings"](
+        lines.text,
+        lines.spans.ctypes.data,
+        codes.ctypes.data,
+        codes.size,
+        texts,
+        places.ctypes.data,
+        room.ctypes.data,
+    )
+    return room[:used].data
 
 
 def kind_of(spelled: int) -> Kind:

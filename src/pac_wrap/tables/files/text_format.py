@@ -151,8 +151,10 @@ class CsvRows:
         self.header, self._rest = _header(self._pieces, wanted, delimiter or DELIMITERS, where)
         refuse_twins(list(self.header.names), where.removesuffix(": ") or "standard input")
         self._width, self.read = len(self.header.names), 0
+        # what reads a text without quotes all at once, if it can
+        self.at_once: Callable[[str], Any] | None = None
 
-    def __iter__(self) -> Iterator[RowBatch]:
+    def __iter__(self) -> Iterator[Any]:
         """Yield all rows up to the first that is none, then raise what is wrong with that."""
         if self._rest:
             yield from self._batch(self._rest, last=False)
@@ -163,10 +165,17 @@ class CsvRows:
         if self._rest:
             yield from self._batch(self._rest, last=True)
 
-    def _batch(self, text: str, last: bool) -> Iterator[RowBatch]:
+    def _batch(self, text: str, last: bool) -> Iterator[Any]:
         texts: list[str] = []
         error = None
-        if '"' in text or "\r" in text:
+        plain = '"' not in text and "\r" not in text
+        if plain and self.at_once is not None and (found := self.at_once(text)) is not None:
+            self._rest = ""
+            self.read += found.scores.size
+            if found.scores.size:
+                yield found
+            return
+        if not plain:
             rows, self._rest, error = self._parse(text, last)
         else:  # the same, faster
             texts, self._rest = text.removesuffix("\n").split("\n"), ""
@@ -350,14 +359,25 @@ class JsonRows:
             where,
             0,
         )
-        self._pieces = (
-            _lines(whole_lines(reader, start)) if self._on_lines else self._scattered(_texts(reader, start))
+        self._pieces: Iterator[str] | Iterator[list[str]] = (
+            whole_lines(reader, start) if self._on_lines else self._scattered(_texts(reader, start))
         )
         self.names: dict[str, None] = {}
+        # what reads lines all at once, if it can
+        self.at_once: Callable[[str], Any] | None = None
 
-    def __iter__(self) -> Iterator[JsonBatch]:
+    def __iter__(self) -> Iterator[Any]:
         """Yield all rows up to the first that is none, then raise what is wrong with that."""
-        for texts in self._pieces:
+        for piece in self._pieces:
+            if isinstance(piece, list):
+                texts = piece
+            elif self.at_once is not None and (quick := self.at_once(piece)) is not None:
+                self.read += quick.scores.size
+                if quick.scores.size:
+                    yield quick
+                continue
+            else:
+                texts = [line for text in piece.split("\n") if (line := text.strip(_BLANK))]
             rows = _flat_objects(texts)
             error = None
             if rows is None:
@@ -450,11 +470,6 @@ def is_json_line(start: bytes) -> bool:
 
 def _content(start: bytes) -> bytes:
     return start.removeprefix(MARK).lstrip()
-
-
-def _lines(pieces: Iterator[str]) -> Iterator[list[str]]:
-    for piece in pieces:
-        yield [line for text in piece.split("\n") if (line := text.strip(_BLANK))]
 
 
 def _texts(reader: ByteReader, start: bytes) -> Iterator[str]:

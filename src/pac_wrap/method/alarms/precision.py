@@ -1,0 +1,476 @@
+"""How many alarms are right, how many anomalies there are, and the work that follows: for certificates."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from math import inf, nextafter
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import as_float, check_count, check_rate
+from pac_wrap.base.floats import (
+    between,
+    confidence_left,
+    float_below,
+    kept_together,
+    rounded_down,
+    rounded_up,
+    told,
+)
+from pac_wrap.base.text import quoted
+from pac_wrap.errors import InputError
+from pac_wrap.method.promise import Promise
+from pac_wrap.method.rule import Rule, Verdict
+from pac_wrap.method.sampling import Assumption, are_independent
+from pac_wrap.method.thresholds import Regime
+from pac_wrap.tails.bounds import lower_bound, upper_bound
+
+if TYPE_CHECKING:
+    from pac_wrap.method.certificates.certificate import Certificate
+
+Prevalence = float | tuple[float, float]
+# what is certified of the FPR and of the FNR
+Kept = tuple[Promise | None, Promise | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Bounds of a rate or a number, and the confidence with which they hold.
+
+    Parameters
+    ----------
+    low, high : float
+        It is at least the first and at most the second.
+    confidence : float
+        How surely it does.
+
+    Examples
+    --------
+    >>> print(Bounds(0.71234, 1.0, 0.85))
+    at least 0.712, with confidence 0.85
+    """
+
+    low: float
+    high: float
+    confidence: float
+
+    def __str__(self) -> str:
+        low = rounded_down(self.low, digits=told(self.low))
+        high = rounded_up(self.high, digits=told(self.high))
+        words = f"at least {low}" if self.high >= 1.0 else f"{low} to {high}"
+        return f"{words}, with confidence {rounded_down(self.confidence)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What so many points bring on average, with bounds that all hold together with one confidence.
+
+    Parameters
+    ----------
+    per : int
+        How many points.
+    prevalence : tuple of float
+        The share of anomalies among them, from the least to the greatest.
+    alarms, right, false_alarms, missed, undecided : Bounds
+        How many points are alarms, anomalies and normal points among the alarms, anomalies declared normal,
+        and abstained on. Where no ceiling of the FNR is certified, all anomalies may be missed.
+    confidence : float
+        1 minus all deltas that were used, added up.
+
+    Examples
+    --------
+    >>> from pac_wrap import calibrate
+    >>> print(calibrate(range(1000), range(900, 1900)).workload(0.01))
+    per 1,000 points at a prevalence of 0.01, on average and with confidence 0.8:
+    alarms     9.23 to 59.5
+    right      9.23 to 10
+    false      at most 49.5
+    missed     at most 0.5
+    undecided  at most 76.1
+    """
+
+    per: int
+    prevalence: tuple[float, float]
+    alarms: Bounds
+    right: Bounds
+    false_alarms: Bounds
+    missed: Bounds
+    undecided: Bounds
+    confidence: float
+
+    def __str__(self) -> str:
+        low, high = self.prevalence
+        share = rounded_up(low) if low == high else f"{rounded_down(low, digits=4)} to {rounded_up(high)}"
+        lines = [
+            f"per {self.per:,} points at a prevalence of {share}, on average and with confidence"
+            f" {rounded_down(self.confidence)}:"
+        ]
+        for name in ("alarms", "right", "false_alarms", "missed", "undecided"):
+            found = getattr(self, name)
+            lines.append(f"{name.partition('_')[0]:<10} {between(found.low, found.high)}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many points are declared anomalies and normal, among how many, and how many have no score.
+
+    `unseen` are those of groups that no label was seen of.
+
+    >>> print(Counted(alarms=150, clears=6801, points=7000, missing=3))
+    7,000 rows: 6,801 normal, 150 alarms, 49 undecided (3 without a score)
+    """
+
+    alarms: int = 0
+    clears: int = 0
+    points: int = 0
+    missing: int = 0
+    unseen: int = 0
+
+    @classmethod
+    def of(cls, verdicts: NDArray[np.int8], missing: int, unseen: int = 0) -> "Counted":
+        """Return the counts of verdicts, of which some are those of points without a score."""
+        alarms, clears = (int(np.count_nonzero(verdicts == one)) for one in (Verdict.ANOMALY, Verdict.NORMAL))
+        return cls(alarms, clears, verdicts.size, missing, unseen)
+
+    def __add__(self, other: "Counted") -> "Counted":
+        return Counted(
+            self.alarms + other.alarms,
+            self.clears + other.clears,
+            self.points + other.points,
+            self.missing + other.missing,
+            self.unseen + other.unseen,
+        )
+
+    def __str__(self) -> str:
+        rows, alarms = (
+            f"{count:,} {word}" + "s" * (count != 1)
+            for count, word in ((self.points, "row"), (self.alarms, "alarm"))
+        )
+        reasons = [f"{self.missing:,} without a score"] * (self.missing > 0)
+        reasons += [f"{self.unseen:,} in groups never seen"] * (self.unseen > 0)
+        without = f" ({', '.join(reasons)})" if reasons else ""
+        undecided = self.points - self.alarms - self.clears
+        return f"{rows}: {self.clears:,} normal, {alarms}, {undecided:,} undecided{without}"
+
+
+def count_verdicts(rule: Rule, scores: ArrayLike) -> Counted:
+    """Return how many points a rule declares anomalies and normal; NaN counts as undecided.
+
+    >>> count_verdicts(Rule(0.3, 0.7), [0.1, 0.5, 0.8, 0.9, float("nan")])
+    Counted(alarms=2, clears=1, points=5, missing=1, unseen=0)
+    """
+    verdicts, missing = rule.decided(scores)
+    return Counted.of(verdicts, missing.size)
+
+
+class Shares(NamedTuple):
+    """Bounds of what happens to a point of each class, and the deltas they take: eqs. (46), (47) and (49).
+
+    At most `false_alarms` of the normal points are alarms, at least `caught` of the anomalies; at most
+    `missed` of the anomalies are declared normal, and of each class at most `undecided` are abstained on.
+    """
+
+    false_alarms: float
+    caught: float
+    missed: float
+    undecided: tuple[float, float]
+    deltas: tuple[float, ...]
+    # how surely `false_alarms` and `caught` hold together, which takes less than everything does: eq. (121)
+    sure: float
+    # what only the undecided normal points take
+    extra: tuple[float, ...] = ()
+
+
+def kept_by(one: "Certificate") -> Kept:
+    """Return what is certified of the FPR and of the FNR, or refuse."""
+    found = one.fpr.certified, one.fnr.certified
+    if found == (None, None):
+        raise InputError("no threshold is certified, so no alarm is raised; certificate.diagnosis says why")
+    if not one.overlap.proved:
+        raise InputError("the confidence of this certificate is not guaranteed; calibrate with a correction")
+    return found
+
+
+def false_alarms_of(one: "Certificate") -> Promise:
+    """Return the promise about the share of normal points that are alarms, or refuse."""
+    promise, _ = kept_by(one)
+    if promise is None or one.rule.anomaly_from == inf:
+        raise InputError(
+            "no ceiling of the FPR is certified, or no alarm is ever raised, so nothing bounds how many of"
+            " them are false; ask for a ceiling of the FPR, or label more normal points"
+        )
+    return promise
+
+
+def shares_of(one: "Certificate", delta: float | None) -> Shares:
+    """Return the bounds of a certificate; delta is that of each share that is counted."""
+    fpr, (_, fnr) = false_alarms_of(one), kept_by(one)
+    if fnr is None:  # then anomalies may be caught, missed or undecided, as far as the rule abstains
+        undecided = 0.0 if one.rule.single else 1.0
+        return Shares(fpr.ceiling, 0.0, 1.0, (undecided, undecided), (fpr.delta,), float_below(_sure(one)))
+    deltas = fpr.delta, fnr.delta
+    found = Shares(fpr.ceiling, 1.0 - fnr.ceiling, fnr.ceiling, (0.0, 0.0), deltas, one.confidence)
+    if one.overlap.single:
+        return found
+    # one threshold or two, by how the classes lie: what either case takes is added up, eq. (47)
+    counted = check_rate("delta", fnr.delta if delta is None else delta)
+    others = fpr.delta if delta is None else counted
+    found = found._replace(deltas=(*deltas, counted), extra=(others,))
+    # where a share may be counted if the classes overlap; else nothing is said there
+    known = one.weighting is None or not one.weighting.intervals
+    pooled = Assumption.POOLED in one.assumptions
+    # with too few anomalies nothing is ever declared normal
+    lacking = one.fnr.errors is None
+    if known and one.overlap.fixed_sizes and not pooled:
+        found = found._replace(sure=float_below(_caught_too(one, deltas, counted, lacking)))
+    if one.rule.single:
+        return found
+    if one.regime is Regime.SEPARATED:  # two thresholds all the same: alarms begin at clear_below
+        return found._replace(undecided=(fpr.ceiling, fnr.ceiling))
+    if not known:
+        raise InputError(
+            "weights are known up to intervals, and the classes overlap, so what is counted among the points"
+            " that survived has no bound; try precision_from_unlabelled"
+        )
+    if not one.overlap.fixed_sizes:
+        raise InputError(
+            "the labels were looked at as they came, and the classes overlap, so what is counted among"
+            " them has no bound; count new points without labels"
+        )
+    if pooled:  # counts are not binomial: eq. (116)
+        raise InputError(
+            "the points of a pool come from several groups, and the classes overlap, so what is counted among"
+            " them is not binomial and has no bound; count new points without labels"
+        )
+    n, beyond = one.fnr.n, one.fnr.beyond or 0
+    caught = lower_bound(n - beyond, n, counted)
+    if fnr.room is not None:  # what is not caught may become more, eq. (70)
+        caught = max(0.0, nextafter(1.0 - fnr.afterwards(upper_bound(beyond, n, counted)), -1.0))
+    return found._replace(
+        caught=caught,
+        missed=0.0 if lacking else min(fnr.ceiling, 1.0 - caught),
+        undecided=(fpr.afterwards(upper_bound(one.fpr.beyond or 0, one.fpr.n, others)), 1.0 - caught),
+        deltas=(fpr.delta, counted) if lacking else found.deltas,
+    )
+
+
+def _sure(one: "Certificate") -> Decimal:
+    """Return how surely the ceiling of the FPR holds."""
+    return Decimal(repr(one.confidences.get("FPR", 1.0)))
+
+
+def _caught_too(one: "Certificate", deltas: tuple[float, float], counted: float, lacking: bool) -> Decimal:
+    """Return how surely the ceiling of the FPR and the share of anomalies that are caught hold: eq. (121)."""
+    own: tuple[float, ...] = (counted,)
+    if not lacking:
+        own = (deltas[1],) if counted <= deltas[1] else (deltas[1], counted)
+    if are_independent(one.assumptions):
+        return kept_together(_sure(one), confidence_left(*own))
+    return confidence_left(deltas[0], *own)
+
+
+class AlarmBounds:
+    """What the alarms of a certificate are worth; a part of `Certificate`."""
+
+    __slots__ = ()
+
+    def precision(self, prevalence: Prevalence, *, delta: float | None = None) -> Bounds:
+        """Return a lower bound of the precision, the share of anomalies among future alarms: eq. (48).
+
+        Parameters
+        ----------
+        prevalence : float or pair of floats
+            The share of anomalies among future points, or two between which it lies; not checked.
+        delta : float, optional
+            The chance that the share of anomalies that are caught, counted where the classes overlap, is
+            less than its bound; by default that of the FNR.
+
+        Returns
+        -------
+        Bounds
+            The least precision, with the confidence of eq. (121).
+
+        Raises
+        ------
+        InputError
+            If the prevalence is no share, or nothing is certified that bounds the precision.
+
+        Examples
+        --------
+        >>> from pac_wrap import calibrate
+        >>> print(calibrate(range(1000), range(900, 1900)).precision(0.1))
+        at least 0.672, with confidence 0.908819
+        """
+        low, _ = as_interval(prevalence)
+        one = cast("Certificate", self)
+        shares = shares_of(one, delta)
+        if kept_by(one)[1] is None:
+            raise InputError(
+                "nothing is certified about missed anomalies, so nothing bounds how many are caught;"
+                " ask for a ceiling of the FNR, or count new points without labels"
+            )
+        right, wrong = low * shares.caught, (1.0 - low) * shares.false_alarms
+        return Bounds(right / (right + wrong), 1.0, shares.sure)
+
+    def precision_from_unlabelled(self, scores: ArrayLike, *, delta: float = 0.05) -> Bounds:
+        """Return a lower bound of the precision from new points without labels: eq. (50).
+
+        It is about all alarms that will come, not about those that are counted: of few, more may be false. No
+        anomaly needs a label, and no prevalence is stated; only the normal points must be like those of
+        the calibration. The bound is loose where alarms are hardly more frequent than false alarms may be.
+
+        Parameters
+        ----------
+        scores : array-like of float
+            The scores of new points, drawn independently of the calibration and chosen by nobody; those that
+            will be undecided too. NaN counts as undecided.
+        delta : float
+            The chance that the share of alarms is less than its bound.
+
+        Returns
+        -------
+        Bounds
+            The least precision of future alarms; 0 if they may all be false.
+
+        Raises
+        ------
+        InputError
+            If scores are no numbers, or no ceiling of the FPR is certified.
+
+        Examples
+        --------
+        >>> from pac_wrap import Guarantee, calibrate
+        >>> certificate = calibrate(range(1000), [], Guarantee(max_fpr=0.01, max_fnr=None))
+        >>> print(certificate.precision_from_unlabelled([*range(900), *range(2000, 2100)]))
+        at least 0.89, with confidence 0.9
+        """
+        return self.precision_from_counts(count_verdicts(cast("Certificate", self).rule, scores), delta)
+
+    def precision_from_counts(self, counted: Counted, delta: float) -> Bounds:
+        """Return the same from counts of verdicts."""
+        promise = false_alarms_of(cast("Certificate", self))
+        share = lower_bound(counted.alarms, counted.points, delta)
+        confidence = _left(promise.delta, delta)
+        rate = promise.ceiling
+        return Bounds(0.0 if share <= rate else 1.0 - _odds(rate) / _odds(share), 1.0, confidence)
+
+    def prevalence_of(self, scores: ArrayLike, *, delta: float = 0.05) -> Bounds:
+        """Return bounds of the share of anomalies among new points without labels: eq. (51).
+
+        Parameters
+        ----------
+        scores : array-like of float
+            The scores of new points; see `precision_from_unlabelled`.
+        delta : float
+            The chance that the share of alarms, or of points declared normal, is less than its bound.
+
+        Returns
+        -------
+        Bounds
+            From 0 where no ceiling of the FPR is certified, to 1 where none of the FNR is.
+
+        Raises
+        ------
+        InputError
+            If scores are no numbers, or nothing is certified.
+
+        Examples
+        --------
+        >>> from pac_wrap import calibrate
+        >>> print(calibrate(range(1000), range(1100, 2100)).prevalence_of([*range(900), *range(2000, 2100)]))
+        0.0366 to 0.124, with confidence 0.8
+        """
+        return self.prevalence_from_counts(count_verdicts(cast("Certificate", self).rule, scores), delta)
+
+    def prevalence_from_counts(self, counted: Counted, delta: float) -> Bounds:
+        """Return the same from counts of verdicts."""
+        one = cast("Certificate", self)
+        fpr, fnr = kept_by(one)
+        low, high, deltas = 0.0, 1.0, list[float]()
+        if fpr is not None and one.rule.anomaly_from < inf:
+            alarms = lower_bound(counted.alarms, counted.points, delta)
+            low = max(0.0, (alarms - fpr.ceiling) / (1.0 - fpr.ceiling))
+            deltas += [fpr.delta, delta]
+        if fnr is not None and one.rule.normal_below > -inf:
+            clears = lower_bound(counted.clears, counted.points, delta)
+            high = min(1.0, (1.0 - clears) / (1.0 - fnr.ceiling))
+            deltas += [fnr.delta, delta]
+        return Bounds(low, max(low, high), _left(*deltas))
+
+    def workload(self, prevalence: Prevalence, per: int = 1000, *, delta: float | None = None) -> Workload:
+        """Return how many alarms, right and false ones, misses and undecided points to expect: eq. (49).
+
+        Only a ceiling of the FPR is needed; without one of the FNR, nothing is said of how many anomalies are
+        caught or missed but how many there are.
+
+        Parameters
+        ----------
+        prevalence : float or pair of floats
+            The share of anomalies among future points, or two between which it lies; not checked.
+        per : int
+            For how many points.
+        delta : float, optional
+            The chance that a share counted where the classes overlap exceeds its bound; by default that of
+            the FNR for anomalies and that of the FPR for normal points.
+
+        Returns
+        -------
+        Workload
+            Bounds of the expected numbers, all of which hold together.
+
+        Raises
+        ------
+        InputError
+            If a number makes no sense, or nothing is certified that bounds the work.
+
+        Examples
+        --------
+        >>> from pac_wrap import calibrate
+        >>> calibrate(range(1000), range(1100, 2100)).workload((0.01, 0.02)).right.high
+        20.0
+        """
+        low, high = as_interval(prevalence)
+        count = check_count("per", per)
+        shares = shares_of(cast("Certificate", self), delta)
+        confidence = _left(*shares.deltas, *shares.extra)
+
+        # in decimals, so that 1,000 times .05 times .05 is 2.5 and no more
+        least, most, false_alarms, caught, missed, normal, anomalous = (
+            Decimal(repr(float(share)))
+            for share in (low, high, shares.false_alarms, shares.caught, shares.missed, *shares.undecided)
+        )
+
+        def bounds(few: Decimal, many: Decimal) -> Bounds:
+            return Bounds(float(count * few), float(count * min(many, Decimal(1))), confidence)
+
+        return Workload(
+            count,
+            (low, high),
+            alarms=bounds(least * caught, (1 - most) * false_alarms + most),
+            right=bounds(least * caught, most),
+            false_alarms=bounds(Decimal(0), (1 - least) * false_alarms),
+            missed=bounds(Decimal(0), most * missed),
+            undecided=bounds(Decimal(0), max((1 - p) * normal + p * anomalous for p in (least, most))),
+            confidence=confidence,
+        )
+
+
+def as_interval(prevalence: Prevalence) -> tuple[float, float]:
+    """Return the least and the greatest prevalence."""
+    ends = prevalence if isinstance(prevalence, tuple | list) else (prevalence, prevalence)
+    if len(ends) == 2 and 0.0 < (low := as_float(ends[0])) <= (high := as_float(ends[1])) < 1.0:
+        return low, high
+    raise InputError(
+        "prevalence must be a share between 0 and 1, or two of them, the smaller first;"
+        f" got {quoted(prevalence)}"
+    )
+
+
+def _odds(share: float) -> float:
+    return share / (1.0 - share) if share < 1.0 else inf
+
+
+def _left(*deltas: float) -> float:
+    return float(confidence_left(*deltas))

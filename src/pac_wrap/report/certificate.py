@@ -1,0 +1,778 @@
+"""The account of a certificate: what it promises, what that means in practice, and what it rests on."""
+
+import json
+import platform
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+import scipy
+
+from pac_wrap.base.floats import between, rounded_down, rounded_up
+from pac_wrap.base.text import visible
+from pac_wrap.errors import InputError
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.provenance import Provenance
+from pac_wrap.method.kinds.certificate import KindCertificate
+from pac_wrap.method.metrics import Rate
+from pac_wrap.method.robust.radius import before_shift
+from pac_wrap.method.robust.shift import SHIFTS, Distance
+from pac_wrap.method.rule import Verdict
+from pac_wrap.method.thresholds import Regime
+from pac_wrap.report.account import Account, Figure, File, Item, Points, Section, Table, only, sentence
+from pac_wrap.report.explorer import explorer_of, script_data
+from pac_wrap.report.numbers import ceiling, confidence, exact, floored, least, percent, share, told_apart
+from pac_wrap.report.pictures import Multiple, Window, bands, multiple, panels, scores_picture
+from pac_wrap.report.sentences import (
+    LONGEST_NAME,
+    Report,
+    Side,
+    account_in_short,
+    assumed,
+    binding_of,
+    binding_words,
+    by_kind,
+    called,
+    clauses_of,
+    diagnosis_of,
+    notes,
+    plain_of,
+    promises_of,
+    range_words,
+    ranges,
+    sides_of,
+)
+from pac_wrap.tails.bounds import LEAST_CEILING, Budget, achievable_rate, min_samples
+from pac_wrap.version import __version__
+
+Pairs = tuple[tuple[str, str], ...]
+PER: Final = 1000
+# small histograms that a page has at most, and the length of a name above one
+MOST_MULTIPLES: Final = 24
+SHORT_NAME: Final = 24
+AGAIN: Final = "Calibrate again, on fresh points, when the detector is retrained or the data change."
+_RARE: Final = 0.01  # a prevalence to begin with, where no point tells one
+_WORK: Final = {
+    "alarms": "Alarms",
+    "right": "of which right",
+    "false_alarms": "of which false",
+    "missed": "Missed anomalies",
+    "undecided": "Undecided",
+}
+# looser ceilings that are shown, in units of what is certified; tighter ones, as parts of what was asked
+_LOOSER: Final = (1.5, 2.0, 4.0)
+_TIGHTER: Final = (1, 2, 5, 10)
+_TOLERATED: Final = 10
+_TABLES: Final = 10
+_LONGEST: Final = 100_000  # characters of a certificate that stands in its page
+_NOTHING: Final = "not promised"
+_TOO_FEW: Final = "none yet, too few points"
+_UNDECIDED: Final = "Undecided: neither an alarm nor an all-clear. Have these points looked at."
+# how measured rates are found on a page, where a terminal has fewer words
+_FINDINGS: Final = {
+    "no promise": "nothing promised",
+    "no points": "not measured",
+    "within": "within the ceiling",
+    "exceeded": "significantly above the ceiling",
+    "above, not significantly": "above the ceiling, not significantly",
+}
+# theory.md, section 9: what is chosen after these labels were seen has another chance to fail
+_AGAIN: Final = (
+    "A second strategy or ceiling on the same labels would not keep its promise, because these labels led to"
+    " it."
+)
+# as Python spells them, and as a shell does
+_HOLD: Final = "overlap hold_fnr or hold_fpr; --overlap hold-fnr or hold-fpr"
+_BREAKS: Final = (
+    "Calibration points that the detector was trained on, or copies of training rows.",
+    "Points that were labelled because of their scores, such as reviewed alarms.",
+    "A detector that is retrained or rescaled after the calibration.",
+    "Points that depend on each other, such as neighbours in a time series or several records of one patient:"
+    " n then overstates the evidence.",
+    "A shift: future points of a class that differ more from its calibration points than there is room for.",
+    "Choosing among several certificates after seeing them, unless they shared delta beforehand.",
+    "Calibrating again as labels come in and keeping the first success: looking after every 20 labels, up to"
+    " 2,000, breaks a ceiling of 5 % in 24 % of runs where delta is 5 %.",
+)
+_NOT_PROMISED: Final = (
+    "A single batch: the rate is promised, and the share of errors in a batch varies around it.",
+    "The calibrations in which the classes come out separated, taken alone: the confidence is that of all"
+    " calibrations, and may be lower among these.",
+    "How often it abstains.",
+    "Anything about a single point.",
+)
+
+
+def account_of_certificate(result: Any, *about: Any, **more: Any) -> Account:
+    """Return what a certificate says, of two classes or of their kinds; see `Report` for what else is told.
+
+    >>> from pac_wrap import Guarantee, calibrate
+    >>> asked = Guarantee(max_fpr=0.05, max_fnr={"stolen": 0.02, "takeover": 0.1})
+    >>> kinds = calibrate(range(1000), {"stolen": range(950, 1950), "takeover": range(900, 1900)}, asked)
+    >>> print(account_of_certificate(kinds).headline)
+    The rate of future normal points that are called anomalies is at most 5 %; the rate of future anomalies \
+that are called normal is at most 2 % for kind 'stolen' and 10 % for kind 'takeover': all of it together \
+with confidence 91.02 %.
+    """
+    report = result if isinstance(result, Report) else Report(result, *about, **more)
+    alt = "Histograms of the scores of both classes, with the thresholds"
+    drawn = report.certificate, report.normal, report.anomalous
+    return replace(
+        account_in_short(report),
+        sections=tuple((_of_kinds if by_kind(report.certificate) else _of_classes)(report)),
+        picture=None if report.normal is None else Figure("scores", drawn, alt=alt),
+    )
+
+
+def _of_classes(report: Report) -> Iterator[Section]:
+    certificate = plain_of(report.certificate)
+    verdicts = _verdicts(report)
+    yield _scores(report, verdicts)
+    yield Section("What to do next", (Points(tuple(_next_steps(report)), key="next_steps"),), "next")
+    yield _held_out(report)
+    told = tuple(sentence(f"{one.name}: {one.text}" if one.name else one.text) for one in report.in_time)
+    in_time = (Points(told),) if told else ()
+    yield Section(
+        "Series that calibrated, and series that were held out", in_time, "in-time", key="in_time", value=told
+    )
+    yield _practice(report)
+    yield _thresholds(report)
+    heads = ("Score", "Verdict", "Meaning", "Normal points", "Anomalous points")
+    rows = tuple(
+        (*_three(row), *(_share(row[label]) for label in ("normal", "anomalous"))) for row in verdicts
+    )
+    caption = (
+        "What each score means. The shares are counted on the calibration points; they are not promised."
+    )
+    said = tuple(notes(certificate))
+    table = Table(heads, rows, caption, key="verdicts", data=verdicts)
+    yield Section(
+        "Verdicts", (table, *((Points(said),) if said else ())), "verdicts", key="notes", value=said
+    )
+    yield assumptions(_assumed(certificate))
+    yield _shift(certificate)
+    yield _reached(certificate)
+    yield _plan(certificate)
+    yield embedded(certificate.to_json(), "The rule")
+    yield from only(detector=report.detector, source=report.source)
+    yield software(certificate.version, _digests(certificate), _origin(report))
+
+
+def _of_kinds(report: Report) -> Iterator[Section]:
+    certificate = report.certificate
+    verdicts = _verdicts(report)
+    yield _scores(report, verdicts)
+    said = tuple(sentence(text) for text in binding_words(certificate))
+    items: list[Item] = [_kind_table(report), *([Points(said)] if said else [])]
+    if report.normal is not None:
+        caption = "Each kind beside the whole of the other class, on one scale, with the rule."
+        items.append(Figure("multiples", tuple(_multiples(report)), caption))
+    yield Section("What is promised of each kind", tuple(items), "parts", key="said", value=said)
+    yield Section("What to do next", (Points(tuple(_kind_steps(certificate)), key="next_steps"),), "next")
+    caption = "What each score means, whatever the kind of its point."
+    table = Table(
+        ("Score", "Verdict", "Meaning"), tuple(map(_three, verdicts)), caption, key="verdicts", data=verdicts
+    )
+    yield Section("Verdicts", (table,), "verdicts")
+    yield assumptions(assumed(certificate), "A kind of points that was not there at calibration.")
+    yield from only(measured=None, listing=None)
+    yield embedded(certificate.to_json(), "The rule")
+    yield software(plain_of(certificate).version, _digests(certificate))
+
+
+def _scores(report: Report, verdicts: list[dict[str, Any]]) -> Section:
+    """Return the histograms of both classes."""
+    if report.normal is None:
+        return Section()
+    told = "; ".join(f"{row['verdict']}: {row['scores']}" for row in verdicts)
+    alt = f"Histogram of the calibration scores of each class, in percent of the class. Verdicts: {told}."
+    shown = scores_picture(report.certificate.rule, report.normal, report.anomalous)
+    return Section(items=(Figure("scores", shown, alt=alt),))
+
+
+def assumptions(texts: tuple[str, ...], *more_not_promised: str) -> Section:
+    """Return what is assumed, what would break it, and what is not covered."""
+    return Section(
+        "What is assumed, and what would break it",
+        (
+            Points(tuple(map(sentence, texts)), "The promise assumes:", "assumptions"),
+            Points(_BREAKS, "What would break it:", "breaks"),
+            Points((*more_not_promised, *_NOT_PROMISED), "It does not cover:", "not_promised"),
+        ),
+        "assumptions",
+    )
+
+
+def embedded(text: str, rules: str) -> Section:
+    """Return the certificate itself, unless it is too long for a page."""
+    said = f"{rules} with every digit, as a file that programs read; loading it never runs code."
+    items: tuple[Item, ...] = (said, File("certificate.json", text))
+    value = None
+    if len(text) > _LONGEST:
+        items = ("It is too long for this page; save it beside the page.",)
+    else:
+        value = json.loads(text)
+    return Section("The certificate", items, "certificate", True, "certificate", value)
+
+
+def software(made_by: str, digests: Pairs = (), origin: Pairs = ()) -> Section:
+    """Return which software made a certificate and its page, and the digests of what it was made from."""
+    versions = (
+        ("Certificate made by pac-wrap-ad", visible(made_by)),
+        ("Report made by pac-wrap-ad", __version__),
+        ("Python", platform.python_version()),
+        ("NumPy", np.__version__),
+        ("SciPy", scipy.__version__),
+    )
+    guard = "Digests guard against mix-ups, not forgery."
+    tables = (
+        Table(("What", "Name"), origin, "Where the scores came from.", verbatim=True),
+        Table(("What", "Version"), versions, "Software.", verbatim=True, key="versions", data=dict(versions)),
+        Table(("Of", "Digest"), digests, guard, verbatim=True),
+    )
+    shown = tuple(table for table in tables if table.rows)
+    value = dict(digests)
+    return Section("Versions and digests", shown, "versions", True, "digests", value)
+
+
+def _digests(certificate: Certificate | KindCertificate) -> Pairs:
+    kinds, not_taken = by_kind(certificate), "not taken: the database could not compute it"
+    return (
+        *(
+            (f"{one.of.label.capitalize()} {called(one) if kinds else 'scores'}", one.digest or not_taken)
+            for one in clauses_of(certificate)
+        ),
+        ("Certificate (its checksum)", str(json.loads(certificate.to_json())["checksum"])),
+    )
+
+
+def _assumed(certificate: Certificate) -> tuple[str, ...]:
+    """Return what the promise assumes, and how the points were taken: from a series, or by their weights."""
+    sampling = certificate.sampling
+    taken = () if sampling is None else (f"the points are {sampling}; {sampling.worth}",)
+    room = (f"there is room for this, {text}" for text in certificate.guarantee.room)
+    drawn = () if certificate.weighting is None else (str(certificate.weighting),)
+    noted = (certificate.provenance or Provenance()).notes or ()
+    return (*assumed(certificate), *room, *taken, *drawn, *noted)
+
+
+def _origin(report: Report) -> Pairs:
+    rows = [("Detector", visible(report.detector))] if report.detector else []
+    if report.source is not None:
+        tables = report.source.tables
+        rows += [("Table of scores", visible(table)) for table in tables[:_TABLES]]
+        if len(tables) > _TABLES:
+            rows.append(("More tables", f"{len(tables) - _TABLES:,}"))
+        rows.append(("Column of scores", visible(report.source.score)))
+        rows.append(("Column of labels", visible(report.source.label)))
+    return tuple(rows)
+
+
+def _verdicts(report: Report) -> list[dict[str, Any]]:
+    """Return a record for each verdict; without abstention that one is left out, the others never are."""
+    rule, sizes = report.certificate.rule, report.sizes
+    found, said = ranges(rule), dict(_meanings(report.certificate))
+    words = range_words(found)
+    given = [
+        None if scores is None else rule.verdicts(scores) for scores in (report.normal, report.anomalous)
+    ]
+    records = []
+    for verdict in (Verdict.NORMAL, Verdict.ABSTAIN, Verdict.ANOMALY):
+        if verdict not in found and verdict is Verdict.ABSTAIN:
+            continue
+        low, high = found.get(verdict, (None, None))
+        counts = [None if one is None else int(np.count_nonzero(one == verdict)) for one in given]
+        never = "This verdict is never given."
+        records.append(
+            {
+                "verdict": verdict.name.lower(),
+                "code": int(verdict),
+                "declared": verdict in found,
+                "from": low,
+                "below": high,
+                "scores": words.get(verdict, "no score"),
+                "meaning": said.get(verdict, _UNDECIDED) if verdict in found else never,
+                "normal": {"count": counts[0], "n": sizes[0]},
+                "anomalous": {"count": counts[1], "n": sizes[1]},
+            }
+        )
+    return records
+
+
+def _meanings(certificate: Certificate | KindCertificate) -> Iterator[tuple[Verdict, str]]:
+    """Yield what each verdict means; nothing where nothing is certified, as every point is undecided then."""
+    clauses = clauses_of(certificate)
+    if all(one.certified is None for one in clauses) and not by_kind(certificate):
+        return
+    for verdict, said, label, others in (
+        (Verdict.NORMAL, "No alarm.", "anomalous", "anomalies"),
+        (Verdict.ANOMALY, "Alarm.", "normal", "normal points"),
+    ):
+        rates = [one.ceiling for one in clauses if one.of.label == label and one.ceiling is not None]
+        if by_kind(certificate) and any(one.of.label == label for one in promises_of(certificate)):
+            yield verdict, f"{said} Of each kind of {others} at most its ceiling gets this verdict."
+        elif rates and not by_kind(certificate):
+            most = ceiling(rates[0])
+            yield verdict, f"{said} The rate of future {others} that get this verdict is at most {most}."
+        else:
+            yield verdict, f"{said} How many {others} get this verdict is not promised."
+
+
+def _three(row: dict[str, Any]) -> tuple[str, ...]:
+    return row["scores"], row["verdict"], row["meaning"]
+
+
+def _share(counted: dict[str, Any]) -> str:
+    return "not counted" if counted["count"] is None else share(counted["count"], counted["n"])
+
+
+def _held_out(report: Report) -> Section:
+    """Return the rates on held-out points against their ceilings."""
+    heading, metrics = "Measured on held-out points", report.metrics
+    if metrics is None:
+        return Section(heading, key="held_out")
+    sides = sides_of(plain_of(report.certificate), metrics)
+    rows: list[tuple[str, Rate, float | None, str]] = [
+        (f"{one.name}, {one.errors}", one.measured, one.ceiling if one.kept else None, _FINDINGS[one.finding])
+        for one in sides
+        if one.measured is not None
+    ]
+    rows += [
+        (f"abstained, {label}", rate, None, "nothing promised")
+        for label, rate in (
+            ("normal", metrics.abstained_normal),
+            ("anomalous", metrics.abstained_anomalous),
+        )
+    ]
+    rates = {
+        name: asdict(rate) | {"value": rate.value if rate.n else None}
+        for name in metrics.__dataclass_fields__
+        for rate in [getattr(metrics, name)]
+    }
+    table = Table(
+        ("Rate", "Measured", "Interval", "Points", "Ceiling", "Finding"),
+        tuple(
+            (
+                name,
+                percent(rate.value) if rate.n else "no points",
+                f"{percent(rate.low)} to {percent(rate.high)}" if rate.n else "",
+                f"{rate.n:,}",
+                "none" if promised is None else ceiling(promised),
+                finding,
+            )
+            for name, rate, promised, finding in rows
+        ),
+        "Rates on labelled points that were not used to calibrate, with exact intervals."
+        " Significantly: by an exact one-sided test at 5 %, for one look at these points.",
+        key="held_out",
+        data=rates | {"findings": {one.name.lower(): _FINDINGS[one.finding] for one in sides}},
+    )
+    return Section(heading, (table,), "held-out")
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One expected number of points: its bounds, in words too, and as parts of the longest bar in percent."""
+
+    kind: str
+    name: str
+    words: str
+    sure: str
+    possible: str
+
+
+def _practice(report: Report) -> Section:
+    """Return what so many future points bring on average: eqs. (48) and (49)."""
+    certificate, shares = plain_of(report.certificate), report.shares
+    items: tuple[Item, ...] = ()
+    numbers: dict[str, Any] = {}
+    precise = None
+    if shares is None:
+        alone = _without(certificate, 0.0, f"Of {PER:,} future normal points")
+        lead = " ".join(filter(None, (alone, "Other numbers need a prevalence; state yours.")))
+    else:
+        told = " to ".join(dict.fromkeys(map(percent, shares)))
+        known = ", as in the calibration table (else state your prevalence)"
+        among = (
+            f"Of {PER:,} future points, if {told} are anomalous{known if report.prevalence is None else ''}"
+        )
+        try:
+            work, precision = certificate.workload(shares, PER), certificate.precision(shares)
+        except InputError as error:
+            lead = _without(certificate, shares[0], among) or f"Not counted: {error}."
+        else:
+            lead = f"{among}: on average, and all of it with confidence {floored(work.confidence)}."
+            precise = (
+                f"At least {least(precision.low)} of the alarms are right, with confidence"
+                f" {floored(precision.confidence)}."
+            )
+            bounds = {kind: getattr(work, kind) for kind in _WORK}
+            longest = max(one.high for one in bounds.values())
+            bars = tuple(
+                Bar(
+                    kind,
+                    _WORK[kind],
+                    between(one.low, one.high),
+                    f"{100.0 * one.low / longest:.2f}",
+                    f"{100.0 * one.high / longest:.2f}",
+                )
+                for kind, one in bounds.items()
+            )
+            numbers = {kind: {"from": one.low, "to": one.high} for kind, one in bounds.items()}
+            rows = tuple((bar.name, bar.words) for bar in bars)
+            table = Table(("What", "How many"), rows, "Per 1,000 points, on average.")
+            items = (Figure("bars", bars, instead=table), precise)
+    value = {"said": lead, "precision": precise, "per": PER, "prevalence": shares} | numbers
+    return Section("What it means in practice", (lead, *items), "practice", key="practice", value=value)
+
+
+def _without(certificate: Certificate, anomalous: float, among: str) -> str | None:
+    """Return what the ceiling of the FPR alone says."""
+    kept = certificate.fpr.certified
+    if kept is None or not certificate.overlap.proved or certificate.empty:
+        return None
+    # in decimals, so that 1,000 times .98 times .05 is 49 and no more
+    false = PER * (1 - Decimal(repr(anomalous))) * Decimal(repr(kept.ceiling))
+    return (
+        f"{among}, at most {rounded_up(float(false), digits=3)} are false alarms: on average, with confidence"
+        f" {confidence(kept.delta)}. How many anomalies are caught is not promised."
+    )
+
+
+def _thresholds(report: Report) -> Section:
+    """Return other thresholds: those of the certified curve."""
+    found = explorer_of(plain_of(report.certificate), report.normal, report.anomalous)
+    heading = "Other thresholds"
+    if found is None:
+        return Section(heading, key="thresholds")
+    rule = report.certificate.rule
+    shown = scores_picture(rule, report.normal, report.anomalous)
+    shares = dict.fromkeys(report.shares or (_RARE, _RARE))
+    picture = {
+        "tails": shown.tails,
+        "bands": bands(shown.window, found.curve),
+        "data": script_data(found, shown.window, rule.anomaly_from if rule.single else None),
+        "prevalence": "-".join(f"{one:.4g}" for one in shares),
+    }
+    columns = ("Chosen for", "Anomaly from", "FPR at most", "FNR at most")
+    rows = tuple((one.name, one.threshold, one.fpr, one.fnr) for one in found.choices)
+    table = Table(columns, rows, "Some thresholds of the certified curve.")
+    value = {"said": found.sure, "choices": found.choices}
+    items = (found.sure[0], Figure("explorer", picture), table, found.sure[1])
+    return Section(heading, items, "thresholds", key="thresholds", value=value)
+
+
+def _shift(certificate: Certificate) -> Section:
+    """Return looser ceilings with the farthest shift that keeps each: eq. (77)."""
+    kept = list(before_shift(certificate))
+    keys = ("kept", "total_variation", "ratio", "kl", "chi_squared")
+    rows = tuple(
+        (f"{one.name} at most {ceiling(limit)}", *(_farthest(kind, rate, limit) for kind in SHIFTS))
+        for one, rate in kept
+        for limit in (round(factor * one.ceiling, 12) for factor in _LOOSER)
+        if limit < 1.0
+    )
+    value = [dict(zip(keys, row, strict=True)) for row in rows]
+    heads = ("Ceiling kept", "Total variation", "Density ratio", "KL divergence (nats)")
+    table = Table((*heads, "Chi-squared divergence"), rows, "The farthest shift that keeps a looser ceiling.")
+    lead = (
+        "If future points of a class differ from its calibration points by no more than this, by any one of"
+        " four distances, a looser ceiling still holds, with the same confidence. The share of anomalies may"
+        " change freely: each rate is about one class."
+    )
+    drawn = Figure("robust", panels({one.name: rate for one, rate in kept}))
+    items = (lead, drawn, table) if rows else ()
+    return Section("How much shift it bears", items, "shift", True, "robust", value)
+
+
+def _farthest(kind: type[Distance], rate: float, limit: float) -> str:
+    found = kind.between(rate, limit)
+    return "none" if found is None else rounded_down(found.size, digits=4)
+
+
+def _reached(certificate: Certificate) -> Section:
+    """Return the numbers behind a certificate, and why its thresholds lie as they do."""
+    low, high = (_column(side) for side in sides_of(certificate))
+    rule, regime = certificate.rule, certificate.regime
+    rows = (
+        *((name, low[name], high[name]) for name in low),
+        ("Rule", f"normal_below = {exact(rule.normal_below)}", f"anomaly_from = {exact(rule.anomaly_from)}"),
+    )
+    table = Table(
+        ("What", "Normal points, FPR", "Anomalous points, FNR"),
+        rows,
+        "FPR: the share of normal points that are called anomalies. FNR: the share of anomalous points"
+        " that are called normal. k* is the most errors that n points may show.",
+        key="reached",
+        data=[dict(zip(("name", "normal", "anomalous"), row, strict=True)) for row in rows],
+    )
+    said = (
+        f"Regime {regime.value}: {regime.explanation}.",
+        *(f"{text}." for text in diagnosis_of(certificate)),
+        *certificate.overlap.explanation(certificate.claim),
+    )
+    return Section("How it was reached", (table, Points(said, key="explanations")), "reached", folded=True)
+
+
+def _column(side: Side) -> dict[str, str]:
+    clause, budget = side.clause, side.clause.budget
+    none = _TOO_FEW if side.lacks_labels else _NOTHING
+    return {
+        "Ceiling asked for": _NOTHING if side.asked is None else ceiling(side.asked),
+        "Ceiling certified": ceiling(side.ceiling or 1.0) if side.kept else none,
+        "Confidence promised": confidence(side.delta) if side.kept else none,
+        "Labelled points n": f"{side.n:,}",
+        "Error budget k*": none if clause.errors is None else f"{clause.errors:,}",
+        "Delta of that budget": _NOTHING if budget is None else rounded_up(budget.delta),
+        "Exact confidence of that budget": none
+        if budget is None or side.lacks_labels
+        else floored(budget.confidence),
+        "Points beyond the other threshold": "not counted" if clause.beyond is None else f"{clause.beyond:,}",
+        "Threshold": f"{'alarm_from' if side.name == 'FPR' else 'clear_below'} = {exact(clause.threshold)}",
+    }
+
+
+def _plan(certificate: Certificate) -> Section:
+    """Return the labels that the ceilings asked for need, and those of tighter ones: eq. (4)."""
+    asked = [side for side in sides_of(certificate) if side.asked is not None]
+    value, rows = [], []
+    for side in asked:
+        for lower in ((side.asked or 1.0) / divisor for divisor in _TIGHTER):
+            none = _labels(side, lower)
+            if none is None:
+                continue
+            some, missing = _labels(side, lower, _TOLERATED) or none, none - side.at_hand
+            value.append(
+                {
+                    "side": side.name,
+                    "kind": side.label,
+                    "ceiling": lower,
+                    "delta": side.asked_delta,
+                    "none_tolerated": none,
+                    "some_tolerated": some,
+                    "at_hand": side.at_hand,
+                }
+            )
+            enough = "enough" if missing <= 0 else f"{missing:,} missing"
+            short = f"{side.name} \N{LESS-THAN OR EQUAL TO} {ceiling(lower)}"
+            rows.append((short, f"{none:,}", f"{some:,}", f"{side.at_hand:,} {side.label}, {enough}"))
+    listed = ", ".join(f"{side.name} {confidence(side.asked_delta)}" for side in asked)
+    caption = (
+        "Labels needed for the ceilings that were asked for and for lower ones, at the confidence asked for"
+        f" ({listed}): if none of the labelled points may be misjudged, and if {_TOLERATED} may."
+    )
+    if any(side.effective is not None for side in asked):
+        caption += " At hand: the number of independent points that those of the series are worth."
+    if (more := certificate.overlap.needs_more_labels) is not None:
+        caption += f" {more}"
+    heads = ("Promise", "Needed, none misjudged", f"Needed, {_TOLERATED} misjudged", "At hand")
+    table = Table(heads, tuple(rows), caption, key="plan", data=value)
+    return Section("How many labels a promise needs", (table,), "labels", folded=True)
+
+
+def _labels(side: Side, lower: float, errors: int = 0) -> int | None:
+    """Return how many labels a ceiling needs if so many are errors; None if no number is enough."""
+    found = lower if side.clause.asked is None else side.clause.asked.allowing(lower)
+    return None if found < LEAST_CEILING else min_samples(found, side.asked_delta, errors)
+
+
+def _next_steps(report: Report) -> Iterator[str]:
+    """Yield what to do next, most urgent first."""
+    certificate = plain_of(report.certificate)
+    both = sides_of(certificate, report.metrics)
+    for side in both:
+        if side.exceeded:
+            yield (
+                f"Find out why held-out points exceed the {side.name} ceiling (see what would break the"
+                " promise), and calibrate again on fresh points."
+            )
+    for side in both:
+        if side.overstated and side.asked is not None:
+            yield (
+                f"Do not rely on the {side.name} yet: {side.n:,} {side.label} points are worth"
+                f" {_worth(side)}. Label points of more series, or points farther apart (--every)."
+            )
+    for side in both:
+        yield from _label_more(side)
+    yield from _decide(report)
+    for side, other in (both, both[::-1]):
+        yield from _tighten(certificate, side, other)
+    if report.metrics is None and not any(fact.name == "held out" for fact in report.in_time):
+        yield "As a check, measure the rates on labelled points that were not used here."
+    yield AGAIN
+
+
+def _worth(side: Side) -> str:
+    """Return what points of a series are worth, and why that is too little for what is promised."""
+    budget = side.clause.budget
+    if side.effective is None or budget is None:
+        return "nobody knows how many independent ones"
+    fewer = Budget.of(side.at_hand, budget.rate, budget.delta)
+    why = f"{side.at_hand + fewer.missing:,} are needed"
+    if fewer.errors is not None:
+        wrong = budget.errors if side.misjudged is None else side.misjudged
+        judged = percent((wrong or 0) / budget.n)
+        why = f"{fewer.errors:,} of those may be errors, while the rule misjudges {judged}"
+    return f"about {side.at_hand:,} independent ones, and {why}"
+
+
+def _label_more(side: Side) -> Iterator[str]:
+    """Yield which labels are missing for what was asked, where it could not be kept."""
+    n = side.n
+    if side.asked is None or not (side.lacks_labels or side.raised):
+        return
+    needed = _labels(side, side.asked) or 0
+    if n >= needed:
+        if side.lacks_labels:  # enough for one promise at one look, but more than that is covered
+            yield f"Label more {side.label} points (at hand {n:,}, needed at least {side.needed:,})."
+        return
+    yield (
+        f"Label more {side.label} points (at hand {n:,}, needed at least {needed:,}, missing {needed - n:,})."
+        f" With fewer, no useful rule can promise an {side.name} of at most {ceiling(side.asked)} with"
+        f" confidence {confidence(side.asked_delta)}."
+    )
+    if n and side.lacks_labels:
+        yield (
+            f"Or ask for less: the number of {side.label} labels at hand ({n:,}) suffices for {side.name}"
+            f" ceilings down to {ceiling(_lowest(side))}."
+        )
+
+
+def _lowest(side: Side) -> float:
+    """Return the lowest ceiling that the labels at hand can keep."""
+    return side.afterwards(achievable_rate(side.at_hand, side.asked_delta))
+
+
+def _decide(report: Report) -> Iterator[str]:
+    """Yield what helps to decide more points, or to get back what was given up for one threshold."""
+    certificate = plain_of(report.certificate)
+    found, sides = ranges(certificate.rule), sides_of(certificate)
+    if all(side.ceiling is None for side in sides):
+        yield (
+            "Calibrate on fresh labels with overlap abstain (two thresholds keep both ceilings as far as the"
+            f" labels suffice, and leave the points between them undecided), or hold one side ({_HOLD}) and"
+            f" accept the other rate as it comes. {_AGAIN}"
+        )
+    elif certificate.regime is Regime.VACUOUS:
+        return
+    elif certificate.regime is Regime.OVERLAPPING:
+        yield f"Decide who looks at the undecided points{_how_many(report)}, and how soon."
+        yield (
+            "To have fewer of them, improve the detector so that the classes overlap less, or ask for a"
+            " higher ceiling on fresh labels; more labels help a little."
+        )
+        if report.normal is not None and certificate.sampling is None:
+            yield "To decide every point now, choose one threshold on the curve (see other thresholds)."
+        yield (
+            "To decide every point from fresh labels on, calibrate them with overlap hold_fnr_if_needed (one"
+            " threshold: it keeps both ceilings if the classes separate, else the FNR's) or raise (both"
+            f" ceilings raised as little as can be proved). {_AGAIN}"
+        )
+    elif Verdict.ABSTAIN in found:
+        yield (
+            "No point has to be left undecided: any single threshold among the undecided scores"
+            f" ({range_words(found)[Verdict.ABSTAIN]}) keeps both ceilings with the same confidence;"
+            " overlap abstain sets one."
+        )
+    elif any(side.raised or side.less_confident for side in sides):
+        yield (
+            "To get back what was asked for, improve the detector so that the classes overlap less, or"
+            f" calibrate fresh labels with overlap abstain, which may leave points undecided. {_AGAIN}"
+        )
+
+
+def _how_many(report: Report) -> str:
+    rule, classes = report.certificate.rule, (("normal", report.normal), ("anomalous", report.anomalous))
+    shares = [
+        f"{percent(rule.ambiguity(scores))} of the {label}"
+        for label, scores in classes
+        if scores is not None and scores.size
+    ]
+    return f" ({' and '.join(shares)} calibration points)" if shares else ""
+
+
+def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]:
+    """Yield how far a ceiling can be lowered with the labels at hand."""
+    n = side.counted
+    if side.lacks_labels or not side.at_hand or side.name not in certificate.overlap.keeps:
+        return
+    lowest = ceiling(_lowest(side))
+    if side.asked is None:
+        yield (
+            f"Nothing is promised about {side.errors}. If they matter, set max_{side.name.lower()} for fresh"
+            f" labels: as many {side.label} ones as here ({n}) suffice for ceilings down to {lowest}."
+        )
+    else:
+        costs = ""
+        if certificate.regime is Regime.OVERLAPPING:
+            costs = ", at the price of more undecided points"
+        elif certificate.rule.single:
+            costs = f", at the price of more {other.errors}"
+        yield (
+            f"For a lower {side.name} ceiling, use fresh labels: as many {side.label} ones as here ({n})"
+            f" suffice for ceilings down to {lowest}{costs}; lower ones need more."
+        )
+
+
+def _kind_table(report: Report) -> Table:
+    """Return what is promised of each kind, which one binds, and how many of its points are misjudged."""
+    certificate = report.certificate
+    clauses, binding = clauses_of(certificate), binding_of(certificate)
+    labels, rows = [one.of.label for one in clauses], []
+    for clause in clauses:
+        several = labels.count(clause.of.label) > 1
+        wrong = Verdict.ANOMALY if clause.of.label == "normal" else Verdict.NORMAL
+        misjudged = "not counted"
+        if report.normal is not None:
+            verdicts = certificate.rule.verdicts(report.scores[clause.of])
+            misjudged = share(int(np.count_nonzero(verdicts == wrong)), clause.n)
+        name = f"{called(clause, LONGEST_NAME)}{' (binds)' if several and clause in binding else ''}"
+        rows.append(
+            (
+                name if several or clause.of.kind is not None else "all points",
+                clause.of.label,
+                f"{clause.n:,}",
+                "none" if clause.ceiling is None else ceiling(clause.ceiling),
+                "none" if clause.errors is None else f"{clause.errors:,}",
+                "none" if clause.threshold is None else told_apart([clause.threshold])[0],
+                misjudged,
+            )
+        )
+    heads = ("Kind", "Class", "Labels", "Ceiling", "Errors allowed", "Threshold alone", "Misjudged")
+    caption = (
+        "Every kind has a threshold from its own labels; the rule is that of the kinds that bind. Misjudged:"
+        " calibration points of the kind that the rule gets wrong."
+    )
+    return Table(heads, tuple(rows), caption, key="kinds")
+
+
+def _multiples(report: Report) -> Iterator[Multiple]:
+    """Yield a small histogram of each kind: those that bind, and else the largest."""
+    rule, binding = report.certificate.rule, binding_of(report.certificate)
+    window = Window.around([report.normal, report.anomalous], [rule.normal_below, rule.anomaly_from])
+    drawn = [one for one in clauses_of(report.certificate) if one.of.kind is not None]
+    drawn.sort(key=lambda one: (one not in binding, -one.n))
+    for one in drawn[:MOST_MULTIPLES]:
+        own, of_normal = report.scores[one.of], one.of.label == "normal"
+        low, high = (own, report.anomalous) if of_normal else (report.normal, own)
+        words = f"{one.n:,} {one.of.label}{', binds' if one in binding else ''}"
+        yield multiple(window, rule, low, high, called(one, SHORT_NAME), words)
+
+
+def _kind_steps(certificate: Certificate | KindCertificate) -> Iterator[str]:
+    clauses = clauses_of(certificate)
+    labels = [one.of.label for one in clauses]
+    for one in clauses:
+        if one.vacuous and one.certified is not None:
+            needed = min_samples(one.certified.ceiling, one.certified.delta)
+            yield f"Label more {one.of.label} points of {called(one)} (at hand {one.n:,}, needed {needed:,})."
+    for binding in binding_of(certificate):
+        if binding is not None and not binding.vacuous and labels.count(binding.of.label) > 1:
+            yield (
+                f"For fewer undecided points, label more of {called(binding)}, which sets the threshold for"
+                f" all {binding.of.label} points, or calibrate on fresh points with a higher ceiling for it."
+            )
+    yield "As a check, measure the rates of each kind on labelled points that were not used here."
+    yield AGAIN

@@ -1,0 +1,208 @@
+"""Other thresholds than the certificate's: its certified curve, as a table and for the script of a page."""
+
+import json
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import inf, isinf
+from typing import Any, Final
+
+import numpy as np
+
+from pac_wrap.base.arguments import Scores
+from pac_wrap.errors import UpsideDownWarning
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.curves.band import LEAST_DELTA, MOST_POINTS
+from pac_wrap.method.curves.certify import certify_curve
+from pac_wrap.method.curves.curve import Curve, CurveSide, Rates, best
+from pac_wrap.method.sampling import OF_DRAWS
+from pac_wrap.report.numbers import ceiling, confidence, floored, told_apart
+from pac_wrap.report.pictures import Window
+
+# ceilings that the table shows, without scripts and in other formats
+_CEILINGS: Final = (0.001, 0.01, 0.05, 0.1)
+_USUAL: Final = 0.05  # a ceiling to begin with, where none was asked for
+# where a certificate read off a curve has what each name stands for
+_PLACES: Final = {
+    "threshold": ("overlap.threshold",),
+    "rule": ("rule.normal_below", "rule.anomaly_from"),
+    "fpr": ("guarantee.max_fpr", "certified.max_fpr", "normal.budget.rate"),
+    "fpr_errors": ("normal.budget.errors",),
+    "fpr_confidence": ("normal.budget.confidence",),
+    "fpr_score": ("thresholds.alarm_from",),
+    "fnr": ("guarantee.max_fnr", "certified.max_fnr", "anomalous.budget.rate"),
+    "fnr_errors": ("anomalous.budget.errors",),
+    "fnr_confidence": ("anomalous.budget.confidence",),
+    "fnr_score": ("thresholds.clear_below",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One threshold of a curve, and the bounds that are certified there."""
+
+    name: str
+    threshold: str
+    fpr: str
+    fnr: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explorer:
+    """The curve of the calibration scores, some choices among its thresholds, and how sure they are."""
+
+    curve: Curve
+    choices: tuple[Choice, ...]
+    sure: tuple[str, ...]
+    ceilings: tuple[float, float]
+
+
+def explorer_of(certificate: Certificate, normal: Scores | None, anomalous: Scores | None) -> Explorer | None:
+    """Return the curve of the calibration scores; None without scores, or with too few for any choice.
+
+    A curve is about independent draws, as many as were planned: windows of a series, several rows of a
+    patient, and labels that were looked at as they came, have none.
+
+    >>> from pac_wrap import calibrate
+    >>> scores = range(500), range(450, 950)
+    >>> explorer_of(calibrate(*scores), *map(np.array, scores)).choices[0]
+    Choice(name='both bounds alike', threshold='474.5', fpr='8.6 %', fnr='8.6 %')
+    """
+    asked, kind, drawn = certificate.guarantee, certificate.score_type, certificate.assumptions == OF_DRAWS
+    if normal is None or anomalous is None or not (drawn and certificate.overlap.fixed_sizes):
+        return None
+    if not 0 < max(normal.size, anomalous.size) <= MOST_POINTS:
+        return None
+    deltas = max(asked.delta_fpr, LEAST_DELTA), max(asked.delta_fnr, LEAST_DELTA)
+    with warnings.catch_warnings(), np.errstate(over="ignore"):
+        warnings.simplefilter("ignore", UpsideDownWarning)  # the report has its own words for it
+        curve = certify_curve(normal.astype(kind, copy=False), anomalous.astype(kind, copy=False), *deltas)
+    curve = replace(curve, provenance=certificate.provenance)
+    choices = tuple(_choices(curve))
+    if not choices:
+        return None
+    own = (
+        asked_delta if one.certified is None else one.certified.delta
+        for one, asked_delta in ((certificate.fpr, asked.delta_fpr), (certificate.fnr, asked.delta_fnr))
+    )
+    left = confidence(*deltas, *own)
+    return Explorer(
+        curve,
+        choices,
+        sure=(
+            f"These bounds hold at every threshold at once: those of the FPR with confidence"
+            f" {confidence(deltas[0])}, those of the FNR with {confidence(deltas[1])}, all with"
+            f" {floored(curve.confidence)}. So the threshold that you choose, even after looking, is"
+            " certified. For that they are a little higher than those of a threshold that a rule fixed"
+            " beforehand.",
+            "The promise at the top has deltas of its own. If you rely on both, on it and on a threshold"
+            f" chosen here, or choose between them, all of them add up, which leaves {left}.",
+        ),
+        ceilings=(asked.max_fpr or _USUAL, asked.max_fnr or _USUAL),
+    )
+
+
+def _choices(curve: Curve) -> Iterator[Choice]:
+    """Yield what some choices certify, each threshold once."""
+    places, fpr, fnr = curve.steps()
+    wanted: list[tuple[str, int | None]] = []
+    worst = np.maximum(fpr, fnr)
+    if (worst < 1.0).any():
+        wanted.append(("both bounds alike", int(np.lexsort((fpr + fnr, worst))[0])))
+    for rate in _CEILINGS:
+        wanted.append((f"FPR at most {ceiling(rate)}", best(fpr, fnr, rate)))
+    for rate in _CEILINGS:
+        wanted.append((f"FNR at most {ceiling(rate)}", best(fnr, fpr, rate)))
+    names: dict[int, list[str]] = {}
+    for name, place in wanted:
+        if place is not None:
+            names.setdefault(place, []).append(name)
+    text = dict(zip(names, told_apart([float(places[place]) for place in names]), strict=True))
+    for place, reasons in names.items():
+        yield Choice("; ".join(reasons), text[place], _bound(fpr[place]), _bound(fnr[place]))
+
+
+def _bound(rate: float) -> str:
+    return ceiling(float(rate)) if rate < 1.0 else "not bounded"
+
+
+def script_data(explorer: Explorer, window: Window, start: float | None = None) -> str:
+    """Return what the script of a page needs, as JSON: all that `Curve.at` would give, step by step.
+
+    It begins at a threshold, by default where both bounds are alike. It may stand within an element
+    `script`; infinite scores are the texts "inf" and "-inf".
+    """
+    curve = explorer.curve
+    places, fpr, fnr = curve.steps()
+    rules = None
+    if curve.score_type != "float64":
+        rules = [
+            curve.at(place).rule.anomaly_from if rate < 1.0 else place
+            for place, rate in _least(places, fpr, fnr)
+        ]
+    if start is None or abs(start) == inf or rules is not None:
+        start = float(places[np.lexsort((fpr + fnr, np.maximum(fpr, fnr)))[0]])
+    mark, texts = _texts(curve, places, fpr, fnr)
+    data = {
+        "normal": _side(curve.normal),
+        "anomalous": _side(curve.anomalous),
+        "places": places.tolist(),
+        "rules": rules,
+        "mark": mark,
+        "texts": texts,
+        "window": [window.low, window.high],
+        "start": start,
+        "ceilings": explorer.ceilings,
+    }
+    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _least(places: Rates, fpr: Rates, fnr: Rates) -> Iterator[tuple[float, float]]:
+    return zip(places.tolist(), np.minimum(fpr, fnr).tolist(), strict=True)
+
+
+def _side(side: CurveSide) -> dict[str, Any]:
+    """Return the steps of one class with the budget that each has in a certificate."""
+    budgets = [side.budget(bound) for bound in side.bounds]
+    assert None not in budgets
+    scores = [side.score_at(budget.errors) for budget in budgets if budget is not None]
+    return {
+        "errors": [budget.errors for budget in budgets if budget is not None],
+        "bounds": side.bounds,
+        "confidences": [budget.confidence for budget in budgets if budget is not None],
+        "scores": [("inf" if score > 0 else "-inf") if isinf(score) else score for score in scores],
+    }
+
+
+def _texts(curve: Curve, places: Rates, fpr: Rates, fnr: Rates) -> tuple[str, dict[str, tuple[str, str]]]:
+    """Return the texts of certificates with a mark before each name that stands for a number.
+
+    One for each set of rates that are bounded: as its checksum is taken of, and as it is saved. The mark
+    stands nowhere else, whatever the names of tables are.
+    """
+    kinds = {
+        "fpr,fnr": (fpr < 1.0) & (fnr < 1.0),
+        "fpr": (fpr < 1.0) & (fnr >= 1.0),
+        "fnr": (fpr >= 1.0) & (fnr < 1.0),
+    }
+    found = {name: curve.at(float(places[np.argmax(holds)])) for name, holds in kinds.items() if holds.any()}
+    whole = "".join(one.to_json() for one in found.values())
+    mark = "@"
+    while mark in whole:
+        mark += "@"
+    return mark, {name: _marked(one, mark) for name, one in found.items()}
+
+
+def _marked(certificate: Certificate, mark: str) -> tuple[str, str]:
+    content = json.loads(certificate.to_json())
+    for name, paths in _PLACES.items():
+        for path in paths:
+            *above, last = path.split(".")
+            node = content
+            for step in above:
+                node = node and node[step]
+            if node and node[last] is not None:
+                node[last] = f"{mark}{name}"
+    del content["checksum"]
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return canonical, json.dumps(content | {"checksum": f"{mark}checksum"}, indent=2) + "\n"

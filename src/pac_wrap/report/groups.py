@@ -1,0 +1,523 @@
+"""The account of a certificate of groups: how many are certified, and what is wrong, the worst first."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.floats import confidence_left, kept_together, rounded_down, rounded_up
+from pac_wrap.errors import InputError
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.provenance import Provenance
+from pac_wrap.method.groups.calibrate import checked
+from pac_wrap.method.groups.certificate import GroupCertificate, Row, undecided
+from pac_wrap.method.groups.gaps import Gap
+from pac_wrap.method.groups.measure import GroupMeasured
+from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, shown
+from pac_wrap.method.metrics import Rate
+from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.robust.noise import NEW_LABELS
+from pac_wrap.method.rule import Rule
+from pac_wrap.method.sampling import are_independent
+from pac_wrap.method.thresholds import Regime
+from pac_wrap.ranks.kernels import digest
+from pac_wrap.report.account import (
+    Account,
+    Fact,
+    Figure,
+    Item,
+    Points,
+    Section,
+    Status,
+    Table,
+    facts_of,
+    only,
+)
+from pac_wrap.report.certificate import (
+    AGAIN,
+    MOST_MULTIPLES,
+    SHORT_NAME,
+    assumptions,
+    embedded,
+    software,
+)
+from pac_wrap.report.numbers import ceiling, confidence, exact, floored, percent, told_apart
+from pac_wrap.report.pictures import Multiple, Window, multiple
+from pac_wrap.report.results import assumed, rates_record
+from pac_wrap.report.sentences import LONGEST_NAME, MISTAKES, noted_facts, rule_words, subtitle, title
+from pac_wrap.tails.bounds import min_samples
+
+# the normal and the anomalous scores of some groups
+Drawn = Mapping[Group, tuple[Scores, Scores]]
+# groups in the table of a page, and in the short account
+LISTED: Final = 200
+FEW_LISTED: Final = 20
+_LONGEST: Final = 40
+
+
+def account_of_groups(
+    certificate: GroupCertificate,
+    drawn: Drawn | None = None,
+    detector: str | None = None,
+    measured: GroupMeasured | None = None,
+) -> Account:
+    """Return what a certificate of groups says; `drawn` are calibration scores of the worst, if at hand.
+
+    `measured` is how the rules did on labelled points that did not calibrate.
+
+    >>> from pac_wrap import calibrate_groups
+    >>> scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
+    >>> account = account_of_groups(calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200))
+    >>> account.status.words, account.table("listing").rows[0]
+    ('all 2 groups certified', ("'a'", '100', '100', 'as asked', '200', '200'))
+    """
+    sections = tuple(_sections(certificate, drawn or {}, measured))
+    return replace(groups_in_short(certificate, detector), sections=sections)
+
+
+def groups_in_short(certificate: GroupCertificate, detector: str | None = None) -> Account:
+    """Return the account of a certificate of groups without its sections."""
+    known = certificate.provenance or Provenance()
+    return Account(
+        f"{title(detector, known)}, by group",
+        subtitle(known),
+        _status(certificate),
+        _promise(certificate),
+        tuple(_warnings(certificate)),
+        facts=tuple(_facts(certificate)),
+        form=("pac-wrap report of groups", 1),
+    )
+
+
+def _sections(
+    certificate: GroupCertificate, drawn: Drawn, measured: GroupMeasured | None
+) -> Iterator[Section]:
+    count, said = len(certificate.groups), tuple(_lead(certificate))
+    items: list[Item] = [_summary(certificate), *([Points(said)] if said else [])]
+    if drawn:
+        some = f"; {len(drawn):,} of {count:,} groups" if len(drawn) < count else ""
+        caption = f"Each class in percent of itself, all groups on one scale, the worst first{some}."
+        items.append(Figure("multiples", tuple(_multiples(certificate, drawn)), caption))
+    yield Section("Groups", tuple(items), "parts", key="said", value=said)
+    yield Section(key="measured") if measured is None else _measured(certificate, measured)
+    yield Section("What to do next", (Points(tuple(_next(certificate, measured)), key="next_steps"),), "next")
+    heads = ("Group", "Normal labels", "Anomalous labels", "Promise", "Normal below", "Anomaly from")
+    rows = tuple(_row(certificate, row) for row in islice(certificate.rows(), LISTED))
+    more = "" if count <= LISTED else f" {count - LISTED:,} more are counted above and not listed."
+    caption = f"The worst first: without a promise, then with most points left undecided.{more}"
+    table = Table(heads, rows, caption)
+    table = Table(heads, rows, caption, key="listing", data={"caption": caption, "rows": table.value})
+    heading = f"The worst {LISTED:,} of {count:,} groups" if more else f"All {count:,} groups"
+    yield Section(heading, (table,), "listing")
+    yield from only(verdicts=[])
+    notes = (certificate.provenance or Provenance()).notes or ()
+    yield assumptions(
+        (*(f"{text}, in each group" for text in map(str, certificate.assumptions)), *notes),
+        "A group that is not in the calibration table: its points are left undecided.",
+    )
+    yield embedded(certificate.to_json(), "The rules")
+    yield software(certificate.version)
+
+
+def _facts(certificate: GroupCertificate) -> Iterator[Fact]:
+    count, each = len(certificate.groups), certificate.request.guarantee
+    whom = "of each group by itself"
+    if certificate.together:
+        joint = rounded_down(certificate.confidence or 0.0)
+        shares = " and ".join(rounded_up(promise.delta) for promise in each.promises)
+        whom = f"of all {count:,} groups at once, everything with {joint}; each group has delta = {shares}"
+    yield from facts_of("asked", (str(certificate.asked), whom))
+    yield Fact("groups", "; ".join(_counted(certificate)))
+    yield from (Fact("pool", text) for text in _pool(certificate))
+    worst = [_line_of(row, each) for row in islice(certificate.rows(), FEW_LISTED)]
+    worst += [f"and {count - FEW_LISTED:,} more"] * (count > FEW_LISTED)
+    yield from facts_of("worst", worst)
+    yield Fact("unseen", "a group that is not in the calibration table is left undecided")
+    yield from facts_of("assumes", [f"{text}, in each group" for text in map(str, certificate.assumptions)])
+    yield from noted_facts(certificate.provenance)
+
+
+def _counted(certificate: GroupCertificate) -> Iterator[str]:
+    columns, pooled = certificate.columns, int(np.count_nonzero(certificate.pooled))
+    few = int(np.count_nonzero(columns.vacuous))
+    uncertified = int(np.count_nonzero(columns.empty & ~columns.vacuous))
+    count = len(certificate.groups)
+    yield f"{count:,}, of which {count - few - uncertified:,} are certified"
+    if few:
+        yield f"too few labels: {few:,}" + (", which follow the pool" if pooled else "")
+    if uncertified:
+        yield f"no single threshold can be certified: {uncertified:,}"
+
+
+def _pool(certificate: GroupCertificate) -> tuple[str, ...]:
+    pool = certificate.pool
+    if pool is None:
+        return ()
+    points = f"{_points(pool)} of groups with too few labels"
+    if pool.empty:
+        return (f"{points} are too few even together: each keeps what its own labels promise",)
+    return (
+        f"{_certified(pool)}, for {points}",
+        "a promise about their mixture, as they stand in the table, and about none of them by itself",
+    )
+
+
+def _points(pool: Certificate) -> str:
+    return f"{pool.fpr.n:,} normal and {pool.fnr.n:,} anomalous points"
+
+
+def _certified(pool: Certificate) -> str:
+    """Return what the pool is promised."""
+    return ", ".join(str(one.certified) for one in pool.clauses if one.certified is not None)
+
+
+def line(name: str) -> str:
+    """Return a name, cut where it is too long for a line."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 3]}..."
+
+
+def _line_of(row: Row, asked: Guarantee) -> str:
+    return f"{line(shown(row.group))}: {row.n[0]:,} normal, {row.n[1]:,} anomalous; {_verdict_of(row, asked)}"
+
+
+def _verdict_of(row: Row, asked: Guarantee) -> str:
+    """Return what a group is promised, and what that costs."""
+    if row.pooled:
+        return "too few labels of its own: it follows the pool, whose promise is not its own"
+    if row.regime is Regime.VACUOUS:
+        return _alone(row, asked) or "too few labels, nothing is promised"
+    if row.certified is None:
+        return "no single threshold can be certified, nothing is promised"
+    left = sum(row.undecided)
+    rule = f"anomaly from {exact(row.rule.anomaly_from)} on"
+    if not row.rule.single:
+        share = rounded_up(left / max(1, sum(row.n)), 100)
+        rule += f", normal below {exact(row.rule.normal_below)}; {share} % of these are left undecided"
+    return rule if row.certified == asked else f"{row.certified}; {rule}"
+
+
+def _alone(row: Row, asked: Guarantee) -> str | None:
+    """Return what a group is promised that lacks labels of one class; None if it lacks those of both."""
+    if row.kept[0] and asked.fpr is not None:
+        rule = f"anomaly from {exact(row.rule.anomaly_from)} on, nothing is called normal"
+        return f"too few anomalous labels: {asked.fpr} alone is promised; {rule}"
+    if row.kept[1] and asked.fnr is not None:
+        rule = f"normal below {exact(row.rule.normal_below)}, nothing is called an anomaly"
+        return f"too few normal labels: {asked.fnr} alone is promised; {rule}"
+    return None
+
+
+def diagnosis_of_groups(certificate: GroupCertificate) -> tuple[str, ...]:
+    """Return sentences that say which groups are promised nothing, and why."""
+    columns, own = certificate.columns, ~certificate.pooled
+    found = []
+    for which, why in (
+        (columns.vacuous & own, "too few labels"),
+        (columns.empty & ~columns.vacuous, "no single threshold that can be certified"),
+    ):
+        if count := int(np.count_nonzero(which)):
+            first = shown(certificate.groups[int(np.argmax(which))])
+            found.append(f"{count:,} of {columns.size:,} groups, such as {first}, have {why}")
+    return tuple(found)
+
+
+def worst(certificate: GroupCertificate) -> list[Group]:
+    """Return the groups that are drawn."""
+    return list(islice(certificate.certificates, MOST_MULTIPLES))
+
+
+def scores_by_group(
+    certificate: GroupCertificate,
+    scores: ArrayLike | None,
+    labels: ArrayLike | None,
+    groups: GroupColumn | None,
+    anomaly_label: object,
+) -> Drawn | None:
+    """Return the scores of the worst groups out of three columns, if they are those of the certificate."""
+    if scores is None and labels is None and groups is None:
+        return None
+    if scores is None or labels is None or groups is None:
+        raise InputError("pass the scores, labels and groups that calibrated, all three or none")
+    values, marks, found, _ = checked(scores, labels, groups, anomaly_label)
+    count = len(certificate.groups)
+    numbers = [certificate.lookup.place(group) for group in found.values]
+    known = [NEVER if number is None else number for number in numbers]
+    if sorted(known) != list(range(count)):
+        raise _other()
+    places = np.array(known)[found.codes]
+    sizes = [np.bincount(places[marks == mark], minlength=count) for mark in (False, True)]
+    if not np.array_equal(np.stack(sizes), certificate.columns.n):
+        raise _other()
+    drawn = {}
+    for group in worst(certificate):
+        own = places == certificate.lookup.place(group)
+        drawn[group] = values[own & ~marks], values[own & marks]
+        made = certificate.certificates[group]
+        if (digest(drawn[group][0]), digest(drawn[group][1])) != (made.fpr.digest, made.fnr.digest):
+            raise _other()
+    return drawn
+
+
+def _other() -> InputError:
+    return InputError(
+        "the scores, labels and groups are not those the certificate was made from; pass what calibrated"
+    )
+
+
+def _by_promise(certificate: GroupCertificate) -> tuple[tuple[str, NDArray[np.bool_]], ...]:
+    """Return the groups by what is promised to them."""
+    columns, pooled = certificate.columns, certificate.pooled
+    few, kept = columns.vacuous & ~pooled, columns.kept.any(axis=0)
+    return (
+        ("certified", ~columns.empty),
+        ("without a single threshold that can be certified", columns.empty & ~columns.vacuous),
+        ("too small, and follow the pool", pooled),
+        ("too small, and promised one rate", few & kept),
+        ("too small, and promised nothing", few & ~kept),
+    )
+
+
+def _status(certificate: GroupCertificate) -> Status:
+    columns, count = certificate.columns, len(certificate.groups)
+    few = int(np.count_nonzero(columns.vacuous))
+    good = int(np.count_nonzero(~columns.empty))
+    code = int(certificate.empty)
+    if good == count:
+        word = "certified" if certificate.overlap.proved else "broken"
+        asked = np.array([[certificate.asked.max_fpr], [certificate.asked.max_fnr]], dtype=float)
+        if np.any(columns.ceilings > asked):
+            return Status("raised", f"all {count:,} groups certified, some with raised ceilings", code)
+        return Status(
+            word, f"all {count:,} groups certified" if count > 1 else "its one group is certified", code
+        )
+    lacking = f"; {few:,} {'has' if few == 1 else 'have'} too few labels" if few else ""
+    if good or not certificate.empty:
+        return Status("partly", f"{good:,} of {count:,} groups certified{lacking}", code)
+    return Status("none", f"no group certified{lacking}", code)
+
+
+def _promise(certificate: GroupCertificate) -> str:
+    """Return in one sentence what holds in every certified group, with the highest ceilings among them."""
+    columns, good = certificate.columns, ~certificate.columns.empty
+    if not good.any():
+        return "Nothing is promised to any group by itself."
+    clauses, deltas = [], []
+    for label, (errors, mistake) in enumerate(
+        zip(("false alarms", "missed anomalies"), MISTAKES.values(), strict=True)
+    ):
+        ceilings = columns.ceilings[label, good]
+        if np.isnan(ceilings).all():
+            clauses.append(f"nothing is promised about {errors}")
+            continue
+        highest = ceiling(float(np.nan_to_num(ceilings, nan=1.0).max()))
+        clauses.append(f"the rate of {mistake} is at most {highest}")
+        deltas.append(float(columns.deltas[label, good].max()))
+    asked = [one.delta for one in certificate.request.guarantee.promises]
+    sure = confidence_left(*deltas)
+    if certificate.overlap.multiplies and are_independent(certificate.assumptions):
+        sure = kept_together(*map(confidence_left, deltas))
+    whom = f"In each certified group by itself, with confidence {floored(sure)}"
+    if certificate.together and all(one <= other for one, other in zip(deltas, asked, strict=False)):
+        whom = f"In all certified groups at once, with confidence {floored(certificate.confidence or 0.0)}"
+    proved = "" if certificate.overlap.proved else "; this confidence is not guaranteed"
+    return f"{whom}: {', and '.join(clauses)}{proved}."
+
+
+def _warnings(certificate: GroupCertificate) -> Iterator[str]:
+    count = int(np.count_nonzero(~certificate.columns.empty))
+    deltas = sum(one.delta for one in certificate.asked.promises)
+    if not certificate.together and count > 1 and deltas * count >= 1:
+        yield (
+            f"Each promise holds by itself: of {count:,} certified groups, up to"
+            f" {rounded_up(min(deltas, 1.0) * count, 1, 3)} are broken on average. Where all have to hold at"
+            " once, calibrate with --together (together=True)."
+        )
+
+
+def _summary(certificate: GroupCertificate) -> Table:
+    columns = certificate.columns
+    left = undecided(columns)
+    rows = []
+    for name, which in _by_promise(certificate):
+        if (count := int(np.count_nonzero(which))) or name == "certified":
+            n = columns.n[:, which].sum(axis=1)
+            open_ = int(left[:, which].sum())
+            share = percent(open_ / int(n.sum())) if n.sum() else "no points"
+            if name.endswith("the pool"):
+                share = "as the pool decides"
+            rows.append((name, f"{count:,}", f"{n[0]:,}", f"{n[1]:,}", share))
+    heads = ("Groups that are", "How many", "Normal labels", "Anomalous labels", "Left undecided")
+    caption = "What the groups of the calibration table are promised."
+    return Table(heads, tuple(rows), caption, key="groups")
+
+
+def account_of_measured_groups(certificate: GroupCertificate, measured: GroupMeasured) -> Account:
+    """Return the measured rates of each group next to its ceilings, the worst first."""
+    rows = tuple(islice(_measured_rows(certificate, measured), FEW_LISTED))
+    more = len(measured.groups) - len(rows)
+    notes = [f"and {more:,} more groups"] * (more > 0)
+    groups = [{"group": one} | rates_record(measured.of_place(i)) for i, one in enumerate(measured.groups)]
+    over = [{"group": group, "rate": rate} for group, rate in measured.exceeded]
+    table = Table(_MEASURED, rows, "measured, the worst group first", (0, 5), key="groups", data=groups)
+    status = Status("broken", "exceeded", 1) if over else Status("certified", "not exceeded")
+    shown_too = Section(items=(table, *notes, *_measured_notes(certificate, measured)))
+    hidden = only(rates=rates_record(measured.together), unseen=measured.unseen, exceeded=over)
+    return Account(status=status, sections=(shown_too, *hidden, *assumed(certificate.asked)))
+
+
+_MEASURED: Final = ("group", "points", "FPR (max)", "FNR (max)", "abstained", "verdict")
+
+
+def _measured(certificate: GroupCertificate, measured: GroupMeasured) -> Section:
+    """Return the table of the rates that were measured on points that did not calibrate."""
+    rows = tuple(islice(_measured_rows(certificate, measured), LISTED))
+    more = len(measured.groups) - len(rows)
+    notes = [f"{more:,} more groups are not listed"] * (more > 0)
+    points = f"{int(measured.counts.sum()):,} points"
+    caption = f"{'; '.join([points, *notes, *_measured_notes(certificate, measured)])}."
+    table = Table(tuple(head[0].upper() + head[1:] for head in _MEASURED), rows, caption)
+    value = {"caption": caption, "rows": table.value}
+    return Section(
+        "Measured on points that did not calibrate", (table,), "measured", False, "measured", value
+    )
+
+
+def _measured_notes(certificate: GroupCertificate, measured: GroupMeasured) -> tuple[str, ...]:
+    noise = (NEW_LABELS,) * (certificate.asked.label_noise is not None)
+    unseen = (f"{measured.unseen:,} rows are in groups never seen, and undecided",) * (measured.unseen > 0)
+    return (*unseen, "exceeded: significantly, by one exact test of all groups at 5 %", *noise)
+
+
+def _measured_rows(certificate: GroupCertificate, measured: GroupMeasured) -> Iterator[tuple[str, ...]]:
+    """Yield the measured rates of each group, the worst first."""
+    over: dict[str, list[str]] = {}
+    for group, rate in measured.exceeded:
+        over.setdefault(shown(group), []).append(rate)
+    for group, metrics in measured.worst_first():
+        place = certificate.lookup.place(group)
+        mine = ~certificate.pooled[place] & certificate.columns.kept[:, place]
+        limits = certificate.columns.ceilings[:, place]
+        ceilings = [float(limit) if kept else None for limit, kept in zip(limits, mine, strict=True)]
+        broken = over.get(shown(group), [])
+        pairs = list(zip((metrics.fpr, metrics.fnr), ceilings, strict=True))
+        above = any(limit is not None and rate.value > limit for rate, limit in pairs)
+        verdict = "no promise" if not mine.any() else "above, not significantly" if above else "kept"
+        verdict = f"{' and '.join(broken)} exceeded" if broken else verdict
+        cells = (_rate(*pair) for pair in pairs)
+        left = f"{metrics.ambiguity.value:.4f}"
+        yield line(shown(group)), f"{metrics.err.n:,}", *cells, left, verdict
+
+
+def _rate(rate: Rate, limit: float | None) -> str:
+    top = "none" if limit is None else rounded_up(limit)
+    return f"{rate.value:.4f} ({top})" if rate.n else f"no points ({top})"
+
+
+def _lead(certificate: GroupCertificate) -> Iterator[str]:
+    pool = certificate.pool
+    if pool is not None and pool.empty:
+        yield f"The pool of groups that are too small: its {_points(pool)} are too few even together."
+    elif pool is not None:
+        yield (
+            f"The pool of groups that are too small: {_certified(pool)}, from {_points(pool)};"
+            f" {rule_words(pool.rule)}. A promise about their mixture, as they stand in the table, and"
+            " about none of them by itself."
+        )
+    gaps = certificate.gaps()
+    yield from (gap_words(gap) for gap in (gaps.fpr, gaps.fnr) if gap is not None and gap.bound is not None)
+
+
+def gap_words(gap: Gap) -> str:
+    """Return how far groups are apart at most, in a sentence.
+
+    >>> gap_words(Gap("FPR", 0.031, 0.05, ("a", "b"), ("a", "b"), (0.02, 0.0), (0.031, 0.025), 0))
+    "FPR: certified fair within 3.1 percentage points (confidence 95 %, on top of the promises). No two of 2 \
+groups, each under its own rule, are farther apart; 'a' and 'b' may be that far."
+    """
+    first, second = (line(shown(group)) for group in gap.farthest)
+    left = ""
+    if gap.left_out:
+        left = f" Not compared, for lack of labels of their own: {gap.left_out:,}."
+    return (
+        f"{gap.rate}: certified fair within {rounded_up(gap.bound or 1.0, 100, 3)} percentage points"
+        f" (confidence {confidence(gap.delta)}, on top of the promises). No two of {len(gap.groups):,}"
+        f" groups, each under its own rule, are farther apart; {first} and {second} may be that far.{left}"
+    )
+
+
+def _row(certificate: GroupCertificate, row: Row) -> tuple[str, ...]:
+    rule = _followed(certificate, row)
+    return (
+        shown(row.group, LONGEST_NAME),
+        f"{row.n[0]:,}",
+        f"{row.n[1]:,}",
+        _promised(certificate, row),
+        *(told_apart([end])[0] for end in (rule.normal_below, rule.anomaly_from)),
+    )
+
+
+def _followed(certificate: GroupCertificate, row: Row) -> Rule:
+    """Return the rule that decides on the points of a group."""
+    return certificate.pool.rule if row.pooled and certificate.pool is not None else row.rule
+
+
+def _promised(certificate: GroupCertificate, row: Row) -> str:
+    if row.certified is not None:
+        text = "as asked" if row.certified == certificate.request.guarantee else str(row.certified)
+        left = sum(row.undecided)
+        return f"{text}; {percent(left / sum(row.n))} undecided" if left else text
+    if row.regime is not Regime.VACUOUS:
+        return "none: no single threshold"
+    own = certificate.certificates[row.group]
+    missing = [f"{one.missing:,} {one.of.label}" for one in own.clauses if one.missing]
+    lacking = f"{' and '.join(missing) or 'no'} labels missing"
+    return (
+        f"that of the pool, not its own; {lacking}"
+        if row.pooled
+        else f"{_one_rate(row) or 'none'}; {lacking}"
+    )
+
+
+def _one_rate(row: Row) -> str | None:
+    """Return the one rate that a group with too few labels of a class is promised."""
+    return "FPR alone" if row.kept[0] else "FNR alone" if row.kept[1] else None
+
+
+def _multiples(certificate: GroupCertificate, drawn: Drawn) -> Iterator[Multiple]:
+    rows = [row for row in islice(certificate.rows(), MOST_MULTIPLES) if row.group in drawn]
+    rules = [_followed(certificate, row) for row in rows]
+    marks = [end for rule in rules for end in (rule.normal_below, rule.anomaly_from)]
+    window = Window.around([scores for pair in drawn.values() for scores in pair], marks)
+    for row, rule in zip(rows, rules, strict=True):
+        words = f"{row.n[0]:,} normal, {row.n[1]:,} anomalous"
+        if row.certified is None:
+            words += "; follows the pool" if row.pooled else f"; {_one_rate(row) or 'no promise'}"
+        yield multiple(window, rule, *drawn[row.group], shown(row.group, SHORT_NAME), words)
+
+
+def _next(certificate: GroupCertificate, measured: GroupMeasured | None) -> Iterator[str]:
+    columns, each = certificate.columns, certificate.request.guarantee
+    few = int(np.count_nonzero(columns.vacuous))
+    if few:
+        needed = " and ".join(
+            f"{min_samples(one.ceiling, one.delta):,} {one.of.label}" for one in each.promises
+        )
+        groups = "the group" if few == 1 else f"the {few:,} groups"
+        yield f"Label more points of {groups} with too few labels: a promise takes at least {needed} ones."
+        if certificate.pool is None:
+            yield (
+                "Or give these groups one rule with --pool (pool=True): its promise is about their mixture,"
+                " and about none of them by itself."
+            )
+    if np.any(columns.empty & ~columns.vacuous):
+        yield (
+            "Where no single threshold can be certified, let points be left undecided: calibrate fresh labels"
+            " with --overlap abstain."
+        )
+    if measured is None:
+        yield "As a check, measure the rates of each group on labelled points that were not used here."
+    yield AGAIN

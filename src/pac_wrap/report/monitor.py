@@ -1,0 +1,264 @@
+"""The account of a monitor, with the wealth of its watches over time; and its metrics for Prometheus."""
+
+from dataclasses import asdict
+from math import log, log10
+from typing import Any, Final, NamedTuple
+
+from pac_wrap.base.floats import rounded_up
+from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.groups.values import Group, text_of
+from pac_wrap.method.monitoring.alarm import SCORES, UNDECIDED, Alarm, Watch, called, wealth_text
+from pac_wrap.method.monitoring.monitor import Member, Monitor
+from pac_wrap.report.account import Account, Figure, Item, Section, Status, Table, only, sentence
+
+_PREFIX: Final = "pac_wrap_monitor"
+_TITLES: Final = {
+    "FPR": "False alarms among labelled normal points",
+    "FNR": "Missed anomalies among labelled ones",
+    UNDECIDED: "Undecided points",
+    SCORES: "All scores, without labels",
+}
+# the picture: its height, across in thousandths, and powers of ten beyond which nothing is drawn
+_WIDTH, _HEIGHT, _TOP = 1000, 160, 10
+_LEAST: Final = -4.0
+
+
+# groups whose wealth a page draws: those with alarms, and then those nearest to one
+MOST_DRAWN: Final = 12
+
+
+def _is_grouped(monitor: Monitor) -> bool:
+    return isinstance(monitor.certificate, GroupCertificate)
+
+
+class Picture(NamedTuple):
+    """The wealth of one watch over the rows: a path, the line at which it alarms, and the scales."""
+
+    path: str
+    bar: float
+    alarm: float | None
+    ticks: tuple[tuple[float, str], ...]
+    rows: int
+    size: tuple[int, int, int] = (_WIDTH, _HEIGHT, _TOP)
+
+
+def account_of_monitor(monitor: Monitor) -> Account:
+    """Return what a monitor knows: every alarm, every watch, and the wealth of each over time.
+
+    >>> from pac_wrap import Monitor, calibrate
+    >>> account_of_monitor(Monitor(calibrate(range(1000), range(2000, 3000))))["watches"][0]["name"]
+    'FPR'
+    """
+    alarms, grouped = list(map(str, monitor.alarms)), _is_grouped(monitor)
+    ordered = sorted(monitor.members.items(), key=lambda pair: _nearness(pair[1]), reverse=True)
+    members = [(f"{called(groups)}: " if groups else "", one) for groups, one in ordered[:MOST_DRAWN]]
+    status = Status("certified", "No alarm")
+    if alarms or not monitor.points:
+        status = Status("broken", "Alarm", 1) if alarms else Status("none", "Nothing is known", 1)
+    notes = _notes(monitor)
+    if len(alarms) > MOST_DRAWN:
+        notes.insert(0, f"{len(alarms) - MOST_DRAWN:,} more alarms are in the JSON.")
+    return Account(
+        "Watch of a certificate",
+        f"{monitor.rows:,} rows",
+        status,
+        "\n".join(alarms[:MOST_DRAWN]),
+        sections=(
+            *only(rows=monitor.rows, points=monitor.points, alpha=monitor.alpha),
+            *only(alarm=alarms[0] if alarms else None),
+            Section(items=tuple(notes)),
+            Section("Wealth over time", _wealth(members, len(ordered) - len(members), grouped), "wealth"),
+            Section("What is watched", _watched(members, rounded_up(monitor.alpha)), "watched"),
+            *only(**_known(monitor)),
+        ),
+        of="monitor",
+    )
+
+
+def _known(monitor: Monitor) -> dict[str, Any]:
+    """Return what programs read of every watch and every alarm."""
+    if not _is_grouped(monitor):
+        return _content(monitor, monitor.members[()])
+    found = [
+        {"group": groups if len(groups) > 1 else groups[0], "rows": one.rows} | _content(monitor, one)
+        for groups, one in monitor.members.items()
+    ]
+    return {"unseen": monitor.unseen, "unpromised": monitor.unpromised, "groups": found}
+
+
+def _content(monitor: Monitor, member: Member) -> dict[str, Any]:
+    return {
+        "unscored": member.unscored,
+        "unwatched": monitor.unwatched(member),
+        "watches": [_facts(watch) for watch in member.watches],
+        "alarms": [
+            asdict(alarm) | {"e_value": f"{alarm.e_value:.6g}", "interval": alarm.interval}
+            for alarm in member.alarms
+        ],
+    }
+
+
+def _wealth(members: list[tuple[str, Member]], undrawn: int, grouped: bool) -> tuple[Item, ...]:
+    within = " Rows are counted within each group." if grouped else ""
+    lead = (
+        "Each line is what bets on a broken promise have become, on a scale of powers of ten. As long as the"
+        " promise is kept, a line seldom ever reaches the dashed one. What rises far above it is cut off."
+    )
+    pictures = (_picture(name, one, watch) for name, one in members for watch in one.watches)
+    more = f"{undrawn:,} more groups have no alarm, or a wealth further below it than these."
+    return (lead + within, *pictures, *([more] * bool(undrawn)))
+
+
+def _watched(members: list[tuple[str, Member]], alpha: str) -> tuple[Item, ...]:
+    rows = []
+    for name, one in members:
+        for watch in one.watches:
+            share, allowed = f"{watch.n:,} points", "both bands"
+            if watch.ceiling is not None:
+                share = f"{watch.count:,} of {watch.n:,}: {watch.rate}" if watch.n else "no points"
+                allowed = rounded_up(watch.ceiling)
+            chance = f"{rounded_up(watch.alpha)}, and {rounded_up(watch.delta)} that the limit is wrong"
+            rows.append((name + watch.name, share, allowed, chance))
+    caption = "Shares with their confidence sequences, which hold at all times."
+    return (
+        "As long as nothing exceeds what is allowed, the chance that any watch ever raises an alarm is at"
+        f" most {alpha}, which they share. The chances that a limit is wrong come on top. Neither which rows"
+        " get a label nor the order in which labels arrive may depend on scores or verdicts; only the rows of"
+        " a batch that count together may come in any order.",
+        Table(("watch", "so far", "allowed", "false alarm, ever"), tuple(rows), caption),
+    )
+
+
+def _notes(monitor: Monitor) -> list[str]:
+    """Return sentences about what is not watched, and about a monitor that has counted nothing."""
+    told = [] if monitor.points else ["No point was counted so far."]
+    if _is_grouped(monitor):
+        return [*told, *map(sentence, monitor.notes)]
+    if monitor.unscored:
+        told.append(f"{monitor.unscored:,} rows have no score and count nowhere.")
+    lacking = monitor.unwatched(monitor.members[()])
+    return [*told, *(f"The {name} is not watched: nothing can contradict it." for name in lacking)]
+
+
+def _nearness(member: Member) -> tuple[float, ...]:
+    """Return how near to an alarm a member is: those with one first."""
+    return (float(bool(member.alarms)), max(one.log_wealth + log(one.alpha) for one in member.watches))
+
+
+def monitor_metrics(monitor: Monitor) -> str:
+    r"""Return what a monitor knows in the text format of Prometheus, for a file that is scraped.
+
+    >>> from pac_wrap import Monitor, calibrate
+    >>> print(monitor_metrics(Monitor(calibrate(range(1000), range(2000, 3000))))[:108])
+    # HELP pac_wrap_monitor_rows_total Rows that were fed.
+    # TYPE pac_wrap_monitor_rows_total counter
+    pac_wrap_m
+    """
+    watches: list[tuple[Watch, dict[str, str]]] = []
+    rising: list[tuple[dict[str, str], Alarm]] = []
+    unscored: list[tuple[dict[str, str], float]] = []
+    for groups, one in monitor.members.items():
+        labels = _group_labels(groups)
+        unscored.append((labels, one.unscored))
+        watches += [(watch, labels | {"watch": watch.name}) for watch in one.watches]
+        rising += [(labels | {"watch": alarm.watch}, alarm) for alarm in one.alarms]
+    alarmed = [labels for labels, _ in rising]
+    shares = [(watch, labels) for watch, labels in watches if watch.ceiling is not None]
+    metrics: list[tuple[str, str, str, list[tuple[dict[str, str], float]]]] = [
+        ("rows_total", "counter", "Rows that were fed.", [({}, monitor.rows)]),
+        ("unscored_total", "counter", "Rows without a score, which count nowhere.", unscored),
+        ("unwatched_total", "counter", "Rows of groups that are not watched.", _unwatched(monitor)),
+        ("points_total", "counter", "Points that a watch counts.", [(of, one.n) for one, of in watches]),
+        ("errors_total", "counter", "Errors, or undecided points.", [(of, one.count) for one, of in shares]),
+        ("limit", "gauge", "The share that is allowed.", [(of, one.ceiling or 0.0) for one, of in shares]),
+        ("rate_low", "gauge", "The share is at least this.", [(of, one.rate.low) for one, of in shares]),
+        ("rate_high", "gauge", "The share is at most this.", [(of, one.rate.high) for one, of in shares]),
+        ("log_wealth", "gauge", "Logarithm of the wealth.", [(of, one.log_wealth) for one, of in watches]),
+        ("log_bar", "gauge", "Where the alarm is.", [(of, -log(one.alpha)) for one, of in watches]),
+        ("alarm", "gauge", "1 from an alarm on.", [(of, float(of in alarmed)) for _, of in watches]),
+        (
+            "alarm_row",
+            "gauge",
+            "The row of the alarm.",
+            [(of | ({} if alarm.id is None else {"batch": alarm.id}), alarm.row) for of, alarm in rising],
+        ),
+    ]
+    lines = []
+    for name, kind, text, values in metrics:
+        if values:
+            lines += [f"# HELP {_PREFIX}_{name} {text}", f"# TYPE {_PREFIX}_{name} {kind}"]
+            lines += [f"{_PREFIX}_{name}{_labels(labels)} {_number(value)}" for labels, value in values]
+    return "\n".join(lines) + "\n"
+
+
+def _unwatched(monitor: Monitor) -> list[tuple[dict[str, str], float]]:
+    """Return how many rows belong to groups that are not watched, by the reason; none without groups."""
+    if not _is_grouped(monitor):
+        return []
+    return [({"reason": "never seen"}, monitor.unseen), ({"reason": "promised nothing"}, monitor.unpromised)]
+
+
+def _group_labels(groups: tuple[Group, ...]) -> dict[str, str]:
+    if len(groups) != 1:
+        return {"pool": "true"} if groups else {}
+    # to Prometheus a label that is empty is one that is not there, so a group of no name needs another one
+    return {"missing": "true"} if groups[0] is None else {"group": text_of(groups[0]) or ""}
+
+
+def _picture(name: str, member: Member, watch: Watch) -> Figure:
+    """Return the wealth over the rows, on a scale of powers of ten."""
+    alarm = next((alarm.row for alarm in member.alarms if alarm.watch == watch.name), None)
+    rows = (0, *member.past, member.rows)
+    heights = [max(_LEAST, height / log(10.0)) for height in (0.0, *watch.past, watch.log_wealth)]
+    bar = -log10(watch.alpha)
+    top, bottom = max(bar + 1.0, *(min(height, 3.0 * bar) for height in heights)), min(-1.0, *heights)
+
+    def x(row: int) -> float:
+        return round(_WIDTH * row / max(1, member.rows), 1)
+
+    def y(power: float) -> float:
+        return round(_TOP + _HEIGHT * (top - min(power, top)) / (top - bottom), 1)
+
+    points = " L".join(f"{x(row)} {y(height)}" for row, height in zip(rows, heights, strict=True))
+    ticks = tuple((y(power), f"{10.0**power:,.0f}") for power in (0.0, bar))
+    wealth, least = wealth_text(watch.log_wealth), f"{1 / watch.alpha:,.0f}"
+    words = f"Wealth {wealth} after {watch.n:,} points; an alarm comes at {least}."
+    place = None if alarm is None else round(100.0 * alarm / member.rows, 2)
+    drawn = Picture(f"M{points}", y(bar), place, ticks, member.rows)
+    return Figure("wealth", drawn, words, name + _TITLES[watch.name])
+
+
+def _facts(watch: Watch) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "name": watch.name,
+        "points": watch.n,
+        "log_wealth": watch.log_wealth,
+        "log_bar": -log(watch.alpha),
+        "alpha": watch.alpha,
+        "delta": watch.delta,
+    }
+    if watch.ceiling is None:
+        return facts
+    rate = watch.rate
+    return facts | {"count": rate.count, "limit": watch.ceiling, "low": rate.low, "high": rate.high}
+
+
+def _labels(labels: dict[str, str]) -> str:
+    """Return labels as Prometheus writes them; foreign text is escaped.
+
+    >>> _labels({"batch": 'a"b\\n'})
+    '{batch="a\\\\"b\\\\n"}'
+    """
+    if not labels:
+        return ""
+    pairs = (f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    return "{" + ",".join(pairs) + "}"
+
+
+def _escaped(text: str) -> str:
+    plain = text.encode("utf-8", "backslashreplace").decode()
+    return plain.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))

@@ -1,0 +1,417 @@
+"""The pictures of a page, as numbers that its template draws: histograms, thresholds, bounds of a curve.
+
+Everything across is in percent of the width, so that text keeps its size however wide the page is; outlines
+are paths in a box of 1000 by 100, stretched to their place.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, floor, inf, log10
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pac_wrap.base.arguments import Scores
+from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.robust.shift import KL, SHIFTS, ChiSquared, DensityRatio, Distance, TotalVariation
+from pac_wrap.method.rule import Rule
+from pac_wrap.ranks.memory import kth_largest, kth_smallest
+from pac_wrap.report.numbers import minus, number, percent, written_alike
+
+LeftRight = Literal["left", "right"]
+_LARGEST: Final = 1e150  # beyond it, the arithmetic of a plotting library overflows
+_RARE_SHARE: Final = 0.005
+_STRETCH: Final = 2.0
+_MARGIN: Final = 0.02
+Rates = NDArray[np.float64]
+_BINS: Final = 50
+_STEPS: Final = 600
+_CHARACTERS: Final = 44  # of tick labels that fit beside each other on a phone
+_FEW_CHARACTERS: Final = 16  # in a small one
+_LEAST: Final = 1e-6
+_NAMES: Final[dict[type[Distance], str]] = {
+    TotalVariation: "Total variation",
+    DensityRatio: "Density ratio",
+    KL: "KL divergence",
+    ChiSquared: "Chi-squared",
+}
+_MOST: Final = 4.0  # times what is certified: how far the picture of a shift goes
+_POINTS: Final = 60
+_NARROW: Final = 288.0  # how wide the picture is on a small phone, in pixels
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The scores from `low` to `high`; a few that lie far outside are counted at the edge instead."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def around(cls, classes: Sequence[Scores], marks: Sequence[float | None] = ()) -> "Window":
+        """Return the range of all scores, but not stretched by rare ones; marks always lie inside.
+
+        >>> Window.around([np.array([0.0, 1.0, np.inf])], [2.0])
+        Window(low=-0.04, high=2.04)
+        """
+        drawn = [scores[np.abs(scores) <= _LARGEST] for scores in classes]
+        ends = [end for scores in drawn if scores.size for end in _ends(scores)]
+        ends += [mark for mark in marks if mark is not None and abs(mark) <= _LARGEST]
+        low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
+        largest = max(abs(low), abs(high))
+        margin = _MARGIN * (high - low)
+        if high - low <= 1e-9 * largest or high - low < 1e-290:
+            margin = 0.1 * largest if largest > 1e-290 else 0.5
+        return cls(low - margin, high + margin)
+
+    @property
+    def span(self) -> float:
+        """The width of the window."""
+        return self.high - self.low
+
+    def __contains__(self, x: float) -> bool:
+        return self.low <= x <= self.high
+
+    def beyond(self, normal: Scores, anomalous: Scores) -> list["Beyond"]:
+        """Return how many scores of each class are not drawn: far ones and infinite ones, at either edge."""
+        groups = []
+        ends: tuple[tuple[LeftRight, float], ...] = (("left", -inf), ("right", inf))
+        for edge, end in ends:
+            outside = [
+                scores[scores < self.low if edge == "left" else scores > self.high]
+                for scores in (normal, anomalous)
+            ]
+            infinite = [int(np.count_nonzero(scores == end)) for scores in outside]
+            farther = [scores.size - count for scores, count in zip(outside, infinite, strict=True)]
+            for place, counts in (("off scale", farther), (f"at {minus(str(end))}", infinite)):
+                if any(counts):
+                    groups.append(Beyond(place, edge, counts[0], counts[1]))
+        return groups
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """Scores that are not drawn: where they are, at which edge they are marked, and how many."""
+
+    place: str
+    edge: LeftRight
+    normal: int
+    anomalous: int
+
+
+def _ends(scores: Scores) -> tuple[float, float]:
+    """Return the least and the largest score, or where rare ones begin to stretch the range."""
+    low, high = float(scores.min()), float(scores.max())
+    rank = max(1, ceil(_RARE_SHARE * scores.size))
+    inner_low, inner_high = kth_smallest(scores, rank), kth_largest(scores, rank)
+    reach = _STRETCH * (inner_high - inner_low)
+    if reach == 0.0:
+        return low, high
+    near = scores[(scores >= inner_low - reach) & (scores <= inner_high + reach)]
+    return float(near.min()), float(near.max())
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line at a place in percent, with its text."""
+
+    at: str
+    text: str
+    anchor: str = "middle"
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """The scores of both classes: outlines, the scale across and up, and what is not drawn, in words."""
+
+    normal: str
+    anomalous: str
+    ticks: tuple[Line, ...]
+    levels: tuple[Line, ...]
+    beyond: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePicture:
+    """The scores of both classes on a linear and on a log scale, with the thresholds of a rule."""
+
+    window: Window
+    scores: Histogram
+    tails: Histogram
+    flags: tuple[Line, ...]
+    undecided: tuple[str, str] | None
+    sizes: tuple[int, int]
+
+
+def scores_picture(rule: Rule, normal: Scores, anomalous: Scores) -> ScorePicture:
+    """Return the picture of both classes and a rule."""
+    window = Window.around((normal, anomalous), [rule.normal_below, rule.anomaly_from])
+    drawn = histograms(window, normal, anomalous)
+    thresholds = flags(window, rule), undecided(window, rule)
+    return ScorePicture(window, *drawn, *thresholds, (normal.size, anomalous.size))
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """The bounds of both rates against the threshold, on a log scale."""
+
+    fpr: str
+    fnr: str
+    levels: tuple[Line, ...]
+
+
+def histograms(window: Window, normal: Scores, anomalous: Scores) -> tuple[Histogram, Histogram]:
+    """Return the histograms of both classes in percent of each class, on a linear and on a log scale.
+
+    >>> one, other = histograms(Window(0.0, 10.0), np.arange(10.0), np.arange(5.0, 10.0))
+    >>> [tick.text for tick in one.ticks], [level.text for level in one.levels]
+    (['2', '4', '6', '8'], ['5 %', '10 %', '15 %', '20 %'])
+    """
+    shares = [_shares(window, scores) for scores in (normal, anomalous)]
+    around = _ticks(window), _beyond(window, normal, anomalous)
+    return _histogram(shares, *around, log=False), _histogram(shares, *around, log=True)
+
+
+def _shares(window: Window, scores: Scores) -> Rates:
+    counts: Rates = np.histogram(scores, _BINS, (window.low, window.high))[0] / max(1, scores.size)
+    return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Multiple:
+    """One of several small histograms on one scale: of what, in words, and the thresholds that hold there."""
+
+    name: str
+    words: str
+    normal: str
+    anomalous: str
+    ticks: tuple[Line, ...]
+    flags: tuple[Line, ...]
+    undecided: tuple[str, str] | None
+
+
+def multiple(
+    window: Window, rule: Rule, normal: Scores, anomalous: Scores, name: str, words: str
+) -> Multiple:
+    """Return a small histogram of two classes, each in percent of itself, with the thresholds of a rule.
+
+    >>> small = multiple(Window(0.0, 1.0), Rule(0.5, 0.5), np.array([0.2]), np.array([0.8]), "a", "1 + 1")
+    >>> [flag.at for flag in small.flags], [tick.text for tick in small.ticks]
+    (['50.000'], ['0.5'])
+    """
+    shares = [_shares(window, scores) for scores in (normal, anomalous)]
+    top = max(float(np.concatenate(shares).max()), 0.01)
+    low, high = (_outline(share / top) for share in shares)
+    ticks = _ticks(window, _FEW_CHARACTERS)
+    return Multiple(name, words, low, high, ticks, flags(window, rule), undecided(window, rule))
+
+
+def _histogram(shares: list[Rates], ticks: tuple[Line, ...], beyond: str, *, log: bool) -> Histogram:
+    heights = np.concatenate(shares)
+    top = max(float(heights.max()), 0.01)
+    if log:
+        least = float(heights[heights > 0].min(initial=1.0))
+        scale = _decades(least / 2.0, 1.0)
+        drawn = [np.where(share > 0, _on_log(np.maximum(share, scale[0]), scale), 0.0) for share in shares]
+        levels = _log_levels(scale)
+    else:
+        drawn = [share / (1.08 * top) for share in shares]
+        step = _round_step(top, 4)
+        levels = tuple(
+            Line(f"{100.0 - 100.0 * level / (1.08 * top):.1f}", percent(level))
+            for level in (step * i for i in range(1, 9))
+            if level <= top
+        )
+    return Histogram(_outline(drawn[0]), _outline(drawn[1]), ticks, levels, beyond)
+
+
+def bands(window: Window, curve: Curve) -> Bands:
+    """Return the bounds of a curve at the thresholds of a window, as steps.
+
+    >>> from pac_wrap import certify_curve
+    >>> [level.text for level in bands(Window(0.0, 200.0), certify_curve(range(100), range(50, 150))).levels]
+    ['10 %', '100 %']
+    """
+    thresholds = np.linspace(window.low, window.high, _STEPS)
+    rates = curve.fpr(thresholds), curve.fnr(thresholds)
+    known = np.concatenate(rates)
+    scale = _decades(max(_LEAST, float(known[known > 0].min(initial=0.5)) / 1.5), 1.0)
+    fpr, fnr = (_steps(_on_log(np.clip(rate, scale[0], 1.0), scale)) for rate in rates)
+    return Bands(fpr, fnr, _log_levels(scale))
+
+
+def flags(window: Window, rule: Rule) -> tuple[Line, ...]:
+    """Return the thresholds of a rule that lie in a window, each with the text of its flag.
+
+    >>> [flag.text for flag in flags(Window(0.0, 1.0), Rule(normal_below=0.3, anomaly_from=0.7))]
+    ['anomaly ≥ 0.7', 'normal < 0.3']
+    """
+    ends = {"normal <": rule.normal_below, "anomaly \N{GREATER-THAN OR EQUAL TO}": rule.anomaly_from}
+    if rule.single:
+        del ends["normal <"]
+    texts = {f"{name} {number(x, window.span)}": _share(window, x) for name, x in ends.items() if x in window}
+    found = [Line(f"{100.0 * share:.3f}", text, _anchor(share)) for text, share in texts.items()]
+    if len(found) < 2:
+        return tuple(found)
+    # the line of the first runs down, so the second writes away from it where there is room
+    (low, high), (left, right) = texts.values(), found
+    if (1.0 - high) * _NARROW >= _width(right.text):
+        return left, replace(right, anchor="start")
+    return right, replace(left, anchor="end") if low * _NARROW >= _width(left.text) else left
+
+
+def _width(text: str) -> float:
+    return 7.2 * len(text) + 6.0
+
+
+def _anchor(share: float) -> str:
+    return "start" if share < 0.3 else "end" if share > 0.7 else "middle"
+
+
+def undecided(window: Window, rule: Rule) -> tuple[str, str] | None:
+    """Return where the scores that are abstained on begin in the picture, and how far they reach."""
+    if rule.single:
+        return None
+    low, high = (float(np.clip(x, window.low, window.high)) for x in (rule.normal_below, rule.anomaly_from))
+    return place(window, low), f"{100.0 * (high - low) / window.span:.3f}"
+
+
+def place(window: Window, x: float) -> str:
+    """Return where a score lies, in percent of the width."""
+    return f"{100.0 * _share(window, x):.3f}"
+
+
+def _share(window: Window, x: float) -> float:
+    return (x - window.low) / window.span
+
+
+def _ticks(window: Window, room: int = _CHARACTERS) -> tuple[Line, ...]:
+    """Return round scores along a picture, as many as their labels leave room for."""
+
+    def lines(most: int) -> tuple[Line, ...]:
+        step = _round_step(window.span, most)
+        values = [i * step for i in range(ceil(window.low / step), floor(window.high / step) + 1)]
+        values = [value for value in values if 0.07 < _share(window, value) < 0.93]
+        return tuple(
+            Line(place(window, x), text) for x, text in zip(values, written_alike(values), strict=True)
+        )
+
+    found = (lines(most) for most in range(7, 0, -1))
+    return next((one for one in found if sum(len(tick.text) + 3 for tick in one) <= room), ())
+
+
+def _round_step(span: float, most: int) -> float:
+    """Return the least of 1, 2, 5, 10, ... that divides a span into at most so many parts."""
+    power = 10.0 ** floor(log10(span / most))
+    return next(
+        factor * power for factor in (1.0, 2.0, 5.0, 10.0) if span <= factor * power * most * (1 + 1e-9)
+    )
+
+
+def _decades(low: float, high: float) -> tuple[float, float]:
+    return 10.0 ** floor(log10(low)), high
+
+
+def _on_log(values: Rates, scale: tuple[float, float]) -> Rates:
+    low, high = np.log10(scale)
+    heights: Rates = (np.log10(values) - low) / (high - low)
+    return heights
+
+
+def _log_levels(scale: tuple[float, float]) -> tuple[Line, ...]:
+    low, high = round(log10(scale[0])), round(log10(scale[1]))
+    step = max(1, ceil((high - low) / 4))
+    return tuple(
+        Line(f"{100.0 - 100.0 * (power - low) / (high - low):.1f}", percent(10.0**power))
+        for power in range(high, low, -step)
+    )[::-1]
+
+
+def _outline(heights: Rates) -> str:
+    """Return bars without lines between them, as the path of an area."""
+    width = 1000.0 / heights.size
+    path, last = [], 0.0
+    for i, height in enumerate([*heights.tolist(), 0.0]):
+        if height > 0.0:
+            path.append(
+                ("" if last else f"M{i * width:g} 100") + f"V{100.0 - 100.0 * height:.1f}H{(i + 1) * width:g}"
+            )
+        elif last:
+            path.append("V100Z")
+        last = height
+    return "".join(path)
+
+
+def _steps(heights: Rates) -> str:
+    """Return a path that changes only where a height does."""
+    path, last = [], None
+    for i, height in enumerate(heights.tolist()):
+        up = f"{100.0 - 100.0 * height:.1f}"
+        if last is None:
+            path.append(f"M0 {up}")
+        elif up != last:
+            path.append(f"H{1000.0 * i / (heights.size - 1):.1f}V{up}")
+        last = up
+    return "".join([*path, "H1000"])
+
+
+def _beyond(window: Window, normal: Scores, anomalous: Scores) -> str:
+    """Return in words which scores are not drawn, and at which edge they would be."""
+    groups = [
+        f"{counts} {group.place} ({group.edge})"
+        for group in window.beyond(normal, anomalous)
+        if (counts := _counts((("normal", group.normal), ("anomalous", group.anomalous))))
+    ]
+    return f"Not drawn: {'; '.join(groups)}." if groups else ""
+
+
+def _counts(classes: Sequence[tuple[str, int]]) -> str:
+    return " and ".join(f"{count:,} {name}" for name, count in classes if count)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One distance: paths of the ceilings of both rates against it, and the scales."""
+
+    name: str
+    fpr: str
+    fnr: str
+    ticks: tuple[Line, ...]
+    levels: tuple[Line, ...]
+
+
+def panels(rates: dict[str, float]) -> tuple[Panel, ...]:
+    """Return a small picture for each distance, from the rates that are kept before any shift; or none.
+
+    >>> [panel.name for panel in panels({"FPR": 0.05})][:2]
+    ['Total variation', 'Density ratio']
+    """
+    top = min(0.999, _MOST * max(rates.values(), default=0.0))
+    if top <= max(rates.values(), default=0.0):
+        return ()
+    return tuple(_panel(kind, rates, top) for kind in SHIFTS)
+
+
+def _panel(kind: type[Distance], rates: dict[str, float], top: float) -> Panel:
+    first = 1.0 if kind is DensityRatio else 0.0
+    ends = (kind.between(rate, top) for rate in rates.values())
+    farthest = max(first if end is None else end.size for end in ends)
+
+    def path(name: str) -> str:
+        if name not in rates:
+            return ""
+        limits = np.linspace(rates[name], top, _POINTS)[1:].tolist()
+        found = [(kind.between(rates[name], limit), limit) for limit in limits]
+        points = [(first, rates[name]), *((one.size, limit) for one, limit in found if one is not None)]
+        places = ((1000.0 * (x - first) / (farthest - first), 100.0 - 100.0 * y / top) for x, y in points)
+        return "M" + "L".join(f"{x:.1f} {y:.2f}" for x, y in places)
+
+    middle = (first + farthest) / 2.0
+    ticks = (
+        Line("0", f"{first:g}", "start"),
+        Line("50", f"{middle:.2g}"),
+        Line("100", f"{farthest:.2g}", "end"),
+    )
+    levels = tuple(Line(f"{100.0 - 100.0 * share:.1f}", percent(share * top)) for share in (0.25, 0.5, 0.75))
+    return Panel(_NAMES[kind], path("FPR"), path("FNR"), ticks, levels)

@@ -1,0 +1,547 @@
+"""The accounts of measured rates, comparisons, plans, alarms, curves, classes and series."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from pac_wrap.base.floats import between, confidence_left, float_below, rounded_down, rounded_up
+from pac_wrap.base.text import listed, quoted, visible
+from pac_wrap.errors import InputError
+from pac_wrap.method.alarms.precision import Bounds, Counted, Workload
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.verify import Verification
+from pac_wrap.method.comparison import Contender, confidence_of
+from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.kinds.classes import ClassCertificate
+from pac_wrap.method.kinds.part import Measured, kept
+from pac_wrap.method.metrics import Metrics, Rate
+from pac_wrap.method.planning.plan import MOST_ERRORS, TOLERATED, Pilot, needed, stopping
+from pac_wrap.method.promise import Guarantee, Promise
+from pac_wrap.method.robust.noise import NEW_LABELS
+from pac_wrap.method.sampling import OF_DRAWS
+from pac_wrap.method.strategies.given import TOGETHER
+from pac_wrap.method.strategies.looks import Looks
+from pac_wrap.report.account import Account, Fact, Figure, Section, Status, Table, facts_of, only
+from pac_wrap.report.numbers import confidence, exact_percent, floored, least, range_of
+from pac_wrap.report.sentences import clause_words, made_facts, sides_of
+from pac_wrap.series.dependence import EffectiveSize
+from pac_wrap.series.points import Several
+from pac_wrap.series.splits import SeriesSplit
+from pac_wrap.tails.binomial import cdf
+from pac_wrap.tails.bounds import Budget, achievable_rate, min_samples
+
+_PROVES_NOTHING: Final = (
+    "This proves nothing: these are the very scores that the certificate was made from. Measure on labelled"
+    " points that were not used to calibrate."
+)
+_INTERVALS: Final = "measured, with exact 95 % intervals"
+# ceilings of the FPR that a curve is shown at, and those that labels of each class are counted for
+_OF_CURVE: Final = (0.01, 0.05, 0.1)
+_CEILINGS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+_CHANCES: Final = (0.5, 0.8, 0.9, 0.95)
+# true rates that are planned for, as shares of a ceiling
+_SHARES: Final = (0.1, 0.2, 0.4, 0.6, 0.8)
+_POWER: Final = 0.9
+_LONGEST_ORDER: Final = 500
+# series whose points are worth less together than half of what they are worth one by one differ
+_DIFFER: Final = 0.5
+_CLASSES: Final = ((False, "normal", "FPR"), (True, "anomalous", "FNR"))
+Record = dict[str, Any]
+
+
+def rate_record(rate: Rate) -> Record:
+    """Return a measured rate as programs read it."""
+    return {"count": rate.count, "n": rate.n, "value": rate.value, "low": rate.low, "high": rate.high}
+
+
+def rates_record(metrics: Metrics) -> Record:
+    """Return all measured rates as programs read them."""
+    return {field.name: rate_record(getattr(metrics, field.name)) for field in fields(metrics)}
+
+
+def assumed(asked: Guarantee) -> tuple[Section, ...]:
+    """Return what the comparison with ceilings assumes of the new labels, where they may be wrong."""
+    return () if asked.label_noise is None else only(assumes=NEW_LABELS)
+
+
+def _measured(over: Sequence[object]) -> Status:
+    return Status("broken", "exceeded", 1) if over else Status("certified", "not exceeded")
+
+
+def account_of_evaluation(certificate: Certificate, metrics: Metrics, calibrated: bool = False) -> Account:
+    """Return the measured rates with their intervals next to the promised ceilings.
+
+    Where the points are those that calibrated, it is said that this proves nothing.
+    """
+    rows, rates = [], rates_record(metrics)
+    sides = sides_of(certificate, metrics)
+    for side in sides:
+        rate, promised = side.measured, side.ceiling if side.kept else None
+        assert rate is not None
+        rates[side.name.lower()]["ceiling"] = promised
+        limit = "none" if promised is None else rounded_up(promised)
+        rows.append((side.name, limit, str(rate), f"{rate.count:,} of {rate.n:,}", side.finding))
+    for name, rate in (
+        ("ERR", metrics.err),
+        ("abstained", metrics.ambiguity),
+        ("  normal", metrics.abstained_normal),
+        ("  anomalous", metrics.abstained_anomalous),
+    ):
+        rows.append((name, "", str(rate), f"{rate.count:,} of {rate.n:,}", ""))
+    columns = ("", "max", "measured", "errors", "verdict")
+    table = Table(columns, tuple(rows), _INTERVALS, (0, 4), key="rates", data=rates)
+    asked, over = certificate.guarantee, [side.name for side in sides if side.exceeded]
+    notes = [_PROVES_NOTHING] * calibrated
+    notes += [f"exceeded: {NEW_LABELS}"] * (asked.label_noise is not None)
+    hidden = (*only(exceeded=over, calibration_scores=calibrated), *assumed(asked))
+    return Account(status=_measured(over), sections=(Section(items=(table, *notes)), *hidden))
+
+
+def account_of_measured(measured: Sequence[Measured]) -> Account:
+    """Return the measured rates of kinds or classes with their intervals next to the promised ceilings."""
+    rows = tuple(
+        (
+            visible(one.name),
+            "none" if one.ceiling is None else rounded_up(one.ceiling),
+            str(one.rate),
+            f"{one.rate.count:,} of {one.rate.n:,}",
+            f"{one.abstained.count:,}",
+            one.finding,
+        )
+        for one in measured
+    )
+    records = [
+        {
+            "kind": one.name,
+            "ceiling": one.ceiling,
+            "rate": rate_record(one.rate),
+            "abstained": rate_record(one.abstained),
+        }
+        for one in measured
+    ]
+    columns = ("", "max", "measured", "errors", "abstained", "verdict")
+    over = [one.name for one in measured if one.exceeded]
+    table = Table(columns, rows, _INTERVALS, (0, 5), key="kinds", data=records)
+    return Account(status=_measured(over), sections=(Section(items=(table,)), *only(exceeded=over)))
+
+
+def account_of_verification(found: Verification) -> Account:
+    """Return whether a certificate is what its scores give, and where they differ."""
+    status = Status("certified", "verified") if found else Status("broken", "not verified", 1)
+    hidden = only(verified=bool(found), differences=found.differences, digested=found.digested)
+    return Account(status=status, sections=(Section(items=(str(found),)), *hidden))
+
+
+def account_of_comparison(contenders: Sequence[Contender], asked: Guarantee) -> Account:
+    """Return what each detector certifies at every threshold, the best in each respect marked with a star."""
+    both = len(asked.promises) == 2
+    names: dict[str, str] = {}
+    if both:
+        names |= {"abstained": "abstained", "common_ceiling": "both rates\nat most"}
+    if asked.max_fpr is not None:
+        names["fnr_at_max_fpr"] = f"FNR at\nFPR <= {rounded_up(asked.max_fpr)}"
+    if asked.max_fnr is not None:
+        names["fpr_at_max_fnr"] = f"FPR at\nFNR <= {rounded_up(asked.max_fnr)}"
+    records = []
+    for one in contenders:
+        found: Record = {"score": one.name, "auc": one.auc}
+        if both:
+            found |= {"abstained": one.abstained, "common_ceiling": one.common_ceiling}
+        if asked.max_fpr is not None:
+            found["fnr_at_max_fpr"] = one.fnr_at(asked.max_fpr)
+        if asked.max_fnr is not None:
+            found["fpr_at_max_fnr"] = one.fpr_at(asked.max_fnr)
+        records.append(found)
+    best = {key: min(one[key] for one in records) for key in names}
+    rows = tuple(
+        (
+            visible(one["score"]),
+            "" if one["auc"] is None else f"{one['auc']:.4f}",
+            *(f"{rounded_up(one[key])}{' *' if one[key] == best[key] < 1.0 else '  '}" for key in names),
+        )
+        for one in records
+    )
+    sure = confidence_of(contenders)
+    shared = f", shared by {len(contenders):,}" if len(contenders) > 1 else ""
+    items: tuple[str | Table, ...] = (
+        f"asked: {asked}{shared}",
+        Table(("score", "AUC", *names.values()), rows, key="contenders", data=records),
+        f"* the best; all bounds, at every threshold of each, hold at once with {rounded_down(sure)}",
+        *_too_few(contenders[0].curve, asked),
+    )
+    stated = {name: getattr(asked, name) for name in ("max_fpr", "max_fnr", "delta_fpr", "delta_fnr")}
+    return Account(sections=(*only(asked=stated, confidence=float_below(sure)), Section(items=items)))
+
+
+def _too_few(curve: Curve, asked: Guarantee) -> Iterator[str]:
+    """Yield which ceilings so few labels keep nowhere; that depends on no score."""
+    for promise in asked.promises:
+        side = curve.normal if promise.of.label == "normal" else curve.anomalous
+        lowest = side.bounds[0] if side.bounds else 1.0
+        if lowest > promise.ceiling:
+            yield (
+                f"too few labels for {promise.name} <= {rounded_up(promise.ceiling)}: {side.n:,}"
+                f" {promise.of.label} ones bound it by {rounded_up(lowest)} at best"
+            )
+
+
+def account_of_plan(
+    asked: Guarantee,
+    delta: float = 0.05,
+    *,
+    ceilings: Sequence[float] = (),
+    labels: int | None = None,
+    sizes: tuple[int | None, int | None] = (None, None),
+    pilot: Pilot | None = None,
+    looks: Looks | None = None,
+    rates: Sequence[float] | None = None,
+) -> Account:
+    """Return what labels can promise and how many are needed, in each respect that is asked about.
+
+    `labels` of one class, `sizes` of both, a `pilot` sample, or labels that are looked at as they come,
+    where `rates` are true rates of errors; `ceilings` are those that were named, else what `asked` needs is
+    said if nothing else is.
+    """
+    sections = []
+    if labels is not None:
+        sections.append(_promises(labels, delta))
+    if sizes != (None, None):
+        sections.append(_affordable(*sizes, delta, ceilings))
+    if pilot is not None:
+        sections.append(_pilot(pilot, asked))
+    if looks is not None:
+        sections.append(_sequential(asked, looks, rates))
+    if not sections or (ceilings and labels is not None):
+        sections.append(_needed(asked))
+    alt = "Ceilings that so many labels of each class can keep"
+    drawn = None if sizes == (None, None) else Figure("affordable", (*sizes, delta), alt=alt)
+    return Account("What labels can promise", sections=tuple(sections), picture=drawn)
+
+
+def _needed(asked: Guarantee) -> Section:
+    """Return the labels of each class that a promise needs, for a few numbers of tolerated errors."""
+    needs = [
+        [min_samples(one.at_calibration, one.delta, errors) for errors in TOLERATED] for one in asked.promises
+    ]
+    columns = (f"{one.of.label} labels for\n{_stated(one)}" for one in asked.promises)
+    table = Table(
+        ("errors tolerated\namong them", *columns),
+        tuple((str(errors), *(f"{n:,}" for n in ns)) for errors, *ns in zip(TOLERATED, *needs, strict=True)),
+        "labels needed",
+        (),
+        framed=True,
+    )
+    found = [
+        _record(one) | {"needed": [{"errors": e, "labels": n} for e, n in zip(TOLERATED, ns, strict=True)]}
+        for one, ns in zip(asked.promises, needs, strict=True)
+    ]
+    return Section(items=(table,), key="needed", value=found)
+
+
+def _promises(labels: int, delta: float) -> Section:
+    """Return the smallest rates that so many labels of one class can certify."""
+    found = [
+        {"errors": errors, "rate": achievable_rate(labels, delta, errors)}
+        for errors in TOLERATED
+        if errors <= labels
+    ]
+    table = Table(
+        (f"errors tolerated\namong {labels:,} labels", f"smallest rate\nat delta = {rounded_up(delta)}"),
+        tuple((str(one["errors"]), rounded_up(one["rate"])) for one in found),
+        "what can be promised",
+        (),
+        framed=True,
+    )
+    value = {"labels": labels, "delta": delta, "rates": found}
+    return Section(items=(table,), key="promises", value=value)
+
+
+def _affordable(normal: int | None, anomalous: int | None, delta: float, asked: Iterable[float]) -> Section:
+    """Return which ceilings so many labels of each class can keep, and how many errors each tolerates."""
+    given = (("FPR", "normal", normal), ("FNR", "anomalous", anomalous))
+    ceilings = sorted({*_CEILINGS, *asked})
+    heads, cells = [], []
+    value: Record = {"delta": delta}
+    for name, label, n in given:
+        if n is None:
+            continue
+        lowest = achievable_rate(n, delta) if n else None
+        begins = "nothing yet" if lowest is None else f"from {rounded_up(lowest)} on"
+        heads.append(f"{name}: errors tolerated\namong {n:,} {label},\n{begins}")
+        budgets = [Budget.of(n, rate, delta) for rate in ceilings]
+        cells.append([_tolerated(budget) for budget in budgets])
+        found = [{"ceiling": one.rate, "errors": one.errors, "missing": one.missing} for one in budgets]
+        value[label] = {"labels": n, "least": lowest, "ceilings": found}
+    rows = tuple((rounded_up(rate), *row) for rate, *row in zip(ceilings, *cells, strict=True))
+    title = f"what can be promised, at delta = {rounded_up(delta)} each"
+    table = Table(("ceiling", *heads), rows, title, (), framed=True)
+    return Section(items=(table,), key="affordable", value=value)
+
+
+def _pilot(pilot: Pilot, asked: Guarantee) -> Section:
+    """Return how many fresh labels make it likely that one threshold keeps both ceilings: eq. (45)."""
+    said, heads, cells, sides = [f"the pilot's best threshold is {pilot.threshold!r}"], [], [], []
+    for promise, counted in zip(asked.promises, (pilot.normal, pilot.anomalous), strict=True):
+        needs, chance = needed(promise, _CHANCES, counted.within), counted.below(promise.at_calibration)
+        said.append(
+            f"{promise.of.label}: {counted.errors:,} of {counted.n:,} are errors there;"
+            f" {promise.name} <= {rounded_up(promise.ceiling)} has a chance of"
+            f" {rounded_down(chance, 100, 3)} %"
+        )
+        heads.append(f"{promise.of.label} labels for\n{_stated(promise)}\n(errors tolerated)")
+        cells.append(["-" if one is None else f"{one.labels:,} ({one.errors:,})" for one in needs])
+        found = [{"chance": one, "needed": need} for one, need in zip(_CHANCES, needs, strict=True)]
+        known = {"errors": counted.errors, "n": counted.n, "chance": chance}
+        sides.append(_record(promise) | known | {"needed": found})
+    if any("-" in column for column in cells):
+        said.append(f"-: with no budget of up to {MOST_ERRORS:,} errors")
+    rows = tuple((f"{100 * chance:.0f} %", *row) for chance, *row in zip(_CHANCES, *cells, strict=True))
+    table = Table(("chance", *heads), rows, "fresh labels until a promise is likely", (), framed=True)
+    last = (
+        "Chances are those of each class by itself, from the pilot alone (Jeffreys' prior): a forecast and no"
+        " promise, and a little rosy, since the pilot also chose the threshold."
+    )
+    value = {"threshold": pilot.threshold, "sides": sides}
+    return Section(items=(*said, table, last), key="pilot", value=value)
+
+
+def _sequential(asked: Guarantee, looks: Looks, rates: Sequence[float] | None) -> Section:
+    """Return when labels that are looked at as they come are likely to suffice, at a few true rates."""
+    items: list[str | Table] = []
+    sides = []
+    for promise in asked.promises:
+        rows, runs = [], []
+        for rate in rates or [share * promise.at_calibration for share in _SHARES]:
+            found, once = stopping(promise, looks, rate), needed(promise, [_POWER], partial(cdf, p=rate))[0]
+            median, most = found.quantile(0.5), found.quantile(0.9)
+            counts = median, most, round(found.expected), None if once is None else once.labels
+            texts = ["-" if count is None else f"{count:,}" for count in counts]
+            rows.append((f"{rate:.4g}", *texts[:3], f"{rounded_down(found.success, 100, 3)} %", texts[3]))
+            run: Record = {
+                "true_rate": rate,
+                "median": median,
+                "nine_in_ten": most,
+                "expected": found.expected,
+            }
+            runs.append(run | {"success": found.success, "all_at_once": once})
+        columns = ("true rate", "median", "90 % of runs", "expected", "success", "all at once")
+        title = f"{promise.of.label} labels until {_stated(promise)}"
+        items.append(Table(columns, tuple(rows), title, (), framed=True))
+        local = looks.local(promise)
+        first = next((n for n in looks.looks if looks.budget(promise, n).errors is not None), None)
+        begins = "none has a budget" if first is None else f"the first that can succeed is at {first:,}"
+        items.append(
+            f"a look at every {looks.every:,} labels up to {looks.up_to:,}, one delta for all: local delta"
+            f" {rounded_up(local)}; {begins}"
+        )
+        sides.append(_record(promise) | {"local_delta": local, "runs": runs})
+    items.append(
+        "True rates are those at the threshold that is looked at; which points are labelled must not depend"
+        " on their scores. All at once: labels for one single look that succeeds with a chance of 90 %."
+    )
+    value = {"every": looks.every, "up_to": looks.up_to, "sides": sides}
+    return Section(items=tuple(items), key="sequential", value=value)
+
+
+def _stated(promise: Promise) -> str:
+    room = "" if promise.room is None else f",\nwith room for {promise.room}"
+    return f"{promise.name} <= {rounded_up(promise.ceiling)}, delta = {rounded_up(promise.delta)}{room}"
+
+
+def _record(promise: Promise) -> Record:
+    room = {} if promise.room is None else {"room": promise.room, "at_calibration": promise.at_calibration}
+    stated = {"class": promise.of.label, "rate": promise.name, "ceiling": promise.ceiling}
+    return stated | {"delta": promise.delta} | room
+
+
+def _tolerated(budget: Budget) -> str:
+    if budget.errors is None:
+        return f"too few, {budget.missing:,} missing"
+    return f"{budget.errors:,} ({rounded_down(budget.errors / budget.n, 100, 3)} %)"
+
+
+def account_of_worth(
+    precision: Bounds | None = None,
+    workload: Workload | None = None,
+    counted: Counted | None = None,
+    unlabelled: Bounds | None = None,
+    prevalence: Bounds | None = None,
+) -> Account:
+    """Return what alarms are worth: at a prevalence that is stated, or from points without labels."""
+    found = {"workload": workload, "precision": precision, "counted": counted}
+    found |= {"unlabelled": unlabelled, "prevalence": prevalence}
+    values = {name: one for name, one in found.items() if one is not None}
+    facts: list[Fact] = []
+    if workload is not None:
+        facts += _work_facts(workload, precision)
+    if counted is not None and unlabelled is not None and prevalence is not None:
+        gone = f", {counted.missing:,} of them without a score" if counted.missing else ""
+        said = f"{counted.alarms:,} alarms among {counted.points:,} points without labels{gone}"
+        more = "this is about alarms to come: among those that were counted, more may be false"
+        if unlabelled.low == 0.0:
+            more = "alarms are hardly more frequent than false ones may be, so they may all be false"
+        share = range_of(prevalence.low, prevalence.high)
+        facts += [
+            Fact("counted", said),
+            Fact("alarms", f"{_least(unlabelled)}, whatever the anomalies are"),
+            Fact("", more),
+            Fact("anomalies", f"{share} of all points, {_sure(prevalence.confidence)}"),
+        ]
+    return Account("What alarms are worth", facts=tuple(facts), sections=only(**values), of="alarms")
+
+
+def _work_facts(workload: Workload, precision: Bounds | None) -> Iterator[Fact]:
+    share = " to ".join(map(exact_percent, dict.fromkeys(workload.prevalence)))
+    said = f"how many anomalies are caught is not promised; if {share} are anomalous:"
+    if precision is not None:
+        said = f"{_least(precision)} if {share} of all points are anomalous"
+    yield Fact("alarms", said)
+    yield Fact("work", f"per {workload.per:,} points, on average; together {_sure(workload.confidence)}")
+    for name, found in (
+        ("alarms", workload.alarms),
+        ("right alarms", workload.right),
+        ("false alarms", workload.false_alarms),
+        ("missed anomalies", workload.missed),
+        ("undecided", workload.undecided),
+    ):
+        yield Fact("", f"{name}: {between(found.low, found.high)}")
+
+
+def _least(precision: Bounds) -> str:
+    return f"at least {least(precision.low)} of future ones are right ({_sure(precision.confidence)})"
+
+
+def _sure(confidence: float) -> str:
+    return f"with confidence {floored(confidence)}"
+
+
+def account_of_curve(curve: Curve) -> Account:
+    """Return what a curve says: what a few ceilings cost the other rate."""
+    facts = []
+    for name, rate, side in (("normal", "FPR", curve.normal), ("anomalous", "FNR", curve.anomalous)):
+        top = "" if side.top is None else f"; where it would exceed {rounded_up(side.top)}, nothing is said"
+        bound = f"every bound of the {rate} holds with {confidence(side.delta)}"
+        facts.append(Fact(name, f"{side.n:,} scores, {bound}{top}"))
+    facts += facts_of("keeps", [f"FPR <= {rounded_up(rate)}: {_chosen(curve, rate)}" for rate in _OF_CURVE])
+    _, fpr, fnr = curve.steps()
+    if (np.maximum(fpr, fnr) < 1.0).any():
+        facts.append(Fact("balanced", _bounds_of(curve.balanced())))
+    joint = rounded_down(curve.confidence)
+    held = f"at every threshold at once, however it is chosen; both rates jointly {joint}"
+    facts += [*facts_of("holds", [held, TOGETHER]), *facts_of("assumes", list(map(str, OF_DRAWS)))]
+    status = Status("certified", "certified at every threshold")
+    if curve.empty:
+        status = Status("none", "a rate is bounded nowhere", 1)
+    alt = "the certified trade-off of both error rates"
+    drawn = Figure("curve", (curve,), alt=alt)
+    facts += made_facts(curve)
+    return Account("Bounds at every threshold", status=status, facts=tuple(facts), of="curve", picture=drawn)
+
+
+def _chosen(curve: Curve, rate: float) -> str:
+    try:
+        return _bounds_of(curve.choose(max_fpr=rate))
+    except InputError:
+        return "no threshold"
+
+
+def _bounds_of(certificate: Certificate) -> str:
+    asked = certificate.guarantee
+    rates = (("FPR", asked.max_fpr), ("FNR", asked.max_fnr))
+    bounds = ", ".join(f"{name} <= {'1' if rate is None else rounded_up(rate)}" for name, rate in rates)
+    return f"{bounds}, anomaly from {certificate.rule.anomaly_from!r} on"
+
+
+def account_of_classes(certificate: ClassCertificate) -> Account:
+    """Return what a certificate of classes says.
+
+    >>> from pac_wrap import calibrate_classes
+    >>> account_of_classes(calibrate_classes([[1, 0], [0, 1]] * 100, [0, 1] * 100)).facts[0].text
+    "'0' is ruled out in at most 0.05 of its points (confidence 0.95)"
+    """
+    error, rule = "is ruled out in", "a class is left where its score reaches its threshold; one left decides"
+    if certificate.severities is not None:
+        error = "is taken for a milder class in"
+        names = (quoted(certificate.classes[place]) for place in certificate.severities)
+        order = visible(" before ".join(names), _LONGEST_ORDER)
+        rule = f"{order}; a row is given the first class whose threshold its score reaches"
+    found = kept(certificate.parts)
+    texts = [
+        f"{quoted(part.name)} {error} at most {rounded_up(part.ceiling or 1.0)} of its points"
+        f" (confidence {rounded_down(confidence_left(part.delta))})"
+        for part in found
+    ]
+    if len(found) > 1:
+        texts.append(f"all of them together with confidence {rounded_down(certificate.confidence)}")
+    facts = (
+        *facts_of("promised", texts or ["nothing: too few labels"]),
+        Fact("rule" if certificate.severities is None else "order", rule),
+        *facts_of("classes", [f"{quoted(part.name)}: {clause_words(part)}" for part in certificate.parts]),
+        *facts_of("assumes", list(map(str, OF_DRAWS))),
+    )
+    status = Status("certified", "certified") if found else Status("none", "too few labels", 1)
+    return Account("Error rates of classes", status=status, facts=facts)
+
+
+def facts_of_series(
+    several: Several, certificate: Certificate, time: str, split: SeriesSplit | None = None
+) -> Iterator[Fact]:
+    """Yield what a certificate of several series says beside itself: their steps, and which depend most."""
+    points, count = several.points, len(several.names)
+    taken = "" if points.every == 1 else f", one in every {points.every:,}"
+    said = f"{points.scores.size:,} steps of {count:,} series{taken}, ordered by {quoted(time)}"
+    yield Fact("in time", said)
+    if several.warm_up:
+        yield Fact("", f"{several.warm_up:,} more have no score yet (warm-up) and are left out")
+    among = None if split is None else split.calibration
+    differ = []
+    for anomalous, name, _ in _CLASSES:
+        found = list(several.within(certificate.thresholds, anomalous, among)) if count > 1 else []
+        if found:
+            yield Fact("", _within(name, found))
+            together = points.effective_size(certificate.thresholds, anomalous, among).effective
+            alone = sum(one.effective or 0.0 for _, one in found)
+            if together is not None and together < _DIFFER * alone:
+                differ.append(
+                    f"{name} steps are worth about {together:,.0f} together, {alone:,.0f} one by one"
+                )
+    if differ:
+        yield Fact("", f"the series differ: {', and '.join(differ)}")
+        yield Fact("", "so no spacing helps, and what is promised of all may hold for none of them by itself")
+    if split is not None:
+        yield from facts_of("held out", list(_held_out(several, certificate, split)))
+
+
+def _within(name: str, found: list[tuple[str, EffectiveSize]]) -> str:
+    worst, lowest = min(found, key=lambda pair: (pair[1].effective or 0.0) / pair[1].n)
+    depend = sum(one.misleading for _, one in found)
+    return (
+        f"{name} steps depend on each other within {depend:,} of {len(found):,} series, most in"
+        f" {quoted(worst)}: {lowest.n:,} are worth about {lowest.effective or 0.0:,.0f}"
+    )
+
+
+def _held_out(several: Several, certificate: Certificate, split: SeriesSplit) -> Iterator[str]:
+    """Yield how the rule does on series that did not calibrate: counts, and no test, since steps depend."""
+    points, test = several.points, split.test
+    names = [several.names[number] for number in np.unique(several.series[test])]
+    yield f"{len(names):,} of {len(several.names):,} series: {listed(names)}"
+    verdicts = certificate.verdicts(points.scores[test])
+    sides = sides_of(certificate)
+    certified = any(side.ceiling is not None for side in sides)
+    for (anomalous, name, rate), side in zip(_CLASSES, sides, strict=True):
+        mine = points.labels[test] == anomalous
+        wrong = mine & (verdicts == (0 if anomalous else 1))
+        ceiling = side.ceiling if certified else side.asked
+        if not mine.any() or ceiling is None:
+            continue
+        of = np.bincount(several.series[test][mine], minlength=len(several.names))
+        errors = np.bincount(several.series[test][wrong], minlength=len(several.names))
+        above = np.count_nonzero(errors[of > 0] > ceiling * of[of > 0])
+        yield (
+            f"{rate} {np.count_nonzero(wrong) / np.count_nonzero(mine):.4f} of {np.count_nonzero(mine):,}"
+            f" {name} steps; above {rounded_up(ceiling)} in {above:,} of {np.count_nonzero(of):,} series"
+        )

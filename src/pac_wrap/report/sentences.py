@@ -1,0 +1,819 @@
+"""What a certificate says in sentences: its status, its promise, what it rests on, and what is missing."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import groupby
+from math import inf, nan
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pac_wrap.base.arguments import Scores, as_scores
+from pac_wrap.base.floats import order_key, rounded, rounded_down, rounded_up
+from pac_wrap.base.text import LONGEST, quoted, visible
+from pac_wrap.errors import InputError
+from pac_wrap.method.alarms.precision import Prevalence, as_interval
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.provenance import Provenance
+from pac_wrap.method.clause import Clause
+from pac_wrap.method.curves.curve import Curve
+from pac_wrap.method.kinds.certificate import KindCertificate
+from pac_wrap.method.metrics import Metrics, Rate, all_exceeded
+from pac_wrap.method.promise import Error, Population, Promise
+from pac_wrap.method.robust.noise import NEW_LABELS
+from pac_wrap.method.rule import Rule, Verdict
+from pac_wrap.method.thresholds import Regime
+from pac_wrap.ranks.auc import is_upside_down, rough_auc
+from pac_wrap.ranks.kernels import digest
+from pac_wrap.report.account import Account, Fact, Status, facts_of
+from pac_wrap.report.numbers import ceiling, confidence, floored, percent, told_apart
+from pac_wrap.tails.bounds import Budget, achievable_rate
+
+# [low, high), None where it is unbounded: infinite scores are then included
+Range = tuple[float | None, float | None]
+# of a name in a title, or where many are listed
+LONGEST_NAME: Final = 60
+_CONDITION: Final = "points of one series do not depend on each other"
+# kinds whose ceilings the promise names, and how many times the labels of one that binds are thought of
+_LISTED, _MORE = 4, 4
+# what a rule that lacks a verdict does with every point
+_CONSEQUENCES: Final = {
+    frozenset({Verdict.NORMAL}): "every point is called normal",
+    frozenset({Verdict.ANOMALY}): "every point is called an anomaly",
+    frozenset({Verdict.ABSTAIN}): "every point is left undecided",
+    frozenset({Verdict.NORMAL, Verdict.ABSTAIN}): "no anomaly is ever declared",
+    frozenset({Verdict.ABSTAIN, Verdict.ANOMALY}): "no point is ever called normal",
+}
+_ERRORS: Final = {"normal": "false alarms", "anomalous": "missed anomalies"}
+MISTAKES: Final = {
+    "normal": "future normal points that are called anomalies",
+    "anomalous": "future anomalies that are called normal",
+}
+
+
+def clauses_of(certificate: Certificate | KindCertificate) -> tuple[Clause, ...]:
+    """Return each promise with what became of it, those about normal points first."""
+    if isinstance(certificate, Certificate):
+        return certificate.clauses
+
+    def promise(of: Population, rate: float | None, delta: float) -> Promise | None:
+        error = Error.FALSE_ALARM if of.label == "normal" else Error.MISS
+        return None if rate is None else Promise(of, error, rate, delta)
+
+    found = []
+    for label, parts in (("normal", certificate.normal), ("anomalous", certificate.anomalous)):
+        for part in parts:
+            of = Population(label, part.name)  # type: ignore[arg-type]
+            asked, kept = (promise(of, rate, part.delta) for rate in (part.asked, part.ceiling))
+            found.append(Clause(of, asked, kept, part.n, part.digest, part.budget, part.threshold, None))
+    return tuple(found)
+
+
+def binding_of(certificate: Certificate | KindCertificate) -> tuple[Clause | None, Clause | None]:
+    """Return the clauses that the rule comes from, of normal and of anomalous points."""
+    if isinstance(certificate, Certificate):
+        return certificate.fpr, certificate.fnr
+    found = {(one.of.label, one.of.kind): one for one in clauses_of(certificate)}
+    low, high = certificate.binds
+    return (
+        None if low is None else found["normal", low.name],
+        None if high is None else found["anomalous", high.name],
+    )
+
+
+def promises_of(certificate: Certificate | KindCertificate) -> tuple[Promise, ...]:
+    """Return what is promised of each population that has labels enough."""
+    clauses = clauses_of(certificate)
+    return tuple(one.certified for one in clauses if one.certified is not None and not one.vacuous)
+
+
+def plain_of(certificate: Certificate | KindCertificate) -> Certificate:
+    """Return the certificate of the clauses that bind."""
+    return certificate if isinstance(certificate, Certificate) else certificate.binding
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the calibration scores came from: the tables, the column of scores and that of labels."""
+
+    tables: tuple[str, ...]
+    score: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Report:
+    """A certificate with the scores it was calibrated on, if they are at hand, and what else is known.
+
+    `metrics` are rates measured on held-out points, `prevalence` is the share of anomalies among future
+    points, or two between which it lies, `in_time` what is said of series that calibrate and of those that
+    were held out. Scores that are not those of the certificate are refused, because everything that is said
+    about calibration points would be untrue.
+
+    >>> from pac_wrap import calibrate
+    >>> Report(calibrate(range(100), range(200, 300)), range(100), range(300, 400))
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: the anomalous scores are not those the certificate was made from (their \
+digests differ); pass the calibration scores
+    """
+
+    certificate: Certificate | KindCertificate
+    normal: Any = None
+    anomalous: Any = None
+    source: Origin | None = None
+    metrics: Metrics | None = None
+    detector: str | None = None
+    prevalence: Prevalence | None = None
+    in_time: tuple[Fact, ...] = ()
+    # the scores of each clause, if they are at hand
+    scores: dict[Population, Scores] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if (self.normal is None) != (self.anomalous is None):
+            raise InputError("pass the calibration scores of both classes, or of neither")
+        if self.prevalence is not None:
+            object.__setattr__(self, "prevalence", as_interval(self.prevalence))
+        if self.normal is not None:
+            clauses = clauses_of(self.certificate)
+            for label, own in groupby(clauses, lambda one: one.of.label):
+                object.__setattr__(self, label, self._checked(label, getattr(self, label), list(own)))
+
+    def _checked(self, label: str, given: ArrayLike | Mapping[str, ArrayLike], own: list[Clause]) -> Scores:
+        """Return all scores of a class, if they are those of the certificate, and keep those of its kinds."""
+        kind, named = self.certificate.score_type, isinstance(given, Mapping)
+        each: dict[Any, Any] = dict(given) if isinstance(given, Mapping) else {None: given}
+        parts = {name: rounded(as_scores(some, label), kind) for name, some in each.items()}
+        whole = np.concatenate([*parts.values(), np.empty(0)]) if named else parts[None]
+        parts.setdefault(None, whole)
+        for clause in own:
+            scores = parts.get(clause.of.kind)
+            if scores is None or scores.size != clause.n or clause.digest not in (None, digest(scores)):
+                of, each_kind = "", ""
+                if by_kind(self.certificate):
+                    of, each_kind = f" of {called(clause)}", " of each kind"
+                raise InputError(
+                    f"the {label} scores{of} are not those the certificate was made from (their digests"
+                    f" differ); pass the calibration scores{each_kind}"
+                )
+            self.scores[clause.of] = scores
+        return whole
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many points of each class calibrated; all kinds together count none of their own."""
+        own = clauses_of(self.certificate)
+        low, high = ([one for one in own if one.of.label == label] for label in _ERRORS)
+        return _points(low), _points(high)
+
+    @property
+    def shares(self) -> tuple[float, float] | None:
+        """The least and the greatest prevalence: that which was stated, or that of the calibration points."""
+        if isinstance(self.prevalence, tuple):
+            return self.prevalence
+        sizes = self.sizes
+        return (sizes[1] / sum(sizes),) * 2 if all(sizes) else None
+
+
+def _points(clauses: Sequence[Clause]) -> int:
+    return max(sum(one.n for one in clauses if one.of.kind is not None), max(one.n for one in clauses))
+
+
+def by_kind(certificate: Certificate | KindCertificate) -> bool:
+    """Return whether a certificate promises something of the kinds of a class."""
+    return any(one.of.kind is not None for one in clauses_of(certificate))
+
+
+def called(clause: Clause, longest: int = LONGEST) -> str:
+    """Return the name of a kind within quotes; without one it is all kinds."""
+    return "all kinds" if clause.of.kind is None else quoted(clause.of.kind, longest)
+
+
+def account_in_short(result: Certificate | KindCertificate | Report) -> Account:
+    """Return the account of a certificate without its sections."""
+    report = result if isinstance(result, Report) else Report(result)
+    certificate, kinds = report.certificate, by_kind(report.certificate)
+    known, source = plain_of(certificate).provenance or Provenance(), report.source
+    return Account(
+        title(report.detector, known, None if source is None else source.score) + ", by kind" * kinds,
+        subtitle(known, None if source is None else source.tables),
+        status(report),
+        promise(certificate),
+        tuple(warnings_of(report)),
+        facts=tuple(facts(certificate)),
+        form=("pac-wrap report of kinds", 1) if kinds else ("pac-wrap report", 2),
+    )
+
+
+def title(detector: str | None, known: Provenance, column: str | None = None) -> str:
+    """Return what a page is called: by its detector, or by its column of scores."""
+    name = detector or known.detector or column or known.score or "an anomaly detector"
+    return f"Error rates of {visible(name, LONGEST_NAME)}"
+
+
+def subtitle(known: Provenance, named: tuple[str, ...] | None = None) -> str:
+    """Return the tables and the date, as far as they are known."""
+    tables = known.tables if named is None else named
+    names = [visible(table, LONGEST_NAME) for table in tables[:2]]
+    if len(tables) > 2:
+        names.append(f"{len(tables) - 2:,} more")
+    if known.date is not None:
+        day = datetime.strptime(known.date[:10], "%Y-%m-%d")
+        names.append(f"{day.day} {day:%B %Y}")
+    return ", ".join(names)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two error rates: what was asked and certified, what it rests on, and what was measured.
+
+    `effective` is how many independent points those of a series are worth, `misjudged` how many the rule gets
+    wrong, `overstated` whether so few independent points do not carry what is promised.
+    """
+
+    clause: Clause
+    name: str
+    label: str
+    errors: str
+    asked: float | None
+    asked_delta: float
+    ceiling: float | None
+    delta: float
+    n: int
+    lacks_labels: bool
+    measured: Rate | None
+    exceeded: bool
+    effective: float | None
+    misjudged: int | None
+    overstated: bool
+
+    @property
+    def at_hand(self) -> int:
+        """How many labels there are, or how many independent ones they are worth."""
+        return self.n if self.effective is None else int(min(self.effective, self.n))
+
+    @property
+    def counted(self) -> str:
+        """The number of labels, and what they are worth if they are of a series."""
+        return f"{self.n:,}{'' if self.effective is None else f', worth about {self.at_hand:,}'}"
+
+    @property
+    def kept(self) -> bool:
+        """Whether a ceiling is promised that enough labels support."""
+        return self.ceiling is not None and not self.lacks_labels
+
+    @property
+    def needed(self) -> int:
+        """How many labelled points the budget needs at least."""
+        return self.n + self.clause.missing
+
+    @property
+    def raised(self) -> bool:
+        """Whether the ceiling is higher than what was asked for."""
+        return self.asked is not None and (self.ceiling is None or self.ceiling > self.asked)
+
+    @property
+    def less_confident(self) -> bool:
+        """Whether the confidence is lower than what was asked for."""
+        return self.ceiling is not None and self.delta > self.asked_delta
+
+    @property
+    def finding(self) -> str:
+        """How the measured rate compares with the ceiling, in a few words."""
+        if not self.kept or self.ceiling is None or self.measured is None:
+            return "no promise"
+        if not self.measured.n or self.exceeded:
+            return "exceeded" if self.exceeded else "no points"
+        return "within" if self.measured.value <= self.ceiling else "above, not significantly"
+
+    def afterwards(self, rate: float) -> float:
+        """Return what a rate at calibration may become, with the room that was asked for."""
+        return rate if self.clause.asked is None else self.clause.asked.afterwards(rate)
+
+
+def sides_of(certificate: Certificate, metrics: Metrics | None = None) -> tuple[Side, Side]:
+    """Return the false positive and the false negative rate of a certificate.
+
+    >>> from pac_wrap import calibrate
+    >>> [side.name for side in sides_of(calibrate(range(100), range(200, 300)))]
+    ['FPR', 'FNR']
+    """
+    taken, asked = certificate.sampling, certificate.guarantee
+    both = certificate.fpr, certificate.fnr
+    rates = (None, None) if metrics is None else (metrics.fpr, metrics.fnr)
+    # labels that may be wrong at calibration may be as wrong here
+    tops = [nan if one.certified is None or one.vacuous else one.certified.counted for one in both]
+    over: Sequence[int] = ()
+    if metrics is not None:
+        errors, sizes = ([getattr(rate, of) for rate in rates] for of in ("count", "n"))
+        over = all_exceeded(errors, sizes, tops)
+    names = ("effective_normal", "effective_anomalous"), ("errors_normal", "errors_anomalous")
+    effective, misjudged = ([getattr(taken, name, None) for name in pair] for pair in names)
+    deltas = asked.delta_fpr, asked.delta_fnr
+    low, high = (
+        Side(
+            clause=clause,
+            name="FPR" if clause.of.label == "normal" else "FNR",
+            label=clause.of.label,
+            errors=_ERRORS[clause.of.label],
+            asked=None if clause.asked is None else clause.asked.ceiling,
+            asked_delta=deltas[place],
+            ceiling=clause.ceiling,
+            delta=deltas[place] if clause.certified is None else clause.certified.delta,
+            n=clause.n,
+            lacks_labels=clause.vacuous,
+            measured=rates[place],
+            exceeded=place in over,
+            effective=effective[place],
+            misjudged=misjudged[place],
+            overstated=clause.of.label in certificate.overstated,
+        )
+        for place, clause in enumerate(both)
+    )
+    return low, high
+
+
+def ranges(rule: Rule) -> dict[Verdict, Range]:
+    """Return the scores that get each verdict, in ascending order; a verdict that none gets is left out.
+
+    >>> ranges(Rule(normal_below=0.3, anomaly_from=0.7))[Verdict.ABSTAIN]
+    (0.3, 0.7)
+    >>> ranges(Rule(0.7, 0.7))
+    {<Verdict.NORMAL: 0>: (None, 0.7), <Verdict.ANOMALY: 1>: (0.7, None)}
+    """
+    low, high = rule.normal_below, rule.anomaly_from
+    start, stop = None if low == -inf else low, None if high == inf else high
+    found: dict[Verdict, Range] = {}
+    if low > -inf:
+        found[Verdict.NORMAL] = (None, stop if rule.single else low)
+    if not rule.single:
+        found[Verdict.ABSTAIN] = (start, stop)
+    if stop is not None:
+        found[Verdict.ANOMALY] = (start if rule.single else stop, None)
+    return found
+
+
+def range_words(found: dict[Verdict, Range]) -> dict[Verdict, str]:
+    """Return each range in words.
+
+    >>> range_words({Verdict.NORMAL: (None, 0.3)})[Verdict.NORMAL]
+    'below 0.3'
+    """
+    ends = sorted({end for ends in found.values() for end in ends if end is not None})
+    text = dict(zip(ends, told_apart(ends), strict=True))
+
+    def words(low: float | None, high: float | None) -> str:
+        if low is None:
+            return "every score" if high is None else f"below {text[high]}"
+        return f"from {text[low]} on" if high is None else f"from {text[low]} to below {text[high]}"
+
+    return {verdict: words(*ends) for verdict, ends in found.items()}
+
+
+def rule_words(rule: Rule) -> str:
+    """Return what a rule does, in words."""
+    low, high = rule.normal_below, rule.anomaly_from
+    if rule.single:
+        return "never an alarm" if high == inf else f"anomaly from {high!r} on, normal below"
+    alarm = "never an alarm" if high == inf else f"anomaly from {high!r} on"
+    clear = "never cleared" if low == -inf else f"normal below {low!r}"
+    return f"{clear}, {alarm}, abstain between"
+
+
+def facts(certificate: Certificate | KindCertificate) -> Iterator[Fact]:
+    """Yield the short account of a certificate."""
+    plain, kinds = plain_of(certificate), by_kind(certificate)
+    claim, overlap = plain.claim, plain.overlap
+    if kinds:
+        yield from facts_of("promised", list(_promises(certificate)))
+    else:
+        yield Fact("asked", str(plain.guarantee))
+        yield Fact("promised", _promised(plain))
+        yield from facts_of("room", plain.guarantee.room)
+    yield Fact("rule", rule_words(certificate.rule))
+    if plain.score_type != "float64":
+        yield Fact("", f"which decides as if every score were rounded to {plain.score_type} first")
+    yield Fact("regime", f"{certificate.regime.value}: {certificate.regime.explanation}")
+    chosen = overlap.tried(plain.guarantee, claim.sizes) > 1
+    if kinds:
+        for label, own in groupby(clauses_of(certificate), lambda one: one.of.label):
+            yield from facts_of(label, list(_kinds(list(own))))
+        yield from facts_of("binds", list(binding_words(certificate)))
+    else:
+        yield from (Fact("", sentence) for sentence in _beyond(plain))
+        of = f"confidence of this {overlap.choices} alone" if chosen else "exact confidence"
+        yield from (Fact(clause.of.label, _evidence(clause, of)) for clause in plain.clauses)
+    if plain.sampling is not None:
+        yield from facts_of("series", (str(plain.sampling), plain.sampling.worth))
+    if plain.weighting is not None:
+        yield Fact("weights", str(plain.weighting))
+    if plain.lineage is not None:
+        yield Fact("lineage", str(plain.lineage))
+    if chosen or overlap.single:
+        yield Fact("overlap", overlap.summary(claim))
+    yield from facts_of("assumes", assumed(certificate))
+    yield from made_facts(plain)
+
+
+def assumed(certificate: Certificate | KindCertificate) -> tuple[str, ...]:
+    """Return what the promise assumes, and what of the mix of kinds."""
+    texts = tuple(map(str, plain_of(certificate).assumptions))
+    if not by_kind(certificate):
+        return texts
+    mixture, clauses = "all this for each kind by itself: their mix may change", clauses_of(certificate)
+    labels = [one.of.label for one in clauses]
+    if any(one.of.kind is None and labels.count(one.of.label) > 1 for one in clauses):
+        mixture += ", but not for the ceiling of all kinds together"
+    return (*texts, mixture)
+
+
+def made_facts(certified: Certificate | Curve) -> Iterator[Fact]:
+    """Yield where a certificate or a curve comes from, if that is known."""
+    known = certified.provenance
+    if known is not None:
+        when = "" if known.date is None else f"{known.date}, "
+        yield Fact("made", f"{when}pac-wrap {certified.version}{': ' * bool(str(known))}{known}")
+    yield from noted_facts(known)
+
+
+def noted_facts(known: Provenance | None) -> Iterator[Fact]:
+    """Yield what else was noticed when the scores were made."""
+    yield from facts_of("notes", (known and known.notes) or ())
+
+
+def _promised(certificate: Certificate) -> str:
+    sides = [side for side in sides_of(certificate) if side.asked is not None]
+    if all(side.ceiling is None for side in sides):
+        return f"nothing: {certificate.overlap.unreached}; the rule abstains on every point"
+    texts = [
+        str(side.clause.certified) if side.kept else f"{side.name}: nothing {_why(side)}" for side in sides
+    ]
+    both = len(sides) == 2 and all(side.kept for side in sides)
+    joint = f"; jointly {rounded_down(certificate.confidence)}" if both else ""
+    only = f"only if {_CONDITION}: " if certificate.overstated else ""
+    return f"{only}{', '.join(texts)}{joint}"
+
+
+def _promises(certificate: Certificate | KindCertificate) -> Iterator[str]:
+    promises = promises_of(certificate)
+    if not promises:
+        yield "nothing: too few points are labelled"
+    yield from map(str, promises)
+    if len(promises) > 1:
+        yield f"all of them together with confidence {rounded_down(certificate.confidence)}"
+
+
+def _kinds(own: list[Clause]) -> Iterator[str]:
+    for clause in own:
+        alone = clause.of.kind is None and len(own) == 1
+        yield clause_words(clause) if alone else f"{called(clause)}: {clause_words(clause)}"
+
+
+def clause_words(clause: Any) -> str:
+    """Return what the points of a kind or of a class contributed, with their threshold."""
+    text, budget = f"{clause.n:,} scores", clause.budget
+    if budget is None:
+        return f"{text}, nothing {'asked for' if clause.asked is None else 'certified at this threshold'}"
+    if budget.errors is None:
+        return f"{text}, too few for any error budget: {clause.n + budget.missing:,} are needed"
+    sure = rounded_down(budget.confidence)
+    return f"{text}, error budget {budget.errors:,}, exact confidence {sure}, threshold {clause.threshold!r}"
+
+
+def _evidence(clause: Clause, of: str) -> str:
+    text, budget = f"{clause.n:,} score{'s' * (clause.n != 1)}", clause.budget
+    if budget is None:
+        return f"{text}, nothing promised"
+    if budget.errors is None:
+        return f"{text}, too few for any error budget"
+    return f"{text}, error budget {budget.errors:,}, {of} {rounded_down(budget.confidence)}"
+
+
+def diagnosis_of(certificate: Certificate) -> tuple[str, ...]:
+    """Return sentences that say why the thresholds lie as they do, and which labels are missing."""
+    sentences = []
+    for side in sides_of(certificate):
+        budget = side.clause.budget
+        if budget is not None and budget.errors is None:
+            sentences.append(
+                f"{side.n:,} {side.label} scores cannot certify {side.name} <="
+                f" {rounded_up(side.afterwards(budget.rate))} at delta = {rounded_up(budget.delta)}; at least"
+                f" {side.needed:,} are needed{_instead(side, budget)}"
+            )
+        elif budget is None and side.asked is not None:
+            sentences.append(
+                f"{side.n:,} {side.label} scores certify no {side.name} below 1 at this threshold"
+            )
+    return (*sentences, *_beyond(certificate))
+
+
+def shortfall_of(certificate: Certificate) -> str | None:
+    """Return what was asked for and is not promised, and what it would take, in one sentence or None."""
+    if not certificate.empty:
+        return None
+    asked = [side for side in sides_of(certificate) if side.asked is not None]
+    if all(side.ceiling is None for side in asked):
+        return f"nothing is promised: {certificate.overlap.unreached}; every point is left undecided"
+    lacking = (side for side in asked if not side.kept)
+    return "; ".join(f"nothing is promised of the {side.name} {_why(side)}" for side in lacking)
+
+
+def _why(side: Side) -> str:
+    """Return why nothing is promised of a rate, and what would do."""
+    n, budget = side.n, side.clause.budget
+    labels = f"{n:,} label{'s' * (n != 1)}" if n else "no labels"
+    if budget is None:
+        bound = "which bound it" if n else "so it is bounded"
+        return f"({labels}, {bound} nowhere below 1 at this threshold)"
+    return f"({labels}; {side.needed:,} needed{_instead(side, budget)})"
+
+
+def _instead(side: Side, budget: Budget) -> str:
+    """Return which ceiling so many labels could keep, if any."""
+    if not budget.n:
+        return ""
+    return f", or ask for {rounded_up(side.afterwards(achievable_rate(budget.n, budget.delta)))}"
+
+
+def _beyond(certificate: Certificate) -> Iterator[str]:
+    """Yield how many scores of each class lie beyond the threshold of the other."""
+    for clause, beyond in (
+        (certificate.fpr, "at or above clear_below"),
+        (certificate.fnr, "below alarm_from"),
+    ):
+        if certificate.regime is not Regime.VACUOUS and clause.beyond is not None and clause.budget:
+            yield (
+                f"{clause.beyond:,} of {clause.n:,} {clause.of.label} scores lie {beyond};"
+                f" the budget is {clause.budget.errors:,}"
+            )
+
+
+def binding_words(certificate: Certificate | KindCertificate) -> Iterator[str]:
+    """Yield which kind sets each threshold, and what more labels of it would buy.
+
+    >>> from pac_wrap import Guarantee, calibrate
+    >>> asked = Guarantee(max_fpr=None, max_fnr={"stolen": 0.02, "takeover": 0.1})
+    >>> kinds = calibrate(range(1000), {"stolen": range(950, 1950), "takeover": range(900, 1900)}, asked)
+    >>> for sentence in binding_words(kinds):
+    ...     print(sentence)
+    anomalous 'stolen' sets clear_below = 962.0; without it, it would be 984.0, of 'takeover'
+    its 1,000 labels allow 12 errors, 1.2 % where the ceiling is 2 %; 4,000 would allow 1.625 %
+    """
+    clauses = clauses_of(certificate)
+    for binding, name in zip(binding_of(certificate), ("alarm_from", "clear_below"), strict=True):
+        if binding is None or binding.threshold is None:
+            continue
+        own = [one for one in clauses if one.of.label == binding.of.label]
+        if len(own) == 1:
+            continue
+        text = f"{binding.of.label} {called(binding)} sets {name} = {binding.threshold!r}"
+        if others := [one for one in own if one.of != binding.of and one.threshold is not None]:
+            following = max(others, key=_reach)
+            text = f"{text}; without it, it would be {following.threshold!r}, of {called(following)}"
+        yield text
+        yield _bought(binding)
+
+
+def _reach(clause: Clause) -> tuple[int, bool]:
+    """Return how far a threshold lies towards where it decides nothing; one that lacks labels goes first."""
+    key = int(order_key(clause.threshold or 0.0))
+    return key if clause.of.label == "normal" else -key, clause.vacuous
+
+
+def _bought(clause: Clause) -> str:
+    budget = clause.budget
+    assert budget is not None  # it binds
+    if budget.errors is None:
+        return f"it has {clause.n:,} labels, and {clause.n + budget.missing:,} are needed for any threshold"
+    more = Budget.of(_MORE * clause.n, budget.rate, budget.delta)
+    now, then = (rounded_down((one.errors or 0) / one.n, 100, 4) for one in (budget, more))
+    return (
+        f"its {clause.n:,} labels allow {budget.errors:,} errors, {now} % where the ceiling is"
+        f" {rounded_up(budget.rate, 100)} %; {more.n:,} would allow {then} %"
+    )
+
+
+def status(report: Report) -> Status:
+    """Return whether something is certified, and whether held-out points contradict it.
+
+    >>> from pac_wrap import calibrate
+    >>> status(Report(calibrate(range(100), range(200, 300))))
+    Status(word='certified', words='certified', exit_code=0)
+    """
+    certificate = report.certificate
+    plain = plain_of(certificate)
+    word, words = _kind_status(certificate) if by_kind(certificate) else _status(plain, report.metrics)
+    return Status(word, words, int(certificate.empty or bool(plain.overstated)))
+
+
+def _status(certificate: Certificate, metrics: Metrics | None) -> tuple[str, str]:
+    sides = sides_of(certificate, metrics)
+    if all(side.ceiling is None for side in sides):
+        return "none", "nothing certified"
+    if any(side.exceeded for side in sides):
+        return "broken", "certified, but held-out points contradict it"
+    if certificate.regime is Regime.VACUOUS:
+        if any(side.kept for side in sides):
+            lacking = next(side.label for side in sides if side.lacks_labels)
+            return "partly", f"partly certified: too few {lacking} labels"
+        return "none", "too few labels"
+    if not certificate.overlap.proved:
+        return "broken", "confidence not guaranteed"
+    if certificate.overstated:
+        return "partly", f"certified only if {_CONDITION}"
+    if any(side.asked is not None and not side.kept for side in sides):
+        return "partly", "partly certified"
+    if any(side.raised for side in sides):
+        return "raised", "certified with raised ceilings"
+    if any(side.less_confident for side in sides):
+        return "raised", "certified with less confidence"
+    return "certified", "certified"
+
+
+def _kind_status(certificate: Certificate | KindCertificate) -> tuple[str, str]:
+    clauses = clauses_of(certificate)
+    asked = [one for one in clauses if one.asked is not None]
+    lacking = [one for one in clauses if one.vacuous]
+    if all(one.certified is None for one in asked):
+        return "none", "nothing certified"
+    if not promises_of(certificate):
+        return "none", "too few labels"
+    if lacking:
+        more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
+        return "partly", f"partly certified: too few labels of {called(lacking[0], LONGEST_NAME)}{more}"
+    if any(one.certified is None for one in asked):
+        return "partly", "partly certified"
+    if any(one.asked and (one.ceiling or 0.0) > one.asked.ceiling for one in asked):
+        return "raised", "certified with raised ceilings"
+    return "certified", "certified for every kind"
+
+
+def promise(certificate: Certificate | KindCertificate) -> str:
+    """Return the promise in one sentence.
+
+    >>> from pac_wrap import Guarantee, calibrate
+    >>> promise(calibrate(range(100), range(200, 300), Guarantee(max_fpr=0.1, max_fnr=None)))
+    'The rate of future normal points that are called anomalies is at most 10 %, with confidence 95 %; \
+nothing is promised about missed anomalies.'
+    """
+    if by_kind(certificate):
+        return _kind_promise(certificate)
+    plain = plain_of(certificate)
+    sides = sides_of(plain)
+    if all(side.ceiling is None for side in sides):
+        return f"Nothing is promised, since {plain.overlap.unreached}: every point is left undecided."
+    kept, lacking = [one for one in sides if one.kept], [one for one in sides if one.lacks_labels]
+    clauses = []
+    if lacking:
+        counts = " and ".join(
+            f"{one.n:,} {one.label} (at least {one.needed:,} are needed)" for one in lacking
+        )
+        consequence = _CONSEQUENCES[frozenset(ranges(plain.rule))]
+        clauses.append(f"{consequence}, because too few points are labelled: {counts}")
+    said = [f"the rate of {MISTAKES[one.label]} is at most {ceiling(one.ceiling or 1.0)}" for one in kept]
+    if len(kept) == 2:
+        surely = f"both together with confidence {floored(plain.confidence)}"
+        if not plain.confidence:
+            surely = ", ".join(f"{one.errors} with confidence {confidence(one.delta)}" for one in kept)
+        clauses.append(f"{said[0]}, and {said[1]}: {surely}")
+    elif kept:
+        clauses.append(f"{said[0]}, with confidence {confidence(kept[0].delta)}")
+    clauses += [f"nothing is promised about {one.errors}" for one in sides if one not in kept + lacking]
+    promises = [one.clause.certified for one in kept if one.clause.certified is not None]
+    if room := [f"{one.name}, {one.room}" for one in promises if one.room]:
+        clauses.append(f"with room for this: {'; '.join(room)}")
+    if not plain.overlap.proved:
+        clauses.append("this confidence is not guaranteed")
+    text = "; ".join(clauses)
+    if doubted := [_doubt(one) for one in sides if one.overstated]:
+        return f"But {' and '.join(doubted)}. If they were independent, this would hold: {text}."
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _doubt(side: Side) -> str:
+    """Return what points of a series are worth, where that is too little for what is promised."""
+    points = f"{side.n:,} {side.label} points"
+    if side.effective is None:
+        return f"it is unknown what the {points} are worth"
+    return f"the {points} are worth about {side.at_hand:,} independent ones"
+
+
+def _kind_promise(certificate: Certificate | KindCertificate) -> str:
+    kept = promises_of(certificate)
+    if not kept:
+        return "Nothing is promised, since too few points are labelled."
+    clauses = []
+    for label, own in groupby(clauses_of(certificate), lambda one: one.of.label):
+        mine = {one.of.kind: one.ceiling for one in kept if one.of.label == label}
+        most = _of_kinds(mine, len(list(own)))
+        points = "normal points" if label == "normal" else "anomalies"
+        said = f"the rate of {MISTAKES[label]} is at most {most}"
+        clauses.append(said if mine else f"nothing is promised about {points}")
+    text = "; ".join(clauses)
+    surely = f"with confidence {confidence(kept[0].delta)}"
+    if len(kept) > 1:
+        surely = f"all of it together with confidence {floored(certificate.confidence)}"
+    if not certificate.confidence:
+        surely = "each with the confidence that was asked for"
+    return f"{text[0].upper()}{text[1:]}: {surely}."
+
+
+def _of_kinds(ceilings: Mapping[str | None, float], count: int) -> str:
+    """Return ceilings and the kinds that they are for, in words."""
+    rates = set(ceilings.values())
+    if len(rates) == 1 and (count == 1 or (None not in ceilings and len(ceilings) == count)):
+        return f"{ceiling(rates.pop())}{'' if count == 1 else f' for each of {count:,} kinds'}"
+    if len(ceilings) > _LISTED:
+        return f"{ceiling(min(rates))} to {ceiling(max(rates))}, by their kind (see below)"
+    texts: list[str] = []
+    for kind, rate in ceilings.items():
+        what = "all of them as they come" if kind is None else f"kind {quoted(kind, LONGEST_NAME)}"
+        texts.append(f"{ceiling(rate)} for {what}")
+    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
+
+
+def notes(certificate: Certificate) -> Iterator[str]:
+    """Yield what a reader of the promise has to know: confidence, abstention, ceilings that were raised."""
+    sides = sides_of(certificate)
+    kept = [side for side in sides if side.kept]
+    if kept and certificate.confidence and certificate.overlap.proved:
+        sure = floored(certificate.confidence) if len(kept) == 2 else confidence(kept[0].delta)
+        yield (
+            f"Confidence {sure} means: if the calibration were repeated with fresh labelled points,"
+            f" in the long run at least {sure} of the certificates made in this way would be true."
+        )
+        if len(kept) == 2:
+            alone = [f"{side.errors} {floored(certificate.confidences[side.name])}" for side in kept]
+            yield f"Each part on its own holds with more confidence: {alone[0]}, {alone[1]}."
+    if ranges(certificate.rule).get(Verdict.ABSTAIN, (None, None)) != (None, None):
+        yield "Points that cannot be decided are left to you, and do not count as errors."
+    if changes := list(_raises(sides)):
+        why = "One threshold could not keep what was asked for"
+        if certificate.separable:
+            why = "The ladder of raise begins above the ceilings that one threshold keeps here"
+        yield f"{why}: {'; '.join(changes)}."
+
+
+def _raises(sides: Iterable[Side]) -> Iterator[str]:
+    if all(side.ceiling is None for side in sides):
+        return
+    for side in sides:
+        if side.raised:
+            now = "no ceiling" if side.ceiling is None else ceiling(side.ceiling)
+            yield f"the ceiling of {side.errors} went from {ceiling(side.asked or 1.0)} to {now}"
+        if side.less_confident:
+            yield (
+                f"the confidence on {side.errors} went from {confidence(side.asked_delta)} to"
+                f" {confidence(side.delta)}"
+            )
+
+
+def warnings_of(report: Report) -> Iterator[str]:
+    """Yield reasons not to rely on the promise yet."""
+    certificate = report.certificate
+    if by_kind(certificate):
+        yield from _kind_warnings(certificate)
+        return
+    plain = plain_of(certificate)
+    sides = sides_of(plain, report.metrics)
+    if not plain.overlap.proved and any(side.ceiling is not None for side in sides):
+        yield (
+            "The confidence is not guaranteed: the promise was chosen on the points that certify it, and"
+            ' delta was not corrected for that. Use correction="exact", or hold one ceiling.'
+        )
+    if plain.overstated:
+        held_out = any(fact.name == "held out" for fact in report.in_time)
+        yield (
+            "Every confidence on this page counts each point as an independent draw, which these are not."
+            f"{' What held-out series show stands below.' if held_out else ''}"
+        )
+    for side in sides:
+        if side.exceeded and side.measured is not None:
+            yield (
+                f"On held-out points the {side.name} was {percent(side.measured.value)}, significantly above"
+                f" its ceiling of {ceiling(side.ceiling or 1.0)}. Do not rely on the promise before the"
+                " reason is known."
+            )
+            if side.clause.asked is not None and side.clause.asked.label_noise is not None:
+                yield f"{NEW_LABELS[0].upper()}{NEW_LABELS[1:]}."
+    normal, anomalous = report.normal, report.anomalous
+    if normal is None or anomalous is None or not (normal.size and anomalous.size):
+        return
+    if is_upside_down(rough_auc(normal, anomalous), normal.size, anomalous.size):
+        yield (
+            "Anomalies score lower than normal points. If low scores mean anomalous, negate the scores and"
+            " calibrate again."
+        )
+
+
+def _kind_warnings(certificate: Certificate | KindCertificate) -> Iterator[str]:
+    for one in clauses_of(certificate):
+        if one.vacuous:
+            label = one.of.label
+            never = "no anomaly is ever declared" if label == "normal" else "no point is ever called normal"
+            yield (
+                f"Too few {label} points of {called(one)} are labelled: {one.n:,}, and"
+                f" {one.n + one.missing:,} are needed. So {never}."
+            )
