@@ -3,7 +3,7 @@
 import json
 import platform
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from pac_wrap.report.account import Account, Figure, File, Item, Points, Section
 from pac_wrap.report.explorer import explorer_of, script_data
 from pac_wrap.report.numbers import ceiling, confidence, exact, floored, least, percent, share, told_apart
 from pac_wrap.report.pictures import Multiple, Window, bands, multiple, panels, scores_picture
+from pac_wrap.report.results import rates_record
 from pac_wrap.report.sentences import (
     LONGEST_NAME,
     Report,
@@ -346,11 +347,7 @@ def _held_out(report: Report) -> Section:
             ("anomalous", metrics.abstained_anomalous),
         )
     ]
-    rates = {
-        name: asdict(rate) | {"value": rate.value if rate.n else None}
-        for name in metrics.__dataclass_fields__
-        for rate in [getattr(metrics, name)]
-    }
+    {one.name.lower(): _FINDINGS[one.finding] for one in sides}
     table = Table(
         ("Rate", "Measured", "Interval", "Points", "Ceiling", "Finding"),
         tuple(
@@ -367,7 +364,8 @@ def _held_out(report: Report) -> Section:
         "Rates on labelled points that were not used to calibrate, with exact intervals."
         " Significantly: by an exact one-sided test at 5 %, for one look at these points.",
         key="held_out",
-        data=rates | {"findings": {one.name.lower(): _FINDINGS[one.finding] for one in sides}},
+        data=rates_record(metrics)
+        | {"findings": {one.name.lower(): _FINDINGS[one.finding] for one in sides}},
     )
     return Section(heading, (table,), "held-out")
 

@@ -603,51 +603,39 @@ def status(report: Report) -> Status:
     Status(word='certified', words='certified', exit_code=0)
     """
     certificate = report.certificate
-    plain = plain_of(certificate)
-    word, words = _kind_status(certificate) if by_kind(certificate) else _status(plain, report.metrics)
-    return Status(word, words, int(certificate.empty or bool(plain.overstated)))
+    word, words = _status(certificate, report.metrics)
+    return Status(word, words, int(certificate.empty or bool(plain_of(certificate).overstated)))
 
 
-def _status(certificate: Certificate, metrics: Metrics | None) -> tuple[str, str]:
-    sides = sides_of(certificate, metrics)
-    if all(side.ceiling is None for side in sides):
-        return "none", "nothing certified"
-    if any(side.exceeded for side in sides):
-        return "broken", "certified, but held-out points contradict it"
-    if certificate.regime is Regime.VACUOUS:
-        if any(side.kept for side in sides):
-            lacking = next(side.label for side in sides if side.lacks_labels)
-            return "partly", f"partly certified: too few {lacking} labels"
-        return "none", "too few labels"
-    if not certificate.overlap.proved:
-        return "broken", "confidence not guaranteed"
-    if certificate.overstated:
-        return "partly", f"certified only if {_CONDITION}"
-    if any(side.asked is not None and not side.kept for side in sides):
-        return "partly", "partly certified"
-    if any(side.raised for side in sides):
-        return "raised", "certified with raised ceilings"
-    if any(side.less_confident for side in sides):
-        return "raised", "certified with less confidence"
-    return "certified", "certified"
-
-
-def _kind_status(certificate: Certificate | KindCertificate) -> tuple[str, str]:
-    clauses = clauses_of(certificate)
-    asked = [one for one in clauses if one.asked is not None]
+def _status(certificate: Certificate | KindCertificate, metrics: Metrics | None) -> tuple[str, str]:
+    plain, clauses, kinds = plain_of(certificate), clauses_of(certificate), by_kind(certificate)
+    asked = [(one, one.asked) for one in clauses if one.asked is not None]
     lacking = [one for one in clauses if one.vacuous]
-    if all(one.certified is None for one in asked):
+    if all(one.certified is None for one in clauses):
         return "none", "nothing certified"
-    if not promises_of(certificate):
-        return "none", "too few labels"
+    if any(side.exceeded for side in sides_of(plain, metrics)):
+        return "broken", "certified, but held-out points contradict it"
     if lacking:
+        if not promises_of(certificate):
+            return "none", "too few labels"
         more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
-        return "partly", f"partly certified: too few labels of {called(lacking[0], LONGEST_NAME)}{more}"
-    if any(one.certified is None for one in asked):
+        few = (
+            f"labels of {called(lacking[0], LONGEST_NAME)}{more}"
+            if kinds
+            else f"{lacking[0].of.label} labels"
+        )
+        return "partly", f"partly certified: too few {few}"
+    if not plain.overlap.proved:
+        return "broken", "confidence not guaranteed"
+    if plain.overstated:
+        return "partly", f"certified only if {_CONDITION}"
+    if any(one.certified is None for one, _ in asked):
         return "partly", "partly certified"
-    if any(one.asked and (one.ceiling or 0.0) > one.asked.ceiling for one in asked):
+    if any((one.ceiling or 0.0) > wanted.ceiling for one, wanted in asked):
         return "raised", "certified with raised ceilings"
-    return "certified", "certified for every kind"
+    if any(one.certified and one.certified.delta > wanted.delta for one, wanted in asked):
+        return "raised", "certified with less confidence"
+    return "certified", "certified for every kind" if kinds else "certified"
 
 
 def promise(certificate: Certificate | KindCertificate) -> str:

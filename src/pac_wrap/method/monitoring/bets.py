@@ -13,8 +13,6 @@ from pac_wrap.tails.bounds import check_errors
 
 Doubles = NDArray[np.float64]
 Counts = NDArray[np.int64]
-# labels up to which a logarithm of the wealth is right to 1e-6
-MOST_LABELS: Final = 10**9
 _HALF_LOG_TWO_PI: Final = 0.5 * log(2.0 * np.pi)
 # from here on Stirling's series has all digits of a double
 _STIRLING_FROM: Final = 16.0

@@ -134,16 +134,6 @@ class LabelUntil:
         return PerClass(*(scores.size for scores in self._state.scores))
 
     @property
-    def remaining(self) -> PerClass:
-        """How many labels of each class may still be needed; none of what is promised nothing about."""
-        last, state, sides = self.looks[-1], self._state, self._sides
-        needed = [
-            0 if self.done or state.settled[label] or sides[label] is None else last - self.labels[label]
-            for label in (0, 1)
-        ]
-        return PerClass(*needed)
-
-    @property
     def success(self) -> bool:
         """Whether one threshold keeps every ceiling asked for."""
         return self._state.success
