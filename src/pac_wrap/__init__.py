@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pac_wrap.method.certificates.provenance import Provenance as Provenance
     from pac_wrap.method.certificates.verify import Verification as Verification
     from pac_wrap.method.certificates.verify import verify as verify
-    from pac_wrap.method.chunked import calibrate_chunks as calibrate_chunks
+    from pac_wrap.method.certify import calibrate_chunks as calibrate_chunks
     from pac_wrap.method.curves.certify import certify_curve as certify_curve
     from pac_wrap.method.curves.certify import certify_curve_chunks as certify_curve_chunks
     from pac_wrap.method.curves.certify import verify_curve as verify_curve
@@ -111,7 +111,7 @@ _HOME = {
     "method.certificates.certificate": "Certificate",
     "method.curves.certify": "certify_curve certify_curve_chunks verify_curve",
     "method.curves.curve": "Curve",
-    "method.chunked": "calibrate_chunks",
+    "method.certify": "calibrate_chunks",
     "method.groups.calibrate": "calibrate_groups",
     "method.groups.certificate": "GroupCertificate",
     "method.groups.curves": "certify_curve_groups",

@@ -19,8 +19,9 @@ from pac_wrap.base.arguments import (
     check_rate,
 )
 from pac_wrap.errors import InputError, LabelWarning, PACWrapError
-from pac_wrap.method.chunked import calibrate_parts
+from pac_wrap.method.certify import certify
 from pac_wrap.method.comparison import compare_scores
+from pac_wrap.method.source import PartitionSource
 from pac_wrap.series import random_violation, window_points
 from pac_wrap_paper.detectors import DevNet
 from support.strategies import refusal
@@ -342,7 +343,7 @@ def test_every_entrance_refuses_scores_and_labels_in_another_order() -> None:
     refusals: list[Callable[[], object]] = [
         lambda: calibrate_labelled(tangled, label),
         lambda: calibrate_chunks(lambda: [(tangled, label)]),
-        lambda: calibrate_parts(lambda task: task(0, [(tangled, label)]), Request()),
+        lambda: certify(PartitionSource(lambda task: task(0, [(tangled, label)]), 1), Request()),
         lambda: evaluate(fitted.certificate_.verdicts(tangled) + 0 * tangled, label),
         lambda: window_points(tangled, label),
         lambda: random_violation(tangled, label, guarantee, rng, trials=2),

@@ -11,7 +11,7 @@ import pytest
 
 from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, Hold, Raise, calibrate
 from pac_wrap.method.certificates.provenance import Provenance
-from pac_wrap.tables.calibrate import LabelledScores
+from pac_wrap.tables.calibrate import TableSource
 from support.shell import GOLDEN, command, invoke, parquet, refused, succeeded, write
 
 LABELLED = [GOLDEN / "scores.csv", "--score", "score", "--label", "label"]
@@ -267,13 +267,13 @@ def test_a_report_leaves_the_certificate_as_it_is_and_reads_the_scores_once(
         query = f"SELECT CAST(score AS {kind}) AS score, label FROM read_csv('{scores}')"
         scores = parquet(tmp_path / "scores.parquet", query)
     passes = []
-    call = LabelledScores.__call__
+    call = TableSource.__call__
 
-    def count(self: LabelledScores, task: Any) -> Any:
+    def count(self: TableSource, task: Any) -> Any:
         passes.append(task)
         return call(self, task)
 
-    monkeypatch.setattr(LabelledScores, "__call__", count)
+    monkeypatch.setattr(TableSource, "__call__", count)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     texts = []
     for more in ([], ["--report", tmp_path / "report.md"]):

@@ -77,7 +77,5 @@ def test_spark_gives_the_curve_of_memory(session: Any, frame: Any, tmp_path: Pat
     for tops in TOPS:
         made = engine.certify_curve(df, 0.05, 0.1, score="s", label="y", **tops)
         assert made.to_json() == expected(tops)
-    found = EngineFiles("spark", [path], "read_parquet").calibrate(
-        CurveRequest(0.05, 0.1), score="s", label="y"
-    )
+    found = EngineFiles("spark", [path], "read_parquet").certify(CurveRequest(0.05, 0.1), ("s", "y"), None)
     assert found.bare.to_json() == EXPECTED

@@ -61,7 +61,8 @@ def by_dask(files: list[str], label: str = "y", anomaly_label: str | None = None
     request = Request.of(options.get("guarantee"), options.get("overlap"), mark)
     found = [*map(Path, files)]
     opened = EngineFiles("dask", found, reader, master=options.get("master"))
-    return opened.calibrate(request, score="s", label=label).bare.to_json()
+    made: str = opened.certify(request, ("s", label), request.label_text).bare.to_json()
+    return made
 
 
 @pytest.mark.parametrize("suffix", READERS)
@@ -181,7 +182,7 @@ def test_bad_files_are_refused_in_one_sentence(name: str, text: str, sentence: s
     Path(name).write_text(text)
     reader = READERS[name.split(".")[1]]
     opened = EngineFiles("dask", [Path(name)], reader)
-    message = refusal(lambda: opened.calibrate(Request(), score="s", label="y"))
+    message = refusal(lambda: opened.certify(Request(), ("s", "y"), None))
     assert message.startswith(sentence)
     assert "\n" not in message
     assert [file.name for file in Path.cwd().iterdir()] == [name]
@@ -189,7 +190,7 @@ def test_bad_files_are_refused_in_one_sentence(name: str, text: str, sentence: s
 
 def test_one_column_cannot_be_both() -> None:
     opened = EngineFiles("dask", [Path("a.csv")], "read_csv")
-    assert "cannot be both" in refusal(lambda: opened.calibrate(Request(), score="s", label="s"))
+    assert "cannot be both" in refusal(lambda: opened.certify(Request(), ("s", "s"), None))
 
 
 def test_types_that_differ_between_files_are_compared_as_texts(table: Any) -> None:

@@ -11,11 +11,11 @@ from pac_wrap import Guarantee, Request, UpsideDownWarning, VacuousWarning, cali
 from pac_wrap.engines import dask as engine
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.method.groups.calibrate import GroupRequest
-from pac_wrap.tables.groups import calibrate_groups_table
 from pac_wrap.tables.table import open_table
 from support.daskcluster import cluster, current, needs_dask
 from support.grouped import ASKED, COLUMNS, OPTIONS, drawn, in_memory, json_of_tokens
 from support.strategies import refusal
+from support.tables import calibrate_groups_table
 
 dd = needs_dask()
 pd = pytest.importorskip("pandas")
@@ -139,7 +139,7 @@ def test_groups_of_json_are_read_as_everywhere(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text(json_of_tokens())
     asked, columns = GroupRequest(Request(ASKED)), {"score": "score", "label": "label", "group": "group"}
-    found = EngineFiles("dask", [path], "read_json").calibrate_groups(asked, **columns)
+    found = EngineFiles("dask", [path], "read_json").certify(asked, tuple(columns.values()), None)
     with open_table([str(path)], ["score", "group"], "label") as table:
         expected = calibrate_groups_table(table, asked, ("score", "label", "group"))
     assert found.bare.to_json() == expected.bare.to_json()

@@ -53,7 +53,9 @@ def csv(file: Path, rows: slice = slice(None), names: Any = "01", sep: str = ","
 
 def certificate(files: list[Path], reader: Reader = "read_csv", anomaly_label: Any = 1) -> str:
     request = Request(anomaly_label=anomaly_label)
-    return EngineFiles("spark", files, reader).calibrate(request, label="the label").bare.to_json()
+    columns = "score", "the label"
+    found = EngineFiles("spark", files, reader).certify(request, columns, request.label_text)
+    return str(found.bare.to_json())
 
 
 def test_csv_files_of_any_name_and_dialect(session: Any, tmp_path: Path) -> None:
@@ -142,7 +144,9 @@ def test_json_lines_and_arrays(session: Any, tmp_path: Path) -> None:
 def test_what_is_wrong_is_one_sentence(session: Any, tmp_path: Path) -> None:
     def said(*lines: str, suffix: str = ".csv", reader: Reader = "read_csv") -> str:
         file = write(tmp_path / f"wrong{suffix}", [*lines])
-        message = refusal(lambda: EngineFiles("spark", [file], reader).calibrate(Request()))
+        message = refusal(
+            lambda: EngineFiles("spark", [file], reader).certify(Request(), ("score", "label"), None)
+        )
         assert "\n" not in message
         return message.replace(str(tmp_path) + "/", "")
 
@@ -190,7 +194,7 @@ warnings.simplefilter("error")
 from pac_wrap import Request
 from pac_wrap.engines.files import EngineFiles
 files = EngineFiles("spark", [Path(sys.argv[1])], "read_csv", master="local[2]")
-found = files.calibrate(Request(), label="the label")
+found = files.certify(Request(), ("score", "the label"), None)
 print(found.bare.to_json(), end="")
 from pyspark.sql import SparkSession
 assert SparkSession.getActiveSession() is None

@@ -1,6 +1,7 @@
 """Groups in Spark: the certificate of memory byte for byte, and the verdicts of memory."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -11,14 +12,16 @@ import pandas as pd
 import pytest
 
 from pac_wrap import GroupCertificate, Request, calibrate_groups
-from pac_wrap.engines import frames, spark
+from pac_wrap.engines import spark
 from pac_wrap.engines.files import EngineFiles
+from pac_wrap.engines.spark import GroupedFrame
 from pac_wrap.method.groups.calibrate import GroupRequest
-from pac_wrap.tables.groups import calibrate_groups_table
+from pac_wrap.method.groups.part import Part
 from pac_wrap.tables.table import open_table
 from support import sparksession
 from support.grouped import ASKED, COLUMNS, OPTIONS, drawn, in_memory, json_of_tokens
 from support.strategies import refusal
+from support.tables import calibrate_groups_table
 
 # groups with too few labels are what many of these are about
 pytestmark = [
@@ -128,13 +131,16 @@ def test_what_is_wrong_is_refused(session: Any, monkeypatch: pytest.MonkeyPatch)
     assert "of no groups" in refusal(lambda: spark.decide(df, alone, group="name"))
     whole: GroupCertificate = in_memory(frame, "name")
     assert "of groups: name their column" in refusal(lambda: spark.decide(df, whole))
+    calibrated = GroupedFrame.calibrated
+
+    def less(part: Part) -> Part:
+        return replace(part, columns=replace(part.columns, n=part.columns.n + 1))
+
     with monkeypatch.context() as patch:
         patch.setattr(spark, "MOST_GROUPS", 3)
         assert "there are more than 3 groups" in refused()
     with monkeypatch.context() as patch:
-        patch.setattr(
-            spark, "refuse_changed", lambda found, *others: frames.refuse_changed(found + 1, *others)
-        )
+        patch.setattr(GroupedFrame, "calibrated", lambda self, request: less(calibrated(self, request)))
         assert "has other rows each time" in refused()
 
 
@@ -148,7 +154,7 @@ def test_files_give_the_certificate_that_duckdb_gives(session: Any, ending: str,
     reader: Any = {"parquet": "read_parquet", "csv": "read_csv", "jsonl": "read_json"}[ending]
     for group in ("name", "number") if ending == "parquet" else ("float",):
         columns = {"score": "score", "label": "label", "group": group}
-        found = EngineFiles("spark", [path], reader).calibrate_groups(request, **columns)
+        found = EngineFiles("spark", [path], reader).certify(request, tuple(columns.values()), None)
         with open_table([str(path)], ["score", group], "label", passes=True) as table:
             again = calibrate_groups_table(table, request, ("score", "label", group))
         assert found.bare.to_json() == again.bare.to_json()
@@ -157,7 +163,9 @@ def test_files_give_the_certificate_that_duckdb_gives(session: Any, ending: str,
         frame.assign(number="7").to_parquet(other)
         columns = {"score": "score", "label": "label", "group": "number"}
         assert "groups of different types, bigint and string" in refusal(
-            lambda: EngineFiles("spark", [path, other], reader).calibrate_groups(request, **columns)
+            lambda: EngineFiles("spark", [path, other], reader).certify(
+                request, tuple(columns.values()), None
+            )
         )
 
 
@@ -167,7 +175,7 @@ def test_groups_of_json_are_read_as_everywhere(session: Any, tmp_path: Path) -> 
         path = tmp_path / name
         path.write_text(text)
         asked, columns = GroupRequest(Request(ASKED)), {"score": "score", "label": "label", "group": "group"}
-        found = EngineFiles("spark", [path], "read_json").calibrate_groups(asked, **columns)
+        found = EngineFiles("spark", [path], "read_json").certify(asked, tuple(columns.values()), None)
         with open_table([str(path)], ["score", "group"], "label") as table:
             expected = calibrate_groups_table(table, asked, ("score", "label", "group"))
         assert found.bare.to_json() == expected.bare.to_json()
@@ -175,5 +183,5 @@ def test_groups_of_json_are_read_as_everywhere(session: Any, tmp_path: Path) -> 
     twice.write_text(f'{lines}{{"score": 1, "label": 0, "group": "a", "group": "b"}}\n')
     files = EngineFiles("spark", [twice], "read_json")
     assert "row 1,801 has two columns named 'group'; rename" in refusal(
-        lambda: files.calibrate_groups(asked, **columns)
+        lambda: files.certify(asked, tuple(columns.values()), None)
     )

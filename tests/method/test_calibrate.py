@@ -15,7 +15,7 @@ from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.calibrate import calibrate, calibrate_labelled
 from pac_wrap.method.certificates.certificate import Overlap
 from pac_wrap.method.certificates.verify import verify
-from pac_wrap.method.chunked import calibrate_chunks
+from pac_wrap.method.certify import calibrate_chunks
 from pac_wrap.method.promise import Guarantee, as_guarantee
 from pac_wrap.method.request import WORDS, Request, as_strategy
 from pac_wrap.method.rule import Verdict

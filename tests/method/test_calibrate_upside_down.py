@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from pac_wrap import PACWrap, UpsideDownWarning, calibrate, calibrate_chunks, calibrate_labelled
-from pac_wrap.method.chunked import calibrate_parts
+from pac_wrap.method.certify import certify
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import Request
+from pac_wrap.method.source import PartitionSource
 from pac_wrap.ranks.auc import auc, is_upside_down
 from pac_wrap.ranks.passes import survey
 from pac_wrap.report.sentences import Report, warnings_of
@@ -87,7 +88,7 @@ def test_the_area_of_a_survey_that_is_tested_is_never_below_the_true_one(
     normal: Floats, anomalous: Floats
 ) -> None:
     found = survey(normal, anomalous)
-    assert found.largest_auc >= auc(normal, anomalous) - 1e-12
+    assert found.largest_auc() >= auc(normal, anomalous) - 1e-12
 
 
 def everywhere(normal: Floats, anomalous: Floats) -> dict[str, Callable[[], Any]]:
@@ -99,7 +100,9 @@ def everywhere(normal: Floats, anomalous: Floats) -> dict[str, Callable[[], Any]
         "calibrate": lambda: calibrate(normal, anomalous),
         "calibrate_labelled": lambda: calibrate_labelled(values, labels),
         "calibrate_chunks": lambda: calibrate_chunks(lambda: [(values, labels)]),
-        "calibrate_parts": lambda: calibrate_parts(lambda task: task(0, [(values, labels)]), Request()),
+        "partitions": lambda: certify(
+            PartitionSource(lambda task: task(0, [(values, labels)]), 1), Request()
+        ),
         "PACWrap": lambda: PACWrap(lambda X: X[:, 0]).calibrate(values[:, None], labels),
         "compare": lambda: compare_scores({"a": (values, labels == 1)}, Guarantee()),
         "report": lambda: [text for text in warnings_of(report) if "score lower" in text],
@@ -118,7 +121,7 @@ def test_every_way_warns_of_what_is_significant_and_of_nothing_else(way: str) ->
         assert len(told) == expected, area
 
 
-@pytest.mark.parametrize("way", ["calibrate", "calibrate_labelled", "calibrate_chunks", "calibrate_parts"])
+@pytest.mark.parametrize("way", ["calibrate", "calibrate_labelled", "calibrate_chunks", "partitions"])
 def test_the_warning_points_at_the_line_that_called(way: str) -> None:
     low, high = np.arange(80.0), np.arange(100.0, 180.0)
     action = everywhere(high, low)[way]

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.floats import ScoreType
 from pac_wrap.errors import UpsideDownWarning
-from pac_wrap.method import chunked as module
+from pac_wrap.method import source as module
 from pac_wrap.method.calibrate import calibrate_labelled
 from pac_wrap.method.certificates.certificate import Certificate
-from pac_wrap.method.chunked import calibrate_chunks
+from pac_wrap.method.certify import calibrate_chunks
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import Request
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
@@ -215,7 +215,7 @@ def test_data_that_changes_between_passes_is_refused() -> None:
             return task(np.arange(float(next(left))), np.zeros(0))
 
     passes = Passes(Shrinking())
-    assert "changed between two passes" in refusal(lambda: passes.count_below(0, 7.5))
+    assert "changed between two passes" in refusal(lambda: passes.count_below((0,), 7.5))
 
 
 def test_no_scores_at_all_are_refused() -> None:

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import calibrate_labelled
-from pac_wrap.method.chunked import Sample, calibrate_parts
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certify import certify
 from pac_wrap.method.request import Request
+from pac_wrap.method.source import PartitionSource
 from pac_wrap.ranks import passes
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask
@@ -22,7 +24,12 @@ from support.slow import slow_but
 from support.strategies import RULES, refusal, scores_of_any_type
 
 Batch = tuple[Any, Any]
+Sample = tuple[Any, int]
 BAD = Request(anomaly_label="bad")
+
+
+def calibrate_parts(run: Any, request: Request, sample: Sample | None = None) -> Certificate:
+    return certify(PartitionSource(run, request.anomaly_label, sample), request)
 
 
 def added(parts: list[PartitionAnswer], merges: Sequence[int]) -> PartitionAnswer:
@@ -53,7 +60,7 @@ def test_every_order_and_merge_tree_gives_the_certificate_of_the_whole(
         return added([pickle.loads(answer) for answer in answers], merges)
 
     # the sample may be any part, and say anything of how many there are
-    sample = Sample(partial(run, some=order[:1]), data.draw(st.integers(1, 9)))
+    sample = partial(run, some=order[:1]), data.draw(st.integers(1, 9))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UpsideDownWarning)
@@ -74,7 +81,7 @@ class Counted:
         return reduce(add, [task(i, batches) for i, batches in enumerate(self.parts)])
 
     def sample(self, place: int) -> Sample:
-        return Sample(lambda task: task(place, self.parts[place]), len(self.parts))
+        return (lambda task: task(place, self.parts[place])), len(self.parts)
 
 
 def many_parts(shift: float, ordered: bool) -> tuple[Any, Any, Counted]:

@@ -13,9 +13,10 @@ from pac_wrap import Guarantee, certify_curve
 from pac_wrap.base.floats import ScoreType, just_below
 from pac_wrap.errors import UpsideDownWarning
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.chunked import calibrate_counted
+from pac_wrap.method.certify import certify
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.request import Request
+from pac_wrap.method.source import CountedSource
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.ranks import counted
 from pac_wrap.ranks.auc import auc
@@ -155,7 +156,9 @@ def test_every_rule_is_the_one_of_memory(options: dict[str, Any], step: int) -> 
     normal, anomalous = rng.normal(0, 1, 3000).round(3), rng.normal(2.5, 1, 700)
     data = InMemory(normal, anomalous, step)
     request = Request.of(options.get("guarantee"), options.get("overlap"))
-    assert calibrate_counted(data, request).to_json() == calibrate(normal, anomalous, **options).to_json()
+    assert (
+        certify(CountedSource(data), request).to_json() == calibrate(normal, anomalous, **options).to_json()
+    )
 
 
 @every_rule
@@ -164,7 +167,9 @@ def test_every_rule_with_hardly_any_room(options: dict[str, Any], small: None) -
     normal, anomalous = rng.normal(0, 1, 900).round(2), rng.normal(2.5, 1, 300).round(1)
     data = InMemory(normal, anomalous, 7)
     request = Request.of(options.get("guarantee"), options.get("overlap"))
-    assert calibrate_counted(data, request).to_json() == calibrate(normal, anomalous, **options).to_json()
+    assert (
+        certify(CountedSource(data), request).to_json() == calibrate(normal, anomalous, **options).to_json()
+    )
 
 
 @settings(deadline=None)
@@ -175,10 +180,10 @@ def test_any_scores(normal: Floats, anomalous: Floats, asked: Guarantee, step: i
     with pytest.MonkeyPatch.context() as patch:
         if tight:
             tighten(patch, few=2, cells=8, knots=4, listed=1, ranges=1)
-        patch.setattr("pac_wrap.method.chunked.warn_if_upside_down", lambda *_: None)
+        patch.setattr("pac_wrap.method.certify.warn_if_upside_down", lambda *_: None)
         for overlap in ("abstain", "abstain_always", "raise", "hold_fnr", "algorithm1", Looks(5, 20)):
             expected = calibrate_quietly(normal, anomalous, asked, overlap=overlap).to_json()
-            found = calibrate_counted(InMemory(normal, anomalous, step), Request.of(asked, overlap))
+            found = certify(CountedSource(InMemory(normal, anomalous, step)), Request.of(asked, overlap))
             assert found.to_json() == expected
 
 
@@ -187,14 +192,14 @@ def test_curves_with_hundreds_of_ranks(step: int) -> None:
     rng = np.random.default_rng(step)
     normal, anomalous = rng.normal(0, 1, 9000).round(3), rng.standard_cauchy(2000)
     data = InMemory(normal, anomalous, step)
-    found = calibrate_counted(data, CurveRequest())
+    found = certify(CountedSource(data), CurveRequest())
     assert found.to_json() == certify_curve(normal, anomalous).to_json()
 
 
 def test_three_rounds_do_and_few_scores_are_listed() -> None:
     rng = np.random.default_rng(1)
     data = InMemory(rng.normal(0, 1, 400_000), rng.normal(4, 1, 40_000), 30)
-    calibrate_counted(data, Request())
+    certify(CountedSource(data), Request())
     assert (data.rounds, data.samples) == (2, 0)  # and the guess
     assert data.listed < 30_000
 
@@ -207,7 +212,7 @@ def test_scores_near_a_rank_are_listed_while_the_rest_of_a_large_cell_is_counted
     monkeypatch.setattr(counted, "_NEAR", most)
     rng = np.random.default_rng(1)
     data = InMemory(rng.normal(0, 1, 400_000), rng.normal(1, 1, 400_000), 100)
-    assert calibrate_counted(data, Request()).to_json() == calibrate(*data.pair).to_json()
+    assert certify(CountedSource(data), Request()).to_json() == calibrate(*data.pair).to_json()
     # what is too much to be listed is counted in cells, and the small one that holds a rank listed after that
     assert data.rounds == rounds
 
@@ -218,7 +223,7 @@ def test_a_score_that_most_points_share_is_never_listed(share: float) -> None:
     normal, anomalous = rng.normal(0, 1, 100_000), rng.normal(2, 1, 50_000)
     normal[: ceil(share * 100_000)] = anomalous[: ceil(share * 50_000)] = 1.5
     data = InMemory(rng.permutation(normal), rng.permutation(anomalous), 100)
-    assert calibrate_counted(data, Request()).to_json() == calibrate(*data.pair).to_json()
+    assert certify(CountedSource(data), Request()).to_json() == calibrate(*data.pair).to_json()
     assert data.listed < 1000
 
 
@@ -236,7 +241,7 @@ def test_a_sample_that_misleads_costs_rounds_and_nothing_else(monkeypatch: pytes
         data.rounds = 0
         for name in ("guess", "sample"):
             monkeypatch.setattr(data, name, lambda classes=classes: Sample(classes, 0.005))
-        assert calibrate_counted(data, Request()).to_json() == calibrate(*data.pair).to_json()
+        assert certify(CountedSource(data), Request()).to_json() == calibrate(*data.pair).to_json()
         assert data.rounds <= 7
 
 
@@ -246,7 +251,7 @@ def test_first_scores_of_one_class_are_no_guess(monkeypatch: pytest.MonkeyPatch)
     first, some = ((data.pair[0][:5000], data.pair[1][:3]), (data.pair[0][::30], data.pair[1][::30]))
     monkeypatch.setattr(data, "guess", lambda: Sample(first, 0.001))
     monkeypatch.setattr(data, "sample", lambda: Sample(some, 1 / 30))
-    assert calibrate_counted(data, Request()).to_json() == calibrate(*data.pair).to_json()
+    assert certify(CountedSource(data), Request()).to_json() == calibrate(*data.pair).to_json()
     assert data.rounds == 2
 
 
@@ -268,7 +273,7 @@ def test_scores_that_change_between_two_rounds_are_refused(
             return super().gather(within)
 
     data = Changing(rng.normal(0, 1, 60_000), rng.normal(2, 1, 60_000), 50)
-    assert "scores changed between two passes" in refusal(lambda: calibrate_counted(data, Request()))
+    assert "scores changed between two passes" in refusal(lambda: certify(CountedSource(data), Request()))
 
 
 @pytest.mark.parametrize("shift", [-2.0, 0.0, 2.0])
@@ -277,7 +282,7 @@ def test_upside_down_scores_are_told_by_the_sample(shift: float) -> None:
     data = InMemory(rng.normal(0, 1, 5000), rng.normal(shift, 1, 3000), 20)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        calibrate_counted(data, Request())
+        certify(CountedSource(data), Request())
     assert [one.category for one in caught] == [UpsideDownWarning] * (shift < 0)
 
 
@@ -292,7 +297,7 @@ def test_the_first_scores_neither_cause_nor_hide_a_warning(
     monkeypatch.setattr(data, "guess", lambda: other)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        calibrate_counted(data, Request())
+        certify(CountedSource(data), Request())
     assert [one.category for one in caught] == [UpsideDownWarning] * (shift < 0)
 
 
@@ -303,18 +308,18 @@ def test_the_least_auc_is_no_larger_than_the_auc(normal: Floats, anomalous: Floa
     data = InMemory(normal, anomalous)
     exact, _ = data.count_all(Grid((-1.0, 0.0, 1.0, 2.0), (1, cells, 1)))
     pair = Spread.counted(exact, 0, 0), Spread.counted(exact, 1, 0)
-    assert least_auc(pair) <= auc(normal, anomalous) + 1e-12
+    assert least_auc(*pair) <= auc(normal, anomalous) + 1e-12
     known = Spread.estimated(normal, 1.0), Spread.estimated(anomalous, 1.0)
-    assert least_auc(known) == pytest.approx(auc(normal, anomalous), abs=1e-12)
+    assert least_auc(*known) == pytest.approx(auc(normal, anomalous), abs=1e-12)
 
 
 def test_a_threshold_that_is_given_is_counted_at_once() -> None:
     rng = np.random.default_rng(5)
     data = InMemory(rng.normal(0, 1, 50_000), rng.normal(2, 1, 30_000), 20)
-    found = counted.Bracketed(data, lambda one, other: (one.count_below(1.25), other.count_below(1.25)))
+    found = counted.Bracketed(data, [(0,), (1,)], lambda both: tuple(one.count_below(1.25) for one in both))
     assert found.answer == tuple(int((scores < 1.25).sum()) for scores in data.pair)
     assert data.rounds == 1
 
 
 def test_no_scores_at_all_are_refused() -> None:
-    assert "both empty" in refusal(lambda: calibrate_counted(InMemory([], []), Request()))
+    assert "both empty" in refusal(lambda: certify(CountedSource(InMemory([], [])), Request()))

@@ -9,4 +9,4 @@ def test_grid() -> None:
 
 def test_least_auc() -> None:
     low, high = Spread.estimated(np.array([1.0, 2.0]), 1.0), Spread.estimated(np.array([2.0, 3.0]), 1.0)
-    assert (least_auc((low, high))) == (0.875)
+    assert (least_auc(low, high)) == (0.875)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pac_wrap.base.floats import order_keys
 from pac_wrap.ranks import passes as module
 from pac_wrap.ranks.kernels import digest
-from pac_wrap.ranks.memory import Rank
+from pac_wrap.ranks.memory import BOTH, Rank
 from pac_wrap.ranks.passes import RankSearch, ScoreAtRank, survey
 from support.slow import slow_but
 from support.strategies import Floats, refusal, scores
@@ -50,16 +50,17 @@ def found(
 
 
 def expected(normal: Floats, anomalous: Floats, rank: Rank) -> ScoreAtRank:
-    pools = normal, anomalous, np.concatenate([normal, anomalous])
-    value = float(np.sort(pools[rank.label])[rank.k - 1])
+    pool = np.concatenate([(normal, anomalous)[label] for label in rank.labels])
+    value = float(np.sort(pool)[rank.k - 1])
     below = int(np.count_nonzero(normal < value)), int(np.count_nonzero(anomalous < value))
     equal = int(np.count_nonzero(normal == value)), int(np.count_nonzero(anomalous == value))
     return ScoreAtRank(value, below, equal)
 
 
 def every_rank(normal: Floats, anomalous: Floats) -> list[Rank]:
-    sides = enumerate((normal, anomalous, np.concatenate([normal, anomalous])))
-    return [Rank(label, k) for label, values in sides for k in range(1, values.size + 1)]
+    sizes: list[tuple[int | tuple[int, ...], int]] = [(0, normal.size), (1, anomalous.size)]
+    sizes += [(BOTH, normal.size + anomalous.size)]
+    return [Rank(label, k) for label, size in sizes for k in range(1, size + 1)]
 
 
 @pytest.mark.parametrize("few", slow_but(1, [module._FEW, 0, 3]))
@@ -124,7 +125,7 @@ def test_a_survey_knows_sizes_digests_and_roughly_the_area(normal: Floats, anoma
     assert whole.digests == (digest(normal), digest(anomalous))
     # scores in one of the 2^16 ranges count as if the anomaly were the greater
     tops = [(order_keys(values) >> np.uint64(48)).astype(np.float64) for values in (normal, anomalous)]
-    assert whole.largest_auc == pytest.approx((tops[1][:, np.newaxis] >= tops[0]).mean(), abs=1e-12)
+    assert whole.largest_auc() == pytest.approx((tops[1][:, np.newaxis] >= tops[0]).mean(), abs=1e-12)
 
 
 def test_scores_that_change_between_passes_are_refused() -> None:

@@ -14,7 +14,7 @@ from pac_wrap.ranks.passes import (
 
 def test_survey() -> None:
     both = survey(np.array([1.0, 2.0]), np.zeros(0)) + survey(np.array([4.0]), np.array([2.0, 8.0]))
-    assert (both.sizes, both.largest_auc) == (((3, 2), 0.8333333333333334))
+    assert (both.sizes, both.largest_auc()) == (((3, 2), 0.8333333333333334))
 
 
 def test_survey_of_one_class() -> None:

@@ -17,13 +17,15 @@ from pac_wrap.method.calibrate import calibrate as calibrate_arrays
 from pac_wrap.method.calibrate import calibrate_labelled
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance
+from pac_wrap.method.certify import certify
 from pac_wrap.method.request import Request
 from pac_wrap.tables import calibrate as module
-from pac_wrap.tables.calibrate import LabelledScores, calibrate, calibrate_table, certify_curve
+from pac_wrap.tables.calibrate import TableSource, calibrate, certify_curve
 from pac_wrap.tables.table import Table, open_table
 from support.patience import LIMIT
 from support.shell import invoke, one_sentence, parquet, write
 from support.strategies import RULES, refusal, scores_of_any_type
+from support.tables import scores_of
 
 FORMATS = ["csv", "parquet", "jsonl", "npz"]
 
@@ -59,6 +61,8 @@ def whole(scores: Any, labels: Any, **options: Any) -> str:
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BATCH", 700)
+    monkeypatch.setattr(module, "HELD", 0)
+    monkeypatch.setattr(module, "HELD_COPY", 0)
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -249,15 +253,17 @@ def test_types_may_differ_between_files_as_long_as_they_are_numbers(tmp_path: Pa
 def test_a_file_that_changes_between_passes_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "HELD", 0)
+    monkeypatch.setattr(module, "HELD_COPY", 0)
     file = written(tmp_path, "t.parquet", np.arange(2_000.0), np.arange(2_000) % 2)
-    call = LabelledScores.__call__
+    call = TableSource.__call__
 
-    def meddle(self: LabelledScores, task: Any) -> Any:
+    def meddle(self: TableSource, task: Any) -> Any:
         result = call(self, task)
         written(tmp_path, "t.parquet", np.arange(2_000.0) + 1e9, np.arange(2_000) % 2)
         return result
 
-    monkeypatch.setattr(LabelledScores, "__call__", meddle)
+    monkeypatch.setattr(TableSource, "__call__", meddle)
     assert "changed between two passes" in refusal(lambda: certificate([file]))
 
 
@@ -312,15 +318,15 @@ def test_more_than_the_engine_may_hold_is_spilled(tmp_path: Path, monkeypatch: p
         connection.execute(f"COPY ({query}) TO '{path}' (FORMAT csv, HEADER)")
         scores = connection.execute(f"SELECT s::DOUBLE AS s FROM ({query})").fetchnumpy()["s"]
     spilled = 0
-    call = LabelledScores.__call__
+    call = TableSource.__call__
 
-    def look(self: LabelledScores, task: Any) -> Any:
+    def look(self: TableSource, task: Any) -> Any:
         nonlocal spilled
-        sizes = self._table.rows("SELECT coalesce(sum(size), 0) FROM duckdb_temporary_files()")
+        sizes = self.table.rows("SELECT coalesce(sum(size), 0) FROM duckdb_temporary_files()")
         spilled = max(spilled, int(sizes[0][0]))
         return call(self, task)
 
-    monkeypatch.setattr(LabelledScores, "__call__", look)
+    monkeypatch.setattr(TableSource, "__call__", look)
     monkeypatch.setattr(
         "pac_wrap.tables.files.connection._fast",
         lambda: ("preserve_insertion_order = false", f"memory_limit = '{memory:.0f}B'"),
@@ -360,9 +366,9 @@ def test_a_table_keeps_its_order_after_its_passes(tmp_path: Path) -> None:
     for form in FORMATS:
         path = written(tmp_path, f"scores.{form}", scores, labels)
         with open_table([str(path)], ["s"], "y") as table:
-            calibrate_table(table, Request(), score="s", label="y")
+            certify(TableSource(table, "s", "y"), Request())
             assert table.rows("SELECT current_setting('preserve_insertion_order')") == [(True,)]
-            assert table.scores("s").tolist() == scores.tolist()
+            assert scores_of(table, "s").tolist() == scores.tolist()
 
 
 def test_of_several_tables_the_one_with_text_is_named(tmp_path: Path) -> None:
@@ -397,7 +403,7 @@ def test_scores_by_class_are_read_once_and_give_the_same_certificate(
 
     monkeypatch.setattr(Table, "batches", count)
     with open_table([str(path)], ["s"], "y", passes=True) as table:
-        normal, anomalous = LabelledScores(table, "s", "y", None).by_class()
+        normal, anomalous = TableSource(table, "s", "y", None).classes()
     assert len(queries) == 1
     assert np.array_equal(np.sort(anomalous.astype(kind)), np.sort(scores[labels == 1]))
     assert calibrate_arrays(normal, anomalous).to_json() == certificate([path])

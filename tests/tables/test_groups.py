@@ -13,13 +13,14 @@ import pytest
 from pac_wrap import GroupCertificate, Guarantee, InputError, Request, UpsideDownWarning, calibrate_groups
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.values import as_group
-from pac_wrap.tables import groups as module
-from pac_wrap.tables.decide import output_options
+from pac_wrap.tables import calibrate as module
+from pac_wrap.tables.calibrate import TableGroups
+from pac_wrap.tables.decide import decide_groups_table, evaluate_groups_table, output_options
 from pac_wrap.tables.files.find import found_files
-from pac_wrap.tables.groups import calibrate_groups_table, decide_groups_table, evaluate_groups_table
 from pac_wrap.tables.sql.group_rules import group_verdict_sql, join_sql, spellings
 from pac_wrap.tables.table import open_found, open_table
 from support.postgres import server
+from support.tables import calibrate_groups_table
 
 # groups with too few labels are what many of these are about
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.VacuousWarning")
@@ -101,12 +102,12 @@ def test_groups_come_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     frame = drawn(9000)
     path = written(frame, tmp_path, "parquet")
     whole = from_table(path, "number", pool=True)
-    monkeypatch.setattr(module, "BLOCK", 100)
+    monkeypatch.setattr("pac_wrap.method.groups.part.BLOCK", 100)
 
     def small(batches: Any, rows: int) -> Any:
-        for scores, marks in batches:
-            for start in range(0, scores.size, 700):
-                yield scores[start : start + 700], marks[start : start + 700]
+        for columns in batches:
+            for start in range(0, columns[0].size, 700):
+                yield tuple(column[start : start + 700] for column in columns)
 
     monkeypatch.setattr(module, "gathered", small)
     assert from_table(path, "number", pool=True) == whole
@@ -151,7 +152,7 @@ def test_evaluation_by_group_is_that_of_memory(tmp_path: Path) -> None:
     worse.loc[worse["number"] == 1, "number"] = 99
     path = written(worse, tmp_path, "parquet")
     with open_table([path], ["score", "number"], "label", passes=True) as table:
-        found = evaluate_groups_table(table, certificate, ("score", "label", "number"), None)
+        found = evaluate_groups_table(TableGroups(table, ("score", "label", "number"), None), certificate)
     again = certificate.evaluate(worse["score"], worse["label"], worse["number"])
     assert (found.counts == again.counts).all()
     assert found.exceeded == again.exceeded
@@ -224,7 +225,7 @@ def test_columns_of_other_types_are_groups_too(tmp_path: Path) -> None:
         open_table([narrow], ["score", "number"], "label", passes=True) as table,
         pytest.raises(InputError, match="holds float32 scores"),
     ):
-        evaluate_groups_table(table, certificate, ("score", "label", "number"), None)
+        evaluate_groups_table(TableGroups(table, ("score", "label", "number"), None), certificate)
 
 
 def ruled(frame: pd.DataFrame) -> GroupCertificate:

@@ -13,6 +13,7 @@ import pytest
 
 from pac_wrap.tables.decide import output_options
 from pac_wrap.tables.table import open_table
+from support import tables
 from support.shell import parquet, write
 from support.strategies import refusal
 
@@ -63,7 +64,7 @@ def scores_of(
     *paths: Path, score: str = "score", label: str | None = None, whole: bool = False
 ) -> list[float]:
     with open_table([str(path) for path in paths], [score], label, whole=whole) as table:
-        return list(table.scores(score))
+        return list(tables.scores_of(table, score))
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -159,7 +160,7 @@ def test_a_late_key_of_json_lines_is_a_column_like_any_other(tmp_path: Path) -> 
     path = write(tmp_path / "a.jsonl", '{"score": 1}\n' * LATE + '{"score": 2, "note": "x"}\n')
     with open_table([str(path)], ["score"], whole=True) as table:
         assert table.columns == ["score", "note"]
-        assert table.scores("score")[-1] == 2.0
+        assert tables.scores_of(table, "score")[-1] == 2.0
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

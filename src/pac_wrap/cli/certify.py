@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pac_wrap.method.request import Request
+    from pac_wrap.method.robust.weights import Draws
     from pac_wrap.report.account import Account, Fact
     from pac_wrap.series.points import Several
     from pac_wrap.series.splits import SeriesSplit
@@ -102,11 +104,11 @@ def calibrate(
 
     By kind: [bold]... --kind type --max-fnr "card stolen=0.02" --max-fnr "account takeover=0.1"[/bold]
     """
+    from pac_wrap.method.certify import drawn_by
     from pac_wrap.method.groups.calibrate import GroupRequest
+    from pac_wrap.method.kinds.calibrate import KindRequest
     from pac_wrap.method.request import Request, as_strategy
-    from pac_wrap.method.weighted import weighted_by
     from pac_wrap.report.render import check_ending
-    from pac_wrap.tables.kinds import KindsAsked
 
     asked = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence, shift, label_noise)
     strategy = options.strategy_of(overlap, asked)
@@ -132,11 +134,10 @@ def calibrate(
         raise InputError("--kind takes no --prevalence; leave the option out")
     request: Any
     if kind is not None:
-        request = KindsAsked(asked, as_strategy(strategy), reading.mark, kind)
+        request = partial(KindRequest.of, asked, as_strategy(strategy))
     else:
-        request = weighted_by(
-            Request.of(asked, strategy, reading.mark), weight_bound, seed if weight else None
-        )
+        request = Request.of(asked, strategy, reading.mark)
+    survived = drawn_by(weight_bound, seed if weight else None)
     if group is not None:
         request = GroupRequest(request, together, pool)
     keep_apart(tables, output, report)
@@ -145,7 +146,7 @@ def calibrate(
         certificate, drawn, facts = _in_time(reading, request, steps)
     else:
         bar = ("reading", None) if kind or group else ("calibrating", 4)
-        certificate, drawn = certified(reading, request, *bar, draws=report is not None)
+        certificate, drawn = certified(reading, request, *bar, draws=report is not None, survived=survived)
     certificate = dated(certificate, tables)
     known = drawn, shares, facts
     _write_certified(certificate, reading, known, Writing(output, report, form, quiet))
@@ -172,51 +173,60 @@ def _check_weighted(weight: str | None, bound: float | None, engine: str, others
 
 
 def certified(
-    reading: Reading, request: Any, doing: str = "reading", passes: int | None = None, *, draws: bool = False
+    reading: Reading,
+    request: Any,
+    doing: str = "reading",
+    passes: int | None = None,
+    *,
+    draws: bool = False,
+    survived: "Draws | None" = None,
 ) -> tuple[Any, Any]:
-    """Return the certificate or curve that a request gets, and the scores that its report draws, if any."""
+    """Return the certificate or curve that a request gets, and the scores that its report draws, if any.
+
+    With weights, points are those that survived a draw by them.
+    """
     from pac_wrap.tables.files.find import found_files
 
-    score, label, *third = reading.columns
     with progress_bar(doing, passes) as progress, found_files(reading.tables) as found:
         made: Any = None
         if reading.engine != "duckdb":
-            cluster = reading.cluster(found)
-            if reading.group is not None:
-                made = cluster.calibrate_groups(request, score=score, label=label, group=third[0])
-                return made, None  # its report draws no scores
-            calibrated = cluster.calibrate if reading.kind is None else cluster.calibrate_kinds
-            made = calibrated(request, score=score, label=label)
-            if not draws:
+            by_kind = reading.kind is not None
+            made = reading.cluster(found).certify(request, reading.columns, reading.anomaly_label, by_kind)
+            if not draws or reading.group is not None:  # whose report draws no scores
                 return made, None
         with reading.opened_found(found, progress) as table:
-            return _from_table(table, reading, request, made, draws)
+            return _from_table(table, reading, request, made, draws, survived)
 
 
-def _from_table(table: "Table", reading: Reading, request: Any, made: Any, draws: bool) -> tuple[Any, Any]:
+def _from_table(
+    table: "Table", reading: Reading, request: Any, made: Any, draws: bool, survived: "Draws | None"
+) -> tuple[Any, Any]:
     """Return what a request gets from a table, unless it is made already, and the scores of its report."""
-    from pac_wrap.method.calibrate import calibrate as calibrate_classes
+    from pac_wrap.method.certify import certify
+    from pac_wrap.method.groups.calibrate import certify_groups
+    from pac_wrap.method.kinds.calibrate import certify_kinds
     from pac_wrap.report.groups import worst
-    from pac_wrap.tables.calibrate import calibrate_scores, labelled_of
-    from pac_wrap.tables.groups import GroupedScores
-    from pac_wrap.tables.kinds import KindScores, calibrate_kinds_table
+    from pac_wrap.tables.calibrate import TableGroups, TableSource
 
     columns: Any = reading.columns
     if reading.group is not None:
-        grouped = GroupedScores(table, columns, reading.anomaly_label)
-        made = grouped.certify(request)
+        grouped = TableGroups(table, columns, reading.anomaly_label)
+        made = certify_groups(grouped, request)
         return made, grouped.classes(worst(made)) if draws else None
-    if reading.kind is not None:
-        if made is None:
-            asked = request.guarantee, request.overlap
-            made = calibrate_kinds_table(table, *asked, columns, reading.anomaly_label)
-        return made, KindScores(table, columns, reading.anomaly_label).by_kind() if draws else None
-    labelled = labelled_of(table, request, columns, reading.weight)
-    # a report needs the scores themselves, so the files are read once for both
-    classes = labelled.by_class() if draws else None
-    if made is None and classes is not None and reading.weight is None:
-        made = labelled.signed(calibrate_classes(*classes, request))
-    return made or calibrate_scores(labelled, request), classes
+    source = TableSource(
+        table,
+        columns[0],
+        columns[1],
+        reading.anomaly_label,
+        kind=reading.kind,
+        weight=reading.weight,
+        draws=survived,
+    )
+    if made is None:
+        made = certify(source, request) if reading.kind is None else certify_kinds(source, request)
+    if not draws:
+        return made, None
+    return made, source.classes() if reading.kind is None else source.by_kind()
 
 
 def _in_time(
@@ -435,7 +445,7 @@ def compare(
     """
     from pac_wrap.method.comparison import compare_scores
     from pac_wrap.report.results import account_of_comparison
-    from pac_wrap.tables.joined import joined
+    from pac_wrap.tables.table import joined
 
     guarantee = options.guarantee_of(max_fpr, max_fnr, delta_fpr, delta_fnr, confidence)
     if key is not None and len(tables) == 1:

@@ -1,6 +1,7 @@
 """pac-wrap evaluate, verify, show and worth: whether a certificate holds, and what it promises."""
 
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -39,25 +40,24 @@ def evaluate(
     """
     from pac_wrap.report.groups import account_of_measured_groups
     from pac_wrap.report.results import account_of_evaluation, account_of_measured
-    from pac_wrap.tables.calibrate import are_calibration
-    from pac_wrap.tables.decide import evaluate_table
-    from pac_wrap.tables.groups import evaluate_groups_table
-    from pac_wrap.tables.kinds import evaluate_kinds_table
+    from pac_wrap.tables.calibrate import TableGroups, TableSource, are_calibration
+    from pac_wrap.tables.decide import evaluate_groups_table, evaluate_kinds_table, evaluate_table
 
     loaded = load_any(certificate, but=("classes", "curve"))
     reading = Reading(tables, score, label, anomaly_label, leave_out, delimiter, kind, group)
     check_division(loaded, kind=kind, group=group)
     columns: Any = reading.columns
-    named: Any = {"score": score, "label": label, "anomaly_label": anomaly_label}
     with reading.opened("evaluating") as table:
+        source = partial(TableSource, table, score, label, anomaly_label)
         if kind is not None:
-            account = account_of_measured(evaluate_kinds_table(table, loaded, columns, anomaly_label))
+            account = account_of_measured(evaluate_kinds_table(source(kind=kind), loaded))
         elif group is not None:
-            measured = evaluate_groups_table(table, loaded, columns, anomaly_label)
+            measured = evaluate_groups_table(TableGroups(table, columns, anomaly_label), loaded)
             account = account_of_measured_groups(loaded, measured)
         else:
-            metrics = evaluate_table(table, loaded, **named)
-            same = are_calibration(table, loaded, metrics.sizes, **named)
+            metrics = evaluate_table(source(on_missing="abstain"), loaded)
+            again = source(score_type=loaded.score_type)
+            same = are_calibration(again, loaded, metrics.sizes)
             account = account_of_evaluation(loaded, metrics, same)
             if not quiet:
                 say(str(metrics.verdicts))
@@ -117,33 +117,32 @@ def verify(
 def _verified(loaded: Any, reading: Reading) -> "Verification":
     """Make a certificate or a curve again from all rows of some tables, and compare."""
     from pac_wrap.method.certificates.verify import verify_against, verify_kinds_against
+    from pac_wrap.method.certify import certify
     from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
     from pac_wrap.method.curves.curve import Curve
+    from pac_wrap.method.groups.calibrate import certify_groups
     from pac_wrap.method.groups.verify import request_of, verify_groups_against
+    from pac_wrap.method.kinds.calibrate import KindRequest, certify_kinds
     from pac_wrap.method.request import Request
-    from pac_wrap.method.weighted import WeightedRequest
-    from pac_wrap.tables.calibrate import calibrate_scores, calibrate_table, labelled_of
-    from pac_wrap.tables.groups import calibrate_groups_table
-    from pac_wrap.tables.kinds import recalibrate_kinds_table
+    from pac_wrap.tables.calibrate import TableGroups, TableSource
 
     columns: Any = reading.columns
     text, kind = reading.anomaly_label, loaded.score_type
     with reading.opened("verifying", 4) as table, warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)
+        source = partial(TableSource, table, columns[0], columns[1], text, score_type=kind)
         if reading.kind is not None:
-            return verify_kinds_against(loaded, recalibrate_kinds_table(table, loaded, columns, text))
+            made = certify_kinds(source(kind=reading.kind), partial(KindRequest.again, loaded))
+            return verify_kinds_against(loaded, made)
         if reading.group is not None:
-            asked = request_of(loaded, reading.mark)
-            return verify_groups_against(loaded, calibrate_groups_table(table, asked, columns, text, kind))
+            grouped = TableGroups(table, columns, text, kind)
+            return verify_groups_against(loaded, certify_groups(grouped, request_of(loaded, reading.mark)))
         if isinstance(loaded, Curve):
-            drawn = CurveRequest.of_curve(loaded, reading.mark)
-            again = calibrate_table(table, drawn, score=columns[0], label=columns[1], score_type=kind)
+            again = certify(source(), CurveRequest.of_curve(loaded, reading.mark))
             return verify_curve_against(loaded, again)
-        request: Any = Request(loaded.guarantee, loaded.overlap, reading.mark)
-        if loaded.weighting is not None:
-            request = WeightedRequest(request, loaded.weighting.draws)
-        labelled = labelled_of(table, request, columns, reading.weight, kind)
-        return verify_against(loaded, calibrate_scores(labelled, request))
+        draws = None if loaded.weighting is None else loaded.weighting.draws
+        request = Request(loaded.guarantee, loaded.overlap, reading.mark)
+        return verify_against(loaded, certify(source(weight=reading.weight, draws=draws), request))
 
 
 def _verified_in_time(loaded: Any, reading: Reading, steps: Steps) -> "Verification":

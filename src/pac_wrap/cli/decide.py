@@ -194,8 +194,7 @@ def _decide_table(job: _Job, tables: list[str], start: bytes) -> None:
 
 
 def _decide_opened(job: _Job, table: "Table", target: Path, how: str) -> "Counted":
-    from pac_wrap.tables.decide import decide_table
-    from pac_wrap.tables.groups import decide_groups_table
+    from pac_wrap.tables.decide import decide_groups_table, decide_table
 
     certificate: Any = job.certificate
     if job.group is not None:

@@ -21,35 +21,40 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores, as_anomaly_mask, as_scores, missing_places, score_type
 from pac_wrap.base.floats import Floats, ScoreType
-from pac_wrap.engines.files import InspectedFiles, Layout, Reader, inspect
-from pac_wrap.engines.frames import (
+from pac_wrap.engines.files import (
+    InspectedFiles,
+    Layout,
+    Reader,
     check_features,
     check_group,
     features_of,
     import_package,
+    inspect,
     knows_names,
-    refuse_changed,
+    not_kinds,
     require_columns,
     scorer,
     warn_if_undecidable,
 )
 from pac_wrap.errors import InputError, PACWrapError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.chunked import Asked, Sample, T, certify_parts, certify_passes
+from pac_wrap.method.certify import certify
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.block import Block
-from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest, warned_of_groups
+from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest, certify_groups
 from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_of
 from pac_wrap.method.groups.part import Part
 from pac_wrap.method.groups.values import Lookup, coded, merged, text_of
+from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds, certify_kinds
 from pac_wrap.method.kinds.certificate import KindCertificate
-from pac_wrap.method.kinds.part import warn_of_lacking
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.request import Request, warned
+from pac_wrap.method.promise import Guarantee, Population
+from pac_wrap.method.request import Request
 from pac_wrap.method.rule import SETS, Rule
+from pac_wrap.method.source import PartitionSource, Source
 from pac_wrap.method.thresholds import Thresholds
-from pac_wrap.ranks.passes import PartitionAnswer, Partitions, PartitionTask, Passes, missing_labels, within
+from pac_wrap.ranks.passes import PartitionAnswer, PartitionTask, missing_labels, within
+from pac_wrap.tables.calibrate import populations_of
 from pac_wrap.tables.columns import (
     LOOKED_AT,
     anomaly_marks,
@@ -60,9 +65,8 @@ from pac_wrap.tables.columns import (
     require_two,
     without_case,
 )
+from pac_wrap.tables.decide import refuse_narrower
 from pac_wrap.tables.files.text_format import JsonRows, read_start
-from pac_wrap.tables.groups import refuse_narrower
-from pac_wrap.tables.kinds import KindsAsked
 
 # so many answers are added up in one step of the tree
 _TOGETHER: Final = 8
@@ -99,16 +103,46 @@ def rows_of(normal: Scores, anomalous: Scores) -> int:
     return normal.size + anomalous.size
 
 
-def certified_pairs(df: Any, request: Asked[T]) -> T:
-    """Return what a request gets from a frame whose columns are the scores and the labels."""
+def source(
+    df: Any,
+    score: str,
+    label: str,
+    anomaly_label: object = 1,
+    kind: str | None = None,
+    called: str | None = None,
+) -> Source:
+    """Return the labelled scores of two columns, by the kinds in a third if it is named.
+
+    `called` is what the user calls that third column, if it is not its name.
+    """
+    check_frame(df, [label, *([] if kind is None else [kind])], [score])
+    require_two(score, label)
+    if kind is None:
+        return _pairs(df[[score, label]], anomaly_label)
+    refuse_as_third(kind, (score, label), "kind")
+    rows, name = df[[score, label, kind]], called or kind
+    first: Seen = answered(
+        partial(_kinds_seen, PartitionTask(rows_of, anomaly_label), name), *partitions_of(rows)
+    )
+    first.answer.settled(anomaly_label)
+    found = populations_of(name, [(mark, name, count) for (mark, name), count in first.rows.items()])
+    score_type = first.answer.score_type or "float64"
+    meta = {"score": score_type, "code": "int64"}
+    coded_rows = rows.map_partitions(_of_kinds, name, tuple(found), anomaly_label, score_type, meta=meta)
+    return _pairs(coded_rows, 1, found)
+
+
+def _pairs(df: Any, anomaly_label: object, found: Mapping[Population, int | None] | None = None) -> Source:
+    """Return the scores of a frame whose columns are the scores and the labels, or numbers of populations."""
     keys, graph = partitions_of(df)
+    answer = answer_of if found is None else partial(_parts_of, len(found))
 
     def run(task: PartitionTask, some: list[Any] = keys) -> PartitionAnswer:
-        found: PartitionAnswer = answered(partial(answer_of, task), some, graph)
-        return found
+        made: PartitionAnswer = answered(partial(answer, task), some, graph)
+        return made
 
-    sample = Sample(partial(run, some=keys[len(keys) // 2 :][:1]), len(keys))
-    return certify_parts(run, request, sample if len(keys) >= _SAMPLED else None)
+    sample = partial(run, some=keys[len(keys) // 2 :][:1]), len(keys)
+    return PartitionSource(run, anomaly_label, sample if len(keys) >= _SAMPLED else None, found)
 
 
 def partitions_of(df: Any) -> tuple[list[Any], dict[Any, Any]]:
@@ -224,30 +258,43 @@ def scored_by(frame: Any, detector: Any) -> Any:
 _SETS: Final = np.array(SETS, dtype=object)
 
 
-def certified_groups(df: Any, request: GroupRequest) -> GroupCertificate:
-    """Return the certificate of a frame whose columns are the scores, the labels and the groups."""
-    label = request.request.anomaly_label
-    first: Seen = answered(partial(_seen, PartitionTask(rows_of, label)), *partitions_of(df))
-    if not first.answer.settled(label):
-        raise InputError(NO_SCORES)
-    kind = first.answer.score_type or "float64"
-    found = merged(np.arange(len(first.rows)), [value for _, value, _ in first.rows])
-    n = np.zeros((2, len(found.values)), dtype=np.int64)
-    marks, counts = np.array([(mark, rows) for (*_, mark), rows in first.rows.items()], dtype=np.int64).T
-    for mark in (0, 1):
-        np.add.at(n[mark], found.codes[marks == mark], counts[marks == mark])
-    each = request.each(n)
-    # as a task of its own the table of groups travels once to each worker, not with every partition
-    lookup = import_package("dask", "dask").delayed(Lookup(found.values), traverse=False)
-    meta = {"place": "int64", "score": kind, "mark": "bool"}
-    numbered = df.map_partitions(_numbered, lookup, label, kind, meta=meta)
-    near = numbered.shuffle("place", ignore_index=True)
-    part = Part.joined(answered(partial(_calibrated, each, kind), *partitions_of(near)))
-    refuse_changed(part.columns.n, n)
-    pool = None
-    if request.pool and (few := part.columns.vacuous).any():
-        pool = _pooled(numbered, few, each)
-    return request.certificate(part.columns, part.areas, found.values, kind, pool)
+class GroupedFrame:
+    """The labelled scores of a frame by group: one shuffle brings each group into one partition."""
+
+    def __init__(self, df: Any, columns: tuple[str, str, str], anomaly_label: object = 1) -> None:
+        score, label, group = columns
+        check_frame(df, [label, group], [score])
+        require_two(score, label)
+        refuse_as_third(group, (score, label))
+        rows = df[[score, label, group]]
+        first: Seen = answered(partial(_seen, PartitionTask(rows_of, anomaly_label)), *partitions_of(rows))
+        if not first.answer.settled(anomaly_label):
+            raise InputError(NO_SCORES)
+        self.score_type: ScoreType = first.answer.score_type or "float64"
+        found = merged(np.arange(len(first.rows)), [value for _, value, _ in first.rows])
+        self.groups = found.values
+        self.n = np.zeros((2, len(found.values)), dtype=np.int64)
+        marks, counts = np.array([(mark, rows) for (*_, mark), rows in first.rows.items()], dtype=np.int64).T
+        for mark in (0, 1):
+            np.add.at(self.n[mark], found.codes[marks == mark], counts[marks == mark])
+        # as a task of its own the table of groups travels once to each worker, not with every partition
+        lookup = import_package("dask", "dask").delayed(Lookup(found.values), traverse=False)
+        meta = {"place": "int64", "score": self.score_type, "mark": "bool"}
+        self._numbered = rows.map_partitions(_numbered, lookup, anomaly_label, self.score_type, meta=meta)
+
+    def calibrated(self, request: Request) -> Part:
+        """Return what each group gets."""
+        near = self._numbered.shuffle("place", ignore_index=True)
+        return Part.joined(answered(partial(_calibrated, request, self.score_type), *partitions_of(near)))
+
+    def pooled(self, places: NDArray[np.int64]) -> Source:
+        """Return the points of some groups, taken as one."""
+        meta = self._numbered._meta[["score", "mark"]]
+        return _pairs(self._numbered.map_partitions(_of_groups, places, meta=meta), 1)
+
+    def origin(self) -> dict[str, Any]:
+        """Return nothing: a frame has no name."""
+        return {}
 
 
 def decided_by_group(df: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
@@ -297,20 +344,8 @@ def _calibrated(request: Request, kind: ScoreType, number: int, frame: Any) -> l
     return [Part.of(request, places, block, kind)]
 
 
-def _pooled(numbered: Any, few: NDArray[np.bool_], request: Request) -> Certificate:
-    """Return the certificate of the rows of some groups taken as one, found as that of any frame."""
-    meta = numbered._meta[["score", "mark"]]
-    keys, graph = partitions_of(numbered.map_partitions(_of_groups, few, meta=meta))
-
-    def run(task: PartitionTask) -> PartitionAnswer:
-        found: PartitionAnswer = answered(partial(answer_of, task), keys, graph)
-        return found
-
-    return certify_passes(request, Passes(Partitions(run, 1)))
-
-
-def _of_groups(frame: Any, few: NDArray[np.bool_]) -> Any:
-    return frame.loc[few[frame["place"].to_numpy()], ["score", "mark"]]
+def _of_groups(frame: Any, places: NDArray[np.int64]) -> Any:
+    return frame.loc[np.isin(frame["place"].to_numpy(), places), ["score", "mark"]]
 
 
 def _decided(frame: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
@@ -324,53 +359,52 @@ def _decided(frame: Any, certificate: GroupCertificate, score: str, group: str) 
     )
 
 
-def certified_kinds(df: Any, asked: KindsAsked) -> KindCertificate:
-    """Return the certificate of a frame whose columns are the scores, the labels and the kinds."""
-    label = asked.anomaly_label
-    task = PartitionTask(rows_of, label)
-    first: Seen = answered(partial(_kinds_seen, task, asked), *partitions_of(df))
-    first.answer.settled(label)
-    score_type = first.answer.score_type or "float64"
-    meta = {"score": score_type, "mark": "bool"}
-
-    def pair(normal: str | None, anomalous: str | None, request: Request) -> Certificate:
-        chosen = df.map_partitions(_of_kinds, asked, (normal, anomalous), score_type, meta=meta)
-        return certified_pairs(chosen, request)
-
-    return asked.certificate([(mark, kind, rows) for (mark, kind), rows in first.rows.items()], pair)
-
-
-def _kinds(column: Any, asked: KindsAsked) -> NDArray[Any]:
+def _kinds(column: Any, name: str) -> NDArray[Any]:
     """Return the kind of each row as a text, None where there is none."""
     found = coded(column, "kinds")
     if any(isinstance(value, float) for value in found.values):
-        raise asked.refused(column.dtype)
+        raise not_kinds(name, column.dtype)
     texts = np.empty(len(found.values), dtype=object)
     texts[:] = [text_of(value) or None for value in found.values]
     return np.asarray(texts[found.codes])
 
 
-def _kinds_seen(task: PartitionTask, asked: KindsAsked, number: int, frame: Any) -> Seen:
+def _kinds_seen(task: PartitionTask, name: str, number: int, frame: Any) -> Seen:
     answer = answer_of(task, number, frame)
     if answer.problem is not None:
         return Seen(answer)
     try:
-        kinds = _kinds(frame.iloc[:, 2], asked).tolist()
+        kinds = _kinds(frame.iloc[:, 2], name).tolist()
     except InputError as error:
         return Seen(PartitionAnswer(None, problem=(number, str(error))))
-    marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), asked.anomaly_label)
+    marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), task.anomaly_label)
     return Seen(answer, Counter(zip(marks.astype(int).tolist(), kinds, strict=True)))
 
 
-def _of_kinds(frame: Any, asked: KindsAsked, chosen: tuple[str | None, str | None], kind: ScoreType) -> Any:
-    """Return the scores of a kind of each class, and whether each is an anomaly; None is the whole class."""
+def _of_kinds(
+    frame: Any, name: str, known: tuple[Population, ...], anomaly_label: object, kind: ScoreType
+) -> Any:
+    """Return the scores of a partition, and the number of the population of each."""
     from pandas import DataFrame
 
-    marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), asked.anomaly_label)
-    kinds = _kinds(frame.iloc[:, 2], asked)
-    mine = [np.ones(marks.size, dtype=bool) if one is None else kinds == one for one in chosen]
-    scores = numbers_of(frame.iloc[:, 0]).astype(kind)
-    return DataFrame({"score": scores, "mark": marks}, index=frame.index)[np.where(marks, mine[1], mine[0])]
+    marks = as_anomaly_mask(frame.iloc[:, 1].to_numpy(), anomaly_label)
+    kinds = _kinds(frame.iloc[:, 2], name)
+    codes = np.full(marks.size, -1)
+    for code, one in enumerate(known):
+        mine = marks == (one.label == "anomalous")
+        codes[mine if one.kind is None else mine & (kinds == one.kind)] = code
+    return DataFrame({"score": numbers_of(frame.iloc[:, 0]).astype(kind), "code": codes}, index=frame.index)
+
+
+def _parts_of(count: int, task: PartitionTask, number: int, frame: Any) -> PartitionAnswer:
+    """Return what a task gives for a partition whose columns are scores and numbers of populations."""
+    scores, codes = frame.iloc[:, 0].to_numpy(), frame.iloc[:, 1].to_numpy()
+    kind = score_type(scores.dtype) if scores.size else None
+    if task.bounds is not None:
+        inside = np.flatnonzero(within(scores, task.bounds))
+        scores, codes = scores[inside], codes[inside]
+    values = as_scores(scores)
+    return PartitionAnswer(task.task(*(values[codes == code] for code in range(count))), score_type=kind)
 
 
 def calibrate(
@@ -402,7 +436,8 @@ def calibrate(
     >>> certificate.normal.n, certificate.regime.value
     (900, 'separated')
     """
-    return certified(df, Request.of(guarantee, overlap, anomaly_label), score=score, label=label)
+    request = Request.of(guarantee, overlap, anomaly_label)
+    return certify(source(df, score, label, request.anomaly_label), request)
 
 
 def certify_curve(
@@ -431,7 +466,7 @@ def certify_curve(
     True
     """
     request = CurveRequest(delta_fpr, delta_fnr, anomaly_label, top_fpr, top_fnr)
-    return certified(df, request, score=score, label=label)
+    return certify(source(df, score, label, anomaly_label), request)
 
 
 def calibrate_groups(
@@ -465,7 +500,7 @@ def calibrate_groups(
     ['even', 'odd']
     """
     request = GroupRequest(Request.of(guarantee, overlap, anomaly_label), together, pool)
-    return warned_of_groups(certified_by_group(df, request, score=score, label=label, group=group))
+    return certify_groups(GroupedFrame(df, (score, label, group), request.request.anomaly_label), request)
 
 
 def calibrate_kinds(
@@ -496,35 +531,9 @@ def calibrate_kinds(
     >>> [part.name for part in calibrate_kinds(df).anomalous]
     ['x']
     """
-    asked = KindsAsked.of(guarantee, overlap, anomaly_label, kind)
-    found = certified_by_kind(df, asked, score=score, label=label, kind=kind)
-    warn_of_lacking((*found.normal, *found.anomalous))
-    return found
-
-
-def certified_by_group(
-    df: Any, request: GroupRequest, *, score: str, label: str, group: str
-) -> GroupCertificate:
-    """Return what a request gets from three columns."""
-    check_frame(df, [label, group], [score])
-    require_two(score, label)
-    refuse_as_third(group, (score, label))
-    return certified_groups(df[[score, label, group]], request)
-
-
-def certified_by_kind(df: Any, asked: KindsAsked, *, score: str, label: str, kind: str) -> KindCertificate:
-    """Return what is asked for of the kinds in three columns."""
-    check_frame(df, [label, kind], [score])
-    require_two(score, label)
-    refuse_as_third(kind, (score, label), "kind")
-    return certified_kinds(df[[score, label, kind]], asked)
-
-
-def certified(df: Any, request: Asked[T], *, score: str, label: str) -> T:
-    """Return what a request gets from two columns."""
-    check_frame(df, [label], [score])
-    require_two(score, label)
-    return warned(certified_pairs(df[[score, label]], request))
+    mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
+    asked = asked_of_kinds(guarantee, overlap)
+    return certify_kinds(source(df, score, label, mark, kind), partial(KindRequest.of, *asked))
 
 
 def decide(

@@ -5,18 +5,25 @@ that they read what memory and DuckDB read, or the file is refused.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, Literal, NamedTuple
 
-from pac_wrap.base.arguments import label_text
-from pac_wrap.errors import InputError
-from pac_wrap.method.chunked import Asked, T
-from pac_wrap.method.groups.calibrate import GroupRequest
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.floats import ScoreType
+from pac_wrap.base.text import quoted
+from pac_wrap.errors import InputError, MissingExtraError, PrecisionWarning
+from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certify import certify
+from pac_wrap.method.groups.calibrate import certify_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.method.kinds.calibrate import certify_kinds
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.part import points_of
 from pac_wrap.tables.columns import (
@@ -37,7 +44,6 @@ from pac_wrap.tables.files.csv_files import (
     refuse_scores,
     survey,
 )
-from pac_wrap.tables.kinds import KindsAsked
 
 Reader = Literal["read_csv", "read_parquet", "read_json"]
 _START: Final = 1 << 18
@@ -86,7 +92,7 @@ class InspectedFiles:
 
 @dataclass(frozen=True, slots=True)
 class EngineFiles:
-    """Some files, and who reads them: each method gives the certificate that the scores get in memory.
+    """Some files, and who reads them: `certify` gives what the scores get in memory.
 
     Spark: the session that runs is used, else one is started with the master and stopped at the end. Dask:
     threads of this process read, or the workers of the scheduler at the address `master`; CSV and JSON are
@@ -99,48 +105,33 @@ class EngineFiles:
     delimiter: str | None = None
     master: str | None = None
 
-    def calibrate(self, request: Asked[T], *, score: str = "score", label: str = "label") -> T:
-        """Return what a request gets from two columns."""
-        with self._opened((score, label), request.label_text) as (engine, frame, found):
-            made: T = engine.certified(frame, request.with_usual_labels(), score="score", label="label")
-            found.expect(made.normal.n + made.anomalous.n)
-        return made.with_provenance(**self._origin(score))
-
-    def calibrate_groups(
-        self, request: GroupRequest, *, score: str, label: str, group: str
-    ) -> GroupCertificate:
-        """Return what a request gets from the groups in three columns."""
-        refuse_as_third(group, (score, label))
-        with self._opened((score, label, group), request.request.label_text) as (engine, frame, found):
-            usual = replace(request, request=request.request.with_usual_labels())
-            columns = {"score": "score", "label": "label", "group": "group"}
-            made: GroupCertificate = engine.certified_by_group(frame, usual, **columns)
-            found.expect(int(made.columns.n.sum()))
-        return made.with_provenance(**self._origin(score))
-
-    def calibrate_kinds(self, asked: KindsAsked, *, score: str, label: str) -> KindCertificate:
-        """Return what is asked for of the kinds in three columns."""
-        refuse_as_third(asked.column, (score, label), "kind")
-        columns = (score, label, asked.column)
-        with self._opened(columns, label_text(asked.anomaly_label)) as (engine, frame, found):
-            usual = replace(asked, anomaly_label=1)
-            made: KindCertificate = engine.certified_by_kind(
-                frame, usual, score="score", label="label", kind="group"
-            )
-            found.expect(points_of(made.normal) + points_of(made.anomalous))
-        return made.with_provenance(**self._origin(score))
-
-    @contextmanager
-    def _opened(
-        self, columns: tuple[str, ...], text: str | None
-    ) -> Iterator[tuple[Any, Any, InspectedFiles]]:
-        """Yield the module of the engine, a frame of scores, marks and perhaps groups, and what is known."""
+    def certify(
+        self, request: Any, columns: tuple[str, ...], anomaly_label: str | None, kind: bool = False
+    ) -> Any:
+        """Return what a request gets from columns of scores and labels, and perhaps of kinds or groups."""
+        score, label = columns[:2]
+        if len(columns) > 2:
+            refuse_as_third(columns[2], (score, label), "kind" if kind else "group")
         engine: Any = import_module(f"pac_wrap.engines.{self.engine}")
-        with engine.opened(self.files, self.reader, columns, text, self.delimiter, self.master) as opened:
-            yield engine, *opened
-
-    def _origin(self, score: str) -> dict[str, Any]:
-        return {"score": score, "tables": tuple(map(str, self.files)), "engine": self.engine}
+        names = ("score", "label", "group")[: len(columns)]
+        with engine.opened(self.files, self.reader, columns, anomaly_label, self.delimiter, self.master) as (
+            frame,
+            found,
+        ):
+            made: Any
+            if kind:
+                source = engine.source(frame, "score", "label", 1, "group", columns[2])
+                made = certify_kinds(source, request)
+                rows = points_of(made.normal) + points_of(made.anomalous)
+            elif len(columns) > 2:
+                made = certify_groups(engine.GroupedFrame(frame, names), request)
+                rows = int(made.columns.n.sum())
+            else:
+                made = certify(engine.source(frame, "score", "label"), request)
+                rows = made.normal.n + made.anomalous.n
+            found.expect(rows)
+        origin = {"score": score, "tables": tuple(map(str, self.files)), "engine": self.engine}
+        return made.with_provenance(**origin)
 
 
 def inspect(
@@ -244,3 +235,107 @@ def _counted(
     for file, layout in zip(files, layouts, strict=True):
         by_layout.setdefault(layout, []).append(file)
     return InspectedFiles(by_layout, rows, csv_files)
+
+
+def import_package(name: str, extra: str) -> ModuleType:
+    """Return the module of a name; where it is missing, one sentence names the extra that brings it.
+
+    >>> import_package("json.decoder", "spark").__name__
+    'json.decoder'
+    >>> import_package("no_such_engine", "spark")
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.MissingExtraError: no_such_engine is not installed; run pip install "pac-wrap-ad[spark]"
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        missing = (error.name or name).split(".")[0]
+        raise MissingExtraError(
+            f'{missing} is not installed; run pip install "pac-wrap-ad[{extra}]"'
+        ) from error
+
+
+def require_columns(wanted: Sequence[Any], columns: Sequence[Any]) -> None:
+    """Refuse a frame that lacks one of the columns or has it twice.
+
+    >>> require_columns(["scor"], ["id", "score"])
+    Traceback (most recent call last):
+    ...
+    pac_wrap.errors.InputError: there is no column 'scor'; did you mean 'score'? the columns are id, score
+    """
+    for name in wanted:
+        if name not in columns:
+            require_column(str(name), [str(column) for column in columns])
+        if list(columns).count(name) > 1:
+            raise InputError(f"there are two columns named {name!r}; rename one of them")
+
+
+def warn_if_undecidable(certificate: Certificate, kind: ScoreType, score: str) -> None:
+    """Warn the caller of `decide` if scores may have lost the digits that decide their verdicts.
+
+    Nothing is computed yet, so nobody knows whether such a score occurs.
+    """
+    if values := certificate.undecidable(kind):
+        warnings.warn(
+            f"column {score!r} holds {kind}, but the certificate is of {certificate.score_type} scores: what"
+            f" became {' or '.join(map(repr, values))} by rounding may get the wrong verdict; decide on"
+            f" unrounded scores, or calibrate on {kind} ones",
+            PrecisionWarning,
+            stacklevel=3,
+        )
+
+
+def check_group(certificate: object, group: object) -> None:
+    """Refuse what is no certificate, one of groups without their column, and a column without such a one."""
+    if isinstance(certificate, KindCertificate):
+        raise InputError("the certificate is of kinds, whose rule is that of its binding; pass that")
+    if not isinstance(certificate, Certificate | GroupCertificate):
+        raise InputError(
+            f"certificate must be a Certificate or a GroupCertificate, got {quoted(certificate)}; read a file"
+            " with the load of its class"
+        )
+    if isinstance(certificate, GroupCertificate) != (group is not None):
+        which = "of groups: name their column" if group is None else "of no groups: leave the column out"
+        raise InputError(f"the certificate is {which}, with group")
+
+
+def not_kinds(column: str, kind: object) -> InputError:
+    """Return the refusal of a column of another type, such as numbers, which have several texts."""
+    return InputError(
+        f"column {column!r} must hold kinds: texts, whole numbers, dates or booleans, but its type"
+        f" is {kind}; convert it to text"
+    )
+
+
+def features_of(
+    detector: Any, features: Sequence[Any] | None, numbers: Callable[[], Iterable[Any]]
+) -> list[Any]:
+    """Return the columns asked for, else those the detector was fitted on, else all columns of numbers."""
+    if features is not None:
+        return list(features)
+    return list(detector.feature_names_in_ if knows_names(detector) else numbers())
+
+
+def check_features(detector: Any, features: Sequence[Any]) -> None:
+    """Refuse another number of features than the detector was fitted on."""
+    wanted = getattr(detector, "n_features_in_", len(features)) or 0
+    if len(features) != wanted or not features:
+        raise InputError(
+            f"the detector was fitted on {wanted or 'some'} features, got {len(features)}:"
+            f" {', '.join(map(str, features)) or 'no column holds numbers'}; name its columns with features"
+        )
+
+
+def knows_names(detector: Any) -> bool:
+    """Return whether a detector was fitted on a frame, and wants to see the names of its columns again."""
+    return getattr(detector, "feature_names_in_", None) is not None
+
+
+def scorer(detector: Any) -> Callable[[Any], Scores]:
+    """Return what turns rows into scores: a fitted detector, or a PACWrap around it."""
+    # here, since they load scikit-learn, which calibrating does not need
+    from pac_wrap.detectors.estimator import PACWrap
+    from pac_wrap.detectors.scores import anomaly_scores
+
+    return detector.decision_function if isinstance(detector, PACWrap) else partial(anomaly_scores, detector)

@@ -23,32 +23,37 @@ import numpy as np
 from pac_wrap.base.arguments import Scores, as_anomaly_mask
 from pac_wrap.base.files import scratch_folder
 from pac_wrap.base.floats import ScoreType, just_below, order_key
-from pac_wrap.engines.files import InspectedFiles, Layout, Reader, inspect
-from pac_wrap.engines.frames import (
+from pac_wrap.engines.files import (
+    InspectedFiles,
+    Layout,
+    Reader,
     check_features,
     check_group,
     features_of,
     import_package,
+    inspect,
     knows_names,
-    refuse_changed,
+    not_kinds,
     require_columns,
     scorer,
     warn_if_undecidable,
 )
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.chunked import Asked, T, calibrate_counted, certify_counted
+from pac_wrap.method.certify import certify
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest, warned_of_groups
+from pac_wrap.method.groups.calibrate import NO_SCORES, GroupRequest, certify_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.part import Part, whole_groups
 from pac_wrap.method.groups.values import MOST_GROUPS, as_group, merged, text_of, texts_of, too_many
+from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds, certify_kinds
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate
-from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import Request
-from pac_wrap.ranks.counted import Bracketed, Cells, Grid, Piece, Sample, Some
+from pac_wrap.method.source import CountedSource, Source
+from pac_wrap.ranks.counted import Cells, Grid, Piece, Sample, Some
+from pac_wrap.tables.calibrate import populations_of
 from pac_wrap.tables.columns import (
     BLANKS,
     LOOKED_AT,
@@ -59,9 +64,8 @@ from pac_wrap.tables.columns import (
     refuse_as_third,
     require_two,
 )
+from pac_wrap.tables.decide import refuse_narrower
 from pac_wrap.tables.files.text_format import JsonRows, read_start
-from pac_wrap.tables.groups import ENDS, answers_sql, refuse_narrower
-from pac_wrap.tables.kinds import KindsAsked
 from pac_wrap.tables.sql.expressions import (
     Compared,
     between,
@@ -71,6 +75,7 @@ from pac_wrap.tables.sql.expressions import (
     verdict_sql,
     without_case_sql,
 )
+from pac_wrap.tables.sql.group_rules import ENDS, answers_sql
 
 # rows in the sample, and how many of the first are looked at; so much more there may be
 _POINTS: Final = 1 << 14
@@ -88,15 +93,17 @@ _SUMS: Final = 12
 
 
 class SparkCounts:
-    """The columns `score` (double) and `label` of a frame, counted where they are."""
+    """The columns `score` (double) and `label`, or so many numbers of populations, counted in place."""
 
-    def __init__(self, pairs: Any, score_type: ScoreType, anomaly_label: object) -> None:
+    def __init__(
+        self, pairs: Any, score_type: ScoreType, anomaly_label: object, numbers: int | None = None
+    ) -> None:
         self.score_type, self._anomaly_label = score_type, anomaly_label
-        self._pairs = pairs
+        self._pairs, self._numbers, self._count = pairs, numbers, numbers or 2
         self._kind = dict(pairs.dtypes)["label"]
         # labels that are known, and whether each marks an anomaly
-        self._labels: dict[Any, bool] = {}
-        self._learn(_usual(anomaly_label, self._kind))
+        self._labels: dict[Any, int] = {}
+        self._learn(_usual(anomaly_label, self._kind) if numbers is None else range(numbers))
 
     def guess(self) -> Sample:
         """Return the scores of the first rows, which Spark finds without reading all of them."""
@@ -120,12 +127,12 @@ class SparkCounts:
         part = float(rows.column("drawn").to_numpy().max()) if rows.num_rows == _POINTS else 1.0
         return Sample(self._classes(rows), part)
 
-    def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
-        """Return the cells that have scores, and the sums of hashes of both classes; refuse what is wrong."""
-        few = len(grid.knots) <= _SUMS and all(cells == 1 for cells in grid.cells)
+    def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, ...]]:
+        """Return the cells that have scores, and the sums of hashes of all classes; refuse what is wrong."""
+        few = self._count == 2 and len(grid.knots) <= _SUMS and all(cells == 1 for cells in grid.cells)
         return (self._summed(grid) if few else None) or self._grouped(grid)
 
-    def _summed(self, grid: Grid) -> tuple[Cells, tuple[int, int]] | None:
+    def _summed(self, grid: Grid) -> tuple[Cells, tuple[int, ...]] | None:
         """Return the same out of sums over all rows, or None if something is wrong.
 
         Spark keeps sums in variables, and groups in a table that every row must be looked up in. What lies
@@ -163,7 +170,7 @@ class SparkCounts:
         sure = Cells(labels, numbers, counts[labels, numbers], least, greatest, ends=False)
         return sure, (whole - anomalous, anomalous)
 
-    def _grouped(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
+    def _grouped(self, grid: Grid) -> tuple[Cells, tuple[int, ...]]:
         """Return the same out of groups, or say what is wrong."""
         sums = [
             f"sum(shiftrightunsigned(hash, {shift}) & {mask}) AS hash_{shift}"
@@ -183,35 +190,35 @@ class SparkCounts:
             strangers = self._pairs.where(f"{self._class} = {_STRANGE_LABEL}").select("label").limit(1)
             self._learn(fetched(strangers).column("label").to_pylist())
         _refuse_gaps(total, scores=wrong.get(_NO_SCORE, 0))
-        hashes = [0, 0]
+        hashes = [0] * self._count
         for shift in _PARTS:
             for number, part in zip(numbers.tolist(), rows.column(f"hash_{shift}").to_pylist(), strict=True):
-                hashes[number & 1] += part << shift
-        return _cells(rows), (hashes[0], hashes[1])
+                hashes[number % self._count] += part << shift
+        return self._cells(rows), tuple(hashes)
 
     def count(self, grid: Grid, within: Some) -> Cells:
         """Return the cells that have scores, of those that lie within some of another grid."""
         inside = self._inside(within).selectExpr("score", "class", f"{_piece(grid)} AS piece")
-        numbered = inside.selectExpr("score", f"{_number(grid)} AS number", f"{_alone(grid)} AS alone")
-        return _cells(self._counted(numbered, [], "number", "alone"))
+        numbered = inside.selectExpr("score", f"{self._number(grid)} AS number", f"{_alone(grid)} AS alone")
+        return self._cells(self._counted(numbered, [], "number", "alone"))
 
     def gather(self, within: Some) -> Cells:
         """Return all different scores within some cells, each as a cell of its own."""
         rows = fetched(self._inside(within).selectExpr("CAST(class AS TINYINT) AS class", "score"))
         labels, scores = (rows.column(name).to_numpy() for name in ("class", "score"))
-        pairs = [np.unique(scores[labels == label], return_counts=True) for label in (0, 1)]
+        pairs = [np.unique(scores[labels == label], return_counts=True) for label in range(self._count)]
         values, counts = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-        labels = np.repeat([0, 1], [pair[0].size for pair in pairs])
+        labels = np.repeat(np.arange(self._count), [pair[0].size for pair in pairs])
         return Cells(labels, np.zeros_like(labels), counts, values, values)
 
-    def _classes(self, rows: Any) -> tuple[Scores, Scores]:
-        """Return the known scores of both classes, of rows with a score and a label; learn the labels."""
+    def _classes(self, rows: Any) -> list[Scores]:
+        """Return the known scores of each class, of rows with a score and a label; learn the labels."""
         labels = rows.column("label").combine_chunks().dictionary_encode()
         self._learn(label for label in labels.dictionary.to_pylist() if label is not None)
-        marks = np.array([self._labels[label] for label in labels.dictionary.to_pylist()] or [False])
+        marks = np.array([self._labels[label] for label in labels.dictionary.to_pylist()] or [0])
         mark, scores = marks[labels.indices.fill_null(0).to_numpy()], rows.column("score").to_numpy()
         known = ~np.isnan(scores) & labels.is_valid().to_numpy(zero_copy_only=False)
-        return scores[known & ~mark], scores[known & mark]
+        return [scores[known & (mark == label)] for label in range(self._count)]
 
     def mark(self) -> str:
         """Return the expression that is 1 for an anomaly and 0 for a normal point; refuse what is wrong."""
@@ -228,6 +235,9 @@ class SparkCounts:
     def _learn(self, labels: Iterable[Any]) -> None:
         """Add labels to those that are known, or refuse them."""
         known = [*dict.fromkeys([*self._labels, *labels])]
+        if self._numbers is not None:
+            self._labels = {label: int(label) for label in known}
+            return
         values = np.empty(len(known), dtype=object)
         values[:] = known
         marks = as_anomaly_mask(values, self._anomaly_label).tolist()
@@ -245,14 +255,31 @@ class SparkCounts:
     def _numbered(self, grid: Grid) -> Any:
         """Return the scores, each with the number of its class and cell."""
         rows = self._pairs.selectExpr("score", f"{self._class} AS class", f"{_piece(grid)} AS piece")
-        case = f"CASE WHEN class < 0 THEN class WHEN {_MISSING} THEN {_NO_SCORE} ELSE {_number(grid)} END"
+        case = (
+            f"CASE WHEN class < 0 THEN class WHEN {_MISSING} THEN {_NO_SCORE} ELSE {self._number(grid)} END"
+        )
         return rows.selectExpr("score", f"{case} AS number")
 
     def _inside(self, within: Some) -> Any:
         near = self._pairs.where(between("score", within.bounds))
         rows = near.selectExpr("score", f"{self._class} AS class", f"{_piece(within.grid)} AS piece")
-        numbers = ", ".join(str(2 * cell + label) for label, cell in within.cells)
-        return rows.where(f"{_number(within.grid)} IN ({numbers})").select("score", "class")
+        numbers = ", ".join(str(self._count * cell + label) for label, cell in within.cells)
+        return rows.where(f"{self._number(within.grid)} IN ({numbers})").select("score", "class")
+
+    def _cells(self, rows: Any) -> Cells:
+        numbers = rows.column("number").to_numpy().astype(np.int64)
+        counts, least, greatest = (rows.column(name).to_numpy() for name in ("scores", "least", "greatest"))
+        return Cells(numbers % self._count, numbers // self._count, counts, least, greatest)
+
+    def _number(self, grid: Grid) -> str:
+        """Return the expression for the number of a score's cell, times that of classes, plus its class."""
+        pieces, spelled = _pieces(grid)
+        if spelled:
+            cells = [_cell(*map(_exact, piece)) for piece in pieces]
+            return f"(class + {self._count} * {_halved(grid.knots, cells)})"
+        # the arrays are constants to Spark
+        columns = (f"array({', '.join(map(_exact, column))})[piece]" for column in zip(*pieces, strict=True))
+        return f"(class + {self._count} * {_cell(*columns)})"
 
     def _counted(self, numbered: Any, sums: Sequence[str], *by: str) -> Any:
         functions = import_package("pyspark.sql.functions", "spark")
@@ -275,12 +302,6 @@ def fetched(frame: Any) -> Any:
     return frame.toArrow()
 
 
-def _cells(rows: Any) -> Cells:
-    numbers = rows.column("number").to_numpy().astype(np.int64)
-    counts, least, greatest = (rows.column(name).to_numpy() for name in ("scores", "least", "greatest"))
-    return Cells(numbers & 1, numbers >> 1, counts, least, greatest)
-
-
 def _pieces(grid: Grid) -> tuple[list[Piece], bool]:
     """Return the pieces of a grid, that below the first knot included, and whether they are spelled out."""
     pieces = [Piece(0.0, 0.0, 0, 1), *grid.pieces]
@@ -291,16 +312,6 @@ def _piece(grid: Grid) -> str:
     """Return the expression for the number of a score's piece, which `_number` may need."""
     places = [str(place) for place in range(len(grid.knots) + 1)]
     return "0" if _pieces(grid)[1] else _halved(grid.knots, places)
-
-
-def _number(grid: Grid) -> str:
-    """Return the expression for twice the number of a score's cell, plus its class."""
-    pieces, spelled = _pieces(grid)
-    if spelled:
-        return f"(class + 2 * {_halved(grid.knots, [_cell(*map(_exact, piece)) for piece in pieces])})"
-    # the arrays are constants to Spark
-    columns = (f"array({', '.join(map(_exact, column))})[piece]" for column in zip(*pieces, strict=True))
-    return f"(class + 2 * {_cell(*columns)})"
 
 
 def _cell(low: str, scale: str, first: str, cells: str) -> str:
@@ -402,39 +413,53 @@ def group_sql(df: Any, group: str) -> str:
     return f"IF(isnan({column}), NULL, {value})" if kind == "DOUBLE" else value
 
 
-def certified_groups(rows: Any, request: GroupRequest, score_type: ScoreType) -> GroupCertificate:
-    """Return the certificate of a frame with the columns `score` (double), `label` and `value`, the group."""
-    functions = import_package("pyspark.sql.functions", "spark")
-    label = request.request.anomaly_label
-    mark = SparkCounts(rows.select("score", "label"), score_type, label).mark()
-    wanted = ("count(*) AS rows", f"count_if({mark} = 1) AS anomalous")
-    counted = rows.groupBy("value").agg(*map(functions.expr, wanted))
-    known = fetched(counted.limit(MOST_GROUPS + 1))
-    if not known.num_rows:
-        raise InputError(NO_SCORES)
-    if known.num_rows > MOST_GROUPS:
-        raise too_many(MOST_GROUPS)
-    found = merged(np.arange(known.num_rows), known.column("value").to_pylist())
-    places = known.column("value"), {"place": found.codes}
-    numbered = _joined(rows.selectExpr("score", f"{mark} = 1 AS mark", "value"), "value", *places)
-    n = np.zeros((2, len(found.values)), dtype=np.int64)
-    both, anomalous = (known.column(name).to_numpy() for name in ("rows", "anomalous"))
-    np.add.at(n[0], found.codes, both - anomalous)
-    np.add.at(n[1], found.codes, anomalous)
-    each = request.each(n)
-    near = numbered.select("place", "score", "mark").repartition("place")
-    # by one whole number Spark sorts without comparisons; the scores of a group are sorted where they arrive
-    made = near.sortWithinPartitions("place").mapInArrow(
-        partial(_calibrated, each, score_type),
-        ", ".join(f"{name} {'BIGINT' if whole else 'DOUBLE'}" for name, whole in Part.flat_types().items()),
-    )
-    columns = fetched(made)
-    part = Part.from_flat({name: columns.column(name).to_numpy() for name in columns.column_names})
-    refuse_changed(part.columns.n, n)
-    pool = None
-    if request.pool and (few := part.columns.vacuous).any():
-        pool = _pooled(numbered, part.places[few], each, score_type)
-    return request.certificate(part.columns, part.areas, found.values, score_type, pool)
+class GroupedFrame:
+    """The labelled scores of a frame by group: one shuffle brings the rows of each group together."""
+
+    def __init__(self, df: Any, columns: tuple[str, str, str], anomaly_label: object = 1) -> None:
+        score, label, group = columns
+        rows, self.score_type = _selected(df, score, label, ("value", group, "group"))
+        functions = import_package("pyspark.sql.functions", "spark")
+        mark = SparkCounts(rows.select("score", "label"), self.score_type, anomaly_label).mark()
+        wanted = ("count(*) AS rows", f"count_if({mark} = 1) AS anomalous")
+        counted = rows.groupBy("value").agg(*map(functions.expr, wanted))
+        known = fetched(counted.limit(MOST_GROUPS + 1))
+        if not known.num_rows:
+            raise InputError(NO_SCORES)
+        if known.num_rows > MOST_GROUPS:
+            raise too_many(MOST_GROUPS)
+        found = merged(np.arange(known.num_rows), known.column("value").to_pylist())
+        places = known.column("value"), {"place": found.codes}
+        self._numbered = _joined(rows.selectExpr("score", f"{mark} = 1 AS mark", "value"), "value", *places)
+        self.groups, self.n = found.values, np.zeros((2, len(found.values)), dtype=np.int64)
+        both, anomalous = (known.column(name).to_numpy() for name in ("rows", "anomalous"))
+        np.add.at(self.n[0], found.codes, both - anomalous)
+        np.add.at(self.n[1], found.codes, anomalous)
+
+    def calibrated(self, request: Request) -> Part:
+        """Return what each group gets, from Python workers."""
+        near = self._numbered.select("place", "score", "mark").repartition("place")
+        types = Part.flat_types().items()
+        # by one whole number Spark sorts without comparisons; a group's scores are sorted where they arrive
+        made = near.sortWithinPartitions("place").mapInArrow(
+            partial(_calibrated, request, self.score_type),
+            ", ".join(f"{name} {'BIGINT' if whole else 'DOUBLE'}" for name, whole in types),
+        )
+        columns = fetched(made)
+        return Part.from_flat({name: columns.column(name).to_numpy() for name in columns.column_names})
+
+    def pooled(self, places: Any) -> Source:
+        """Return the points of some groups, taken as one."""
+        import pyarrow as pa
+
+        functions = import_package("pyspark.sql.functions", "spark")
+        few = self._numbered.sparkSession.createDataFrame(pa.table({"place": places}))
+        rows = self._numbered.join(functions.broadcast(few), "place", "left_semi")
+        return CountedSource(SparkCounts(rows.selectExpr("score", "mark AS label"), self.score_type, 1))
+
+    def origin(self) -> dict[str, Any]:
+        """Return nothing: a frame has no name."""
+        return {}
 
 
 def _calibrated(request: Request, score_type: ScoreType, batches: Iterator[Any]) -> Iterator[Any]:
@@ -451,17 +476,6 @@ def _calibrated(request: Request, score_type: ScoreType, batches: Iterator[Any])
     )
     for places, block in whole_groups(rows):
         yield pa.RecordBatch.from_pydict(Part.of(request, places, block, score_type).flat())
-
-
-def _pooled(numbered: Any, places: Any, request: Request, score_type: ScoreType) -> Certificate:
-    """Return the certificate of the rows of some groups taken as one, found as that of any frame."""
-    import pyarrow as pa
-
-    functions = import_package("pyspark.sql.functions", "spark")
-    few = numbered.sparkSession.createDataFrame(pa.table({"place": places}))
-    pairs = numbered.join(functions.broadcast(few), "place", "left_semi").selectExpr("score", "mark AS label")
-    counts = SparkCounts(pairs, score_type, 1)
-    return Bracketed(counts, lambda low, high: request.certify(low, high, score_type)).answer
 
 
 def decided_by_group(df: Any, certificate: GroupCertificate, score: str, group: str) -> Any:
@@ -491,29 +505,58 @@ def _joined(frame: Any, value: str, groups: Any, columns: dict[str, Any]) -> Any
     return frame.join(functions.broadcast(small), same, "left")
 
 
-def certified_kinds(rows: Any, asked: KindsAsked, score_type: ScoreType) -> KindCertificate:
-    """Return the certificate of a frame with the columns `score` (double), `label` and `kind`."""
-    kind = dict(rows.dtypes)["kind"]
-    if base_type(kind) not in _KINDS:
-        raise asked.refused(kind)
-    mark = SparkCounts(rows.select("score", "label"), score_type, asked.anomaly_label).mark()
+def source(
+    df: Any,
+    score: str,
+    label: str,
+    anomaly_label: object = 1,
+    kind: str | None = None,
+    called: str | None = None,
+) -> Source:
+    """Return the labelled scores of two columns, by the kinds in a third if it is named.
+
+    `called` is what the user calls that third column, if it is not its name.
+    """
+    third = () if kind is None else ("kind", kind, "kind")
+    rows, score_type = _selected(df, score, label, third)
+    if kind is None:
+        return CountedSource(SparkCounts(rows, score_type, anomaly_label))
+    name, found_type = called or kind, dict(rows.dtypes)["kind"]
+    if base_type(found_type) not in _KINDS:
+        raise not_kinds(name, found_type)
+    mark = SparkCounts(rows.select("score", "label"), score_type, anomaly_label).mark()
     # without a collation, which would take other texts for the same kind
     marked = rows.selectExpr("score", f"{mark} AS label", "nullif(CAST(kind AS STRING), '') AS kind")
     found = fetched(marked.groupBy("label", "kind").count().limit(_LISTED + 1))
     if found.num_rows > _LISTED:
         raise InputError(
-            f"column {asked.column!r} names more than {MOST_KINDS} kinds of a class; at most so many can have"
+            f"column {name!r} names more than {MOST_KINDS} kinds of a class; at most so many can have"
             " their own ceilings, so merge some"
         )
+    columns = (found.column(one).to_pylist() for one in ("label", "kind", "count"))
+    known = populations_of(name, [*zip(*columns, strict=True)])
+    texts = ("" if one.kind is None else f" AND kind = {literal(one.kind, 'string')}" for one in known)
+    cases = [
+        f"WHEN label = {int(one.label == 'anomalous')}{text} THEN {code}"
+        for code, (one, text) in enumerate(zip(known, texts, strict=True))
+    ]
+    coded = marked.selectExpr("score", f"CASE {' '.join(cases)} END AS label")
+    return CountedSource(SparkCounts(coded, score_type, 1, len(known)), known)
 
-    def pair(normal: str | None, anomalous: str | None, request: Request) -> Certificate:
-        texts = ("true" if one is None else f"kind = {literal(one, 'string')}" for one in (normal, anomalous))
-        chosen = " OR ".join(f"(label = {number} AND {text})" for number, text in enumerate(texts))
-        pairs = marked.where(chosen).select("score", "label")
-        return certify_counted(SparkCounts(pairs, score_type, 1), request)
 
-    columns = (found.column(name).to_pylist() for name in ("label", "kind", "count"))
-    return asked.certificate([*zip(*columns, strict=True)], pair)
+def _selected(df: Any, score: str, label: str, third: tuple[str, ...] = ()) -> tuple[Any, ScoreType]:
+    """Return the columns of scores and labels, and a third one of groups or kinds, under its own name."""
+    require_two(score, label)
+    columns = {"score": _double(score), "label": ""}
+    if third:
+        name, column, what = third
+        check_frame(df, {score: SCORES, label: LABELS, column: GROUPS if what == "group" else ()})
+        refuse_as_third(column, (score, label), what)
+        columns[name] = group_sql(df, column) if what == "group" else quote_name(column, "spark")
+    else:
+        check_frame(df, {score: SCORES, label: LABELS})
+    columns["label"] = _label(df, label)
+    return df.selectExpr(*(f"{value} AS {name}" for name, value in columns.items())), type_of(df, score)
 
 
 _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
@@ -547,7 +590,8 @@ def calibrate(
     >>> calibrate(df).normal.n  # doctest: +SKIP
     900
     """
-    return certified(df, Request.of(guarantee, overlap, anomaly_label), score=score, label=label)
+    request = Request.of(guarantee, overlap, anomaly_label)
+    return certify(source(df, score, label, request.anomaly_label), request)
 
 
 def certify_curve(
@@ -574,7 +618,7 @@ def certify_curve(
     True
     """
     request = CurveRequest(delta_fpr, delta_fnr, anomaly_label, top_fpr, top_fnr)
-    return certified(df, request, score=score, label=label)
+    return certify(source(df, score, label, anomaly_label), request)
 
 
 def calibrate_groups(
@@ -606,7 +650,7 @@ def calibrate_groups(
     ['even', 'odd']
     """
     request = GroupRequest(Request.of(guarantee, overlap, anomaly_label), together, pool)
-    return warned_of_groups(certified_by_group(df, request, score=score, label=label, group=group))
+    return certify_groups(GroupedFrame(df, (score, label, group), request.request.anomaly_label), request)
 
 
 def calibrate_kinds(
@@ -634,40 +678,9 @@ def calibrate_kinds(
     >>> [part.name for part in calibrate_kinds(df).anomalous]  # doctest: +SKIP
     ['x']
     """
-    asked = KindsAsked.of(guarantee, overlap, anomaly_label, kind)
-    found = certified_by_kind(df, asked, score=score, label=label, kind=kind)
-    warn_of_lacking((*found.normal, *found.anomalous))
-    return found
-
-
-def certified_by_group(
-    df: Any, request: GroupRequest, *, score: str, label: str, group: str
-) -> GroupCertificate:
-    """Return what a request gets from three columns."""
-    require_two(score, label)
-    check_frame(df, {score: SCORES, label: LABELS, group: GROUPS})
-    refuse_as_third(group, (score, label))
-    columns = {"score": _double(score), "label": _label(df, label), "value": group_sql(df, group)}
-    rows = df.selectExpr(*(f"{value} AS {name}" for name, value in columns.items()))
-    return certified_groups(rows, request, type_of(df, score))
-
-
-def certified_by_kind(df: Any, asked: KindsAsked, *, score: str, label: str, kind: str) -> KindCertificate:
-    """Return what is asked for of the kinds in three columns."""
-    require_two(score, label)
-    check_frame(df, {score: SCORES, label: LABELS, kind: ()})
-    refuse_as_third(kind, (score, label), "kind")
-    columns = {"score": _double(score), "label": _label(df, label), "kind": quote_name(kind, "spark")}
-    rows = df.selectExpr(*(f"{value} AS {name}" for name, value in columns.items()))
-    return certified_kinds(rows, asked, type_of(df, score))
-
-
-def certified(df: Any, request: Asked[T], *, score: str, label: str) -> T:
-    """Return what a request gets from two columns."""
-    require_two(score, label)
-    check_frame(df, {score: SCORES, label: LABELS})
-    pairs = df.selectExpr(f"{_double(score)} AS score", f"{_label(df, label)} AS label")
-    return calibrate_counted(SparkCounts(pairs, type_of(df, score), request.anomaly_label), request)
+    mark = guarantee.anomaly_label if isinstance(guarantee, Request) else anomaly_label
+    asked = asked_of_kinds(guarantee, overlap)
+    return certify_kinds(source(df, score, label, mark, kind), partial(KindRequest.of, *asked))
 
 
 def decide(

@@ -192,7 +192,7 @@ def certify_divided(
     wanted = {0: low.size, 1: 1}
     if max(low.size, high.size) > SMALL:
         # the first ranks that are asked for are bracketed in the pass that is made anyway
-        wanted |= {rank.label: rank.k for rank in islice(request.ranks((low.size, high.size)), 2)}
+        wanted |= {rank.labels[0]: rank.k for rank in islice(request.ranks((low.size, high.size)), 2)}
     classes = (
         partial(RankedInMemory, low, "normal", wanted[0]),
         partial(RankedInMemory, high, "anomalous", wanted[1]),

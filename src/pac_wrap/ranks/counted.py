@@ -5,7 +5,7 @@ class, the scores in some cells, and lists those of a few cells in full. Which c
 rehearsal: whoever will ask is let loose on what is known so far, and what it asks for is noted.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
@@ -19,7 +19,7 @@ from pac_wrap.base.arguments import Scores
 from pac_wrap.base.floats import Bits, ScoreType, from_order_key, just_below, order_key, order_keys
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.kernels import as_digest
-from pac_wrap.ranks.memory import BOTH, Rank, Ranked
+from pac_wrap.ranks.memory import Rank, Ranked
 from pac_wrap.ranks.passes import CHANGED, Bounds
 
 Counts = NDArray[np.int64]
@@ -27,9 +27,12 @@ LEAST, GREATEST = order_key(-inf), order_key(inf)
 
 
 class Sample(NamedTuple):
-    """Some scores of both classes, and what part they are of all; 1 if they are all there are."""
+    """Some scores of each part of the data, and what share they are of all; 1 if they are all there are.
 
-    classes: tuple[Scores, Scores]
+    The parts are the two classes, or their kinds.
+    """
+
+    classes: Sequence[Scores]
     part: float
 
 
@@ -51,6 +54,9 @@ class Grid(NamedTuple):
 
     A cell is told by its number. Engines need only agree with themselves about it: a greater score must not
     have a smaller number.
+
+    >>> [piece.first for piece in Grid((0.0, 1.0), (4,)).pieces]
+    [1, 5]
     """
 
     knots: tuple[float, ...]
@@ -139,8 +145,8 @@ class Counter(Protocol):
     def sample(self) -> Sample:
         """Return a random sample of the scores."""
 
-    def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, int]]:
-        """Return the cells that have scores, and the sums of hashes of both classes; refuse what is wrong."""
+    def count_all(self, grid: Grid) -> tuple[Cells, tuple[int, ...]]:
+        """Return the cells that have scores, and the sum of hashes of each part; refuse what is wrong."""
 
     def count(self, grid: Grid, within: Some) -> Cells:
         """Return the cells that have scores, of those that lie within some of another grid."""
@@ -176,6 +182,14 @@ class Spread(NamedTuple):
         order = np.lexsort((high, low))
         counts = counts[order]
         return cls(low[order], high[order], counts, counts.cumsum(), origin[order])
+
+    @classmethod
+    def together(cls, spreads: "Sequence[Spread]") -> "Spread":
+        """Return several as one."""
+        if len(spreads) == 1:
+            return spreads[0]
+        low, high, counts, _, origin = (np.concatenate(parts) for parts in zip(*spreads, strict=True))
+        return cls.of(low, high, counts, origin)
 
     @classmethod
     def estimated(cls, scores: Scores, part: float) -> "Spread":
@@ -270,24 +284,29 @@ class Spread(NamedTuple):
         return found
 
 
-Pair = tuple[Spread, Spread]
+Spreads = Sequence[Spread]
 
 
-def bounds(pair: Pair, rank: Rank) -> tuple[int, int]:
+def bounds(spreads: Spreads, rank: Rank) -> tuple[int, int]:
     """Return two keys that the score at a rank lies between; where they are equal, it is known."""
-    if rank.label != BOTH:
-        return pair[rank.label].at(rank.k)[:2]
-    counts = np.concatenate([one.counts for one in pair])
+    if isinstance(rank.label, int):
+        return spreads[rank.label].at(rank.k)[:2]
+    some = [spreads[one] for one in rank.label]
+    counts = np.concatenate([one.counts for one in some])
     ends = []
-    for keys in (np.concatenate([one.low for one in pair]), np.concatenate([one.high for one in pair])):
+    for keys in (np.concatenate([one.low for one in some]), np.concatenate([one.high for one in some])):
         order = np.argsort(keys, kind="stable")
         ends.append(int(keys[order[np.searchsorted(counts[order].cumsum(), rank.k)]]))
     return ends[0], ends[1]
 
 
-def least_auc(pair: Pair) -> float:
-    """Return what the AUC is at least, ties counting one half; both classes must have scores."""
-    normal, anomalous = pair
+def least_auc(normal: Spread, anomalous: Spread) -> float:
+    """Return what the AUC is at least, ties counting one half; both classes must have scores.
+
+    >>> low, high = Spread.estimated(np.array([1.0, 2.0]), 1.0), Spread.estimated(np.array([2.0, 3.0]), 1.0)
+    >>> least_auc(low, high)
+    0.875
+    """
     order = np.argsort(normal.high, kind="stable")
     up_to = np.concatenate([[0], normal.counts[order].cumsum()]).astype(np.float64)
     sure = sum(up_to[np.searchsorted(normal.high[order], anomalous.low, side)] for side in ("left", "right"))
@@ -316,7 +335,7 @@ _NEAR: Final = 1 << 17
 _RANGES: Final = 8
 
 
-def grid_around(pair: Pair, sample: Sample, ranks: Iterable[Rank], below: Iterable[int]) -> Grid:
+def grid_around(pair: Spreads, sample: Sample, ranks: Iterable[Rank], below: Iterable[int]) -> Grid:
     """Return a grid that is fine where, as a sample suggests, the scores at some ranks lie.
 
     Scores are also counted below some keys.
@@ -338,10 +357,12 @@ def grid_around(pair: Pair, sample: Sample, ranks: Iterable[Rank], below: Iterab
     return Grid.of([*ends, *given[:_GIVEN]], fine, cells)
 
 
-def near(pair: Pair, sample: Sample, ranks: Iterable[Rank]) -> list[tuple[int, int]]:
+def near(pair: Spreads, sample: Sample, ranks: Iterable[Rank]) -> list[tuple[int, int]]:
     """Return ranges of keys where the scores at a few ranks very likely lie, small parts of their cells."""
     cells = []
-    for label, k in (rank for rank in ranks if rank.label != BOTH):
+    for label, k in ranks:
+        if not isinstance(label, int):
+            continue
         cell = pair[label].at(k)
         if 0.0 < from_order_key(cell.high) - from_order_key(cell.low) < inf:
             cells.append((cell, pair[label].number(k), sample.classes[label]))
@@ -374,13 +395,13 @@ def _around(cell: Range, number: int, scores: Scores) -> tuple[int, int]:
     return max(ends[0], cell.low), min(ends[1], cell.high)
 
 
-def _shared(pair: Pair, brackets: list[tuple[int, int]]) -> bool:
+def _shared(pair: Spreads, brackets: list[tuple[int, int]]) -> bool:
     """Return whether many rows share a score within brackets, which cells tell from others unlisted."""
     often = (one.high[_OFTEN:][one.high[_OFTEN:] == one.high[:-_OFTEN]] for one in pair)
     return any(((low <= keys) & (keys <= high)).any() for keys in often for low, high in brackets)
 
 
-def _bracket(pair: Pair, rank: Rank, sample: Sample) -> tuple[int, int]:
+def _bracket(pair: Spreads, rank: Rank, sample: Sample) -> tuple[int, int]:
     """Return two keys that the score at a rank very likely lies between."""
     sizes, points = [one.size for one in pair], [scores.size for scores in sample.classes]
     size, taken, k = rank.of(sizes), rank.of(points), rank.k
@@ -447,50 +468,57 @@ class _Asked:
 
 
 class _Rehearsed(Ranked):
-    """The scores of one class, as far as they are known; what is not is guessed, and all questions noted."""
+    """The scores of some parts, as far as they are known; what is not is guessed, and all questions noted."""
 
-    def __init__(self, pair: Pair, label: int, digest: str, asked: _Asked) -> None:
-        self.size, self.digest = pair[label].size, digest
-        self._pair, self._label, self._asked = pair, label, asked
+    def __init__(self, spreads: Spreads, parts: tuple[int, ...], digest: str, asked: _Asked) -> None:
+        self.size, self.digest = sum(spreads[part].size for part in parts), digest
+        self._spreads, self._parts, self._asked = spreads, parts, asked
 
     def kth_smallest(self, k: int) -> float:
         """Return about the k-th smallest score."""
-        self._asked.ranks[Rank(self._label, k)] = None
-        return from_order_key(self._pair[self._label].guess(k))
+        if len(self._parts) > 1:
+            return self._guessed(Rank(self._parts, k))
+        self._asked.ranks[Rank(self._parts[0], k)] = None
+        return from_order_key(self._spreads[self._parts[0]].guess(k))
 
     def count_below(self, threshold: float) -> int:
         """Return about how many scores are less than the threshold."""
         key = order_key(threshold)
-        self._asked.below[self._label, key] = None
-        return self._pair[self._label].count_below(key)
+        self._asked.below |= dict.fromkeys((part, key) for part in self._parts)
+        return sum(self._spreads[part].count_below(key) for part in self._parts)
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
         """Do nothing: what is asked for is noted as it comes."""
 
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
         """Return about the ceil(share m)-th smallest, or the first, of the m of both in [low, high]."""
+        assert isinstance(other, _Rehearsed)
         rank = self.rank_between(other, low, high, share)
+        return self._guessed(Rank((*self._parts, *other._parts), rank.k))
+
+    def _guessed(self, rank: Rank) -> float:
         self._asked.ranks[rank] = None
-        first, last = bounds(self._pair, rank)
+        first, last = bounds(self._spreads, rank)
         return from_order_key((first + last) // 2)
 
 
 class Bracketed(Generic[T]):
-    """What somebody makes of both classes of data that an engine counts; `answer` is exact in any case.
+    """What somebody makes of the parts of data that an engine counts; `answer` is exact in any case.
 
-    `ask` is called with the classes until all that it asked for is known, first with guesses.
+    `ask` is called with the scores of some parts, or of several taken as one, until all that it asked for is
+    known, first with guesses.
     """
 
-    def __init__(self, counter: Counter, ask: Callable[[Ranked, Ranked], T]) -> None:
-        self._counter = counter
+    def __init__(
+        self, counter: Counter, of: Sequence[tuple[int, ...]], ask: Callable[[Sequence[Ranked]], T]
+    ) -> None:
+        self._counter, self._of = counter, of
         self._guess = guess = counter.guess()
         enough = guess.part == 1.0 or min(scores.size for scores in guess.classes) >= _ENOUGH
         self._shown = guess if enough else self.sample
         self._grids = [self._first(self._shown, ask)]
-        cells, hash_sums = counter.count_all(self._grids[0])
-        self.pair: Pair = (Spread.counted(cells, 0, 0), Spread.counted(cells, 1, 0))
-        self.sizes = self.pair[0].size, self.pair[1].size
-        self._digests = as_digest(hash_sums[0]), as_digest(hash_sums[1])
+        cells, self._hash_sums = counter.count_all(self._grids[0])
+        self.spreads = [Spread.counted(cells, part, 0) for part in range(len(self._hash_sums))]
         self.answer = self._settled(ask)
 
     @cached_property
@@ -498,26 +526,32 @@ class Bracketed(Generic[T]):
         """A random sample, drawn when it is first needed; all scores, if these are known."""
         return self._guess if self._guess.part == 1.0 else self._counter.sample()
 
-    def _first(self, sample: Sample, ask: Callable[[Ranked, Ranked], T]) -> Grid:
+    def _first(self, sample: Sample, ask: Callable[[Sequence[Ranked]], T]) -> Grid:
         """Return the grid that suits what will be asked, as a sample suggests."""
-        normal, anomalous = (Spread.estimated(scores, sample.part) for scores in sample.classes)
-        asked, pair = _Asked(), (normal, anomalous)
+        spreads = [Spread.estimated(scores, sample.part) for scores in sample.classes]
+        asked = _Asked()
         # a guess may break a rule that the scores keep
         with suppress(InputError):
-            ask(*_rehearsed(pair, asked, (as_digest(0), as_digest(0))))
-        return grid_around(pair, sample, asked.ranks, [key for _, key in asked.below])
+            ask(self._rehearsed(spreads, asked, (0,) * len(spreads)))
+        return grid_around(spreads, sample, asked.ranks, [key for _, key in asked.below])
 
-    def _settled(self, ask: Callable[[Ranked, Ranked], T]) -> T:
+    def _rehearsed(self, spreads: Spreads, asked: _Asked, hash_sums: Sequence[int]) -> list[Ranked]:
+        return [
+            _Rehearsed(spreads, parts, as_digest(sum(hash_sums[part] for part in parts)), asked)
+            for parts in self._of
+        ]
+
+    def _settled(self, ask: Callable[[Sequence[Ranked]], T]) -> T:
         while True:
             asked = _Asked()
             refused: InputError | None = None
             try:
-                answer = ask(*_rehearsed(self.pair, asked, self._digests))
+                answer = ask(self._rehearsed(self.spreads, asked, self._hash_sums))
             except InputError as error:
                 refused = error
             wanted = self._open(asked)
             if wanted:
-                self._narrow(wanted, near(self.pair, self._shown, asked.ranks))
+                self._narrow(wanted, near(self.spreads, self._shown, asked.ranks))
             elif refused is not None:
                 raise refused
             else:
@@ -528,31 +562,36 @@ class Bracketed(Generic[T]):
         found: dict[tuple[int, int], None] = {}
         near = []
         for rank in asked.ranks:
-            low, high = bounds(self.pair, rank)
-            if rank.label != BOTH and low < high:
+            low, high = bounds(self.spreads, rank)
+            if isinstance(rank.label, int) and low < high:
                 near.append((low, high))
                 found |= self._within(rank.label, low, high)
         for label, key in asked.below:
-            found |= {(label, origin): None for origin in self.pair[label].open_around(key)}
+            found |= {(label, origin): None for origin in self.spreads[label].open_around(key)}
             # a threshold that was guessed: it will turn out to lie somewhere in the range of its rank
             for low, high in near:
                 if low <= key <= high + 1:
                     found |= self._within(label, low, high)
-        ranges = [spread.ranges for spread in self.pair]
-        # a rank among all scores is counted from thresholds, and may still move by what is open there
+        ranges = [spread.ranges for spread in self.spreads]
+        # a rank among several parts may be counted from thresholds, and may still move by what is open there
         slack = sum(ranges[label][origin].scores for label, origin in found)
         for rank in asked.ranks:
-            if rank.label == BOTH:
-                first, last = max(1, rank.k - slack), min(rank.k + slack, sum(self.sizes))
-                for ends, most in ((rank.k, rank.k), sum(self.sizes)), ((first, last), slack):
-                    low, high = (bounds(self.pair, Rank(BOTH, end))[place] for place, end in enumerate(ends))
-                    inside = self._within(0, low, high) | self._within(1, low, high)
+            if isinstance(rank.label, int):
+                continue
+            size = sum(self.spreads[part].size for part in rank.label)
+            first, last = max(1, rank.k - slack), min(rank.k + slack, size)
+            for ends, most in ((rank.k, rank.k), size), ((first, last), slack):
+                low, high = (
+                    bounds(self.spreads, Rank(rank.label, end))[place] for place, end in enumerate(ends)
+                )
+                for part in rank.label:
                     # large cells wait until the rank is known to lie there
-                    found |= {cell: None for cell in inside if ranges[cell[0]][cell[1]].scores <= most}
+                    inside = self._within(part, low, high)
+                    found |= {cell: None for cell in inside if ranges[part][cell[1]].scores <= most}
         return [(label, origin, ranges[label][origin]) for label, origin in found]
 
     def _within(self, label: int, low: int, high: int) -> dict[tuple[int, int], None]:
-        return {(label, origin): None for origin in self.pair[label].open_within(low, high)}
+        return {(label, origin): None for origin in self.spreads[label].open_within(low, high)}
 
     def _narrow(self, cells: list[_Chosen], listed: list[tuple[int, int]]) -> None:
         """Look into some of the cells that are wanted: list their scores, or count those of smaller cells."""
@@ -580,8 +619,8 @@ class Bracketed(Generic[T]):
 
     def _replace(self, chosen: list[_Chosen], cells: Cells, number: int) -> None:
         """Put what was found in place of the cells that were looked into, if it can be the same scores."""
-        pair = []
-        for label, old in enumerate(self.pair):
+        spreads = []
+        for label, old in enumerate(self.spreads):
             mine = sorted(cell[2] for cell in chosen if cell[0] == label)
             new = Spread.counted(cells, label, number)
             lows = np.array([one.low for one in mine], dtype=np.uint64)
@@ -594,9 +633,5 @@ class Bracketed(Generic[T]):
                 raise InputError(CHANGED)
             gone = np.isin(old.origin, [cell[1] for cell in chosen if cell[0] == label])
             parts = [np.concatenate([a[~gone], b]) for a, b in zip(old, new, strict=True)]
-            pair.append(Spread.of(parts[0], parts[1], parts[2], parts[4]))
-        self.pair = pair[0], pair[1]
-
-
-def _rehearsed(pair: Pair, asked: _Asked, digests: tuple[str, str]) -> tuple[Ranked, Ranked]:
-    return _Rehearsed(pair, 0, digests[0], asked), _Rehearsed(pair, 1, digests[1], asked)
+            spreads.append(Spread.of(parts[0], parts[1], parts[2], parts[4]))
+        self.spreads = spreads

@@ -35,22 +35,32 @@ _SORTED: Final = 3000
 _LARGEST_SAMPLE: Final = 1 << 16
 # standard deviations of the sample's rank on both sides; a miss, once in 400 times, only costs np.partition
 _MARGIN: Final = 3.0
+# so many ranks are selected one by one, before scores are put in order
+_MANY: Final = 32
 _GOLDEN: Final = (sqrt(5.0) - 1.0) / 2.0
 
 
 # the label of both classes together
-BOTH: Final = 2
+BOTH: Final = (0, 1)
 
 
 class Rank(NamedTuple):
-    """A wanted rank: the k-th smallest, counting from 1, of class 0 (normal), 1 (anomalous) or 2 (both)."""
+    """A wanted rank: the k-th smallest, counting from 1, of class 0 (normal) or 1 (anomalous), or of both.
 
-    label: int
+    Where classes are divided, the label is the number of a part, or those of several parts.
+    """
+
+    label: int | tuple[int, ...]
     k: int
 
-    def of(self, pair: Any) -> Any:
-        """Return what counts for this rank, of a pair of numbers or arrays for the two classes."""
-        return pair[0] + pair[1] if self.label == BOTH else pair[self.label]
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """The numbers of the parts that count."""
+        return self.label if isinstance(self.label, tuple) else (self.label,)
+
+    def of(self, parts: Any) -> Any:
+        """Return what counts for this rank, of a number or an array for each part."""
+        return parts[self.label] if isinstance(self.label, int) else sum(parts[one] for one in self.label)
 
 
 class Ranked(ABC):
@@ -251,6 +261,7 @@ class RankedInMemory(Ranked):
         self.size, self.scores = scores.size, scores
         self.ordered = in_order(scores) if k is None or scores.size <= _SORTED else None
         self._bracket: Bracket | None = None
+        self._asked = 0
         if k is None or scores.size <= SMALL:
             self.digest = digest(scores)
             return
@@ -261,7 +272,10 @@ class RankedInMemory(Ranked):
             raise InputError(f"{name} changed while they were read; pass an array that nobody writes to")
 
     def kth_smallest(self, k: int) -> float:
-        """Return the k-th smallest score, from the bracket if it lies there."""
+        """Return the k-th smallest score, from the bracket if it lies there; after many, all are in order."""
+        self._asked += 1
+        if self._asked == _MANY and self.ordered is None:
+            self.ordered = in_order(self.scores)
         if self.ordered is not None:
             return float(self.ordered[k - 1])
         found = None if self._bracket is None else self._bracket.kth_smallest(k)

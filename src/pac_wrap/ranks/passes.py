@@ -34,7 +34,7 @@ from pac_wrap.base.floats import Bits, ScoreType, from_order_key, just_below, or
 from pac_wrap.errors import InputError
 from pac_wrap.ranks.auc import Pair, spaced_positions
 from pac_wrap.ranks.kernels import BITS, as_digest, kernels
-from pac_wrap.ranks.memory import BOTH, Rank, Ranked, count_below, kth_smallest
+from pac_wrap.ranks.memory import Rank, Ranked, count_below, kth_smallest
 
 Bounds = tuple[tuple[float, float], ...]
 CHANGED: Final = "the scores changed between two passes; give the same ones every time"
@@ -50,50 +50,64 @@ _LEAST, _GREATEST = order_key(-inf), order_key(inf)
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """How many scores of each class begin with each of 2^16 bit patterns, and digests; surveys add up."""
+    """How many scores of each part begin with each of 2^16 bit patterns, and their digests; surveys add up.
+
+    The parts are the two classes, or their kinds, those of normal points first.
+
+    >>> both = survey(np.array([1.0, 2.0]), np.zeros(0)) + survey(np.array([4.0]), np.array([2.0, 8.0]))
+    >>> both.sizes
+    (3, 2)
+    """
 
     counts: NDArray[np.int64]
-    hash_sums: tuple[int, int]
+    hash_sums: tuple[int, ...]
 
     def __add__(self, other: "Survey") -> "Survey":
-        normal, anomalous = (a + b for a, b in zip(self.hash_sums, other.hash_sums, strict=True))
-        return Survey(self.counts + other.counts, (normal, anomalous))
+        sums = tuple(a + b for a, b in zip(self.hash_sums, other.hash_sums, strict=True))
+        return Survey(self.counts + other.counts, sums)
 
     @property
-    def sizes(self) -> tuple[int, int]:
-        """How many normal and how many anomalous scores there are."""
-        normal, anomalous = self.counts.sum(axis=1).tolist()
-        return normal, anomalous
+    def sizes(self) -> tuple[int, ...]:
+        """How many scores each part has."""
+        return tuple(self.counts.sum(axis=1).tolist())
 
     @property
-    def digests(self) -> tuple[str, str]:
-        """The digests of both classes."""
-        return as_digest(self.hash_sums[0]), as_digest(self.hash_sums[1])
+    def digests(self) -> tuple[str, ...]:
+        """The digest of each part."""
+        return tuple(map(as_digest, self.hash_sums))
 
     @property
     def ordered(self) -> NDArray[np.int64]:
         """The counts in the order of the scores: those of negative numbers turn around."""
         return np.concatenate([self.counts[:, : _MINUS - 1 : -1], self.counts[:, :_MINUS]], axis=1)
 
-    @property
-    def largest_auc(self) -> float:
-        """What the AUC is at most: scores of both classes in one range count in favour of the anomaly.
+    def largest_auc(self, normal: Sequence[int] = (0,), anomalous: Sequence[int] = (1,)) -> float:
+        """Return what the AUC of some parts is at most: all scores of one range count for the anomaly.
 
-        For scores that come in no order, where evenly spaced ones cannot be picked.
+        >>> survey(np.array([1.0, 2.0]), np.array([1.0])).largest_auc()
+        0.5
         """
-        normal, anomalous = self.ordered.astype(np.float64)
-        return float(anomalous @ np.cumsum(normal) / (normal.sum() * anomalous.sum()))
+        ordered = self.ordered.astype(np.float64)
+        low, high = (ordered[list(parts)].sum(axis=0) for parts in (normal, anomalous))
+        return float(high @ np.cumsum(low) / (low.sum() * high.sum()))
 
 
-def survey(normal: Scores, anomalous: Scores) -> Survey:
-    """Return the survey of one piece of the data; NaN must not occur."""
-    counts = np.zeros((2, 1 << BITS), dtype=np.int64)
-    normal_sum, anomalous_sum = map(kernels().count_leading, (normal, anomalous), counts)
-    return Survey(counts, (normal_sum, anomalous_sum))
+def survey(*parts: Scores) -> Survey:
+    """Return the survey of one piece of the data; NaN must not occur.
+
+    >>> survey(np.array([1.0, 2.0]), np.zeros(0)).sizes
+    (2, 0)
+    """
+    counts = np.zeros((len(parts), 1 << BITS), dtype=np.int64)
+    return Survey(counts, tuple(map(kernels().count_leading, parts, counts)))
 
 
 def within(scores: NDArray[Any], bounds: Bounds) -> NDArray[np.bool_]:
-    """Return which scores lie between the scores of some pair."""
+    """Return which scores lie between the scores of some pair.
+
+    >>> within(np.array([1.0, 2.0, 3.0]), ((0.0, 1.0), (2.5, 3.0))).tolist()
+    [True, False, True]
+    """
     found = np.zeros(scores.shape, dtype=bool)
     for low, high in bounds:
         found |= (scores >= low) & (scores <= high)
@@ -101,11 +115,11 @@ def within(scores: NDArray[Any], bounds: Bounds) -> NDArray[np.bool_]:
 
 
 class ScoreAtRank(NamedTuple):
-    """The score at a rank, and for each class how many scores lie below it and how many equal it."""
+    """The score at a rank, and for each part how many scores lie below it and how many equal it."""
 
     score: float
-    below: tuple[int, int]
-    equal: tuple[int, int]
+    below: tuple[int, ...]
+    equal: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,27 +127,33 @@ class KeyCounts:
     """What a search counts, or gathers at the end, in one piece of the data; counts add up."""
 
     counts: NDArray[np.int64]
-    keys: tuple[Bits, Bits]
+    keys: tuple[Bits, ...]
 
     def __add__(self, other: "KeyCounts") -> "KeyCounts":
         # one array each, so that a sum is no larger for having come from many pieces
-        normal, anomalous = (np.concatenate(pair) for pair in zip(self.keys, other.keys, strict=True))
-        return KeyCounts(self.counts + other.counts, (normal, anomalous))
+        keys = tuple(np.concatenate(pair) for pair in zip(self.keys, other.keys, strict=True))
+        return KeyCounts(self.counts + other.counts, keys)
 
 
 class _Range(NamedTuple):
-    """Keys that share their leading bits, with how many of each class lie below and inside."""
+    """Keys that share their leading bits, with how many of each part lie below and inside."""
 
     top: int
-    below: tuple[int, int]
-    inside: tuple[int, int]
+    below: tuple[int, ...]
+    inside: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RankSearch:
-    """The search for the scores at some ranks of both classes; see the module for how it is driven.
+    """The search for the scores at some ranks of some parts; see the module for how it is driven.
 
     Each range holds the keys that agree in all but their last `width` bits.
+
+    >>> normal, anomalous = np.array([3.0, 1.0, 2.0]), np.array([2.0, 5.0])
+    >>> search = RankSearch.begin(survey(normal, anomalous), [Rank(0, 3), Rank(1, 1)])
+    >>> search = search.advance(search(normal, anomalous))
+    >>> search.done, search.found[Rank(1, 1)]
+    (True, ScoreAtRank(score=2.0, below=(1, 0), equal=(1, 1)))
     """
 
     width: int
@@ -144,10 +164,10 @@ class RankSearch:
     @classmethod
     def begin(cls, survey: Survey, ranks: Iterable[Rank]) -> "RankSearch":
         """Return the search after the first pass, which was the survey."""
-        for rank in (ranks := sorted(set(ranks))):
+        for rank in (ranks := sorted(set(ranks), key=lambda rank: (rank.labels, rank.k))):
             if not 1 <= rank.k <= rank.of(survey.sizes):
                 raise InputError(f"rank must be 1 to {rank.of(survey.sizes):,}, got {rank.k:,}")
-        everything = _Range(0, (0, 0), survey.sizes)
+        everything = _Range(0, (0,) * len(survey.sizes), survey.sizes)
         whole = cls(64, (everything,), tuple((rank, 0) for rank in ranks))
         return whole._narrow(survey.ordered[:, np.newaxis, :], BITS)
 
@@ -170,26 +190,25 @@ class RankSearch:
     def bounds(self) -> Bounds:
         """Pairs of scores between which all lie that the next pass looks at; it needs no others."""
         found: list[tuple[float, float]] = []
-        # the ranks of one class lie close together, those of the other somewhere else
-        for label in (0, 1, BOTH):
+        # the ranks of one part lie close together, those of another somewhere else
+        for label in dict.fromkeys(rank.label for rank, _ in self.wanted):
             places = [place for rank, place in self.wanted if rank.label == label]
-            if places:
-                low = self.ranges[min(places)].top << self.width
-                high = (self.ranges[max(places)].top + 1 << self.width) - 1
-                # beyond the infinities lie the keys of NaN; one below, since some order -0.0 before 0.0
-                least, greatest = from_order_key(max(low, _LEAST)), from_order_key(min(high, _GREATEST))
-                found.append((just_below(least), greatest))
+            low = self.ranges[min(places)].top << self.width
+            high = (self.ranges[max(places)].top + 1 << self.width) - 1
+            # beyond the infinities lie the keys of NaN; one below, since some order -0.0 before 0.0
+            least, greatest = from_order_key(max(low, _LEAST)), from_order_key(min(high, _GREATEST))
+            found.append((just_below(least), greatest))
         return tuple(found)
 
-    def __call__(self, normal: Scores, anomalous: Scores) -> KeyCounts:
+    def __call__(self, *parts: Scores) -> KeyCounts:
         """Return what the next pass wants to know of one piece of the data; NaN must not occur."""
-        shape = (2, len(self.ranges), 1 if self.gathers else 1 << self.bits)
+        shape = (len(parts), len(self.ranges), 1 if self.gathers else 1 << self.bits)
         counts = np.zeros(shape, dtype=np.int64)
         none = np.zeros(0, dtype=np.uint64)
-        gathered = ([none], [none])
+        gathered = [[none] for _ in parts]
         tops = np.array([one.top for one in self.ranges], dtype=np.uint64)
         bounds = self.bounds
-        for label, scores in enumerate((normal, anomalous)):
+        for label, scores in enumerate(parts):
             for start in range(0, scores.size, _CHUNK):
                 chunk = scores[start : start + _CHUNK]
                 # most scores lie beyond all ranges, and comparisons are cheaper than keys
@@ -203,7 +222,7 @@ class RankSearch:
                     rest &= np.uint64((1 << self.bits) - 1)
                     places += rest.view(np.int64)
                 counts[label] += np.bincount(places, minlength=shape[1] * shape[2]).reshape(shape[1:])
-        return KeyCounts(counts, (np.concatenate(gathered[0]), np.concatenate(gathered[1])))
+        return KeyCounts(counts, tuple(map(np.concatenate, gathered)))
 
     def advance(self, counts: KeyCounts) -> "RankSearch":
         """Return the search after a pass, given the sum of what all pieces returned."""
@@ -232,7 +251,7 @@ class RankSearch:
             below = (old.below + up_to[:, place, number] - inside).tolist()
             top = old.top << bits | number
             tops.append(top)
-            narrower[top] = _Range(top, (below[0], below[1]), (int(inside[0]), int(inside[1])))
+            narrower[top] = _Range(top, tuple(below), tuple(inside.tolist()))
         if self.width == bits:
             # no bit is left: all keys of a range are equal
             pairs = zip(self.wanted, tops, strict=True)
@@ -246,29 +265,33 @@ class RankSearch:
     def _sorted(self, counts: KeyCounts) -> "RankSearch":
         """Return the search with its ranks found among the gathered keys."""
         keys = [np.sort(gathered) for gathered in counts.keys]
-        every = [*keys, np.sort(np.concatenate(keys))]
         found = {}
         for rank, place in self.wanted:
             one = self.ranges[place]
             first = [int(np.searchsorted(ordered, np.uint64(one.top << self.width))) for ordered in keys]
-            found[rank] = score_among(every, rank, first, one.below)
+            found[rank] = score_among(keys, rank, first, one.below)
         return RankSearch(0, (), (), found)
 
 
-def score_among(every: list[Bits], rank: Rank, first: Sequence[int], below: Sequence[int]) -> ScoreAtRank:
-    """Return what is at a rank, given sorted keys, of each class and of both, from which on they count.
+def score_among(keys: list[Bits], rank: Rank, first: Sequence[int], below: Sequence[int]) -> ScoreAtRank:
+    """Return what is at a rank, given the sorted keys of each part, from which on they count.
 
-    `first` says for each class which key that is, and `below` how many scores lie below it.
+    `first` says for each part which key that is, and `below` how many scores lie below it.
     """
-    key = every[rank.label][rank.of(first) + rank.k - 1 - rank.of(below)]
-    left, right = ([int(np.searchsorted(one, key, side)) for one in every[:2]] for side in ("left", "right"))
-    under = tuple(below[label] + left[label] - first[label] for label in (0, 1))
-    equal = tuple(right[label] - left[label] for label in (0, 1))
-    return ScoreAtRank(from_order_key(int(key)), (under[0], under[1]), (equal[0], equal[1]))
+    mine = (
+        keys[rank.label] if isinstance(rank.label, int) else np.concatenate([keys[one] for one in rank.label])
+    )
+    place = rank.of(first) + rank.k - 1 - rank.of(below)
+    key = mine[place] if isinstance(rank.label, int) else np.partition(mine, place)[place]
+    left, right = ([int(np.searchsorted(one, key, side)) for one in keys] for side in ("left", "right"))
+    under = tuple(low + count - start for low, count, start in zip(below, left, first, strict=True))
+    equal = tuple(last - count for last, count in zip(right, left, strict=True))
+    return ScoreAtRank(from_order_key(int(key)), under, equal)
 
 
-# called with the normal and the anomalous scores of one piece of the data; what it returns can be added up
-PassTask = Callable[[Scores, Scores], Any]
+# called with the scores of each part of one piece of the data, most often normal and anomalous ones; what it
+# returns can be added up
+PassTask = Callable[..., Any]
 
 # chunks are put together up to this many scores, so that many small ones cost no more than a few large ones
 _BATCH: Final = 1 << 17
@@ -287,28 +310,35 @@ class RunPass(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CountBelow:
-    """The task that counts, in both classes, the scores below a threshold and all scores."""
+    """The task that counts, in every part, the scores below a threshold and all scores."""
 
     threshold: float
 
-    def __call__(self, normal: Scores, anomalous: Scores) -> NDArray[np.int64]:
+    def __call__(self, *parts: Scores) -> NDArray[np.int64]:
         """Return the counts of one piece."""
-        below = [count_below(scores, self.threshold) for scores in (normal, anomalous)]
-        return np.array([below, [normal.size, anomalous.size]], dtype=np.int64)
+        below = [count_below(scores, self.threshold) for scores in parts]
+        return np.array([below, [scores.size for scores in parts]], dtype=np.int64)
 
 
 class Known(ABC):
-    """Both classes of some data, of which ranks and counts are found out as they are asked for, and kept."""
+    """The parts of some data, of which ranks and counts are found out as they are asked for, and kept.
 
-    def __init__(self, sizes: tuple[int, int], digests: tuple[str, str]) -> None:
-        self.sizes, self.digests = sizes, digests
+    The parts are the two classes, or their kinds.
+    """
+
+    def __init__(self, sizes: tuple[int, ...], hash_sums: tuple[int, ...]) -> None:
+        self.sizes, self.hash_sums = sizes, hash_sums
         self._found: dict[Rank, ScoreAtRank] = {}
-        self._counted: dict[int, tuple[int, int]] = {}
+        self._counted: dict[int, tuple[int, ...]] = {}
 
     @property
-    def classes(self) -> tuple[Ranked, Ranked]:
-        """The normal and the anomalous scores; what is asked of them and not known yet is found out."""
-        return _RankedClass(self, 0), _RankedClass(self, 1)
+    def classes(self) -> list[Ranked]:
+        """The scores of each part; what is asked of them and not known yet is found out."""
+        return self.ranked([(part,) for part in range(len(self.sizes))])
+
+    def ranked(self, of: Sequence[tuple[int, ...]]) -> list[Ranked]:
+        """Return the scores of some parts, or of several parts taken as one."""
+        return [_RankedParts(self, of, parts) for parts in of]
 
     def score(self, rank: Rank) -> float:
         """Return the score at a rank."""
@@ -316,19 +346,19 @@ class Known(ABC):
             self.find([rank])
         return self._found[rank].score
 
-    def count_below(self, label: int, threshold: float) -> int:
-        """Return how many scores of a class are less than the threshold."""
+    def count_below(self, parts: tuple[int, ...], threshold: float) -> int:
+        """Return how many scores of some parts are less than the threshold."""
         wanted = order_key(threshold)
         if threshold == -inf:
             return 0
         for found in self._found.values():
             if wanted == order_key(found.score):
-                return found.below[label]
+                return sum(found.below[part] for part in parts)
             if wanted == order_key(nextafter(found.score, inf)):
-                return found.below[label] + found.equal[label]
+                return sum(found.below[part] + found.equal[part] for part in parts)
         if wanted not in self._counted:
             self._counted[wanted] = self.count(threshold)
-        return self._counted[wanted][label]
+        return sum(self._counted[wanted][part] for part in parts)
 
     def find(self, ranks: Iterable[Rank]) -> None:
         """Find the scores at some ranks, together if that is cheaper than one by one."""
@@ -339,17 +369,17 @@ class Known(ABC):
         """Return what is found at ranks that are not known yet."""
 
     @abstractmethod
-    def count(self, threshold: float) -> tuple[int, int]:
-        """Return how many scores of each class are less than the threshold."""
+    def count(self, threshold: float) -> tuple[int, ...]:
+        """Return how many scores of each part are less than the threshold."""
 
 
 class Passes(Known):
-    """Both classes of some data, known through passes over it; the first is made at once."""
+    """The parts of some data, known through passes over it; the first is made at once."""
 
     def __init__(self, run: RunPass, first: Survey | None = None) -> None:
         self._run = run
         self.survey: Survey = run(survey) if first is None else first
-        super().__init__(self.survey.sizes, self.survey.digests)
+        super().__init__(self.survey.sizes, self.survey.hash_sums)
 
     @property
     def score_type(self) -> ScoreType:
@@ -363,36 +393,46 @@ class Passes(Known):
             search = search.advance(self._run(search))
         return search.found
 
-    def count(self, threshold: float) -> tuple[int, int]:
-        """Return how many scores of each class are less than the threshold, in one pass."""
+    def count(self, threshold: float) -> tuple[int, ...]:
+        """Return how many scores of each part are less than the threshold, in one pass."""
         below, sizes = self._run(CountBelow(threshold)).tolist()
         if tuple(sizes) != self.sizes:
             raise InputError(CHANGED)
-        return below[0], below[1]
+        return tuple(below)
 
 
-class _RankedClass(Ranked):
-    """The scores of one class of the data."""
+class _RankedParts(Ranked):
+    """The scores of one part of the data, or of several; a rank's label is a place in `of`."""
 
-    def __init__(self, known: Known, label: int) -> None:
-        self.size, self.digest = known.sizes[label], known.digests[label]
-        self._known, self._label = known, label
+    def __init__(self, known: Known, of: Sequence[tuple[int, ...]], parts: tuple[int, ...]) -> None:
+        self.size = sum(known.sizes[part] for part in parts)
+        self.digest = as_digest(sum(known.hash_sums[part] for part in parts))
+        self._known, self._of, self._parts = known, of, parts
 
     def kth_smallest(self, k: int) -> float:
         """Return the k-th smallest score, counting from 1."""
-        return self._known.score(Rank(self._label, k))
+        return self._known.score(_rank(self._parts, k))
 
     def count_below(self, threshold: float) -> int:
         """Return how many scores are less than the threshold."""
-        return self._known.count_below(self._label, threshold)
+        return self._known.count_below(self._parts, threshold)
 
     def prefetch(self, ranks: Iterable[Rank]) -> None:
-        """Find the scores at some ranks of both classes, together in as few passes as one would take."""
-        self._known.find(ranks)
+        """Find the scores at some ranks, together in as few passes as one would take."""
+        self._known.find(
+            _rank(tuple(part for label in rank.labels for part in self._of[label]), rank.k) for rank in ranks
+        )
 
     def kth_between(self, other: Ranked, low: float, high: float, share: float) -> float:
         """Return the ceil(share m)-th smallest, or the first, of the m scores of both in [low, high]."""
-        return self._known.score(self.rank_between(other, low, high, share))
+        assert isinstance(other, _RankedParts)
+        rank = self.rank_between(other, low, high, share)
+        return self._known.score(_rank((*self._parts, *other._parts), rank.k))
+
+
+def _rank(parts: tuple[int, ...], k: int) -> Rank:
+    """Return a rank among some parts, always in the same spelling."""
+    return Rank(parts[0] if len(parts) == 1 else tuple(sorted(parts)), k)
 
 
 class Classes(NamedTuple):
@@ -408,7 +448,11 @@ class Classes(NamedTuple):
 
 
 def split_classes(where: str, scores: ArrayLike, labels: ArrayLike, anomaly_label: object) -> Classes:
-    """Return both classes of one piece; what is wrong is refused with the name of the piece."""
+    """Return both classes of one piece; what is wrong is refused with the name of the piece.
+
+    >>> split_classes("chunk 0", [0.1, 0.9], ["ok", "fault"], "fault").normal.tolist()
+    [0.1]
+    """
     name, score_name = f"labels of {where}", f"scores of {where}"
     check_aligned(score_name, scores, name, labels)
     given = as_array(scores, score_name)
@@ -493,7 +537,7 @@ class ChunkReader:
             if self._spaced is not None:
                 self._spaced.pick(pair)
         if isinstance(total, Survey):
-            self._spaced = Spaced(total.sizes)
+            self._spaced = Spaced((total.sizes[0], total.sizes[1]))
         return total
 
     def sample(self) -> Pair:
@@ -565,7 +609,7 @@ class FirstFound(NamedTuple):
     survey: Survey
     bounds: Bounds
     below: NDArray[np.int64]
-    keys: tuple[Bits, Bits] | None
+    keys: tuple[Bits, ...] | None
 
     def __add__(self, other: Any) -> "FirstFound":
         keys = None
@@ -574,18 +618,22 @@ class FirstFound(NamedTuple):
         return FirstFound(self.survey + other.survey, self.bounds, self.below + other.below, keys)
 
     def at(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
-        """Return what is found at those of some ranks that lie inside."""
+        """Return what is found at those of some ranks that lie inside.
+
+        >>> first = FirstPass(((2.0, 3.0),))(np.array([3.0, 1.0, 2.0]), np.array([2.0, 5.0]))
+        >>> first.at([Rank(0, 1), Rank(0, 2)])
+        {Rank(label=0, k=2): ScoreAtRank(score=2.0, below=(1, 0), equal=(1, 1))}
+        """
         if self.keys is None:
             return {}
         keys = [np.sort(one) for one in self.keys]
-        every = [*keys, np.sort(np.concatenate(keys))]
         found = {}
         for (low, high), below in zip(self.bounds, self.below.tolist(), strict=True):
             first = [int(np.searchsorted(one, np.uint64(order_key(low)))) for one in keys]
             last = [int(np.searchsorted(one, np.uint64(order_key(high)), "right")) for one in keys]
             for rank in ranks:
                 if 0 < rank.k - rank.of(below) <= rank.of(last) - rank.of(first):
-                    found[rank] = score_among(every, rank, first, below)
+                    found[rank] = score_among(keys, rank, first, below)
         return found
 
 
@@ -595,13 +643,12 @@ class FirstPass:
 
     guessed: Bounds
 
-    def __call__(self, normal: Scores, anomalous: Scores) -> FirstFound:
+    def __call__(self, *parts: Scores) -> FirstFound:
         """Return what one piece gives; NaN must not occur."""
-        classes = normal, anomalous
-        below = [[count_below(scores, low) for scores in classes] for low, _ in self.guessed]
-        counts = np.array(below, dtype=np.int64).reshape(len(self.guessed), 2)
-        keys = _few([self._near(scores) for scores in classes])
-        return FirstFound(survey(normal, anomalous), self.guessed, counts, keys)
+        below = [[count_below(scores, low) for scores in parts] for low, _ in self.guessed]
+        counts = np.array(below, dtype=np.int64).reshape(len(self.guessed), len(parts))
+        keys = _few([self._near(scores) for scores in parts])
+        return FirstFound(survey(*parts), self.guessed, counts, keys)
 
     def _near(self, scores: Scores) -> Bits:
         """Return the keys of the scores within the bounds."""
@@ -610,8 +657,8 @@ class FirstPass:
         return order_keys(np.concatenate(near)) if near else np.zeros(0, dtype=np.uint64)
 
 
-def _few(keys: list[Bits]) -> tuple[Bits, Bits] | None:
-    return (keys[0], keys[1]) if keys[0].size + keys[1].size <= _FEW else None
+def _few(keys: list[Bits]) -> tuple[Bits, ...] | None:
+    return tuple(keys) if sum(one.size for one in keys) <= _FEW else None
 
 
 class GuessedPasses(Passes):
@@ -632,39 +679,39 @@ class GuessedPasses(Passes):
 class Guess:
     """The task for one of some parts of much the same size: between which scores ranks of the whole will lie.
 
-    `certify` decides on two classes, and only the ranks that it asks for matter.
+    `ask` decides on the scores of each part, and only the ranks that it asks for matter.
     """
 
-    certify: Callable[[Ranked, Ranked], object]
-    parts: int
+    ask: Callable[[Sequence[Ranked]], object]
+    of: Sequence[tuple[int, ...]]
+    shares: int
 
-    def __call__(self, normal: Scores, anomalous: Scores) -> tuple[Bounds, ...]:
+    def __call__(self, *parts: Scores) -> tuple[Bounds, ...]:
         """Return the bounds, in a tuple of their own, so that they add up."""
-        part = _Part((normal, anomalous), self.parts)
+        part = _Share(parts, self.shares)
         try:
-            self.certify(*part.classes)
+            self.ask(part.ranked(self.of))
         except InputError:  # too many ranks, or no scores
             return ((),)
         return (part.bounds,)
 
 
-class _Part(Known):
-    """A part of the data that answers as the whole might: each of its scores stands for as many as parts."""
+class _Share(Known):
+    """A share of the data that answers as the whole might: each of its scores stands for so many."""
 
-    def __init__(self, classes: tuple[Scores, Scores], parts: int) -> None:
-        self._classes, self._parts = classes, parts
-        super().__init__((classes[0].size * parts, classes[1].size * parts), (as_digest(0), as_digest(0)))
+    def __init__(self, parts: Sequence[Scores], shares: int) -> None:
+        self._parts, self._shares = parts, shares
+        super().__init__(tuple(scores.size * shares for scores in parts), (0,) * len(parts))
 
     def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
         """Return what may be found at some ranks, unless they are too many."""
         if len(self._found) + len(ranks) > _RANKS:
             raise InputError(f"more than {_RANKS} ranks are not guessed; search for them")
-        return {rank: self._at(kth_smallest(self._of(rank), ceil(rank.k / self._parts))) for rank in ranks}
+        return {rank: self._at(kth_smallest(self._of(rank), ceil(rank.k / self._shares))) for rank in ranks}
 
-    def count(self, threshold: float) -> tuple[int, int]:
-        """Return how many scores of each class may be less than the threshold."""
-        normal, anomalous = (count_below(scores, threshold) * self._parts for scores in self._classes)
-        return normal, anomalous
+    def count(self, threshold: float) -> tuple[int, ...]:
+        """Return how many scores of each part may be less than the threshold."""
+        return tuple(count_below(scores, threshold) * self._shares for scores in self._parts)
 
     @property
     def bounds(self) -> Bounds:
@@ -674,19 +721,19 @@ class _Part(Known):
             if merged and low <= merged[-1][1]:
                 low, high = merged[-1][0], max(high, merged.pop()[1])
             merged.append((low, high))
-        inside = sum(int(np.count_nonzero(within(scores, tuple(merged)))) for scores in self._classes)
-        return tuple(merged) if inside * self._parts <= _FEW else ()
+        inside = sum(int(np.count_nonzero(within(scores, tuple(merged)))) for scores in self._parts)
+        return tuple(merged) if inside * self._shares <= _FEW else ()
 
     def _at(self, score: float) -> ScoreAtRank:
-        return ScoreAtRank(score, self.count(score), (self._parts, self._parts))
+        return ScoreAtRank(score, self.count(score), (self._shares,) * len(self._parts))
 
     def _of(self, rank: Rank) -> Scores:
         """Return the scores that a rank counts."""
-        return np.concatenate(self._classes) if rank.label > 1 else self._classes[rank.label]
+        return np.concatenate([self._parts[one] for one in rank.labels])
 
     def _around(self, rank: Rank) -> tuple[float, float]:
         """Return two scores on both sides of a rank."""
-        scores, k = self._of(rank), rank.k / self._parts
+        scores, k = self._of(rank), rank.k / self._shares
         margin = _MARGIN * (sqrt(k * max(0.0, 1.0 - k / scores.size)) + 1.0)
         low, high = floor(k - margin), ceil(k + margin)
         return (
@@ -769,7 +816,13 @@ class PartitionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PartitionTask:
-    """A task that a partition can be given: it divides the classes and finds what is wrong."""
+    """A task that a partition can be given: it divides the classes and finds what is wrong.
+
+    >>> PartitionTask(survey, 1)(0, [([0.1, 0.9], [0, 1]), ([0.2], [0])]).value.sizes
+    (2, 1)
+    >>> PartitionTask(survey, 1)(7, [([0.1, float("nan")], [0, 1])]).missing.first
+    7
+    """
 
     task: PassTask
     anomaly_label: object

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pac_wrap.base.arguments import Scores
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
+from pac_wrap.tables.calibrate import Numbered, group_sql
 from pac_wrap.tables.columns import (
     FALSE,
     TRUE,
@@ -22,9 +23,8 @@ from pac_wrap.tables.columns import (
     spellings,
     without_case,
 )
-from pac_wrap.tables.files.arrow_stream import DOUBLE, PAIR, gathered
+from pac_wrap.tables.files.connection import DOUBLE, PAIR, gathered
 from pac_wrap.tables.files.text_format import ByteReader, CsvRows, JsonRows, is_json_line, only_in_csv
-from pac_wrap.tables.groups import Numbered, group_sql
 from pac_wrap.tables.sql.expressions import label_sql, one_of, quote_text
 from pac_wrap.tables.table import Table
 

@@ -1,10 +1,15 @@
-"""Labelled scores of files in batches, as often as wanted: Parquet as it lies, other files copied once."""
+"""Labelled scores of files as a source: in memory up to a size, beyond it read in batches as often as wanted.
+
+Groups come in one sorted pass: DuckDB orders the rows by group, on disk if it must, and whole groups are
+calibrated as they come by. Memory is then bounded by the largest group.
+"""
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from copy import copy
+from itertools import groupby
 from math import inf
+from operator import itemgetter
 from os import PathLike, fspath
 from typing import Any, Final
 
@@ -12,37 +17,60 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import OnMissing, Scores
-from pac_wrap.base.floats import ScoreType, is_narrower, rounded, rounding_edge
+from pac_wrap.base.floats import Floats, ScoreType, is_narrower, rounded, rounding_edge
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.chunked import Asked, T, calibrate_passes
+from pac_wrap.method.certify import Asked, C, certify
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.groups.block import Block
+from pac_wrap.method.groups.part import Part, whole_groups
+from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, texts_of, too_many
+from pac_wrap.method.kinds.certificate import MOST_KINDS
+from pac_wrap.method.promise import Guarantee, Population, check_kind
 from pac_wrap.method.request import Request
 from pac_wrap.method.robust.weights import Draws
-from pac_wrap.method.weighted import WeightedRequest
-from pac_wrap.ranks.auc import warn_if_selected
+from pac_wrap.method.source import CLASSES, Ask, Auc, PassSource, T, parts_of
+from pac_wrap.ranks.auc import rough_auc
 from pac_wrap.ranks.kernels import kernels
+from pac_wrap.ranks.memory import RankedInMemory
 from pac_wrap.ranks.passes import Bounds, PassTask, RankSearch, Survey, survey
-from pac_wrap.tables.columns import FALSE, TRUE, changed, no_rows, require_column, require_two, spellings
-from pac_wrap.tables.files.arrow_stream import TRIPLE, gathered
+from pac_wrap.tables.columns import (
+    FALSE,
+    TRUE,
+    changed,
+    no_rows,
+    refuse_as_third,
+    require_column,
+    require_two,
+    spellings,
+)
+from pac_wrap.tables.files.connection import TRIPLE, gathered
 from pac_wrap.tables.files.text_format import check_delimiter
 from pac_wrap.tables.sql.expressions import between, label_sql, one_of, quote_name, quote_text, text_sql
 from pac_wrap.tables.table import WHOLE, Table, open_table
 
 BATCH: Final = 1 << 20
-# rows of a table that are looked through for points chosen by score: whoever reviews alarms has fewer
-_LOOKED_THROUGH: Final = 1_000_000
+# up to so many rows the scores are held in memory: 9 MB; whoever reviews alarms has fewer. Of files that
+# would have to be copied, 72 MB are
+HELD: Final = 1_000_000
+HELD_COPY: Final = 1 << 23
+# the columns that a group's number is joined by; no table has columns of these names
+OWN: Final = '"pac-wrap group"'
+PLACE: Final = '"pac-wrap place"'
+# what a row has in place of the number of its population if its label is none
+_WRONG: Final = 255
 
 
-class LabelledScores:
-    """The labelled scores of a table; a `RunPass` of `calibrate_passes`.
+class TableSource(PassSource):
+    """The labelled scores of a table: of its classes, or of their kinds if a column names them.
 
-    Parquet files are read anew on each pass. Other files are read once, into a table of DuckDB's own, which
-    spills to disk. Scores of a wider type than `score_type` are rounded to it. Where missing scores are
-    abstained on, tasks see them as NaN, and `missing` counts those of the last pass.
+    Up to `HELD` rows they are read once and held in memory. Beyond that, Parquet files are read anew on each
+    pass, and others once, into a table of DuckDB's own, which spills to disk. Scores of a wider type than
+    `score_type` are rounded to it. With a column of weights, those that survive the draw are seen; the table
+    must then be in order. Where missing scores are abstained on, tasks see them as NaN, and `missing` counts
+    those of the last pass.
     """
 
     def __init__(
@@ -50,155 +78,467 @@ class LabelledScores:
         table: Table,
         score: str,
         label: str,
-        anomaly_label: str | None,
+        anomaly_label: str | None = None,
+        *,
         score_type: ScoreType | None = None,
         kind: str | None = None,
+        weight: str | None = None,
+        draws: Draws | None = None,
         on_missing: OnMissing = "stop",
-        value: str | None = None,
+        value: str = "NULL",
     ) -> None:
         require_two(score, label)
         table.require_numbers(score)
         require_column(label, table.columns)
-        self._table, self._score, self._label, self._anomaly_label = table, score, label, anomaly_label
-        self._on_missing, self.missing = on_missing, 0
-        self.score_type: ScoreType = score_type or table.score_type(score)
-        self._rounds = is_narrower(self.score_type, table.score_type(score))
-        self._number, self._mark, self._relation = table.score_sql(score), self._mark_sql(), "source"
-        self._kind, self._rows = "NULL", "true"
-        if kind is not None:
-            require_column(kind, table.columns)
-            self._kind = f"nullif(CAST({quote_name(kind)} AS VARCHAR), '')"
-        if value is not None:  # any expression that is to be kept with each row
-            self._kind = value
-        if table.reader != "read_parquet":
-            columns = f"{self._number} AS score, {self._mark} AS mark, {self._kind} AS kind"
-            rows = table.rows(f"CREATE OR REPLACE TABLE labelled AS SELECT {columns} FROM source")
-            table.expect(rows[0][0])
-            self._number, self._mark, self._kind, self._relation = "score", "mark", "kind", "labelled"
+        self.table, self.score, self._label, self._anomaly_label = table, score, label, anomaly_label
+        self._on_missing, self.missing, self.draws = on_missing, 0, draws
+        self._type: ScoreType = score_type or table.score_type(score)
+        self._rounds = is_narrower(self._type, table.score_type(score))
         # the least and the greatest score so far, of all kinds
         self._ends = [inf, -inf]
+        self._arrays: list[Floats] | None = None
+        self._kind, self._weight = kind, weight if draws is not None else None
+        if kind is not None:
+            refuse_as_third(kind, (score, label), "kind")
+            require_column(kind, table.columns)
+            value = f"nullif(CAST({quote_name(kind)} AS VARCHAR), '')"
+        if self._weight is not None:
+            if self._weight in (score, label):
+                raise InputError(
+                    f"column {quoted(self._weight)} cannot be the weight as well; name another column"
+                )
+            table.require_numbers(self._weight)
+            value = table.score_sql(self._weight)
+        # the expressions for score, mark and one thing more of a row, and what they are taken from
+        self.number, self.mark, self.value, self.relation = (
+            table.score_sql(score),
+            self._mark_sql(),
+            value,
+            "source",
+        )
+        self._copied = table.reader == "read_parquet"
+        super().__init__(self, self._kinds() if kind is not None else None)
 
     @property
-    def columns(self) -> tuple[str, str, str, str]:
-        """The expressions for score, mark and kind of a row, and what they are taken from."""
-        return self._number, self._mark, self._kind, self._relation
+    def score_type(self) -> ScoreType:
+        """The type of the scores."""
+        return self._type
+
+    def copied(self) -> None:
+        """Read files that are not Parquet once, into a table of DuckDB's own that all else is taken from."""
+        if self._copied:
+            return
+        columns = f"{self.number} AS score, {self.mark} AS mark, {self.value} AS value"
+        rows = self.table.rows(f"CREATE OR REPLACE TABLE labelled AS SELECT {columns} FROM source")
+        self.table.expect(rows[0][0])
+        self.number, self.mark, self.value, self.relation = "score", "mark", "value", "labelled"
+        self._copied = True
+
+    def _kinds(self) -> dict[Population, int | None]:
+        """Return how many rows each kind of each class has; a class none of whose rows names one has none."""
+        self.copied()
+        rows = self.table.rows(
+            f"SELECT {self.mark}, {self.value}, count(*) FROM {self.relation} GROUP BY 1, 2 ORDER BY 1, 2"
+        )
+        if any(mark > 1 for mark, _, _ in rows):
+            self.check_labels()
+        if not any(mark == 1 for mark, _, _ in rows):
+            self.check_named()
+        return populations_of(str(self._kind), rows)
+
+    @property
+    def _code(self) -> str:
+        """The expression for the number of a row's population."""
+        if self._kind is None:
+            return self.mark
+        codes, first = [], 0
+        for label, group in groupby(self._populations, key=lambda one: one.label):
+            kinds = [one.kind for one in group]
+            code = str(first)
+            if kinds[0] is not None:
+                listed = ", ".join(quote_text(str(kind)) for kind in kinds)
+                code = f"coalesce({first} + enum_code(TRY_CAST({self.value} AS ENUM({listed}))), {_WRONG})"
+            codes.append(f"WHEN {int(label == 'anomalous')} THEN {code}")
+            first += len(kinds)
+        return f"CAST(CASE {self.mark} {' '.join(codes)} ELSE {_WRONG} END AS UTINYINT)"
+
+    def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
+        """Return what is asked for, from memory if the table is not too large for that."""
+        rows = self.table.counted
+        most = HELD if self._copied else HELD_COPY
+        if self._arrays is None and self._known is None and rows is not None and rows <= most:
+            self._arrays = self.parts()
+        if self._arrays is None:
+            if self._weight is None:
+                self.copied()
+            answer = super().answer(of, ask)
+            sizes = self._known.sizes if self._known is not None else ()
+        else:
+            ranked = [
+                RankedInMemory(self._taken(parts), one.label, 1)
+                for one, parts in zip(of, parts_of(self._populations, of), strict=True)
+            ]
+            answer, sizes = ask(ranked, score_type=self._type), tuple(one.size for one in self._arrays)
+        if not sizes[-1]:
+            self.check_named()
+        return answer
+
+    def _taken(self, parts: Sequence[int]) -> Floats:
+        assert self._arrays is not None
+        chosen = [self._arrays[one] for one in parts]
+        return chosen[0] if len(chosen) == 1 else np.concatenate(chosen)
+
+    def auc(self, normal: Population, anomalous: Population) -> Auc | None:
+        """Return the AUC, from memory if the scores are there."""
+        if self._arrays is None:
+            return super().auc(normal, anomalous)
+        low, high = map(self._taken, parts_of(self._populations, (normal, anomalous)))
+        return Auc(rough_auc(low, high), low.size, high.size) if low.size and high.size else None
+
+    def held(self) -> tuple[Floats, Floats] | None:
+        """Return all normal and all anomalous scores, if they are in memory."""
+        few = self._arrays is not None and sum(one.size for one in self._arrays) <= HELD
+        return self.classes() if few and self._kind is None else None
+
+    def classes(self) -> tuple[Floats, Floats]:
+        """Return all normal and all anomalous scores, of their own type and in no certain order."""
+        normal, anomalous = self._arrays or self.parts()
+        if not anomalous.size:
+            self.check_named()
+        return normal.astype(self._type, copy=False), anomalous.astype(self._type, copy=False)
+
+    def parts(self) -> list[Floats]:
+        """Return the scores of every population."""
+        batches = self(lambda *parts: [parts])
+        return [np.concatenate(scores) for scores in zip(*batches, strict=True)]
+
+    def by_kind(self) -> tuple[dict[str | None, Floats], dict[str | None, Floats]]:
+        """Return the scores of every kind of each class; None is a class without kinds."""
+        found: tuple[dict[str | None, Floats], dict[str | None, Floats]] = ({}, {})
+        for one, scores in zip(self._populations, self._arrays or self.parts(), strict=True):
+            found[one.label == "anomalous"][one.kind] = scores
+        return found
 
     def __call__(self, task: PassTask) -> Any:
         """Return the sum of what the task returns for all batches."""
         total, sound, self.missing = None, True, 0
+        count = len(self._populations)
         with closing(self._batches(task)) as batches:
-            for scores, marks in batches:
+            for scores, codes in batches:
                 missing = int(np.count_nonzero(np.isnan(scores)))
                 self.missing += missing
-                sound = not ((missing and self._on_missing == "stop") or (marks > 1).any())
+                sound = not ((missing and self._on_missing == "stop") or (codes >= count).any())
                 if not sound:
                     break
                 if self._rounds:  # here, since a cast in SQL refuses what overflows
-                    scores = rounded(scores, self.score_type)
+                    scores = rounded(scores, self._type)
                 if scores.size and not isinstance(task, RankSearch):  # which sees some of them
                     self.see(scores)
-                part = task(*kernels().divide(scores, marks.view(bool)))
+                part = task(*_divided(scores, codes, count))
                 total = part if total is None else total + part
         if not sound:
             self.refuse()
         if self.missing:  # or are they texts that are no numbers?
-            self._table.check_scores(self._score, "abstain")
+            self.table.check_scores(self.score, "abstain")
         if total is None and not isinstance(task, RankSearch):
-            raise no_rows(self._table.names)
-        return task(np.empty(0), np.empty(0)) if total is None else total
+            raise no_rows(self.table.names)
+        return task(*[np.empty(0)] * count) if total is None else total
 
     def _batches(self, task: PassTask) -> Generator[tuple[NDArray[Any], ...]]:
-        """Yield the scores and marks that a task needs, in batches."""
-        wanted = between(self._number, self._bounds(task)) if isinstance(task, RankSearch) else "true"
-        # NaN marks a missing score, and 2 a wrong label, so that there are no NULLs to look for
-        columns = f"{or_nan(self._number)}, {self._mark}"
-        query = f"SELECT {columns} FROM {self._relation} WHERE ({wanted}) AND ({self._rows})"
-        with closing(self._table.batches(query)) as batches:
-            yield from gathered(batches, BATCH)
+        """Yield the scores that a task needs, and the numbers of their populations, in batches."""
+        if self._weight is not None:
+            yield from self._survivors()
+            return
+        wanted = between(self.number, self._bounds(task)) if isinstance(task, RankSearch) else "true"
+        # NaN marks a missing score, and a large number a wrong label, so that there are no NULLs to look for
+        query = f"SELECT {or_nan(self.number)}, {self._code} FROM {self.relation} WHERE {wanted}"
+        read = 0
+        with closing(self.table.batches(query)) as batches:
+            for scores, codes in gathered(batches, BATCH):
+                read += scores.size
+                yield scores, codes
+        if not isinstance(task, RankSearch):
+            self.table.expect(read)
+
+    def _survivors(self) -> Iterator[tuple[NDArray[Any], ...]]:
+        """Yield the scores and marks of all points that survive, and of those that are refused."""
+        assert self.draws is not None
+        self.draws.restart()
+        # every row has its number, so none may be left out before it is drawn
+        query = f"SELECT {or_nan(self.number)}, {self.mark}, {or_nan(self.value)} FROM {self.relation}"
+        read, wrong = 0, np.empty(0, dtype=np.int64)
+        with closing(self.table.batches(query, TRIPLE)) as batches:
+            for scores, marks, weights in gathered(batches, BATCH):
+                wrong = np.flatnonzero(~((weights >= 0.0) & (weights <= self.draws.bound)))
+                if wrong.size:
+                    break
+                read += scores.size
+                seen = rounded(scores, self._type) if self._rounds else scores
+                for side, points in enumerate(kernels().divide(seen, (marks == 1))):
+                    self.draws.see(side, points)
+                kept = self.draws.kept(marks == 1, weights) | np.isnan(scores) | (marks > 1)
+                yield scores[kept], marks[kept]
+        if wrong.size:
+            raise self._weightless(read + int(wrong[0]), self.draws.bound)
+        self.table.expect(read)
+
+    def _weightless(self, row: int, bound: float) -> InputError:
+        """Return the refusal of a weight that is none, or beyond the bound, in a row counted from 0."""
+        weight = str(self._weight)
+        number, text = self.table.score_sql(weight), text_sql(weight, self.table.types[weight])
+        found = self.table.rows(f"SELECT {number}, CAST({text} AS VARCHAR) FROM source LIMIT 1 OFFSET {row}")
+        value, written = found[0] if found else (None, None)
+        remedy = "fix that row"
+        if value is not None and value > bound:
+            remedy = "clip it there, and give room for the rest with --shift tv:SHARE"
+        return InputError(
+            f"column {quoted(weight)} must hold a weight from 0 to {bound:g} in every row,"
+            f" got {quoted(written) if written else 'none'} in row {row + 1:,}; {remedy}"
+        )
 
     def see(self, scores: Scores) -> None:
         """Note the least and the greatest of some scores."""
         self._ends[:] = min(float(scores.min()), self._ends[0]), max(float(scores.max()), self._ends[1])
 
-    @property
     def origin(self) -> dict[str, Any]:
-        """Where the scores came from, as a provenance has it."""
+        """Return where the scores came from, as a provenance has it."""
         low, high = self._ends if self._ends[0] <= self._ends[1] else (None, None)
-        names = tuple(self._table.names)
-        return {"score": self._score, "tables": names, "engine": "duckdb", "lowest": low, "highest": high}
-
-    def signed(self, certificate: T) -> T:
-        """Return a certificate of these scores with where they came from."""
-        return certificate.with_provenance(**self.origin)
-
-    def kinds(self) -> list[tuple[int, str | None, int]]:
-        """Return the mark of a class, a kind and its number of rows, for every kind; NULL is no kind."""
-        counted = (
-            f"SELECT {self._mark}, {self._kind}, count(*) FROM {self._relation} GROUP BY 1, 2 ORDER BY 1, 2"
-        )
-        return [(int(mark), kind, int(count)) for mark, kind, count in self._table.rows(counted)]
-
-    def of_kinds(self, normal: str | None, anomalous: str | None) -> "LabelledScores":
-        """Return the points of a kind of each class; None is the whole class."""
-        chosen = [
-            f"{self._mark} = {mark} AND {'true' if kind is None else f'{self._kind} = {quote_text(kind)}'}"
-            for mark, kind in ((0, normal), (1, anomalous))
-        ]
-        one = copy(self)
-        one._rows = f"({chosen[0]}) OR ({chosen[1]}) OR {self._mark} > 1"
-        return one
-
-    def by_class(self) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
-        """Return all normal and all anomalous scores, of their own type and in no certain order."""
-        batches = self(lambda normal, anomalous: [(normal, anomalous)])
-        normal, anomalous = (np.concatenate(scores) for scores in zip(*batches, strict=True))
-        if self._anomaly_label is not None and not anomalous.size:
-            self.check_labels()
-        return normal.astype(self.score_type, copy=False), anomalous.astype(self.score_type, copy=False)
+        names = tuple(self.table.names)
+        return {"score": self.score, "tables": names, "engine": "duckdb", "lowest": low, "highest": high}
 
     def _bounds(self, search: RankSearch) -> Bounds:
         """Return the bounds of what a search looks at, before scores are rounded."""
         if not self._rounds:
             return search.bounds
-        kind = self.score_type
         # rounding is the same on both sides of zero
-        return tuple((rounding_edge(low, kind), -rounding_edge(-high, kind)) for low, high in search.bounds)
+        return tuple(
+            (rounding_edge(low, self._type), -rounding_edge(-high, self._type)) for low, high in search.bounds
+        )
 
     def check_labels(self) -> None:
         """Refuse labels that a pass over the data has shown to be wrong."""
-        self._table.anomalous_sql(self._label, self._anomaly_label)
+        self.table.anomalous_sql(self._label, self._anomaly_label)
+
+    def check_named(self) -> None:
+        """Refuse a label of anomalies that no row has."""
+        if self._anomaly_label is not None:
+            self.check_labels()
 
     def refuse(self) -> None:
         """Say what is wrong with a score or a label that a pass has met."""
-        self._table.check_scores(self._score, self._on_missing)
+        self.table.check_scores(self.score, self._on_missing)
         self.check_labels()
-        raise changed(self._table.names)
+        raise changed(self.table.names)
 
     def _mark_sql(self) -> str:
-        """Return the expression that is 1 for anomalies, 0 for normal points, else 2."""
-        if self._anomaly_label is None and re.fullmatch(WHOLE, self._table.types[self._label]):
+        """Return the expression that is 1 for anomalies, 0 for normal points, else more."""
+        if self._anomaly_label is None and re.fullmatch(WHOLE, self.table.types[self._label]):
             # the same as below, but numbers stay numbers
-            found = f"CASE {quote_name(self._label)} WHEN 1 THEN 1 WHEN 0 THEN 0 ELSE 2 END"
+            found = f"CASE {quote_name(self._label)} WHEN 1 THEN 1 WHEN 0 THEN 0 ELSE {_WRONG} END"
             return f"CAST({found} AS UTINYINT)"
         text = label_sql(self._label)
         marks, others = TRUE, FALSE
         if self._anomaly_label is not None:
             marks = spellings(self._anomaly_label)
             # the first other label is taken for that of normal points
-            first = self._table.rows(f"SELECT {text} FROM source WHERE NOT {one_of(text, marks)} LIMIT 1")
+            first = self.table.rows(f"SELECT {text} FROM source WHERE NOT {one_of(text, marks)} LIMIT 1")
             others = tuple(str(value) for (value,) in first) or marks
         # the usual spelling first: most labels have it, and need no more comparisons
+        rest = f"WHEN {one_of(text, marks)} THEN 1 WHEN {one_of(text, others)} THEN 0 ELSE {_WRONG}"
         return (
             f"CAST(CASE {quote_name(self._label)}::VARCHAR WHEN {quote_text(marks[0])} THEN 1"
-            f" WHEN {quote_text(others[0])} THEN 0 ELSE"
-            f" CASE WHEN {one_of(text, marks)} THEN 1 WHEN {one_of(text, others)} THEN 0 ELSE 2 END END"
-            " AS UTINYINT)"
+            f" WHEN {quote_text(others[0])} THEN 0 ELSE CASE {rest} END END AS UTINYINT)"
         )
+
+
+def _divided(scores: Any, codes: NDArray[np.uint8], count: int) -> Sequence[Floats]:
+    if count == 2:
+        return kernels().divide(scores, codes.view(bool))
+    return [scores[codes == code] for code in range(count)]
 
 
 def or_nan(number: str) -> str:
     """Return the expression of a number that is NaN where it is NULL."""
     return f"coalesce({number}, CAST('NaN' AS DOUBLE))"
+
+
+def populations_of(
+    column: str, counted: Sequence[tuple[int, str | None, int]]
+) -> dict[Population, int | None]:
+    """Return the kinds of both classes, from the class, the kind and the number of rows of each kind.
+
+    A class none of whose rows names a kind has none; some rows with and some without one are refused.
+    """
+    found: dict[Population, int | None] = {}
+    for mark, whole in enumerate(CLASSES):
+        label = whole.label
+        rows = {kind: count for one, kind, count in counted if one == mark}
+        missing = rows.pop(None, 0)
+        if rows and missing:
+            raise InputError(
+                f"column {quoted(column)} is empty in {missing:,} rows of {label} points, while others of"
+                " them have a kind; name the kind of all of them, or of none"
+            )
+        if len(rows) > MOST_KINDS:
+            raise InputError(
+                f"column {quoted(column)} names {len(rows):,} kinds of {label} points; at most {MOST_KINDS}"
+                " can have their own ceilings, so merge some"
+            )
+        for kind in sorted(map(check_kind, filter(None, rows))):
+            found[Population(label, kind)] = rows[kind]
+        if not rows:
+            found[Population(label)] = missing
+    return found
+
+
+class TableGroups:
+    """The labelled scores of a table by group; a `GroupSource`."""
+
+    def __init__(
+        self,
+        table: Table,
+        columns: tuple[str, str, str],
+        anomaly_label: str | None,
+        score_type: ScoreType | None = None,
+    ) -> None:
+        score, label, _ = columns
+        rows = TableSource(
+            table, score, label, anomaly_label, score_type=score_type, value=group_sql(table, columns)
+        )
+        rows.copied()
+        self._table, self.rows, self.score_type = table, rows, rows.score_type
+        self._rounds = is_narrower(self.score_type, table.score_type(score))
+        wrong = f"count(*) FILTER ({rows.number} IS NULL OR isnan({rows.number}) OR {rows.mark} > 1)"
+        counts = f"{wrong} AS wrong, count(*) AS rows, count(*) FILTER ({rows.mark} = 1) AS anomalous"
+        self.numbered = Numbered(table, rows.value, rows.relation, f", {counts}")
+        self.groups = self.numbered.groups
+        bad, every, anomalous = np.array([row[2:] for row in self.numbered.rows], dtype=np.int64).T
+        if bad.any():
+            rows.refuse()
+        if not anomalous.any():
+            rows.check_named()
+        self.n = np.stack([every - anomalous, anomalous])
+
+    def blocks(self) -> Iterator[tuple[NDArray[Any], Block]]:
+        """Yield the numbers and the scores of whole groups."""
+        return whole_groups(self._points(f"ORDER BY {PLACE}"))
+
+    def _points(self, chosen: str) -> Iterator[tuple[NDArray[Any], Scores, NDArray[np.bool_]]]:
+        """Yield the number of the group, the score and the mark of some rows, in batches."""
+        rows = self.rows
+        query = (
+            f"SELECT CAST({rows.number} AS DOUBLE), {rows.mark}, CAST({PLACE} AS DOUBLE) FROM {rows.relation}"
+            f" JOIN numbered ON {rows.value} IS NOT DISTINCT FROM {OWN} {chosen}"
+        )
+        with closing(self._table.batches(query, TRIPLE)) as batches:
+            for scores, marks, places in gathered(batches, BATCH):
+                values = rounded(scores, self.score_type) if self._rounds else scores.copy()
+                rows.see(values)
+                yield places.astype(np.int64), values, marks.view(bool).copy()
+
+    def calibrated(self, request: Request) -> Part:
+        """Return what each group gets."""
+        return Part.joined(
+            [Part.of(request, places, block, self.score_type) for places, block in self.blocks()]
+        )
+
+    def pooled(self, places: NDArray[np.int64]) -> "_Points":
+        """Return the points of some groups, taken as one, in memory."""
+        self._table.register("few", {"few": places})
+        batches = list(self._points(f"WHERE {PLACE} IN (SELECT few FROM few)"))
+        scores, marks = (np.concatenate([batch[column] for batch in batches]) for column in (1, 2))
+        return _Points(kernels().divide(scores, marks), self.score_type)
+
+    def classes(self, groups: Sequence[Group]) -> dict[Group, tuple[Scores, Scores]]:
+        """Return the normal and the anomalous scores of some groups, in memory."""
+        wanted = {self.groups.index(group): group for group in groups}
+        batches = list(self._points(f"WHERE {PLACE} IN ({', '.join(map(str, wanted))})"))
+        own, scores, marks = (np.concatenate([batch[column] for batch in batches]) for column in range(3))
+        return {
+            group: (scores[(own == place) & ~marks], scores[(own == place) & marks])
+            for place, group in wanted.items()
+        }
+
+    def origin(self) -> dict[str, Any]:
+        """Return where the scores came from, as a provenance has it."""
+        return self.rows.origin()
+
+
+class _Points(PassSource):
+    """Two classes in memory."""
+
+    def __init__(self, classes: tuple[Floats, Floats], score_type: ScoreType) -> None:
+        self._classes, self._type = classes, score_type
+
+    def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
+        """Return what is asked for."""
+        ranked = [RankedInMemory(scores, "scores", 1) for scores in self._classes]
+        return ask(ranked, score_type=self._type)
+
+
+class Numbered:
+    """The groups of a column of a table, numbered in a table called `numbered` in the database."""
+
+    def __init__(self, table: Table, value: str, source: str, counts: str = "") -> None:
+        counted = f"SELECT {value} AS {OWN}{counts} FROM {source} GROUP BY 1"
+        table.rows(
+            "CREATE TABLE numbered AS"
+            f" SELECT {OWN}, row_number() OVER (ORDER BY {OWN} NULLS FIRST) - 1 AS {PLACE},"
+            f" * EXCLUDE ({OWN}) FROM ({counted} LIMIT {MOST_GROUPS + 1})"
+        )
+        self.rows = table.rows(f"SELECT * FROM numbered ORDER BY {PLACE}")
+        if not self.rows:
+            raise no_rows(table.names)
+        if len(self.rows) > MOST_GROUPS:
+            raise too_many(MOST_GROUPS)
+        self.groups: tuple[Group, ...] = tuple(as_groups(list(map(itemgetter(0), self.rows))))
+        if len(set(texts_of(self.groups))) < len(self.groups):
+            raise InputError("two groups of the column are written alike; give it one type")
+
+    @staticmethod
+    def ordered(query: str, batch: bool = False) -> str:
+        """Return a query for the score, the mark and the number of the group of each row, in their order.
+
+        `query` gives the columns score, mark and own, which is the group; and a batch, which is kept.
+        """
+        rows = f"SELECT *, row_number() OVER () AS place FROM ({query})"
+        joined = f"({rows}) AS given JOIN numbered ON given.own IS NOT DISTINCT FROM numbered.{OWN}"
+        kept = "score, mark, batch" if batch else "score, mark"
+        return f"SELECT {kept}, CAST(numbered.{PLACE} AS DOUBLE) FROM {joined} ORDER BY given.place"
+
+
+def group_sql(table: Table, columns: tuple[str, ...], types: dict[str, str] | None = None) -> str:
+    """Return the expression for the group of a row, NULL where it is missing; the last column holds it."""
+    group = columns[-1]
+    require_column(group, table.columns)
+    refuse_as_third(group, columns[:-1])
+    name, kind = quote_name(group), (types or table.types)[group]
+    if kind in ("FLOAT", "DOUBLE"):
+        return f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
+    if kind == "INTERVAL":
+        raise InputError(
+            f"column {quoted(group)} holds durations, and groups must be texts, whole numbers or dates;"
+            " convert them"
+        )
+    zoned, fine = kind.endswith("WITH TIME ZONE") or "TZ" in kind, kind.endswith("_NS")
+    if not kind.startswith("TIMESTAMP") or not (zoned or fine):
+        return name
+    return _moment(f"epoch_{'ns' if fine else 'us'}({name})", 10**9 if fine else 10**6, "+00:00" * zoned)
+
+
+def _moment(count: str, second: int, zone: str) -> str:
+    """Return the text that `as_group` gives a time, from its count of parts of a second since 1970.
+
+    Python's own times, as which DuckDB would hand it over, know no nanoseconds, and those of DuckDB no zone.
+    """
+    part = f"((({count} % {second}) + {second}) % {second})"
+    whole = f"strftime(make_timestamp(({count} - {part}) // {second // 10**6}), '%Y-%m-%d %H:%M:%S')"
+    micro, digits = f"{part} // {second // 10**6}", len(str(second)) - 1
+    return (
+        f"({whole} || CASE WHEN {part} = 0 THEN '' WHEN {part} % {second // 10**6} = 0"
+        f" THEN '.' || lpad(CAST({micro} AS VARCHAR), 6, '0')"
+        f" ELSE '.' || lpad(CAST({part} AS VARCHAR), {digits}, '0') END || '{zone}')"
+    )
 
 
 def calibrate(
@@ -217,7 +557,7 @@ def calibrate(
     CSV is found from its header, unless it is given.
     """
     request = Request.of(guarantee, overlap, 1 if anomaly_label is None else anomaly_label)
-    return _of_files(files, request, score, label, delimiter)
+    return _of_files(files, request, request.label_text, score, label, delimiter)
 
 
 def certify_curve(
@@ -233,37 +573,29 @@ def certify_curve(
     top_fnr: float | None = None,
 ) -> Curve:
     """Return the curve of labelled scores in files or patterns, in bounded memory; see `calibrate`."""
-    mark = 1 if anomaly_label is None else anomaly_label
-    request = CurveRequest(delta_fpr, delta_fnr, mark, top_fpr, top_fnr)
-    return _of_files(files, request, score, label, delimiter)
+    request = CurveRequest(delta_fpr, delta_fnr, 1, top_fpr, top_fnr)
+    return _of_files(files, request, anomaly_label, score, label, delimiter)
 
 
 def _of_files(
     files: str | PathLike[str] | Sequence[str | PathLike[str]],
-    request: Asked[T],
+    request: Asked[C],
+    anomaly_label: str | None,
     score: str,
     label: str,
     delimiter: str | None,
-) -> T:
+) -> C:
     listed = [files] if isinstance(files, (str, PathLike)) else files
     if not listed:
         raise InputError("files are empty; name at least one file or pattern")
     with open_table(
         [fspath(file) for file in listed], [score], label, passes=True, delimiter=check_delimiter(delimiter)
     ) as table:
-        return calibrate_table(table, request, score=score, label=label)
+        return certify(TableSource(table, score, label, anomaly_label), request)
 
 
-def are_calibration(
-    table: Table,
-    certificate: Certificate,
-    measured: tuple[int, int],
-    *,
-    score: str,
-    label: str,
-    anomaly_label: str | None,
-) -> bool:
-    """Return whether two columns of a table are the very scores that a certificate was made from.
+def are_calibration(source: TableSource, certificate: Certificate, measured: tuple[int, int]) -> bool:
+    """Return whether scores are the very ones that a certificate was made from.
 
     `measured` is how many points of each class they hold; other numbers need no look at the scores.
     """
@@ -275,98 +607,5 @@ def are_calibration(
         digests = drawn_by.digests or digests
     if measured != sizes:
         return False
-    found: Survey = LabelledScores(table, score, label, anomaly_label, certificate.score_type)(survey)
+    found: Survey = source(survey)
     return found.digests == digests
-
-
-def calibrate_table(
-    table: Table,
-    request: Asked[T],
-    *,
-    score: str,
-    label: str,
-    score_type: ScoreType | None = None,
-) -> T:
-    """Return what a request gets from two columns of a table; wider scores are rounded to `score_type`."""
-    return calibrate_scores(LabelledScores(table, score, label, request.label_text, score_type), request)
-
-
-def calibrate_scores(labelled: LabelledScores, request: Asked[T]) -> T:
-    """Return what a request gets from the labelled scores of a table."""
-    certificate = calibrate_passes(labelled, request)
-    if request.label_text is not None and not certificate.anomalous.n:
-        labelled.check_labels()
-    if 0 < certificate.normal.n + certificate.anomalous.n <= _LOOKED_THROUGH:
-        warn_if_selected(*labelled.by_class())
-    return labelled.signed(certificate)
-
-
-def labelled_of(
-    table: Table,
-    request: Request | WeightedRequest,
-    columns: tuple[str, str],
-    weight: str | None,
-    score_type: ScoreType | None = None,
-) -> LabelledScores:
-    """Return the labelled scores of two columns, drawn by a column of weights if the request asks for it."""
-    if weight is None or isinstance(request, Request):
-        return LabelledScores(table, *columns, request.label_text, score_type)
-    return WeightedScores(table, (*columns, weight), request.label_text, request.draws, score_type)
-
-
-class WeightedScores(LabelledScores):
-    """The labelled scores of a table that survive the draw by their weights; the table must be in order."""
-
-    def __init__(
-        self,
-        table: Table,
-        columns: tuple[str, str, str],
-        anomaly_label: str | None,
-        draws: Draws,
-        score_type: ScoreType | None = None,
-    ) -> None:
-        score, label, self._weight = columns
-        if self._weight in (score, label):
-            raise InputError(
-                f"column {quoted(self._weight)} cannot be the weight as well; name another column"
-            )
-        table.require_numbers(self._weight)
-        super().__init__(table, score, label, anomaly_label, score_type, value=table.score_sql(self._weight))
-        self._draws = draws
-
-    def _batches(self, task: PassTask) -> Generator[tuple[NDArray[Any], ...]]:
-        """Yield the scores and marks of all points that survive, and of those that are refused."""
-        self._draws.restart()
-        # every row has its number, so none may be left out before it is drawn
-        query = f"SELECT {or_nan(self._number)}, {self._mark}, {or_nan(self._kind)} FROM {self._relation}"
-        read, wrong = 0, np.empty(0, dtype=np.int64)
-        with closing(self._table.batches(query, TRIPLE)) as batches:
-            for scores, marks, weights in gathered(batches, BATCH):
-                wrong = np.flatnonzero(~((weights >= 0.0) & (weights <= self._draws.bound)))
-                if wrong.size:
-                    break
-                read += scores.size
-                seen = rounded(scores, self.score_type) if self._rounds else scores
-                for side, points in enumerate(kernels().divide(seen, (marks == 1))):
-                    self._draws.see(side, points)
-                kept = self._draws.kept(marks == 1, weights) | np.isnan(scores) | (marks > 1)
-                yield scores[kept], marks[kept]
-        if wrong.size:
-            raise self._refusal(read + int(wrong[0]))
-        self._table.expect(read)
-
-    def _refusal(self, row: int) -> InputError:
-        """Return the refusal of a weight that is none, or beyond the bound, in a row counted from 0."""
-        number, text = (
-            self._table.score_sql(self._weight),
-            text_sql(self._weight, self._table.types[self._weight]),
-        )
-        found = self._table.rows(f"SELECT {number}, CAST({text} AS VARCHAR) FROM source LIMIT 1 OFFSET {row}")
-        weight, written = found[0] if found else (None, None)
-        remedy = "fix that row"
-        if weight is not None and weight > self._draws.bound:
-            remedy = "clip it there, and give room for the rest with --shift tv:SHARE"
-        return InputError(
-            f"column {quoted(self._weight)} must hold a weight from 0 to {self._draws.bound:g} in every row,"
-            f" got {quoted(written) if written else 'none'} in row {row + 1:,}; {remedy}"
-        )

@@ -9,15 +9,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final, cast
 
 from pac_wrap.base.floats import ScoreType, rounded, unsigned_zero
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
+from pac_wrap.method import source as sources
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.request import Request, warned
-from pac_wrap.ranks.auc import warn_if_upside_down
+from pac_wrap.method.certify import certify
+from pac_wrap.method.promise import Guarantee, Population
+from pac_wrap.method.request import Request
+from pac_wrap.method.source import CLASSES, Auc, T
 from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.ranks.memory import Rank
 from pac_wrap.ranks.passes import Known, ScoreAtRank
@@ -97,7 +99,7 @@ def calibrate(
         return checked(statement, [statement.names, *rows] if rows else [], "the answer of the database")
 
     request = Request.of(guarantee, overlap, 1 if anomaly_label is None else anomaly_label)
-    return certify(ask, request, Source(table, score, label, dialect))
+    return certify(Remote(ask, Source(table, score, label, dialect), request.label_text), request)
 
 
 def from_answers(text: str, request: Request, source: Source) -> Certificate:
@@ -116,29 +118,19 @@ def from_answers(text: str, request: Request, source: Source) -> Certificate:
             raise UnansweredError(statement, number)
         return checked(statement, answer, f"answer {number}")
 
-    certificate = certify(ask, request, source)
+    certificate = certify(Remote(ask, source, request.label_text), request)
     if next(answers, None) is not None:
         raise InputError(f"there are more answers than the {number} that were asked for; start again")
     return certificate
 
 
-def certify(ask: Ask, request: Request, source: Source) -> Certificate:
-    """Return what a request gets from a table; what is found is proved in one look at the end."""
-    require_two(source.score, source.label)
-    remote = Remote(ask, source, request.label_text)
-    spaced = {Rank(0, max(1, remote.sizes[0] * step // _SPACED)) for step in range(1, _SPACED + 1)}
-    remote.find([*request.ranks(remote.sizes), *(sorted(spaced) if all(remote.sizes) else ())])
-    certificate = remote.prove(request.certify(*remote.classes, remote.score_type))
-    if all(remote.sizes):
-        warn_if_upside_down(remote.largest_auc, *remote.sizes)
-    origin = {"score": source.score, "tables": (source.table,), "engine": "sql"}
-    return warned(certificate).with_provenance(**origin, lowest=remote.ends[0], highest=remote.ends[1])
-
-
 class Remote(Known):
-    """Both classes of a table in a database, known through what its statements return."""
+    """Both classes of a table in a database, known through what its statements return; a source."""
+
+    draws: None = None
 
     def __init__(self, ask: Ask, source: Source, anomaly_label: str | None) -> None:
+        require_two(source.score, source.label)
         self._ask, self._source = ask, source
         if not (rows := ask(source.labels())):
             raise no_rows([source.table])
@@ -158,7 +150,32 @@ class Remote(Known):
         )
         anomalous = sum(counted[mark] for mark in marks)
         self.score_type: ScoreType = "float32" if rows[0]["score_type"] in _NARROW else "float64"
-        super().__init__((total - anomalous, anomalous), (_NO_SCORES, _NO_SCORES))
+        super().__init__((total - anomalous, anomalous), (0, 0))
+
+    def populations(self) -> dict[Population, int | None]:
+        """Return both classes."""
+        return dict(zip(CLASSES, self.sizes, strict=True))
+
+    def answer(self, of: Sequence[Population], ask: sources.Ask[T]) -> T:
+        """Return what is asked for; what is found is proved in one look at the end."""
+        made = ask(self.classes, score_type=self.score_type)
+        return cast(T, self.prove(made)) if isinstance(made, Certificate) else made
+
+    def held(self) -> None:
+        """Return nothing: the scores stay where they are."""
+
+    def origin(self) -> dict[str, Any]:
+        """Return where the scores came from, as a provenance has it."""
+        origin = {"score": self._source.score, "tables": (self._source.table,), "engine": "sql"}
+        return origin | {"lowest": self.ends[0], "highest": self.ends[1]}
+
+    def find(self, ranks: Iterable[Rank]) -> None:
+        """Find the scores at some ranks; with the first, some that tell scores that are upside down."""
+        wanted = list(ranks)
+        if not self._found and all(self.sizes):
+            spaced = {max(1, self.sizes[0] * step // _SPACED) for step in range(1, _SPACED + 1)}
+            wanted += [Rank(0, k) for k in sorted(spaced)]
+        super().find(wanted)
 
     def search(self, ranks: list[Rank]) -> dict[Rank, ScoreAtRank]:
         """Return what one statement finds at some ranks; it looks no further than it has to."""
@@ -178,7 +195,7 @@ class Remote(Known):
             raise InputError(CHANGED)
         return by_rank
 
-    def count(self, threshold: float) -> tuple[int, int]:
+    def count(self, threshold: float) -> tuple[int, ...]:
         """Return how many scores of each class are less than the threshold."""
         return self._counted_at(self._look([threshold], hashed=False), 0)[0]
 
@@ -204,16 +221,17 @@ class Remote(Known):
             return None
         return as_digest((whole_cell(row[f"{name}_hash_high"]) << 32) + whole_cell(row[f"{name}_hash_low"]))
 
-    @property
-    def largest_auc(self) -> float:
-        """The largest AUC that goes with what was found: see `Survey.largest_auc`."""
+    def auc(self, normal: Population, anomalous: Population) -> Auc | None:
+        """Return the largest AUC that goes with what was found: see `Survey.largest_auc`."""
         normals, anomalies = self.sizes
+        if not normals or not anomalies:
+            return None
         total, before, above = 0, 0, anomalies
         for at in sorted(set(self._found.values())):
             # those between two scores may outscore all of this class but those above the upper one
             total += (at.below[0] - before) * above + at.equal[0] * (anomalies - at.below[1])
             before, above = at.below[0] + at.equal[0], anomalies - at.below[1] - at.equal[1]
-        return (total + (normals - before) * above) / (normals * anomalies)
+        return Auc((total + (normals - before) * above) / (normals * anomalies), normals, anomalies)
 
     def _look(self, scores: list[float], *, hashed: bool) -> Row:
         """Return the counts at some scores, if both classes are as large as ever."""
@@ -222,7 +240,7 @@ class Remote(Known):
                 return row
         raise InputError(CHANGED)
 
-    def _counted_at(self, row: Row, place: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    def _counted_at(self, row: Row, place: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the counts below a score and up to it."""
         below, up_to = (
             (whole_cell(row[f"normal_{which}_{place}"]), whole_cell(row[f"anomalous_{which}_{place}"]))
@@ -230,7 +248,7 @@ class Remote(Known):
         )
         return below, up_to
 
-    def _at_rank(self, row: Row, before: tuple[int, int]) -> ScoreAtRank:
+    def _at_rank(self, row: Row, before: tuple[int, ...]) -> ScoreAtRank:
         if number(row["digits"]) != _SUM:
             raise InputError(
                 f"the database writes 0.1 + 0.2 as {quoted(row['digits'])}, so scores lose digits on the way;"

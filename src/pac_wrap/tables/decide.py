@@ -4,18 +4,26 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
 import duckdb
 import numpy as np
+from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import OnMissing, Scores
+from pac_wrap.base.floats import ScoreType, is_narrower
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, MissingScoreWarning
 from pac_wrap.method.alarms.precision import Counted
 from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.groups.certificate import GroupCertificate, decided
+from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
+from pac_wrap.method.groups.values import NEVER, Group
+from pac_wrap.method.kinds.certificate import KindCertificate
+from pac_wrap.method.kinds.part import Measured
 from pac_wrap.method.metrics import Metrics, Tally, metrics_of, tally
 from pac_wrap.method.rule import Rule, Verdict
-from pac_wrap.tables.calibrate import LabelledScores
+from pac_wrap.tables.calibrate import OWN, PLACE, Numbered, TableGroups, TableSource, group_sql
 from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added
 from pac_wrap.tables.files.connection import MisfitError, first_line, refusal
 from pac_wrap.tables.sql.expressions import (
@@ -27,6 +35,7 @@ from pac_wrap.tables.sql.expressions import (
     score_sql,
     verdict_sql,
 )
+from pac_wrap.tables.sql.group_rules import ENDS, answers_sql
 from pac_wrap.tables.table import Table
 
 ADDED: Final = ("verdict", "prediction_set")
@@ -40,23 +49,48 @@ _WRITERS: Final = {
 }
 
 
-def evaluate_table(
-    table: Table, certificate: Certificate, *, score: str, label: str, anomaly_label: str | None
-) -> Metrics:
-    """Return how a certificate does on two columns of an open table."""
-    labelled = LabelledScores(table, score, label, anomaly_label, on_missing="abstain")
-    refuse_undecidable(table, certificate, score)
-    counts: Tally = labelled(partial(tally_of, certificate))
-    if labelled.missing:
+def evaluate_table(source: TableSource, certificate: Certificate) -> Metrics:
+    """Return how a certificate does on labelled scores, missing ones of which are undecided."""
+    refuse_undecidable(source.table, certificate, source.score)
+    counts: Tally = source(partial(tally_of, certificate))
+    if source.missing:
         warnings.warn(
-            f"{labelled.missing:,} of {counts.sum():,} rows have no score in column {score!r}: they are"
+            f"{source.missing:,} of {counts.sum():,} rows have no score in column {source.score!r}: they are"
             " undecided, and an undecided point is no error",
             MissingScoreWarning,
             stacklevel=2,
         )
-    if anomaly_label is not None and not counts[1].any():
-        labelled.check_labels()
+    if not counts[1].any():
+        source.check_named()
     return metrics_of(counts)
+
+
+def evaluate_kinds_table(source: TableSource, certificate: KindCertificate) -> tuple[Measured, ...]:
+    """Return how a certificate does on each kind of a table; see `KindCertificate.evaluate`."""
+    refuse_undecidable(source.table, certificate.binding, source.score)
+    none = np.empty(0)
+    found: list[Any] = source(
+        lambda *parts: np.array([tally_of(certificate.binding, one, none)[0] for one in parts])
+    )
+    counts: tuple[dict[str | None, Any], dict[str | None, Any]] = ({}, {})
+    for one, count in zip(source.populations(), found, strict=True):
+        counts[one.label == "anomalous"][one.kind] = count
+    return certificate.measured(*counts)
+
+
+def evaluate_groups_table(scores: TableGroups, certificate: GroupCertificate) -> GroupMeasured:
+    """Return how a certificate does on each group of a table."""
+    rows = scores.rows
+    refuse_narrower(rows.table.score_type(rows.score), certificate, rows.score)
+    places = places_in(certificate, scores.groups)
+    counts = np.zeros((len(certificate.groups) + 1, 2, 3), dtype=np.int64)
+    for numbers, block in scores.blocks():
+        own = np.repeat(places[numbers], np.diff(block.starts))
+        verdicts = decided(certificate.rules, block.scores, own)
+        counts += tallied(verdicts, block.marks, own, len(certificate.groups))
+    return measured(
+        certificate.columns, certificate.groups, certificate.pooled, counts, certificate.asked.label_noise
+    )
 
 
 def count_table(table: Table, certificate: Certificate, score: str) -> Counted:
@@ -131,6 +165,48 @@ def _answers(certificate: Certificate, compared: Compared) -> str:
         f"{verdict_sql(certificate.rule, compared)} AS verdict,"
         f" {prediction_set_sql(certificate.exclusions, compared)} AS prediction_set"
     )
+
+
+def decide_groups_table(
+    table: Table,
+    certificate: GroupCertificate,
+    columns: tuple[str, str],
+    target: Path,
+    options: str,
+    on_missing: OnMissing = "abstain",
+) -> Counted:
+    """Write all columns of a table, and the verdict and prediction set of every row, to a file.
+
+    `options` are those of COPY. An OSError says why the file cannot be written.
+    """
+    score = columns[0]
+    refuse_added(table.columns, ADDED)
+    refuse_narrower(table.score_type(score), certificate, score)
+    rows, missing = table.check_scores(score, on_missing)
+    if table.reader == "read_csv":
+        table.look_at_all_cells()
+    types = table.all_types()
+    value = group_sql(table, columns, types)
+    found = Numbered(table, value, table.everything, ", count(*) AS rows")
+    places = places_in(certificate, found.groups)
+    ends = dict(zip(ENDS, (*certificate.rules, *certificate.exclusions), strict=True))
+    table.register(
+        "rules",
+        {PLACE.strip('"'): np.arange(places.size)} | {name: end[places] for name, end in ends.items()},
+    )
+    table.rows(f"CREATE TABLE ruled AS SELECT {OWN}, rules.* FROM numbered JOIN rules USING ({PLACE})")
+    joined = f"LEFT JOIN ruled ON {value} IS NOT DISTINCT FROM ruled.{OWN}"
+    copy_with(table, score, _group_answers, target, options, rows, joined)
+    compared = Compared.number(score_sql(score, types[score]))
+    answered = f"SELECT {_group_answers(compared)} FROM {table.everything} {joined}"
+    tests = ", ".join(f"count(*) FILTER (verdict = {one})" for one in (Verdict.ANOMALY, Verdict.NORMAL))
+    ((alarms, clears),) = table.rows(f"SELECT {tests} FROM ({answered})")
+    counts = np.array([row[2] for row in found.rows])
+    return Counted(alarms, clears, rows, missing, int(counts[places == NEVER].sum()))
+
+
+def _group_answers(compared: Compared) -> str:
+    return "{} AS verdict, {} AS prediction_set".format(*answers_sql(compared))
 
 
 def copy_with(
@@ -244,3 +320,18 @@ def tally_of(certificate: Certificate, normal: Scores, anomalous: Scores) -> Tal
     anomalies = np.repeat([False, True], [normal.size, anomalous.size])
     verdicts, _ = certificate.rule.decided(np.concatenate([normal, anomalous]))
     return tally(verdicts, anomalies)
+
+
+def places_in(certificate: GroupCertificate, groups: tuple[Group, ...]) -> NDArray[np.int64]:
+    """Return the place of each group in a certificate, -1 for one that was never seen."""
+    places = (certificate.lookup.place(group) for group in groups)
+    return np.array([NEVER if place is None else place for place in places], dtype=np.int64)
+
+
+def refuse_narrower(kind: ScoreType, certificate: GroupCertificate, score: str) -> None:
+    """Refuse scores that have fewer digits than those that calibrated: a threshold may lie among the lost."""
+    if is_narrower(kind, certificate.score_type):
+        raise InputError(
+            f"column {quoted(score)} holds {kind} scores, and the certificate is of {certificate.score_type}"
+            f" ones; give it such scores, or calibrate on {kind} ones"
+        )

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pac_wrap import Certificate, CertificateError, Guarantee, InputError, Looks, Request, calibrate, verify
-from pac_wrap.method.chunked import calibrate_chunks
+from pac_wrap.method.certify import calibrate_chunks
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.strategies.looks import is_kept
 from pac_wrap.method.thresholds import Regime, find_thresholds

@@ -14,11 +14,12 @@ import pyarrow as pa
 import pytest
 
 from pac_wrap.tables import calibrate as engine
-from pac_wrap.tables.files import arrow_stream as module
-from pac_wrap.tables.files.arrow_stream import batches, gathered
+from pac_wrap.tables.files import connection as module
+from pac_wrap.tables.files.connection import batches, gathered
 from pac_wrap.tables.table import open_table
 from support.shell import parquet
 from support.strategies import refusal
+from support.tables import scores_of
 
 
 @pytest.fixture
@@ -212,7 +213,7 @@ def test_a_table_says_in_one_sentence_that_the_stream_is_another(tmp_path: Path)
     with open_table([str(path)], ["s"], "y") as table:
         said = refusal(lambda: list(table.batches("SELECT 1::FLOAT, 1::UTINYINT")))
         assert said == f"cannot read {path}: the Arrow stream has the formats +s f C, and +s g C are read"
-        assert table.scores("s").tolist() == [1.5]
+        assert scores_of(table, "s").tolist() == [1.5]
 
 
 def test_a_damaged_parquet_file_is_refused(tmp_path: Path) -> None:

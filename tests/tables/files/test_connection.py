@@ -11,6 +11,7 @@ from pac_wrap.tables.files.connection import connected, file_text
 from pac_wrap.tables.table import open_table
 from support.patience import LIMIT
 from support.shell import parquet, write
+from support.tables import scores_of
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_the_output_and_the_scratch_folder_can_be_written(told: Path, tmp_path: 
 
 def test_a_table_is_opened_that_way(told: Path, tmp_path: Path) -> None:
     with open_table([str(told)], ["score"]) as table:
-        assert table.scores("score").tolist() == [1.0]
+        assert scores_of(table, "score").tolist() == [1.0]
         with pytest.raises(duckdb.Error, match="disabled by configuration"):
             table._connection.execute(f"SELECT * FROM read_csv('{tmp_path}/other.csv')")
 
@@ -81,7 +82,7 @@ def test_names_are_never_patterns(name: str, tmp_path: Path) -> None:
     write(tmp_path / "a1.csv", "score\n7\n")
     write(tmp_path / "x.parquet", "nothing")
     with open_table([str(path)], ["score"]) as table:
-        assert table.scores("score").tolist() == [5.0]
+        assert scores_of(table, "score").tolist() == [5.0]
     linked = tmp_path / "linked.csv"
     linked.symlink_to(path)
     assert file_text(linked, tmp_path).startswith("'/")
@@ -133,7 +134,7 @@ def test_a_notebook_reads_tables_without_the_widgets_of_jupyter(told: Path) -> N
         "import sys; sys.modules['ipywidgets'] = None\n"  # as if it were not installed
         "from pac_wrap.tables.table import open_table\n"
         f"with open_table([{str(told)!r}], ['score'], None) as table:\n"
-        "    print(len(table.scores('score')))"
+        "    print(len(table.first_scores('score')))"
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
     nbclient.NotebookClient(notebook, kernel_name="python3", timeout=LIMIT).execute()

@@ -14,6 +14,7 @@ from pac_wrap.tables.table import open_table
 from support.generated_csv import generate
 from support.shell import write
 from support.strategies import refusal
+from support.tables import scores_of
 
 pytestmark = pytest.mark.usefixtures("each_survey")
 
@@ -116,19 +117,19 @@ def test_zstd_is_unpacked_by_duckdb(tmp_path: Path) -> None:
     found = survey(path, ["s", "y"], None)
     assert list(columns_of(found, ["y", "s"])) == [[("a;b", "it's"), ("1.5", "#2")]]
     with open_table([str(path)], ["s"]) as table:
-        assert "got '#2' in row 2" in refusal(lambda: table.scores("s"))
+        assert "got '#2' in row 2" in refusal(lambda: scores_of(table, "s"))
 
 
 def test_another_number_of_rows_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "s\n1\n2\n")
     with open_table([str(path)], ["s"]) as table:
         write(path, "s\n1\n2\n3\n")
-        assert "has 2 rows, but 3 were read" in refusal(lambda: table.scores("s"))
+        assert "has 2 rows, but 3 were read" in refusal(lambda: scores_of(table, "s"))
 
 
 def test_a_short_row_and_a_long_one_do_not_make_up_for_each_other(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "s,y,z\n" + "1,0,x\n" * 5_000 + "1,0\n1,0,x,\n")
     assert survey(path, ["s"], None).rows == 5_002
     with open_table([str(path)], ["s"]) as table:
-        said = refusal(lambda: table.scores("s"))
+        said = refusal(lambda: scores_of(table, "s"))
     assert said == f"{path}: row 5,001 has 2 cells, but the header has 3; fix that row"

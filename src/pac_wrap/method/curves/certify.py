@@ -12,13 +12,13 @@ from pac_wrap.base.floats import ScoreType
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.method.certificates.verify import Verification, as_made
-from pac_wrap.method.chunked import certify_chunks
+from pac_wrap.method.certify import certify
 from pac_wrap.method.curves.band import check_delta, check_top
 from pac_wrap.method.curves.curve import Curve, CurveSide, curve_ranks
+from pac_wrap.method.source import ChunkSource
 from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.kernels import together
 from pac_wrap.ranks.memory import Rank, Ranked, RankedInMemory
-from pac_wrap.ranks.passes import ChunkReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def certify_curve_chunks(
     True
     """
     request = CurveRequest(delta_fpr, delta_fnr, anomaly_label, top_fpr, top_fnr)
-    return certify_chunks(ChunkReader(chunks, anomaly_label), request)
+    return certify(ChunkSource(chunks, anomaly_label), request)
 
 
 def verify_curve(curve: Curve, normal: ArrayLike, anomalous: ArrayLike) -> Verification:

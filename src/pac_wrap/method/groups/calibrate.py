@@ -3,8 +3,9 @@
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import log
-from typing import Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,14 +25,17 @@ from pac_wrap.base.arguments import (
 from pac_wrap.base.floats import ScoreType, from_order_keys
 from pac_wrap.errors import InputError, UpsideDownWarning, VacuousWarning
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.certify import CHANGES, asked, signed
 from pac_wrap.method.groups.block import Block, calibrated
 from pac_wrap.method.groups.certificate import GroupCertificate
-from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, shares_of
+from pac_wrap.method.groups.columns import Columns, Counts, Numbers, joined, permuted, shares_of
 from pac_wrap.method.groups.file import with_shares
-from pac_wrap.method.groups.values import Coded, Group, GroupColumn, coded, shown
+from pac_wrap.method.groups.part import Part
+from pac_wrap.method.groups.values import Coded, Group, GroupColumn, coded, in_order, shown
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import Request
 from pac_wrap.method.sampling import OF_DRAWS, OF_POOL, assumed
+from pac_wrap.method.source import CLASSES, Source
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.ranks.memory import RankedInMemory
 
@@ -192,6 +196,43 @@ def calibrate_groups(
     values, mask, found, kind = checked(scores, labels, groups, request.anomaly_label)
     block = Block.of(values, mask, found.codes, len(found.values))
     return warned_of_groups(asked.certify([block], block.n, found.values, kind))
+
+
+class GroupSource(Protocol):
+    """Labelled scores by group, wherever they live."""
+
+    groups: tuple[Group, ...]
+    # how many normal and anomalous points each group has
+    n: Counts
+
+    @property
+    def score_type(self) -> ScoreType:
+        """The type of the scores."""
+
+    def calibrated(self, request: Request) -> Part:
+        """Return what each group gets, calibrated where its rows lie, in the order of the groups."""
+
+    def pooled(self, places: Counts) -> Source:
+        """Return the points of some groups, taken as one."""
+
+    def origin(self) -> dict[str, Any]:
+        """Return where the scores came from, as a provenance has it."""
+
+
+def certify_groups(source: GroupSource, request: GroupRequest) -> GroupCertificate:
+    """Return what a request gets from groups, wherever they live, in the order that they have in memory."""
+    each = request.each(source.n)
+    part = source.calibrated(each)
+    if not np.array_equal(part.columns.n, source.n):
+        raise InputError(CHANGES)
+    order = np.array(sorted(part.places, key=lambda place: in_order(source.groups[place])), dtype=np.intp)
+    columns, pool = permuted(part.columns, order), None
+    if request.pool and (few := part.columns.vacuous).any():
+        pooled = source.pooled(part.places[few])
+        pool = pooled.answer(CLASSES, partial(asked, each))
+    groups = tuple(source.groups[place] for place in order)
+    made = request.certificate(columns, part.areas[order], groups, source.score_type, pool)
+    return warned_of_groups(signed(source, made))
 
 
 def warned_of_groups(certificate: GroupCertificate) -> GroupCertificate:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import Any, Final, Literal, NamedTuple
 
@@ -13,10 +14,12 @@ from pac_wrap.base.floats import confidence_left, float_below
 from pac_wrap.base.text import listed, quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.certify import CHANGES, asked, signed, warn_of_scores
 from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate, Kinds
-from pac_wrap.method.kinds.part import Part, farthest
-from pac_wrap.method.promise import Guarantee, as_guarantee, check_kind, refuse_room
+from pac_wrap.method.kinds.part import Part, farthest, warn_of_lacking
+from pac_wrap.method.promise import Guarantee, Population, as_guarantee, check_kind, refuse_room
 from pac_wrap.method.request import Request, as_strategy, certify_classes
+from pac_wrap.method.source import Source
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.thresholds import LARGEST, Evidence
@@ -288,3 +291,29 @@ def _part(wanted: Wanted, evidence: Evidence, threshold: float | None) -> Part:
     if wanted.ceiling is None or evidence.budget is None:
         return part
     return replace(part, ceiling=wanted.ceiling, errors=evidence.budget.errors, threshold=threshold)
+
+
+def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]) -> KindCertificate:
+    """Return what is asked of kinds, once it is known how many points of each there are."""
+    counted = source.populations()
+    names = [
+        {one.kind: count or 0 for one, count in counted.items() if one.label == label}
+        for label in ("normal", "anomalous")
+    ]
+    wanted_of = request(*(side or {None: 0} for side in names))
+    pairs: dict[tuple[Population, Population], None] = {}
+
+    def pair(normal: str | None, anomalous: str | None, wanted: Request) -> Certificate:
+        of = Population("normal", normal), Population("anomalous", anomalous)
+        pairs[of] = None
+        return source.answer(of, partial(asked, wanted))
+
+    made = wanted_of.certify(pair)
+    for label, parts in enumerate((made.normal, made.anomalous)):
+        for part in parts:
+            rows = names[label].get(part.name, sum(names[label].values()))
+            if part.n != rows:
+                raise InputError(CHANGES)
+    warn_of_scores(source, pairs)
+    warn_of_lacking((*made.normal, *made.anomalous))
+    return signed(source, made)

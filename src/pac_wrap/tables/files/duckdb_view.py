@@ -394,8 +394,11 @@ def make_view(
     whole: bool,
     delimiter: str | None,
     source: str | None = None,
+    number: str | None = None,
 ) -> DuckDBView:
     """Make files the view called source, which shows texts of CSV and JSON.
+
+    One column of a CSV is shown as numbers where every cell is one.
 
     Where everything is shown, the column `source` holds the name of each row's file, if it is asked for.
     """
@@ -420,7 +423,7 @@ def make_view(
         return DuckDBView(list(arrays), types_of(connection, "source"), "source", score_types=narrow)
     if found.reader == "read_csv":
         surveyed = [survey(file, wanted, delimiter) for file in found.files]
-        return _csv(connection, surveyed, wanted, found, whole, source)
+        return _csv(connection, surveyed, wanted, found, whole, source, number)
     if found.reader == "read_json":
         return _json(connection, found.files, wanted)
     columns, picked, everything = _parquet(connection, found.files, wanted, found.scratch, named)
@@ -559,6 +562,7 @@ def _csv(
     found: FoundFiles,
     whole: bool,
     source: str | None,
+    number: str | None,
 ) -> DuckDBView:
     """Show columns as texts, NULL where a cell is empty; without `whole` there are only the wanted ones.
 
@@ -574,15 +578,18 @@ def _csv(
     shown = columns if whole else [name for name in columns if name in wanted] or columns[:1]
     quoted = quoted_names(shown)
     sources = None if source is None else (source, found.source_names)
-    queries = list(csv_queries(connection, files, quoted, found.scratch, sources))
+    kinds = kinds_of(files)
+    typed: dict[str, Kind] | None = None
+    if not whole and number is not None and kinds is not None and kinds[number] != "VARCHAR":
+        typed = {**dict.fromkeys(columns, "VARCHAR"), number: "DOUBLE"}
+    queries = list(csv_queries(connection, files, quoted, found.scratch, sources, typed))
     texts = " UNION ALL BY NAME ".join(f"({query})" for query, _ in queries)
     picked = ", ".join(quoted[name] for name in shown if name in wanted) or "*"
     connection.execute(f"CREATE VIEW source AS SELECT {picked} FROM ({texts})")
-    types = {name: "VARCHAR" for name in wanted if name in columns}
+    types: dict[str, str] = {name: (typed or {}).get(name, "VARCHAR") for name in wanted if name in columns}
     rows = sum(rows for _, rows in queries)
     if not whole:
         return DuckDBView(columns, types, f"({texts})", tuple(files), rows)
-    kinds = kinds_of(files)
     if kinds is None:
         thorough = partial(typed_query, connection, texts, quoted, wanted, source)
         everything = thorough(sample=SAMPLE)

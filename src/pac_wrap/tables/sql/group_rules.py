@@ -13,9 +13,10 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.values import Group, text_of, texts_of
-from pac_wrap.method.rule import Rule
+from pac_wrap.method.rule import SETS, Rule
 from pac_wrap.tables.sql.expressions import (
     DOUBLE,
+    Compared,
     Dialect,
     nan_sql,
     quote_name,
@@ -86,12 +87,47 @@ def join_sql(
     )
     key = f"CASE WHEN {column} IS NULL THEN 'n' ELSE 'v' || CAST({column} AS {text}) END"
     missing = _missing(f"scores.{quote_name(score, dialect)}", number, dialect)
+    verdict = _verdict(
+        f"rules.never IS NULL OR {missing}",
+        number,
+        ("rules.all_normal", "rules.normal_below"),
+        ("NOT rules.never", "rules.anomaly_from"),
+        "\n    ",
+    )
     yield (
-        f"SELECT scores.*,\n  CASE\n    WHEN rules.never IS NULL OR {missing} THEN -1\n"
-        f"    WHEN rules.all_normal OR {number} < rules.normal_below THEN 0\n"
-        f"    WHEN NOT rules.never AND {number} >= rules.anomaly_from THEN 1\n    ELSE -1\n  END AS verdict\n"
+        f"SELECT scores.*,\n  {verdict} AS verdict\n"
         f"FROM scores LEFT JOIN {name} AS rules\n  ON rules.group_key = {key};"
     )
+
+
+# the ends of a group's rule and of its prediction sets, as columns of a row; no table has such
+ENDS: Final = ("pac-wrap low", "pac-wrap high", "pac-wrap alarm", "pac-wrap clear")
+
+
+def answers_sql(compared: Compared, dialect: Dialect = "duckdb") -> tuple[str, str]:
+    """Return the verdict and the prediction set of a row that has the `ENDS` of its group, or NULLs."""
+    low, high, alarm, clear = (quote_name(end, dialect) for end in ENDS)
+    missing, score, never = compared.missing, compared.score, quote_number(inf)
+    normal = f"({missing} OR {alarm} IS NULL OR isnan({alarm}) OR {alarm} = {never} OR {score} < {alarm})"
+    anomalous = f"({missing} OR {clear} IS NULL OR isnan({clear}) OR {score} >= {clear})"
+    return (
+        _verdict(missing, score, (f"{low} = {never}", low), (f"{high} < {never}", high)),
+        f"CASE WHEN {normal} AND {anomalous} THEN '{SETS[3]}' WHEN {normal} THEN '{SETS[1]}'"
+        f" WHEN {anomalous} THEN '{SETS[2]}' ELSE '{SETS[0]}' END",
+    )
+
+
+def _verdict(
+    missing: str, score: str, normal: tuple[str, str], anomaly: tuple[str, str], margin: str = " "
+) -> str:
+    """Return the verdict by ends that are expressions, each after whether it is always, or ever, reached."""
+    lines = (
+        f"WHEN {missing} THEN -1",
+        f"WHEN {normal[0]} OR {score} < {normal[1]} THEN 0",
+        f"WHEN {anomaly[0]} AND {score} >= {anomaly[1]} THEN 1",
+        "ELSE -1",
+    )
+    return f"CASE{margin}{margin.join(lines)}{margin[:-2] or ' '}END"
 
 
 def _rules(certificate: GroupCertificate, dialect: Dialect) -> Iterator[tuple[list[str | None], Rule]]:

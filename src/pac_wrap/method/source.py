@@ -1,0 +1,271 @@
+"""Where labelled scores live: what every engine answers, and the sources that need no engine."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pac_wrap.base.arguments import as_anomaly_mask, as_array
+from pac_wrap.base.floats import Floats, ScoreType
+from pac_wrap.method.promise import Population
+from pac_wrap.method.robust.weights import Draws, as_weights
+from pac_wrap.ranks.auc import Pair, auc
+from pac_wrap.ranks.counted import Bracketed, Counter, Spread, least_auc
+from pac_wrap.ranks.memory import Ranked
+from pac_wrap.ranks.passes import (
+    Bounds,
+    ChunkReader,
+    Guess,
+    GuessedPasses,
+    Partitions,
+    PartitionTask,
+    Passes,
+    RunPartitions,
+    RunPass,
+)
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+CLASSES: Final = (Population("normal"), Population("anomalous"))
+
+
+class Ask(Protocol[T_co]):
+    """What somebody makes of the scores of some populations; workers may have to run it."""
+
+    def __call__(self, ranked: Sequence[Ranked], *, score_type: ScoreType) -> T_co:
+        """Return it."""
+
+
+class Auc(NamedTuple):
+    """An AUC, and the numbers of normal and anomalous points that it rests on."""
+
+    area: float
+    normal: int
+    anomalous: int
+
+
+class Source(Protocol):
+    """Labelled scores, wherever they live."""
+
+    @property
+    def score_type(self) -> ScoreType:
+        """The type of the scores, known after the first answer."""
+
+    @property
+    def draws(self) -> Draws | None:
+        """The draw by weights that all these points survived, if there was one."""
+
+    def populations(self) -> Mapping[Population, int | None]:
+        """Return the classes, or their kinds where divided, and how many points each is known to have."""
+
+    def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
+        """Return what somebody makes of the scores of some populations, one `Ranked` for each.
+
+        A class that is divided can be asked for as a whole. `ask` may be called several times, first with
+        guesses; what it returns in the end rests on exact ranks.
+        """
+
+    def auc(self, normal: Population, anomalous: Population) -> Auc | None:
+        """Return what tells, after an answer, whether scores are upside down; None if they surely are not."""
+
+    def held(self) -> tuple[Floats, Floats] | None:
+        """Return all normal and all anomalous scores, if they are in memory after an answer."""
+
+    def origin(self) -> dict[str, Any]:
+        """Return where the scores came from, as a provenance has it."""
+
+
+def parts_of(known: Iterable[Population], of: Sequence[Population]) -> list[tuple[int, ...]]:
+    """Return the places, among the populations that are told apart, of those that each wanted one covers."""
+    listed = list(known)
+    return [
+        tuple(
+            place
+            for place, one in enumerate(listed)
+            if one.label == wanted.label and wanted.kind in (None, one.kind)
+        )
+        for wanted in of
+    ]
+
+
+class PassSource:
+    """Scores that are read in passes, each population of which is one part of a pass."""
+
+    draws: Draws | None = None
+    _known: Passes | None = None
+
+    def __init__(self, run: RunPass, populations: Mapping[Population, int | None] | None = None) -> None:
+        self._run, self._populations = run, populations or dict.fromkeys(CLASSES)
+
+    @property
+    def score_type(self) -> ScoreType:
+        """The type of the scores."""
+        return self._run.score_type
+
+    def populations(self) -> Mapping[Population, int | None]:
+        """Return the populations that a pass tells apart."""
+        return self._populations
+
+    def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
+        """Return what is asked for; what is found is kept, so that no rank is searched for twice."""
+        parts = parts_of(self._populations, of)
+        if self._known is None:
+            self._known = self._begun(parts, ask)
+        return ask(self._known.ranked(parts), score_type=self.score_type)
+
+    def _begun(self, of: list[tuple[int, ...]], ask: Ask[T]) -> Passes:
+        return Passes(self._run)
+
+    def auc(self, normal: Population, anomalous: Population) -> Auc | None:
+        """Return the largest AUC that goes with the counts of the first pass."""
+        assert self._known is not None
+        parts = parts_of(self._populations, (normal, anomalous))
+        low, high = (sum(self._known.sizes[one] for one in some) for some in parts)
+        return Auc(self._known.survey.largest_auc(*parts), low, high) if low and high else None
+
+    def held(self) -> tuple[Floats, Floats] | None:
+        """Return nothing: a pass keeps no scores."""
+        return None
+
+    def origin(self) -> dict[str, Any]:
+        """Return nothing: whoever reads knows."""
+        return {}
+
+
+class PartitionSource(PassSource):
+    """Scores that an engine holds in partitions: `run(task)` is one pass over them.
+
+    It calls the task on every partition, wherever that lives, and returns the sum of what comes back, in any
+    order. With a sample, which runs a task on one of so many partitions, one pass usually suffices.
+
+    >>> from pac_wrap.method.certify import certify
+    >>> from pac_wrap.method.request import Request
+    >>> parts = [[([0.1, 0.9], [0, 1])], [], [([0.2], [0]), ([0.3], [0])]]
+    >>> def run(task):
+    ...     return task(1, parts[1]) + task(2, parts[2]) + task(0, parts[0])
+    >>> certify(PartitionSource(run, 1), Request()).normal.n
+    3
+    """
+
+    def __init__(
+        self,
+        run: RunPartitions,
+        anomaly_label: object,
+        sample: tuple[RunPartitions, int] | None = None,
+        populations: Mapping[Population, int | None] | None = None,
+    ) -> None:
+        super().__init__(Partitions(run, anomaly_label), populations)
+        self._anomaly_label, self._sample = anomaly_label, sample
+
+    def _begun(self, of: list[tuple[int, ...]], ask: Ask[T]) -> Passes:
+        bounds = self._guessed(of, ask)
+        return GuessedPasses(self._run, bounds) if bounds else Passes(self._run)
+
+    def _guessed(self, of: list[tuple[int, ...]], ask: Ask[T]) -> Bounds:
+        """Return between which scores the sample puts the ranks that will be asked for."""
+        if self._sample is None:
+            return ()
+        run, shares = self._sample
+        answer = run(
+            PartitionTask(Guess(partial(ask, score_type="float64"), of, shares), self._anomaly_label)
+        )
+        # what is wrong with it is said when all partitions are read
+        return answer.value[0] if answer.value is not None and answer.missing is None else ()
+
+
+class ChunkSource(PassSource):
+    """Chunks of scores and labels, or of survivors of a draw by their weights."""
+
+    _run: ChunkReader
+
+    def __init__(
+        self,
+        chunks: Callable[[], Iterable[tuple[ArrayLike, ...]]],
+        anomaly_label: object,
+        draws: Draws | None = None,
+    ) -> None:
+        reader = ChunkReader(chunks, anomaly_label) if draws is None else None
+        super().__init__(reader or _WeightedChunks(chunks, anomaly_label, draws))
+        self.draws = draws
+
+    def auc(self, normal: Population, anomalous: Population) -> Auc | None:
+        """Return the AUC of scores that are evenly spaced in the order given."""
+        assert self._known is not None
+        low, high = self._known.sizes
+        return Auc(auc(*self._run.sample()), low, high) if low and high else None
+
+
+class _WeightedChunks(ChunkReader):
+    """Runs passes over chunks of scores, labels and weights, of which the survivors of the draw are seen."""
+
+    chunk = (3, "triple", "of scores, labels and weights")
+
+    def __init__(
+        self,
+        chunks: Callable[[], Iterable[tuple[ArrayLike, ...]]],
+        anomaly_label: object,
+        draws: Draws | None,
+    ) -> None:
+        super().__init__(chunks, anomaly_label)
+        assert draws is not None
+        self._draws = draws
+
+    def _pairs(self) -> Iterator[Pair]:
+        self._draws.restart()
+        yield from super()._pairs()
+
+    def _split(self, number: int, scores: ArrayLike, labels: ArrayLike, *rest: ArrayLike) -> Pair:
+        normal, anomalous = super()._split(number, scores, labels)
+        name, size = f"weights of chunk {number}", normal.size + anomalous.size
+        weights, _ = as_weights(as_array(rest[0], name), name, size, self._draws.bound)
+        for side, points in enumerate((normal, anomalous)):
+            self._draws.see(side, points)
+        mask = as_anomaly_mask(labels, self._anomaly_label)
+        kept = self._draws.kept(mask, weights)
+        return normal[kept[~mask]], anomalous[kept[mask]]
+
+
+class CountedSource:
+    """Scores that an engine counts where they are, and refuses where something is wrong."""
+
+    draws: Draws | None = None
+
+    def __init__(self, counter: Counter, populations: Mapping[Population, int | None] | None = None) -> None:
+        self._counter, self._populations = counter, populations or dict.fromkeys(CLASSES)
+        self._bracketed: Bracketed[Any] | None = None
+
+    @property
+    def score_type(self) -> ScoreType:
+        """The type of the scores."""
+        return self._counter.score_type
+
+    def populations(self) -> Mapping[Population, int | None]:
+        """Return the populations that are counted."""
+        return self._populations
+
+    def answer(self, of: Sequence[Population], ask: Ask[T]) -> T:
+        """Return what is asked for, after rehearsals."""
+        known = partial(ask, score_type=self.score_type)
+        found = Bracketed(self._counter, parts_of(self._populations, of), known)
+        self._bracketed = found
+        return found.answer
+
+    def auc(self, normal: Population, anomalous: Population) -> Auc | None:
+        """Return the AUC of a random sample, unless the counts show that it is at least one half."""
+        assert self._bracketed is not None
+        found, parts = self._bracketed, parts_of(self._populations, (normal, anomalous))
+        spreads = [Spread.together([found.spreads[one] for one in some]) for some in parts]
+        if not all(one.size for one in spreads) or least_auc(*spreads) >= 0.5:
+            return None
+        low, high = (np.concatenate([found.sample.classes[one] for one in some]) for some in parts)
+        return Auc(auc(low, high), low.size, high.size) if low.size and high.size else None
+
+    def held(self) -> tuple[Floats, Floats] | None:
+        """Return nothing: the scores stay where they are."""
+        return None
+
+    def origin(self) -> dict[str, Any]:
+        """Return nothing: whoever reads knows."""
+        return {}

@@ -1,0 +1,27 @@
+"""Open tables, asked for what a test compares."""
+
+from pac_wrap.base.arguments import Scores
+from pac_wrap.base.floats import ScoreType
+from pac_wrap.method.groups.calibrate import GroupRequest, certify_groups
+from pac_wrap.method.groups.certificate import GroupCertificate
+from pac_wrap.tables.calibrate import TableGroups
+from pac_wrap.tables.table import Table
+
+
+def scores_of(table: Table, score: str) -> Scores:
+    """Return one column in the order of its rows; what is no number is refused."""
+    table.require_numbers(score)
+    with table.in_order() as ordered:
+        query = f"SELECT {ordered.score_sql(score)} AS score FROM source"
+        return ordered._whole(ordered.arrays(query)["score"], score)
+
+
+def calibrate_groups_table(
+    table: Table,
+    request: GroupRequest,
+    columns: tuple[str, str, str],
+    anomaly_label: str | None = None,
+    score_type: ScoreType | None = None,
+) -> GroupCertificate:
+    """Return what a request gets from the groups of a table."""
+    return certify_groups(TableGroups(table, columns, anomaly_label, score_type), request)
