@@ -515,8 +515,8 @@ def calibrate_kinds(
 ) -> KindCertificate:
     """Return the certificate that `pac_wrap.calibrate` gives for the same scores by kind, byte for byte.
 
-    A class none of whose rows names a kind has none. One pass counts the kinds, and each of them takes a
-    pass or up to four, like `calibrate`.
+    A class none of whose rows names a kind has none. One pass counts the kinds, and the passes that follow,
+    as many as `calibrate` makes or a few more, are over all of them together.
 
     Parameters
     ----------
