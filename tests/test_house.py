@@ -8,6 +8,7 @@ from pac_wrap.base.arguments import check_rate
 from support.house import (
     ADDRESS,
     AIMS,
+    EXCEPTIONS,
     MAIN,
     ORDER,
     PLACE,
@@ -95,3 +96,8 @@ def test_calls_and_checks_are_counted() -> None:
     assert walked(steps) == ["base/arguments.py"]
     assert most_checked(steps) == 2
     assert [step.function for step in steps].count("check_rate") == 3
+
+
+def test_every_exception_from_the_order_is_still_made() -> None:
+    made = {(module_of(path), other) for path in files() for other in imported(path)}
+    assert set(EXCEPTIONS) <= made
