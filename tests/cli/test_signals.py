@@ -91,7 +91,9 @@ def test_while_reading_it_is_one_sentence(
 
     ended = signalled(arguments, number, reading, tmp_path)
     assert ended.in_time
-    assert (ended.code, ended.out, ended.changed) == (SIGNALS[number][0], b"", frozenset())
+    assert (ended.code, ended.changed) == (SIGNALS[number][0], frozenset())
+    # on a fast machine verdicts may be on their way already
+    assert ended.out == b"" or (name == "decide" and ended.out.startswith(b"id,score,label,name,verdict"))
     assert one_sentence(ended.err) == SIGNALS[number][1]
 
 
