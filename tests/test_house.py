@@ -16,6 +16,7 @@ from support.house import (
     files,
     folder_of,
     imported,
+    longest_chain,
     measured,
     module_of,
     most_checked,
@@ -52,6 +53,7 @@ def test_a_folder_imports_only_the_folders_above_it() -> None:
         ("from .base import codec", {"base.codec"}),
         ("from .base.codec import decode", {"base.codec"}),
         ("def late():\n    from pac_wrap.base import codec", {"base.codec"}),
+        ("if TYPE_CHECKING:\n    from pac_wrap.base import codec", {"base.codec"}),
         ("import numpy.typing, pac_wrapper", set()),
     ],
 )
@@ -61,6 +63,16 @@ def test_every_form_of_import_is_seen(tmp_path: Path, statement: str, reached: s
         (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"))
     (tmp_path / "module.py").write_text(statement)
     assert imported(tmp_path / "module.py", tmp_path) == reached
+
+
+def test_a_chain_passes_over_imports_for_types(tmp_path: Path) -> None:
+    (tmp_path / f"{ADDRESS}.py").write_text("_HOME = {}")
+    (tmp_path / "one.py").write_text("if TYPE_CHECKING:\n    from pac_wrap import two\n")
+    (tmp_path / "two.py").write_text("from pac_wrap import one, three\n")
+    (tmp_path / "three.py").write_text("")
+    assert imported(tmp_path / "one.py", tmp_path) == {"two"}
+    assert imported(tmp_path / "one.py", tmp_path, types=False) == set()
+    assert len(longest_chain(tmp_path)) == 2
 
 
 def test_a_wrong_way_is_found(tmp_path: Path) -> None:

@@ -80,13 +80,9 @@ AIMS: Final = {
 # what may run against the order, and why
 EXCEPTIONS: Final = {
     ("errors", "base.text"): "an error makes foreign text harmless where it is shown",
-    ("method.certificates.consistency", "method.certificates.certificate"): "only its type",
-    ("method.alarms.precision", "method.certificates.certificate"): "only its type",
-    ("method.robust.radius", "method.certificates.certificate"): "only its type",
     ("method.certificates.shown", "report.render"): "a certificate shows itself",
     ("method.certificates.shown", "report.sentences"): "says why its thresholds lie as they do",
     ("method.certificates.shown", "report.figures.scores"): "and draws itself",
-    ("method.kinds.consistency", "method.kinds.certificate"): "only its type",
     ("method.kinds.certificate", "report.render"): "a certificate of kinds shows itself",
     ("method.kinds.classes", "report.render"): "so does one of classes",
     ("method.groups.certificate", "report.render"): "so does one of groups",
@@ -133,20 +129,27 @@ def _targets(node: ast.Import | ast.ImportFrom, package: list[str]) -> Iterator[
     yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def imported(path: Path, root: Path = ROOT) -> set[str]:
-    """Return the modules of the package that a file imports, anywhere in it."""
+def imported(path: Path, root: Path = ROOT, *, types: bool = True) -> set[str]:
+    """Return the modules of the package that a file imports, anywhere in it; those for types alone too."""
     homes = public_homes(root) | {"__version__": "version"}
     known = {module_of(file, root) for file in files(root)}
     package = ["pac_wrap", *path.relative_to(root).parts[:-1]]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    checked = [node for node in ast.walk(tree) if isinstance(node, ast.If) and _is_for_types(node)]
+    passed = set() if types else {one for node in checked for part in node.body for one in ast.walk(part)}
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and node not in passed:
             for target in _targets(node, package):
                 first, _, rest = target.partition(".")
                 if first == "pac_wrap":
                     name = homes.get(rest, rest) or ADDRESS
                     found.add(name if name in known else name.rpartition(".")[0] or name)
     return found - {module_of(path, root)}
+
+
+def _is_for_types(node: ast.If) -> bool:
+    return ast.unparse(node.test) == "TYPE_CHECKING"
 
 
 def wrong_ways(root: Path = ROOT) -> list[tuple[str, str]]:
@@ -163,8 +166,8 @@ def wrong_ways(root: Path = ROOT) -> list[tuple[str, str]]:
 
 
 def longest_chain(root: Path = ROOT) -> list[str]:
-    """Return the longest chain of modules each of which imports the next."""
-    graph = {module_of(path, root): imported(path, root) for path in files(root)}
+    """Return the longest chain of modules each of which imports the next, not for its types alone."""
+    graph = {module_of(path, root): imported(path, root, types=False) for path in files(root)}
     for entrance in (ADDRESS, MAIN):
         graph.pop(entrance, None)
     for here, other in EXCEPTIONS:
