@@ -223,9 +223,9 @@ def test_verdicts_of_any_text_of_a_narrow_score_are_those_of_the_score(
     asked = {"guarantee": Guarantee(0.4, 0.4, 0.4, 0.4), **options}
     certificate = calibrate_quietly(narrow[:cut], narrow[cut:], **asked)
     expected = (
-        certificate.thresholds.rule.verdicts(narrow).tolist()
-        if not certificate.overlap.single
-        else certificate.verdicts(narrow).tolist()
+        certificate.verdicts(narrow).tolist()
+        if certificate.rule.single
+        else certificate.thresholds.rule.verdicts(narrow).tolist()
     )
     for same in (narrow, narrow.astype(np.float32), narrow.astype(float), [float(str(x)) for x in narrow]):
         assert certificate.verdicts(same).tolist() == expected

@@ -33,7 +33,7 @@ def _is_rounding(name: str, kept: Row, found: Row) -> bool:
         return abs(float(kept[name]) - float(found[name])) < 1e-10
     if name in ("rate", "ceiling") and kept[name] != kept["asked"]:
         # the last digits are SciPy's, and differ from one of its versions to the next
-        return -1e-14 < float(found[name]) / float(kept[name]) - 1.0 < 1e-11
+        return -1e-12 < float(found[name]) / float(kept[name]) - 1.0 < 1e-11
     return False
 
 
