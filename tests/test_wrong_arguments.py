@@ -48,7 +48,6 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         "verdicts must be a list of 1, 0 and -1",
     ),
     "y": (lambda: PUBLIC.PACWrap("precomputed").fit(SCORES, Decimal(1)), "do not fit together"),
-    "windows": (lambda: SERIES.windows.windows(2**60, 1, 1), "at most 134,217,728 windows"),
     "trials": (
         lambda: validation.violation_rate(
             SCORES, SCORES, (3, 3), trials=2**53, random=np.random.default_rng(0)

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pac_wrap.base.arguments import Scores, as_scores, check_count, check_rate
 from pac_wrap.errors import InputError
-from pac_wrap.method.metrics import ExactViolation, Rate, ViolationRate
+from pac_wrap.method.metrics import ExactViolation, ViolationRate, most_errors
 from pac_wrap.method.promise import Guarantee, Promise, as_guarantee
 from pac_wrap.tails.binomial import cdf
-from pac_wrap.tails.bounds import error_budget, hypergeometric_cdf, interval
+from pac_wrap.tails.bounds import error_budget, hypergeometric_cdf
 
 __all__ = ["ExactViolation", "ViolationRate", "exact_violation", "violation_rate"]
 
@@ -73,7 +73,7 @@ def exact_violation(
     >>> round(exact.fpr, 4), round(exact.fnr, 4)
     (0.042, 0.0431)
     """
-    classes = _both_classes(normal, anomalous, sizes, guarantee, future, budget)
+    classes = _both_classes(normal, anomalous, sizes, as_guarantee(guarantee), future, budget)
     return ExactViolation(*(None if one is None else one.violation(replacement) for one in classes))
 
 
@@ -138,19 +138,10 @@ def violation_rate(
         raise InputError(f"trials must be at most {_MOST_TRIALS:,}, got {trials:,}; each is kept in memory")
     check_rate("confidence", confidence)
 
-    def share(hits: NDArray[np.bool_]) -> Rate:
-        count = int(np.count_nonzero(hits))
-        return Rate(count, trials, *interval(count, trials, confidence))
-
-    def judged(draws: _Draws | None) -> tuple[Rate | None, float | None]:
-        if draws is None:
-            return None, None
-        rates = draws.errors / draws.scored.future.size
-        return share(rates > draws.scored.ceiling), float(rates.mean())
-
     if not hasattr(random, "beta"):
         raise InputError(f"random must be a NumPy generator, got {random!r}; pass np.random.default_rng(0)")
-    classes = _both_classes(normal, anomalous, sizes, guarantee, future, budget)
+    asked = as_guarantee(guarantee)
+    classes = _both_classes(normal, anomalous, sizes, asked, future, budget)
     flagged, missed = (None if one is None else _Draws.of(one, trials, random) for one in classes)
     ambiguity, separated = 0.0, np.ones(trials, dtype=bool)
     if flagged is not None and missed is not None:
@@ -159,8 +150,8 @@ def violation_rate(
         abstained += np.abs(missed.errors - missed.scored.from_on(-flagged.thresholds)[flagged.which])
         ambiguity = float(abstained.mean()) / (flagged.scored.future.size + missed.scored.future.size)
         separated = -missed.thresholds[missed.which] > flagged.thresholds[flagged.which]
-    (fpr, mean_fpr), (fnr, mean_fnr) = judged(flagged), judged(missed)
-    return ViolationRate(fpr, fnr, mean_fpr, mean_fnr, ambiguity, share(separated))
+    rates = [None if one is None else one.errors / one.scored.future.size for one in (flagged, missed)]
+    return ViolationRate.counted(asked, rates, ambiguity, separated, confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +196,7 @@ class _ClassScores:
             )
         if self.budget is None:
             return 0.0
-        allowed = round(self.ceiling * self.future.size)
-        allowed -= allowed / self.future.size > self.ceiling
-        least = self.future[self.future.size - 1 - allowed]
+        least = self.future[self.future.size - 1 - most_errors(self.ceiling, self.future.size)]
         erring = int(total - np.searchsorted(self.scores, least, side="left"))
         if replacement:
             return cdf(self.budget, self.n, erring / total)
@@ -233,12 +222,11 @@ def _both_classes(
     normal: ArrayLike,
     anomalous: ArrayLike,
     sizes: tuple[int, int],
-    guarantee: Guarantee | None,
+    guarantee: Guarantee,
     future: tuple[ArrayLike, ArrayLike] | None,
     budget: BudgetRule,
 ) -> tuple[_ClassScores | None, _ClassScores | None]:
     """Return the two classes, None for one that nothing is promised of, or refuse what cannot be."""
-    asked = as_guarantee(guarantee)
     if not isinstance(sizes, tuple | list) or len(sizes) != 2:
         raise InputError(f"sizes must be the numbers of normal and anomalous points, got {sizes!r}")
     for name, n in zip(_NAMES, sizes, strict=True):
@@ -271,4 +259,4 @@ def _both_classes(
             raise InputError(f"budget must allow fewer errors than there are points, got {errors!r} of {n:,}")
         return _ClassScores(drawn[place], judged[place], n, promise.ceiling, errors)
 
-    return scored(0, asked.fpr), scored(1, asked.fnr)
+    return scored(0, guarantee.fpr), scored(1, guarantee.fnr)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pac_wrap.errors import InputError
-from pac_wrap.series import SeriesSplit, block_split, random_split
-from pac_wrap.series.windows import windows
+from pac_wrap.series import SeriesSplit, block_split, random_split, window_points
 from support.strategies import refusal
 
 SEED = st.integers(0, 2**32)
@@ -98,12 +97,11 @@ def test_blocks_keep_the_gap_and_leave_out_nothing_else(
 
 
 def test_windows_and_blocks_fit_together() -> None:
-    found = windows(6000, 15, 60)
-    labels = found.labels(np.arange(6000) % 900 < 30)
+    found = window_points(np.zeros(6000), np.arange(6000) % 900 < 30, length=15, every=60)
     random = np.random.default_rng(0)
-    division = block_split(found.starts, labels, random, block=300, gap=100, extent=found.length)
-    first = found.starts[division.test]
-    for start in found.starts[division.calibration]:
+    division = block_split(found.positions, found.labels, random, block=300, gap=100, extent=found.length)
+    first = found.positions[division.test]
+    for start in found.positions[division.calibration]:
         assert ((first - (start + 14) >= 100) | (start - (first + 14) >= 100)).all()
 
 

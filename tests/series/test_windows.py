@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap.series.windows import windows
+from pac_wrap.series.windows import as_positions, windows
 from support.strategies import Floats, score, scores
 
 
@@ -42,16 +42,14 @@ def test_windows_are_those_of_a_plain_loop(grid: tuple[int, int, int], data: st.
     values[:warm_up] = nan
     found = windows(values, length, every)
     starts, dropped = loop(*grid, warm_up)
-    assert (found.steps, found.length, found.every, found.dropped) == (*grid, dropped)
+    assert (found.warm_up, found.length, found.every) == (warm_up, length, every)
+    assert found.longest == dropped + len(starts)
     assert found.starts.tolist() == starts
     assert found.starts.dtype == np.intp
-    assert len(found) == len(starts) > 0
-    if warm_up == 0:
-        assert windows(steps, length, every).starts.tolist() == starts
     cut = [values[start : start + length].tolist() for start in starts]
-    assert found.scores(values).tolist() == [max(row) for row in cut]
-    assert found.scores(values, reduce="last").tolist() == [row[-1] for row in cut]
-    assert found.scores(values).dtype == np.float64
+    assert found.reduced("max").tolist() == [max(row) for row in cut]
+    assert found.reduced("last").tolist() == [row[-1] for row in cut]
+    assert found.reduced("max").dtype == np.float64
 
 
 @given(grids(), st.data())
@@ -60,7 +58,9 @@ def test_a_window_is_anomalous_if_any_of_its_steps_is(
 ) -> None:
     steps, length, every = grid
     labels = data.draw(st.lists(st.integers(0, 1), min_size=steps, max_size=steps))
-    found = windows(steps, length, every)
+    values = np.zeros(steps)
+    values[: data.draw(st.integers(0, loop(*grid)[0][-1]))] = nan
+    found = windows(values, length, every)
     assert found.labels(labels).tolist() == [int(any(labels[i : i + length])) for i in found.starts]
     assert found.labels(labels).dtype == np.int8
     assert found.labels(np.array(labels, dtype=bool)).tolist() == found.labels(labels).tolist()
@@ -71,7 +71,7 @@ def test_the_mean_of_a_window_is_right_and_between_its_extremes(length: int, dat
     finite = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([1e308, 5e-324, 0.1])
     rows = data.draw(st.lists(st.lists(finite, min_size=length, max_size=length), min_size=1, max_size=6))
     values = np.array(rows)
-    means = windows(values.size, length, length).scores(values.ravel(), reduce="mean")
+    means = windows(values.ravel(), length, length).reduced("mean")
     for row, mean in zip(rows, means, strict=True):
         assert min(row) <= mean <= max(row)
         largest = max(abs(value) for value in row)
@@ -81,7 +81,7 @@ def test_the_mean_of_a_window_is_right_and_between_its_extremes(length: int, dat
 
 
 def test_a_mean_keeps_one_infinity() -> None:
-    found = windows(4, 2, 2).scores([1.0, inf, -inf, 2.0], reduce="mean")
+    found = windows([1.0, inf, -inf, 2.0], 2, 2).reduced("mean")
     assert found.tolist() == [inf, -inf]
 
 
@@ -89,21 +89,21 @@ def test_a_mean_keeps_one_infinity() -> None:
 def test_windows_of_one_step_are_the_steps(values: list[float]) -> None:
     found = windows(values, 1, 1)
     assert found.starts.tolist() == list(range(len(values)))
-    for reduce in ("max", "mean", "last"):
-        assert found.scores(values, reduce=reduce).tolist() == values
+    assert found.reduced("max").tolist() == found.reduced("mean").tolist() == values
+    assert found.reduced("last").tolist() == values
 
 
 def test_first_15_of_every_60() -> None:
-    found = windows(10_000, 15, 60)
-    assert len(found) == 167
+    found = windows(np.zeros(10_000), 15, 60)
+    assert found.starts.size == 167
     assert found.starts[:3].tolist() == [0, 60, 120]
     # the last window, at 9960, ends before the series does
-    assert len(windows(9_974, 15, 60)) == 166
+    assert windows(np.zeros(9_974), 15, 60).starts.size == 166
 
 
 def test_results_do_not_share_memory_with_the_series() -> None:
     values = np.arange(6.0)
-    found = windows(6, 2, 3).scores(values, reduce="last")
+    found = windows(values, 2, 3).reduced("last")
     found[:] = 9.0
     assert values.tolist() == [0, 1, 2, 3, 4, 5]
 
@@ -111,15 +111,17 @@ def test_results_do_not_share_memory_with_the_series() -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ((10, 15, 60), "at least one window long, got 10 steps and windows of 15; pass a longer series"),
+        (
+            (range(10), 15, 60),
+            "at least one window long, got 10 steps and windows of 15; pass a longer series",
+        ),
         (([0.5], 2, 2), "at least one window long, got 1 steps and windows of 2"),
         (([], 1, 1), "at least one window long, got 0 steps and windows of 1"),
-        ((10, 4, 3), "length must not exceed every, .* got length = 4 and every = 3; raise every"),
-        ((10, 0, 3), "length must be a whole number, 1 or more, got 0"),
-        ((10, -1, 3), "length must be a whole number, 0 or more, got -1"),
-        ((10, 1, 1.5), "every must be a whole number, .* got 1.5"),
-        ((0, 1, 1), "series must be a whole number, 1 or more, got 0"),
-        ((10.0, 1, 1), "series must be a whole number, .* got 10.0"),
+        ((range(10), 4, 3), "length must not exceed every, .* got length = 4 and every = 3; raise every"),
+        ((range(10), 0, 3), "length must be a whole number, 1 or more, got 0"),
+        ((range(10), -1, 3), "length must be a whole number, 0 or more, got -1"),
+        ((range(10), 1, 1.5), "every must be a whole number, .* got 1.5"),
+        ((10, 1, 1), r"series must be one-dimensional, .* got shape \(\)"),
         ((np.zeros((3, 2)), 1, 1), r"series must be one-dimensional, .* got shape \(3, 2\)"),
         ((["a"], 1, 1), "series must be real numbers, got dtype <U1"),
         (
@@ -139,24 +141,12 @@ def test_impossible_windows_are_refused(arguments: tuple[Any, Any, Any], text: s
             windows(*arguments)
 
 
-@pytest.mark.parametrize(
-    ("values", "options", "text"),
-    [
-        ([1.0] * 5, {}, "step_scores and the series must have the same length, got 5 and 6"),
-        (np.ones((6, 1)), {}, "step_scores must be one-dimensional"),
-        ([nan] + [1.0] * 5, {}, "step_scores begin with 1 NaN, but the first window begins at step 0; make"),
-        ([1.0, 1.0, nan, 1.0, 1.0, 1.0], {}, "step_scores must not contain NaN .* at position 2"),
-        ([1.0] * 6, {"reduce": "min"}, "reduce must be one of 'max', 'mean', 'last'; got 'min'"),
-        (
-            [0.0, 0.0, 0.0, inf, -inf, 0.0],
-            {"reduce": "mean"},
-            "inf and -inf in 1 windows, the first at step 3",
-        ),
-    ],
-)
-def test_scores_that_do_not_fit_are_refused(values: Any, options: dict[str, Any], text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        windows(6, 2, 3).scores(values, **options)
+def test_scores_that_cannot_be_reduced_are_refused() -> None:
+    found = windows([0.0, 0.0, 0.0, inf, -inf, 0.0], 2, 3)
+    with pytest.raises(ValueError, match="inf and -inf in 1 windows, the first at step 3"):
+        found.reduced("mean")
+    with pytest.raises(ValueError, match="reduce must be one of 'max', 'mean', 'last'; got 'min'"):
+        found.reduced("min")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -169,9 +159,21 @@ def test_scores_that_do_not_fit_are_refused(values: Any, options: dict[str, Any]
 )
 def test_labels_that_do_not_fit_are_refused(labels: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        windows(6, 2, 3).labels(labels)
+        windows(range(6), 2, 3).labels(labels)
 
 
 def test_large_series_are_cut_without_a_copy() -> None:
     values: Floats = np.zeros(6_000_000)
-    assert windows(values, 15, 60).scores(values).shape == (100_000,)
+    assert windows(values, 15, 60).reduced("max").shape == (100_000,)
+
+
+def test_windows_by_example() -> None:
+    late = windows([nan, 0.5, 0.1, 0.2, 0.3], length=1, every=2)
+    assert (late.starts.tolist(), late.longest) == ([2, 4], 3)
+    found = windows([1, 5, 9, 2, 3, 9, 4, 0], length=2, every=3)
+    assert found.labels([0, 0, 1, 0, 1, 0, 0, 0]).tolist() == [0, 1, 0]
+    assert found.reduced("mean").tolist() == [3.0, 2.5, 2.0]
+
+
+def test_positions_are_whole_numbers() -> None:
+    assert as_positions([0, 60, 120]).tolist() == [0, 60, 120]

@@ -1,9 +1,9 @@
 """Error rates of verdicts against labels, each with its exact interval; abstentions are counted apart."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 from math import nan
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +43,11 @@ class Rate:
     n: int
     low: float
     high: float
+
+    @classmethod
+    def of(cls, count: int, n: int, confidence: float = 0.95) -> Self:
+        """Return a count among n with its interval."""
+        return cls(count, n, *interval(count, n, confidence))
 
     @property
     def value(self) -> float:
@@ -149,6 +154,32 @@ class ViolationRate:
     ambiguity: float
     separated: Rate
 
+    @classmethod
+    def counted(
+        cls,
+        guarantee: Guarantee,
+        rates: Iterable[NDArray[np.float64] | None],
+        ambiguity: float,
+        separated: NDArray[np.bool_],
+        confidence: float,
+    ) -> Self:
+        """Return what calibrations did, given the false positive and false negative rates of each."""
+
+        def share(hits: NDArray[np.bool_]) -> Rate:
+            return Rate.of(int(np.count_nonzero(hits)), hits.size, confidence)
+
+        (fpr, mean_fpr), (fnr, mean_fnr) = (
+            (None, None) if ceiling is None or rate is None else (share(rate > ceiling), float(rate.mean()))
+            for rate, ceiling in zip(rates, (guarantee.max_fpr, guarantee.max_fnr), strict=True)
+        )
+        return cls(fpr, fnr, mean_fpr, mean_fnr, ambiguity, share(separated))
+
+
+def most_errors(ceiling: float, n: int) -> int:
+    """Return the most errors among n points whose share does not exceed a ceiling."""
+    errors = round(ceiling * n)
+    return errors - (errors / n > ceiling)
+
 
 def evaluate(
     verdicts: ArrayLike,
@@ -216,17 +247,15 @@ def metrics_of(counts: Tally, confidence: float = 0.95) -> Metrics:
     (cleared, alarms, left_normal), (misses, caught, left_anomalous) = counts.tolist()
     normal, anomalous = cleared + alarms + left_normal, misses + caught + left_anomalous
 
-    def rate(count: int, among: int) -> Rate:
-        return Rate(count, among, *interval(count, among, confidence))
-
-    return Metrics(
-        fpr=rate(alarms, normal),
-        fnr=rate(misses, anomalous),
-        err=rate(alarms + misses, normal + anomalous),
-        ambiguity=rate(left_normal + left_anomalous, normal + anomalous),
-        abstained_normal=rate(left_normal, normal),
-        abstained_anomalous=rate(left_anomalous, anomalous),
+    rates = (
+        (alarms, normal),
+        (misses, anomalous),
+        (alarms + misses, normal + anomalous),
+        (left_normal + left_anomalous, normal + anomalous),
+        (left_normal, normal),
+        (left_anomalous, anomalous),
     )
+    return Metrics(*(Rate.of(count, n, confidence) for count, n in rates))
 
 
 def is_exceeded(ceiling: float | None, measured: Rate) -> bool:

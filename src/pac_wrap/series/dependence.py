@@ -64,23 +64,7 @@ class Dependence:
         return self.effective < self.n / 2.0
 
     def spacing(self, every: int) -> int:
-        """Return how many steps apart points should be.
-
-        Parameters
-        ----------
-        every : int
-            The steps in one unit of the grid.
-
-        Returns
-        -------
-        int
-            The lag in steps.
-
-        Examples
-        --------
-        >>> dependence(np.repeat([0, 1, 0, 0], 25)).spacing(60)
-        900
-        """
+        """Return how many steps apart points should be, given the steps in one unit of the grid."""
         return self.lag * check_positive("every", every)
 
 
@@ -99,7 +83,6 @@ def exceedances(scores: ArrayLike, thresholds: Thresholds, anomalous: bool = Fal
     Returns
     -------
     ndarray of bool
-        Whether each point is an error.
 
     Examples
     --------
@@ -142,12 +125,9 @@ def autocorrelation(
     """
     values, steps = _on_grid(indicator, positions)
     span = int(steps[-1] - steps[0])
-    last = span if max_lag is None else min(check_count("max_lag", max_lag), span)
-    sums, pairs = _lag_sums(values, steps)
-    found = _per_pair(sums, pairs)[: last + 1]
-    if max_lag is None or max_lag <= span:
-        return found
-    return np.concatenate([found, np.full(max_lag - span, np.nan)])
+    last = span if max_lag is None else check_count("max_lag", max_lag)
+    found = _per_pair(*_lag_sums(values, steps))[: last + 1]
+    return np.pad(found, (0, last + 1 - found.size), constant_values=np.nan)
 
 
 def dependence(
@@ -170,7 +150,6 @@ def dependence(
     Returns
     -------
     Dependence
-        What the points are worth, and how far they depend.
 
     Examples
     --------
@@ -207,8 +186,7 @@ def _on_grid(indicator: ArrayLike, positions: ArrayLike | None) -> tuple[Scores,
             f"positions must span at most {_LONGEST:,} units of the grid, got {steps[-1] - steps[0] + 1:,};"
             " count in units of the grid, for example starts // every"
         )
-    low, high = values.min(), values.max()
-    if low == high:
+    if values.min() == values.max():
         return np.zeros(values.size), steps
     scaled = values / np.abs(values).max()
     scaled -= scaled.mean()
@@ -306,27 +284,7 @@ class EffectiveSize:
     def warning(self, name: str, every: int, needed: int, unit: str = "window") -> str | None:
         """Return the sentence that warns a user, or None if all is well.
 
-        Parameters
-        ----------
-        name : str
-            What the class is called: normal or anomalous.
-        every : int
-            The steps between two windows.
-        needed : int
-            How many points of this class the promise needs.
-        unit : str
-            What a point is called: window or step.
-
-        Returns
-        -------
-        str or None
-            What is wrong, and what would help.
-
-        Examples
-        --------
-        >>> print(effective_size(np.repeat([0.1, 0.7, 0.3, 0.2], 25)).warning("normal", every=60, needed=22))
-        100 normal windows are worth about 5 independent ones, so the stated confidence is too high; the \
-series is too short to take windows further apart, because fewer than the 22 that are needed would remain
+        `every` is the steps between two windows, `needed` how many points of this class the promise needs.
         """
         if not self.misleading:
             return None
@@ -357,11 +315,7 @@ series is too short to take windows further apart, because fewer than the 22 tha
 
 
 def effective_size(
-    scores: ArrayLike,
-    *,
-    anomalous: bool = False,
-    errors: int = 0,
-    events: int | None = None,
+    scores: ArrayLike, *, anomalous: bool = False, errors: int = 0, events: int | None = None
 ) -> EffectiveSize:
     """Return how many independent points the points of one class are worth, given their scores in time.
 
@@ -384,7 +338,6 @@ def effective_size(
     Returns
     -------
     EffectiveSize
-        The effective number, and what it rests on.
 
     Examples
     --------

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,11 +21,12 @@ from pac_wrap.errors import DependenceWarning, InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import Request, certify_classes, warned
+from pac_wrap.method.rule import Verdict
 from pac_wrap.method.sampling import OF_SERIES, Reduce, Sampling, assumed
 from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.series.dependence import Dependence, EffectiveSize, dependence, effective_size, exceedances
 from pac_wrap.series.splits import SeriesSplit, check_random, draw_share
-from pac_wrap.series.windows import Indices, windows
+from pac_wrap.series.windows import Indices, leading_nan, windows
 from pac_wrap.tails.bounds import min_samples
 
 
@@ -61,45 +61,16 @@ class Points:
     longest: int
 
     def of_class(self, anomalous: bool, among: Indices | None = None) -> Indices:
-        """Return the indices of the points of one class.
-
-        Parameters
-        ----------
-        anomalous : bool
-            Which class.
-        among : ndarray of int, optional
-            The indices of the points to look at; all of them if None.
-
-        Returns
-        -------
-        ndarray of int
-            Ascending indices.
-        """
+        """Return the ascending indices of the points of one class, among some or all of them."""
         index = np.arange(self.scores.size) if among is None else among
         return np.asarray(index[self.labels[index] == anomalous])
 
     def dependence(
         self, thresholds: Thresholds, anomalous: bool, among: Indices | None = None
     ) -> Dependence | None:
-        """Return how far the errors of one class depend on each other.
-
-        Parameters
-        ----------
-        thresholds : Thresholds
-            What makes a point an error.
-        anomalous, among
-            As for `of_class`.
-
-        Returns
-        -------
-        Dependence or None
-            None without errors to judge by; what the points are worth also then: `effective_size`.
-        """
+        """Return how far the errors of one class depend on each other; None without errors to judge by."""
         index = self.of_class(anomalous, among)
-        threshold = thresholds.clear_below if anomalous else thresholds.alarm_from
-        if index.size == 0 or threshold is None:
-            return None
-        errors = exceedances(self.scores[index], thresholds, anomalous)
+        errors = self._errors(index, thresholds, anomalous)
         if errors.all() or not errors.any():
             return None
         return dependence(errors, self.positions[index] // self.every, max_lag=self.longest)
@@ -107,24 +78,16 @@ class Points:
     def effective_size(
         self, thresholds: Thresholds, anomalous: bool, among: Indices | None = None
     ) -> EffectiveSize:
-        """Return how many independent points those of one class are worth.
-
-        Parameters
-        ----------
-        thresholds, anomalous, among
-            As for `dependence`.
-
-        Returns
-        -------
-        EffectiveSize
-            Judged by all scores of the class, not by errors alone.
-        """
+        """Return how many independent points those of one class are worth, judged by all of their scores."""
         index = self.of_class(anomalous, among)
-        scores = self.scores[index]
-        threshold = thresholds.clear_below if anomalous else thresholds.alarm_from
-        errors = 0 if threshold is None else int(exceedances(scores, thresholds, anomalous).sum())
+        errors = int(self._errors(index, thresholds, anomalous).sum())
         events = np.unique(self._events()[index]).size if anomalous else None
-        return effective_size(scores, anomalous=anomalous, errors=errors, events=events)
+        return effective_size(self.scores[index], anomalous=anomalous, errors=errors, events=events)
+
+    def _errors(self, index: Indices, thresholds: Thresholds, anomalous: bool) -> NDArray[np.bool_]:
+        if (thresholds.clear_below if anomalous else thresholds.alarm_from) is None:
+            return np.zeros(index.size, dtype=bool)
+        return exceedances(self.scores[index], thresholds, anomalous)
 
     def _events(self) -> Indices:
         """Return a number for each point that neighbours share if both are anomalous: that of their event."""
@@ -149,7 +112,6 @@ def window_points(
     Returns
     -------
     Points
-        One point per window.
 
     Examples
     --------
@@ -158,10 +120,8 @@ def window_points(
     """
     check_aligned("scores", scores, "labels", labels)
     found = windows(scores, length, every)
-    longest = found.dropped + len(found)
-    return Points(
-        found.scores(scores, reduce), found.labels(labels), found.starts, length, every, reduce, longest
-    )
+    values = found.reduced(reduce)
+    return Points(values, found.labels(labels), found.starts, length, every, reduce, found.longest)
 
 
 def joined(series: Sequence[Points]) -> Points:
@@ -175,7 +135,6 @@ def joined(series: Sequence[Points]) -> Points:
     Returns
     -------
     Points
-        All of them.
 
     Examples
     --------
@@ -186,21 +145,21 @@ def joined(series: Sequence[Points]) -> Points:
     if not series:
         raise InputError("series is empty; pass the points of at least one series")
     first, starts, begin = series[0], [], 0
-    apart = 1 + max(points.longest for points in series)  # further than any autocorrelation is looked at
+    longest = max(points.longest for points in series)
     for points in series:
         if (points.length, points.every, points.reduce) != (first.length, first.every, first.reduce):
             raise InputError(
                 "all series must have the same windows; make them with the same length and every"
             )
         starts.append(points.positions + begin)
-        begin = (int(starts[-1][-1]) // first.every + apart) * first.every
-    scores, labels = ([getattr(points, name) for points in series] for name in ("scores", "labels"))
+        # further apart than any autocorrelation is looked at
+        begin = (int(starts[-1][-1]) // first.every + 1 + longest) * first.every
     return replace(
         first,
-        scores=np.concatenate(scores),
-        labels=np.concatenate(labels),
+        scores=np.concatenate([points.scores for points in series]),
+        labels=np.concatenate([points.labels for points in series]),
         positions=np.concatenate(starts),
-        longest=max(points.longest for points in series),
+        longest=longest,
     )
 
 
@@ -259,14 +218,8 @@ def calibrate_points(
             f"split must divide these {points.scores.size:,} points, but names point {calibrating[-1]:,};"
             " make it from these points"
         )
-    certificate = warned(
-        certify_classes(
-            Request.of(guarantee, overlap).fixed,
-            points.scores[points.of_class(False, calibrating)],
-            points.scores[points.of_class(True, calibrating)],
-            draws=False,
-        )
-    )
+    classes = [points.scores[points.of_class(anomalous, calibrating)] for anomalous in (False, True)]
+    certificate = warned(certify_classes(Request.of(guarantee, overlap).fixed, *classes, draws=False))
     found = [
         points.effective_size(certificate.thresholds, anomalous, calibrating) for anomalous in (False, True)
     ]
@@ -280,27 +233,16 @@ def calibrate_points(
         text = one.warning(name, points.every, min_samples(budget.rate, budget.delta), unit)
         if text is not None:
             warnings.warn(text, DependenceWarning, stacklevel=2)
-    sampling = Sampling(
-        points.length,
-        points.every,
-        points.reduce,
-        "none" if split is None else split.kind,
-        0 if split is None else split.gap,
-        None if split is None else split.block,
-        found[0].effective,
-        found[1].effective,
-        *_errors(points, certificate, calibrating),
+    divided = ("none", 0, None) if split is None else (split.kind, split.gap, split.block)
+    effective = (one.effective for one in found)
+    misjudged = (
+        int(np.count_nonzero(certificate.rule.verdicts(scores) == wrong))
+        for scores, wrong in zip(classes, (Verdict.ANOMALY, Verdict.NORMAL), strict=True)
     )
+    sampling = Sampling(points.length, points.every, points.reduce, *divided, *effective, *misjudged)
     return replace(
         certificate, sampling=sampling, assumptions=assumed(OF_SERIES, **certificate.guarantee.rooms)
     )
-
-
-def _errors(points: Points, certificate: Certificate, among: Indices | None) -> Iterator[int]:
-    """Yield how many calibration points of each class the rule misjudges."""
-    for anomalous in (False, True):
-        verdicts = certificate.rule.verdicts(points.scores[points.of_class(anomalous, among)])
-        yield int(np.count_nonzero(verdicts == (0 if anomalous else 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,18 +275,7 @@ class Several:
     def within(
         self, thresholds: Thresholds, anomalous: bool, among: Indices | None = None
     ) -> Iterator[tuple[str, EffectiveSize]]:
-        """Yield what the points of one class are worth in each series by itself, where that can be said.
-
-        Parameters
-        ----------
-        thresholds, anomalous, among
-            As for `Points.effective_size`.
-
-        Yields
-        ------
-        pair of str and EffectiveSize
-            The series, and what its points are worth.
-        """
+        """Yield each series and what its points of one class are worth by themselves, where that is known."""
         index = self.points.of_class(anomalous, among)
         for rows in np.split(index, np.flatnonzero(np.diff(self.series[index])) + 1):
             found = self.points.effective_size(thresholds, anomalous, rows)
@@ -352,24 +283,9 @@ class Several:
                 yield self.names[self.series[rows[0]]], found
 
     def divided(self, random: np.random.Generator, *, calibration: float = 0.5) -> SeriesSplit:
-        """Return a division of the points by whole series, as new series are what a promise should hold for.
+        """Return a division by whole series, as new series are what a promise should hold for.
 
-        Parameters
-        ----------
-        random : numpy.random.Generator
-            What draws.
-        calibration : float
-            The share of the series that calibrates: of those with an anomaly, and of those without.
-
-        Returns
-        -------
-        SeriesSplit
-            Every point, in one of the two parts.
-
-        Raises
-        ------
-        InputError
-            If fewer than two series have an anomaly.
+        Of the series with an anomaly, and of those without, the share `calibration` is drawn to calibrate.
         """
         check_random(random)
         share = check_rate("calibration", calibration)
@@ -427,16 +343,18 @@ def several_series(
     found: list[tuple[str, Points]] = []
     warm_up = 0
     for name, start, end in zip(names, ends[:-1], ends[1:], strict=True):
-        steps = values[start:end]
-        missing = np.isnan(steps) if steps.dtype.kind == "f" else np.zeros(steps.size, dtype=bool)
-        without = steps.size if missing.all() else int(np.argmin(missing))
+        steps, marks = values[start:end], mask[start:end].view(np.int8)
+        without = leading_nan(steps)
         warm_up += without
         if (steps.size - 1) // every * every < without:
             continue  # no step that is to be taken has a score
         try:
-            found.append((name, _points(steps, mask[start:end], every)))
+            taken = windows(steps, 1, every)
         except InputError as error:
             raise InputError(f"series {quoted(name)}: {error}") from error
+        # taken by themselves, scores keep their type
+        at = taken.starts
+        found.append((name, Points(steps[at], marks[at], at, 1, every, "max", taken.longest)))
     if not found:
         raise InputError(
             f"none of the steps to be taken, one in every {every:,} of {values.size:,}, has a score; pass"
@@ -445,11 +363,3 @@ def several_series(
     kept, points = zip(*found, strict=True)
     series = np.repeat(np.arange(len(kept)), [one.scores.size for one in points])
     return Several(kept, joined(points), series, warm_up)
-
-
-def _points(scores: NDArray[Any], mask: NDArray[np.bool_], every: int) -> Points:
-    """Return single steps as points, whose scores keep their type."""
-    starts = windows(scores, 1, every)
-    longest = starts.dropped + len(starts)
-    at = starts.starts
-    return Points(scores[at], mask[at].view(np.int8), at, 1, every, "max", longest)

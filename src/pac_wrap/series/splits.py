@@ -21,12 +21,12 @@ from pac_wrap.base.arguments import (
     check_same_length,
 )
 from pac_wrap.errors import InputError
-from pac_wrap.method.metrics import ExactViolation, Rate, ViolationRate
+from pac_wrap.method.metrics import ExactViolation, ViolationRate, most_errors
 from pac_wrap.method.promise import Guarantee, Promise, as_guarantee
 from pac_wrap.method.thresholds import find_thresholds
 from pac_wrap.series.dependence import exceedances
 from pac_wrap.series.windows import Indices, as_positions
-from pac_wrap.tails.bounds import Budget, hypergeometric_cdf, interval
+from pac_wrap.tails.bounds import hypergeometric_cdf
 
 _DRAWS: Final = 100
 
@@ -78,7 +78,6 @@ def random_split(labels: ArrayLike, random: np.random.Generator, *, calibration:
     Returns
     -------
     SeriesSplit
-        Every point, in one of the two parts.
 
     Raises
     ------
@@ -130,17 +129,15 @@ def block_split(
 
     A point belongs to the block it begins in. Of the blocks that hold an anomalous point, and of those that
     hold none, the share `calibration` is drawn at random, at least one of each kind for either part. Points
-    of the other blocks test, unless they are too close to a calibration point. A draw that leaves a class out
-    of the test part is drawn again.
+    of the other blocks test, unless they are too close to a calibration point, which leaves them out. A draw
+    that leaves a class out of the test part is drawn again.
 
     Parameters
     ----------
     positions : array-like of int
         The step at which each point begins, such as the starts of windows.
-    labels : array-like of int
-        0 or 1 for each point.
-    random : numpy.random.Generator
-        What draws.
+    labels, random
+        As for `random_split`.
     calibration : float
         The share of blocks of each kind that calibrates.
     block : int
@@ -153,7 +150,6 @@ def block_split(
     Returns
     -------
     SeriesSplit
-        The points of both parts; those in the gaps are left out.
 
     Raises
     ------
@@ -244,9 +240,6 @@ def _far_from(chosen: NDArray[np.bool_], steps: Indices, reach: int) -> NDArray[
     return (steps - before >= reach) & (after - steps >= reach)
 
 
-BudgetOf = Callable[[int], Budget | None]
-
-
 def block_violation(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -285,7 +278,6 @@ def block_violation(
     Returns
     -------
     ViolationRate
-        How often each ceiling was exceeded, and what the rates were on average.
 
     Examples
     --------
@@ -326,7 +318,6 @@ def random_violation(
     Returns
     -------
     ViolationRate
-        How often each ceiling was exceeded, and what the rates were on average.
 
     Examples
     --------
@@ -376,17 +367,16 @@ def independent_violation(
     def probability(n: int, test: int, promise: Promise | None) -> float | None:
         if promise is None:
             return None
-        budget, ceiling = promise.budget(n).errors, promise.ceiling
         check_positive("test_sizes", test)
+        budget = promise.budget(n).errors
         if budget is None:
             return 0.0
-        allowed = round(ceiling * test)
-        allowed -= allowed / test > ceiling
-        return hypergeometric_cdf(budget, n, allowed + budget + 1, n + test)
+        return hypergeometric_cdf(budget, n, most_errors(promise.ceiling, test) + budget + 1, n + test)
 
-    asked = guarantee.fpr, guarantee.fnr
-    fpr, fnr = (probability(n, test, side) for n, test, side in zip(sizes, test_sizes, asked, strict=True))
-    return ExactViolation(fpr, fnr)
+    return ExactViolation(
+        probability(sizes[0], test_sizes[0], guarantee.fpr),
+        probability(sizes[1], test_sizes[1], guarantee.fnr),
+    )
 
 
 def _violation(
@@ -405,44 +395,24 @@ def _violation(
     check_random(random)
     trials = check_positive("trials", trials)
     check_rate("confidence", confidence)
-    fpr, fnr = _budgets(guarantee)
-    rates, ambiguity, separated = np.full((2, trials), np.nan), 0.0, 0
-    ceilings = (guarantee.max_fpr, guarantee.max_fnr)
+    promises = guarantee.fpr, guarantee.fnr
+    # numbers of points come back, so their budgets are kept
+    budgets = [None if promise is None else cache(promise.budget) for promise in promises]
+    rates, ambiguity, separated = np.full((2, trials), np.nan), 0.0, np.zeros(trials, dtype=bool)
     for trial in range(trials):
         split = draw(random)
-        drawn, drawn_anomalous = scores[split.calibration], mask[split.calibration]
-        normal, anomalies = drawn[~drawn_anomalous], drawn[drawn_anomalous]
-        thresholds = find_thresholds(normal, anomalies, fpr(normal.size), fnr(anomalies.size))
+        drawn, marked = scores[split.calibration], mask[split.calibration]
+        classes = drawn[~marked], drawn[marked]
+        found = (
+            None if budget is None else budget(values.size)
+            for budget, values in zip(budgets, classes, strict=True)
+        )
+        thresholds = find_thresholds(*classes, *found)
         tested, anomalous = scores[split.test], mask[split.test]
-        for side, ceiling in enumerate(ceilings):
-            if ceiling is not None:
+        for side, promise in enumerate(promises):
+            if promise is not None:
                 errors = exceedances(tested[anomalous == side], thresholds, anomalous=bool(side))
                 rates[side, trial] = errors.mean()
         ambiguity += thresholds.rule.ambiguity(tested) / trials
-        separated += thresholds.separated
-
-    def share(count: int) -> Rate:
-        return Rate(count, trials, *interval(count, trials, confidence))
-
-    broken_fpr, broken_fnr = (
-        None if ceiling is None else share(int(np.count_nonzero(rates[side] > ceiling)))
-        for side, ceiling in enumerate(ceilings)
-    )
-    mean_fpr, mean_fnr = (
-        None if ceiling is None else float(rates[side].mean()) for side, ceiling in enumerate(ceilings)
-    )
-    return ViolationRate(broken_fpr, broken_fnr, mean_fpr, mean_fnr, ambiguity, share(separated))
-
-
-def _budgets(guarantee: Guarantee) -> tuple[BudgetOf, BudgetOf]:
-    """Return the budgets of n normal and of n anomalous points; numbers come back, so they are kept."""
-
-    @cache
-    def fpr(n: int) -> Budget | None:
-        return None if guarantee.fpr is None else guarantee.fpr.budget(n)
-
-    @cache
-    def fnr(n: int) -> Budget | None:
-        return None if guarantee.fnr is None else guarantee.fnr.budget(n)
-
-    return fpr, fnr
+        separated[trial] = thresholds.separated
+    return ViolationRate.counted(guarantee, rates, ambiguity, separated, confidence)

@@ -22,8 +22,6 @@ from pac_wrap.method.sampling import Reduce
 Indices = NDArray[np.intp]
 
 _ROUNDING: Final = 1e-6
-# a gigabyte of step numbers
-_MOST: Final = 1 << 27
 _TOO_FAR: Final = 1 << 62
 
 
@@ -99,70 +97,50 @@ def _at(times: NDArray[Any], position: int) -> str:
 class Windows:
     """The first `length` of every `every` steps of a series; `starts` are the steps at which they begin.
 
-    `dropped` windows before the first one touch the detector's warm-up and are left out.
+    Windows that touch the leading NaN, a detector's warm-up, are left out; `longest` counts them too.
     """
 
-    steps: int
+    scores: Scores
+    warm_up: int
     length: int
     every: int
     starts: Indices
-    dropped: int
-
-    def __len__(self) -> int:
-        return self.starts.size
+    longest: int
 
     def labels(self, step_labels: ArrayLike) -> NDArray[np.int8]:
         """Return the label of each window: 1 if it holds an anomalous step, else 0."""
         mask = as_anomaly_mask(step_labels, name="step_labels")
-        check_same_length("step_labels", mask.size, "the series", self.steps)
-        return np.asarray(self._cut(mask).any(axis=1)).view(np.int8)
+        check_same_length("step_labels", mask.size, "the series", self.warm_up + self.scores.size)
+        return np.asarray(self._cut(mask[self.warm_up :]).any(axis=1)).view(np.int8)
 
-    def scores(self, step_scores: ArrayLike, reduce: Reduce = "max") -> Scores:
+    def reduced(self, reduce: Reduce) -> Scores:
         """Return one score per window: the largest, their mean, or that of the last step."""
         check_choice("reduce", reduce, ("max", "mean", "last"))
-        values, warm_up = _after_warm_up(step_scores, "step_scores")
-        check_same_length("step_scores", warm_up + values.size, "the series", self.steps)
-        if warm_up > self.starts[0]:
-            raise InputError(
-                f"step_scores begin with {warm_up:,} NaN, but the first window begins at step"
-                f" {self.starts[0]:,}; make the windows from these scores: windows(step_scores, ...)"
-            )
-        cut = self._cut(values, offset=warm_up)
+        cut = self._cut(self.scores)
         if reduce == "last":
             return cut[:, -1].copy()
         return np.asarray(cut.max(axis=1)) if reduce == "max" else _means(cut, self.starts)
 
-    def _cut(self, values: NDArray[Any], offset: int = 0) -> NDArray[Any]:
+    def _cut(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the windows as rows of a view, so that nothing is copied."""
-        return sliding_window_view(values, self.length)[self.starts[0] - offset :: self.every][: len(self)]
+        rows = sliding_window_view(values, self.length)[self.starts[0] - self.warm_up :: self.every]
+        return rows[: self.starts.size]
 
 
-def windows(series: int | ArrayLike, length: int, every: int) -> Windows:
-    """Return the whole windows of a series, given its number of steps, or its scores.
-
-    Leading NaN are the detector's warm-up; any other is a gap and refused. Windows stay on the grid 0, every,
-    2 every, ...; those that touch the warm-up are left out.
-    """
+def windows(series: ArrayLike, length: int, every: int) -> Windows:
+    """Return the whole windows of a series of scores, on the grid 0, every, 2 every, ..."""
     length, every = check_positive("length", length), check_positive("every", every)
     if length > every:
         raise InputError(
             f"length must not exceed every, or windows would overlap, got length = {length:,} and"
             f" every = {every:,}; raise every"
         )
-    if np.ndim(as_array(series, "series")) == 0:
-        steps, warm_up = check_positive("series", series), 0  # type: ignore[arg-type]  # refused if no whole number
-    else:
-        values, warm_up = _after_warm_up(series, "series")
-        steps = warm_up + values.size
+    values, warm_up = _after_warm_up(as_array(series, "series"))
+    steps = warm_up + values.size
     if steps < length:
         raise InputError(
             f"series must be at least one window long, got {steps:,} steps and windows of {length:,};"
             " pass a longer series or a smaller length"
-        )
-    if (steps - length) // every >= _MOST:
-        raise InputError(
-            f"series must have at most {_MOST:,} windows, got {steps:,} steps and one in every {every:,};"
-            " raise every"
         )
     starts = np.arange(0, steps - length + 1, every, dtype=np.intp)
     dropped = int(np.searchsorted(starts, warm_up))
@@ -171,23 +149,28 @@ def windows(series: int | ArrayLike, length: int, every: int) -> Windows:
             f"series has no whole window after its warm-up: its first {warm_up:,} of {steps:,} steps are NaN,"
             f" and the last window begins at step {starts[-1]:,}; pass a longer series"
         )
-    return Windows(steps, length, every, starts[dropped:], dropped)
+    return Windows(values, warm_up, length, every, starts[dropped:], starts.size)
 
 
-def _after_warm_up(values: ArrayLike, name: str) -> tuple[Scores, int]:
-    """Return the scores after the leading NaN, and the number of these."""
-    array = as_array(values, name)
-    if array.ndim != 1 or array.dtype.kind != "f":
-        return as_scores(array, name), 0
-    missing = np.isnan(array)
-    warm_up = array.size if missing.all() else int(np.argmin(missing))
-    gaps = missing[warm_up:]
+def leading_nan(values: NDArray[Any]) -> int:
+    """Return how many scores are missing before the first one."""
+    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.size, dtype=bool)
+    return values.size if missing.all() else int(np.argmin(missing))
+
+
+def _after_warm_up(series: NDArray[Any]) -> tuple[Scores, int]:
+    """Return the scores after the leading NaN, and the number of these; any other NaN is a gap."""
+    if series.ndim != 1:
+        return as_scores(series, "series"), 0
+    warm_up = leading_nan(series)
+    values = as_scores(series[warm_up:], "series", missing=True)
+    gaps = np.isnan(values)
     if gaps.any():
         raise InputError(
-            f"{name} must not contain NaN after the warm-up, got {int(gaps.sum()):,} of {array.size:,}, the"
+            f"series must not contain NaN after the warm-up, got {int(gaps.sum()):,} of {series.size:,}, the"
             f" first at position {warm_up + int(gaps.argmax())}; cut the series at the gap or fill it"
         )
-    return as_scores(array[warm_up:], name), warm_up
+    return values, warm_up
 
 
 def _means(cut: NDArray[np.float64], starts: Indices) -> Scores:
