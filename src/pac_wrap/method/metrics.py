@@ -44,11 +44,6 @@ class Rate:
     low: float
     high: float
 
-    @classmethod
-    def of(cls, count: int, n: int, confidence: float = 0.95) -> Self:
-        """Return a count among n with its interval."""
-        return cls(count, n, *interval(count, n, confidence))
-
     @property
     def value(self) -> float:
         """The share itself."""
@@ -56,6 +51,11 @@ class Rate:
 
     def __str__(self) -> str:
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]" if self.n else "no points"
+
+
+def rate_of(count: int, n: int, confidence: float = 0.95) -> Rate:
+    """Return the share of a count among n, with its interval."""
+    return Rate(count, n, *interval(count, n, confidence))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class ViolationRate:
         """Return what calibrations did, given the false positive and false negative rates of each."""
 
         def share(hits: NDArray[np.bool_]) -> Rate:
-            return Rate.of(int(np.count_nonzero(hits)), hits.size, confidence)
+            return rate_of(int(np.count_nonzero(hits)), hits.size, confidence)
 
         (fpr, mean_fpr), (fnr, mean_fnr) = (
             (None, None) if ceiling is None or rate is None else (share(rate > ceiling), float(rate.mean()))
@@ -255,7 +255,7 @@ def metrics_of(counts: Tally, confidence: float = 0.95) -> Metrics:
         (left_normal, normal),
         (left_anomalous, anomalous),
     )
-    return Metrics(*(Rate.of(count, n, confidence) for count, n in rates))
+    return Metrics(*(rate_of(count, n, confidence) for count, n in rates))
 
 
 def is_exceeded(ceiling: float | None, measured: Rate) -> bool:
