@@ -72,7 +72,7 @@ AIMS: Final = {
     "files walked by pipe": Aim(None, 24),
     "files walked by Parquet with report": Aim(40, 49),
     "files walked by decide on Parquet": Aim(22, 28),
-    "calls made by Parquet with report": Aim(30_000, 66_000),
+    "calls made by Parquet with report": Aim(30_000, 30_000),
     "checks of one number by calibrate": Aim(1, 6),
     "public names at the top": Aim(48, 90),
     "functions of the command line with more than 8 parameters": Aim(0, 0),

@@ -163,13 +163,12 @@ def _least(places: Rates, fpr: Rates, fnr: Rates) -> Iterator[tuple[float, float
 
 def _side(side: CurveSide) -> dict[str, Any]:
     """Return the steps of one class with the budget that each has in a certificate."""
-    budgets = [side.budget(bound) for bound in side.bounds]
-    assert None not in budgets
-    scores = [side.score_at(budget.errors) for budget in budgets if budget is not None]
+    errors, confidences = side.budgets()
+    scores = [side.scores[place] for place in np.searchsorted(side.ranks, errors)]
     return {
-        "errors": [budget.errors for budget in budgets if budget is not None],
+        "errors": errors,
         "bounds": side.bounds,
-        "confidences": [budget.confidence for budget in budgets if budget is not None],
+        "confidences": confidences,
         "scores": [("inf" if score > 0 else "-inf") if isinf(score) else score for score in scores],
     }
 
@@ -185,16 +184,19 @@ def _texts(curve: Curve, places: Rates, fpr: Rates, fnr: Rates) -> tuple[str, di
         "fpr": (fpr < 1.0) & (fnr >= 1.0),
         "fnr": (fpr >= 1.0) & (fnr < 1.0),
     }
-    found = {name: curve.at(float(places[np.argmax(holds)])) for name, holds in kinds.items() if holds.any()}
-    whole = "".join(one.to_json() for one in found.values())
+    found = {
+        name: curve.at(float(places[np.argmax(holds)])).to_json()
+        for name, holds in kinds.items()
+        if holds.any()
+    }
     mark = "@"
-    while mark in whole:
+    while any(mark in text for text in found.values()):
         mark += "@"
-    return mark, {name: _marked(one, mark) for name, one in found.items()}
+    return mark, {name: _marked(text, mark) for name, text in found.items()}
 
 
-def _marked(certificate: Certificate, mark: str) -> tuple[str, str]:
-    content = json.loads(certificate.to_json())
+def _marked(text: str, mark: str) -> tuple[str, str]:
+    content = json.loads(text)
     for name, paths in _PLACES.items():
         for path in paths:
             *above, last = path.split(".")

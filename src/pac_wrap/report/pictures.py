@@ -398,12 +398,10 @@ def _panel(kind: type[Distance], rates: dict[str, float], top: float) -> Panel:
     ends = (kind.between(rate, top) for rate in rates.values())
     farthest = max(first if end is None else end.size for end in ends)
 
-    def path(name: str) -> str:
-        if name not in rates:
-            return ""
-        limits = np.linspace(rates[name], top, _POINTS)[1:].tolist()
-        found = [(kind.between(rates[name], limit), limit) for limit in limits]
-        points = [(first, rates[name]), *((one.size, limit) for one, limit in found if one is not None)]
+    def path(rate: float) -> str:
+        limits = np.linspace(rate, top, _POINTS)[1:].tolist()
+        found = [(kind.between(rate, limit), limit) for limit in limits]
+        points = [(first, rate), *((one.size, limit) for one, limit in found if one is not None)]
         places = ((1000.0 * (x - first) / (farthest - first), 100.0 - 100.0 * y / top) for x, y in points)
         return "M" + "L".join(f"{x:.1f} {y:.2f}" for x, y in places)
 
@@ -414,4 +412,6 @@ def _panel(kind: type[Distance], rates: dict[str, float], top: float) -> Panel:
         Line("100", f"{farthest:.2g}", "end"),
     )
     levels = tuple(Line(f"{100.0 - 100.0 * share:.1f}", percent(share * top)) for share in (0.25, 0.5, 0.75))
-    return Panel(_NAMES[kind], path("FPR"), path("FNR"), ticks, levels)
+    paths = {rate: path(rate) for rate in set(rates.values())}
+    low, high = (paths[rates[name]] if name in rates else "" for name in ("FPR", "FNR"))
+    return Panel(_NAMES[kind], low, high, ticks, levels)

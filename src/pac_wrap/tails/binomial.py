@@ -6,7 +6,7 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, getcontext, localconte
 from fractions import Fraction
 from functools import lru_cache
 from math import comb, sqrt
-from typing import Final
+from typing import Any, Final
 
 from scipy.special import betainc, betaincc, ndtri
 
@@ -62,7 +62,7 @@ def cdf_at_most(k: int, n: int, p: float, delta: float) -> bool:
 
     Values that agree with delta to 40 digits count as equal.
     """
-    if n <= SCIPY_UP_TO and not _doubtful(approximate := cdf(k, n, p), n, delta):
+    if n <= SCIPY_UP_TO and not doubtful(approximate := cdf(k, n, p), n, delta):
         return approximate <= delta
     return _exactly_at_most(k, n, Fraction(p), delta)
 
@@ -75,13 +75,14 @@ def sf_at_most(k: int, n: int, p: float, delta: float) -> bool:
     """
     if k <= 0:
         return False
-    if n <= SCIPY_UP_TO and not _doubtful(approximate := float(betainc(k, n - k + 1, p)), n, delta):
+    if n <= SCIPY_UP_TO and not doubtful(approximate := float(betainc(k, n - k + 1, p)), n, delta):
         return approximate <= delta
     # at least k errors are at most n - k points without one
     return _exactly_at_most(n - k, n, 1 - Fraction(p), delta)
 
 
-def _doubtful(approximate: float, n: int, delta: float) -> bool:
+def doubtful(approximate: Any, n: int, delta: float) -> Any:
+    """Whether a tail, or each of many, is too close to delta for SciPy to tell on which side it lies."""
     return delta <= _SUBNORMAL or abs(approximate - delta) <= (_DOUBT + _DOUBT_PER_POINT * n) * delta
 
 

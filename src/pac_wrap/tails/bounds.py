@@ -21,6 +21,7 @@ from pac_wrap.tails.binomial import (
     beyond_mean,
     cdf,
     cdf_at_most,
+    doubtful,
     last_true,
     most_errors,
     sf_at_most,
@@ -492,6 +493,20 @@ def find_budget(n: int, rate: float, delta: float) -> Budget:
     for name, value in zip(Budget.__slots__, (n, rate, delta, errors, confidence), strict=True):
         object.__setattr__(found, name, value)
     return found
+
+
+def budgets_at(
+    n: int, rates: Rates, delta: float, guesses: NDArray[np.int64]
+) -> tuple[list[int], list[float]]:
+    """Return the error budgets of n points at many rates and their exact confidences, from good guesses."""
+    tails = betaincc(guesses + 1, n - guesses, rates)
+    beyond = np.where(guesses + 1 < n, betaincc(guesses + 2, n - guesses - 1, rates), 1.0)
+    clear = (tails <= delta) & (beyond > delta) & ~doubtful(tails, n, delta) & ~doubtful(beyond, n, delta)
+    errors, confidences = guesses.tolist(), (1.0 - tails).tolist()
+    for place in np.flatnonzero(~clear).tolist():
+        found = find_budget(n, float(rates[place]), delta)
+        errors[place], confidences[place] = found.errors, found.confidence
+    return errors, confidences
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Curves: bounds with ties and infinities, certificates of any threshold, choices, files, and coverage."""
 
-from math import inf
+from itertools import pairwise
+from math import inf, nextafter
 from pathlib import Path
 from sys import float_info
 from time import process_time
@@ -26,8 +27,9 @@ from pac_wrap import (
     verify_curve,
 )
 from pac_wrap.method.curves.band import band_of
-from pac_wrap.method.curves.curve import best
+from pac_wrap.method.curves.curve import best, cells
 from pac_wrap.method.strategies.given import Given
+from pac_wrap.tails.bounds import Budget
 from statistical.claims import assert_at_most, assert_power, assert_rate
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.UpsideDownWarning")
@@ -388,3 +390,20 @@ def test_scores_that_are_all_inf_have_a_finite_threshold_too(normal: list[float]
     assert curve.cheapest(1.0, 1.0, 0.5) == certificate
     with pytest.raises(InputError, match="no threshold bounds both rates"):
         curve.balanced()
+
+
+@given(st.lists(ODD, max_size=8))
+def test_a_threshold_stands_in_each_range_between_neighbouring_scores(scores: list[float]) -> None:
+    ends = sorted(set(scores))
+    found = cells(scores)
+    assert (np.abs(found) < inf).all()
+    assert (np.diff(found) > 0).all()
+    for low, high in pairwise(ends):
+        assert ((low < found) & (found <= high)).sum() == (nextafter(low, inf) < inf)
+
+
+@pytest.mark.parametrize("n", [1, 2, 59, 1_500, 1_000_003])
+def test_the_budgets_of_all_bounds_are_those_of_each(n: int) -> None:
+    side = certify_curve(np.arange(float(n)), np.zeros(0), delta_fpr=0.03).normal
+    alone = [Budget.of(n, bound, side.level) for bound in side.bounds]
+    assert side.budgets() == ([one.errors for one in alone], [one.confidence for one in alone])

@@ -17,7 +17,7 @@ from pac_wrap.base.floats import (
     ScoreType,
     confidence_left,
     float_below,
-    from_order_key,
+    from_order_keys,
     kept_together,
     order_key,
     order_keys,
@@ -33,7 +33,7 @@ from pac_wrap.method.curves.band import band_of
 from pac_wrap.method.strategies.given import Given, outcome_at
 from pac_wrap.method.thresholds import LARGEST, Evidence, Thresholds, find_regime
 from pac_wrap.ranks.memory import Rank, Ranked, kth_largest, kth_smallest
-from pac_wrap.tails.bounds import Budget
+from pac_wrap.tails.bounds import Budget, budgets_at
 from pac_wrap.version import __version__
 
 if TYPE_CHECKING:
@@ -104,6 +104,10 @@ class CurveSide:
     def budget(self, bound: float) -> Budget | None:
         """Return the budget of a bound of this class, None for 1."""
         return None if bound >= 1.0 else Budget.of(self.n, bound, self.level)
+
+    def budgets(self) -> tuple[list[int], list[float]]:
+        """Return the errors of the budget of each bound, and its exact confidence."""
+        return budgets_at(self.n, np.array(self.bounds), self.level, np.array(self.ranks, dtype=np.int64))
 
     def score_at(self, errors: int | None) -> float:
         """Return the score beyond which at most so many points are errors."""
@@ -184,26 +188,19 @@ def cells(scores: Iterable[float]) -> Rates:
     >>> cells([1.0, 3.0]).tolist()
     [1.0, 2.0, 3.0000000000000004]
     """
-    ends = [from_order_key(key) for key in sorted({order_key(score) for score in scores})]
-    if not ends:
+    ends = from_order_keys(np.unique(order_keys(np.array(list(scores), dtype=np.float64))))
+    if not ends.size:
         return np.zeros(1)
-    # scores that are all inf are reached from the largest double on
-    places = [
-        min(ends[0], LARGEST),
-        *(_between(low, high) for low, high in pairwise(ends)),
-        nextafter(ends[-1], inf),
-    ]
-    return np.array([place for place in places if abs(place) < inf])
-
-
-def _between(low: float, high: float) -> float:
-    """Return a number above low, and not above high, in the middle if both are finite."""
-    least = nextafter(low, inf)
-    if high == inf:
-        return least
-    if low == -inf:
-        return high
-    return min(max(least, low / 2.0 + high / 2.0), high)
+    low, high = ends[:-1], ends[1:]
+    with np.errstate(all="ignore"):  # infinities are replaced below
+        least = np.nextafter(low, inf)
+        # above low and not above high, in the middle if both are finite
+        middle = low / 2.0 + high / 2.0
+        middle = np.where(middle > least, middle, least)
+        between = np.where(high == inf, least, np.where((low == -inf) | (high < middle), high, middle))
+        # scores that are all inf are reached from the largest double on
+        places: Rates = np.concatenate(([min(ends[0], LARGEST)], between, [np.nextafter(ends[-1], inf)]))
+    return places[np.abs(places) < inf]
 
 
 def best(kept: Rates, other: Rates, ceiling: float) -> int | None:
