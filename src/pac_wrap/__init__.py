@@ -68,12 +68,12 @@ if TYPE_CHECKING:
     from pac_wrap.method.promise import Population as Population
     from pac_wrap.method.promise import Promise as Promise
     from pac_wrap.method.request import Request as Request
-    from pac_wrap.method.robust.noise import LabelNoise as LabelNoise
     from pac_wrap.method.robust.radius import Radius as Radius
-    from pac_wrap.method.robust.shift import KL as KL
-    from pac_wrap.method.robust.shift import ChiSquared as ChiSquared
-    from pac_wrap.method.robust.shift import DensityRatio as DensityRatio
-    from pac_wrap.method.robust.shift import TotalVariation as TotalVariation
+    from pac_wrap.method.robust.shift_and_noise import KL as KL
+    from pac_wrap.method.robust.shift_and_noise import ChiSquared as ChiSquared
+    from pac_wrap.method.robust.shift_and_noise import DensityRatio as DensityRatio
+    from pac_wrap.method.robust.shift_and_noise import LabelNoise as LabelNoise
+    from pac_wrap.method.robust.shift_and_noise import TotalVariation as TotalVariation
     from pac_wrap.method.robust.weights import Weighting as Weighting
     from pac_wrap.method.rule import Rule as Rule
     from pac_wrap.method.rule import Verdict as Verdict
@@ -120,9 +120,8 @@ _HOME = {
     "method.metrics": "Metrics Rate evaluate",
     "method.promise": "Error Population Promise Guarantee",
     "method.certificates.provenance": "Provenance",
-    "method.robust.noise": "LabelNoise",
     "method.robust.radius": "Radius",
-    "method.robust.shift": "ChiSquared DensityRatio KL TotalVariation",
+    "method.robust.shift_and_noise": "ChiSquared DensityRatio KL LabelNoise TotalVariation",
     "method.robust.weights": "Weighting",
     "method.strategies.given": "Given",
     "method.strategies.hold": "Hold",

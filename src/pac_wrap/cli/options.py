@@ -300,8 +300,7 @@ def rooms_of(shift: str | None, label_noise: str | None) -> dict[str, Any]:
     >>> rooms_of("tv:0.02,none", None)
     {'shift': (TotalVariation(distance=0.02), None), 'label_noise': None}
     """
-    from pac_wrap.method.robust.noise import LabelNoise
-    from pac_wrap.method.robust.shift import SHIFTS
+    from pac_wrap.method.robust.shift_and_noise import SHIFTS, LabelNoise
 
     def distance(text: str) -> object:
         tag, _, size = text.partition(":")

@@ -10,8 +10,7 @@ from pac_wrap.base.arguments import check_count, check_rate
 from pac_wrap.base.floats import confidence_left, equal_share, rounded_down, rounded_up
 from pac_wrap.base.text import LONGEST, is_unicode, quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.robust.noise import LabelNoise
-from pac_wrap.method.robust.shift import SHIFTS, Shift
+from pac_wrap.method.robust.shift_and_noise import SHIFTS, LabelNoise, Shift
 from pac_wrap.tails.bounds import LEAST_CEILING, Budget, find_budget
 
 # a ceiling for each kind; None is all kinds as they come

@@ -20,7 +20,7 @@ from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, shown
 from pac_wrap.method.metrics import Rate
 from pac_wrap.method.promise import Guarantee
-from pac_wrap.method.robust.noise import NEW_LABELS
+from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import are_independent
 from pac_wrap.method.thresholds import Regime

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from pac_wrap.base.arguments import Scores
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.robust.shift import KL, SHIFTS, ChiSquared, DensityRatio, Distance, TotalVariation
+from pac_wrap.method.robust.shift_and_noise import (
+    KL,
+    SHIFTS,
+    ChiSquared,
+    DensityRatio,
+    Distance,
+    TotalVariation,
+)
 from pac_wrap.method.rule import Rule
 from pac_wrap.ranks.memory import kth_largest, kth_smallest
 from pac_wrap.report.numbers import minus, number, percent, written_alike

@@ -20,7 +20,7 @@ from pac_wrap.method.kinds.part import Measured, kept
 from pac_wrap.method.metrics import Metrics, Rate
 from pac_wrap.method.planning.plan import MOST_ERRORS, TOLERATED, Pilot, needed, stopping
 from pac_wrap.method.promise import Guarantee, Promise
-from pac_wrap.method.robust.noise import NEW_LABELS
+from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.sampling import OF_DRAWS
 from pac_wrap.method.strategies.given import TOGETHER
 from pac_wrap.method.strategies.looks import Looks

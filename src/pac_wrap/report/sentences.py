@@ -22,7 +22,7 @@ from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.metrics import Metrics, Rate, all_exceeded
 from pac_wrap.method.promise import Error, Population, Promise
-from pac_wrap.method.robust.noise import NEW_LABELS
+from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.ranks.auc import is_upside_down, rough_auc

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, InputError, Looks, calibrate
-from pac_wrap.method.alarms.precision import Counted, count_verdicts
+from pac_wrap.method.alarms.precision import Counted
 from pac_wrap.method.certificates.certificate import Overlap
 from pac_wrap.method.sampling import OF_SUBJECTS
 from pac_wrap.tails.bounds import lower_bound, upper_bound
@@ -284,9 +284,9 @@ def test_a_prevalence_that_is_none_is_refused(wrong: Any) -> None:
 def test_unlabelled_scores_are_counted_with_those_that_are_missing() -> None:
     one = calibrate(NORMAL, NEAR)
     scores = np.concatenate([NORMAL, NEAR, [np.nan] * 7])
-    counted = count_verdicts(one.rule, scores)
     verdicts = one.verdicts(scores[:-7])
-    assert counted == Counted(int((verdicts == 1).sum()), int((verdicts == 0).sum()), 2507, 7)
+    counted = Counted(int((verdicts == 1).sum()), int((verdicts == 0).sum()), 2507, 7)
+    assert Counted.of(np.append(verdicts, [-1] * 7).astype(np.int8), 7) == counted
     assert one.precision_from_unlabelled(scores) == one.precision_from_counts(counted, 0.05)
     assert one.prevalence_of(scores, delta=0.01) == one.prevalence_from_counts(counted, 0.01)
     with pytest.raises(InputError, match="numbers"):

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pac_wrap import KL, ChiSquared, DensityRatio, Guarantee, InputError, TotalVariation, min_samples
-from pac_wrap.method.robust.shift import SHIFTS, Shift
+from pac_wrap.method.robust.shift_and_noise import SHIFTS, Shift
 from support.strategies import refusal
 
 Masses = np.ndarray
@@ -212,4 +212,3 @@ def test_a_pair_is_for_normal_and_anomalous_and_a_side_without_a_promise_has_no_
     ]
     assert Guarantee(max_fpr=None, shift=KL(0.01)).shift == (None, KL(0.01))
     assert Guarantee(max_fpr=None, shift=(KL(0.01), None)) == Guarantee(max_fpr=None)
-    assert KL(0.25).text == "kl:0.25"

@@ -1,6 +1,6 @@
 """How many alarms are right, how many anomalies there are, and the work that follows: for certificates."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from decimal import Decimal
 from math import inf, nextafter
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -20,18 +20,16 @@ from pac_wrap.base.floats import (
 )
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.promise import Promise
-from pac_wrap.method.rule import Rule, Verdict
+from pac_wrap.method.rule import Verdict
 from pac_wrap.method.sampling import Assumption, are_independent
 from pac_wrap.method.thresholds import Regime
 from pac_wrap.tails.bounds import lower_bound, upper_bound
 
 if TYPE_CHECKING:
     from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.promise import Promise
 
 Prevalence = float | tuple[float, float]
-# what is certified of the FPR and of the FNR
-Kept = tuple[Promise | None, Promise | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ class Workload:
         The share of anomalies among them, from the least to the greatest.
     alarms, right, false_alarms, missed, undecided : Bounds
         How many points are alarms, anomalies and normal points among the alarms, anomalies declared normal,
-        and abstained on. Where no ceiling of the FNR is certified, all anomalies may be missed.
+        and abstained on.
     confidence : float
         1 minus all deltas that were used, added up.
 
@@ -114,13 +112,7 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How many points are declared anomalies and normal, among how many, and how many have no score.
-
-    `unseen` are those of groups that no label was seen of.
-
-    >>> print(Counted(alarms=150, clears=6801, points=7000, missing=3))
-    7,000 rows: 6,801 normal, 150 alarms, 49 undecided (3 without a score)
-    """
+    """How many points are alarms and declared normal, lack a score, and are of groups never seen."""
 
     alarms: int = 0
     clears: int = 0
@@ -135,19 +127,11 @@ class Counted:
         return cls(alarms, clears, verdicts.size, missing, unseen)
 
     def __add__(self, other: "Counted") -> "Counted":
-        return Counted(
-            self.alarms + other.alarms,
-            self.clears + other.clears,
-            self.points + other.points,
-            self.missing + other.missing,
-            self.unseen + other.unseen,
-        )
+        return Counted(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
 
     def __str__(self) -> str:
-        rows, alarms = (
-            f"{count:,} {word}" + "s" * (count != 1)
-            for count, word in ((self.points, "row"), (self.alarms, "alarm"))
-        )
+        rows = f"{self.points:,} row{'s' * (self.points != 1)}"
+        alarms = f"{self.alarms:,} alarm{'s' * (self.alarms != 1)}"
         reasons = [f"{self.missing:,} without a score"] * (self.missing > 0)
         reasons += [f"{self.unseen:,} in groups never seen"] * (self.unseen > 0)
         without = f" ({', '.join(reasons)})" if reasons else ""
@@ -155,22 +139,8 @@ class Counted:
         return f"{rows}: {self.clears:,} normal, {alarms}, {undecided:,} undecided{without}"
 
 
-def count_verdicts(rule: Rule, scores: ArrayLike) -> Counted:
-    """Return how many points a rule declares anomalies and normal; NaN counts as undecided.
-
-    >>> count_verdicts(Rule(0.3, 0.7), [0.1, 0.5, 0.8, 0.9, float("nan")])
-    Counted(alarms=2, clears=1, points=5, missing=1, unseen=0)
-    """
-    verdicts, missing = rule.decided(scores)
-    return Counted.of(verdicts, missing.size)
-
-
 class Shares(NamedTuple):
-    """Bounds of what happens to a point of each class, and the deltas they take: eqs. (46), (47) and (49).
-
-    At most `false_alarms` of the normal points are alarms, at least `caught` of the anomalies; at most
-    `missed` of the anomalies are declared normal, and of each class at most `undecided` are abstained on.
-    """
+    """Bounds of what happens to a point of each class, and the deltas they take: eqs. (46), (47) and (49)."""
 
     false_alarms: float
     caught: float
@@ -183,8 +153,8 @@ class Shares(NamedTuple):
     extra: tuple[float, ...] = ()
 
 
-def kept_by(one: "Certificate") -> Kept:
-    """Return what is certified of the FPR and of the FNR, or refuse."""
+def kept_by(one: "Certificate") -> "tuple[Promise | None, Promise | None]":
+    """Return the promises that are certified of the FPR and of the FNR, or refuse."""
     found = one.fpr.certified, one.fnr.certified
     if found == (None, None):
         raise InputError("no threshold is certified, so no alarm is raised; certificate.diagnosis says why")
@@ -193,7 +163,7 @@ def kept_by(one: "Certificate") -> Kept:
     return found
 
 
-def false_alarms_of(one: "Certificate") -> Promise:
+def false_alarms_of(one: "Certificate") -> "Promise":
     """Return the promise about the share of normal points that are alarms, or refuse."""
     promise, _ = kept_by(one)
     if promise is None or one.rule.anomaly_from == inf:
@@ -284,8 +254,8 @@ class AlarmBounds:
         prevalence : float or pair of floats
             The share of anomalies among future points, or two between which it lies; not checked.
         delta : float, optional
-            The chance that the share of anomalies that are caught, counted where the classes overlap, is
-            less than its bound; by default that of the FNR.
+            The chance that a share counted where the classes overlap is less than its bound; by default that
+            of the FNR.
 
         Returns
         -------
@@ -315,11 +285,9 @@ class AlarmBounds:
         return Bounds(right / (right + wrong), 1.0, shares.sure)
 
     def precision_from_unlabelled(self, scores: ArrayLike, *, delta: float = 0.05) -> Bounds:
-        """Return a lower bound of the precision from new points without labels: eq. (50).
+        """Return a lower bound of the precision of future alarms from new points without labels: eq. (50).
 
-        It is about all alarms that will come, not about those that are counted: of few, more may be false. No
-        anomaly needs a label, and no prevalence is stated; only the normal points must be like those of
-        the calibration. The bound is loose where alarms are hardly more frequent than false alarms may be.
+        Only the normal points must be like those of the calibration.
 
         Parameters
         ----------
@@ -332,7 +300,7 @@ class AlarmBounds:
         Returns
         -------
         Bounds
-            The least precision of future alarms; 0 if they may all be false.
+            The least precision; 0 if all alarms may be false.
 
         Raises
         ------
@@ -346,15 +314,14 @@ class AlarmBounds:
         >>> print(certificate.precision_from_unlabelled([*range(900), *range(2000, 2100)]))
         at least 0.89, with confidence 0.9
         """
-        return self.precision_from_counts(count_verdicts(cast("Certificate", self).rule, scores), delta)
+        return self.precision_from_counts(self._counted(scores), delta)
 
     def precision_from_counts(self, counted: Counted, delta: float) -> Bounds:
-        """Return the same from counts of verdicts."""
+        """Return a lower bound of the precision from counted verdicts."""
         promise = false_alarms_of(cast("Certificate", self))
-        share = lower_bound(counted.alarms, counted.points, delta)
-        confidence = _left(promise.delta, delta)
-        rate = promise.ceiling
-        return Bounds(0.0 if share <= rate else 1.0 - _odds(rate) / _odds(share), 1.0, confidence)
+        share, rate = lower_bound(counted.alarms, counted.points, delta), promise.ceiling
+        low = 0.0 if share <= rate else 1.0 - _odds(rate) / _odds(share)
+        return Bounds(low, 1.0, _left(promise.delta, delta))
 
     def prevalence_of(self, scores: ArrayLike, *, delta: float = 0.05) -> Bounds:
         """Return bounds of the share of anomalies among new points without labels: eq. (51).
@@ -382,10 +349,10 @@ class AlarmBounds:
         >>> print(calibrate(range(1000), range(1100, 2100)).prevalence_of([*range(900), *range(2000, 2100)]))
         0.0366 to 0.124, with confidence 0.8
         """
-        return self.prevalence_from_counts(count_verdicts(cast("Certificate", self).rule, scores), delta)
+        return self.prevalence_from_counts(self._counted(scores), delta)
 
     def prevalence_from_counts(self, counted: Counted, delta: float) -> Bounds:
-        """Return the same from counts of verdicts."""
+        """Return bounds of the prevalence from counted verdicts."""
         one = cast("Certificate", self)
         fpr, fnr = kept_by(one)
         low, high, deltas = 0.0, 1.0, list[float]()
@@ -402,8 +369,7 @@ class AlarmBounds:
     def workload(self, prevalence: Prevalence, per: int = 1000, *, delta: float | None = None) -> Workload:
         """Return how many alarms, right and false ones, misses and undecided points to expect: eq. (49).
 
-        Only a ceiling of the FPR is needed; without one of the FNR, nothing is said of how many anomalies are
-        caught or missed but how many there are.
+        Only a ceiling of the FPR is needed; without one of the FNR, all anomalies may be missed.
 
         Parameters
         ----------
@@ -413,7 +379,7 @@ class AlarmBounds:
             For how many points.
         delta : float, optional
             The chance that a share counted where the classes overlap exceeds its bound; by default that of
-            the FNR for anomalies and that of the FPR for normal points.
+            the rate of the same class.
 
         Returns
         -------
@@ -455,6 +421,10 @@ class AlarmBounds:
             undecided=bounds(Decimal(0), max((1 - p) * normal + p * anomalous for p in (least, most))),
             confidence=confidence,
         )
+
+    def _counted(self, scores: ArrayLike) -> Counted:
+        verdicts, missing = cast("Certificate", self).rule.decided(scores)
+        return Counted.of(verdicts, missing.size)
 
 
 def as_interval(prevalence: Prevalence) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.groups.columns import Columns, Counts
 from pac_wrap.method.groups.values import Codes, Group, Lookup, shown
 from pac_wrap.method.metrics import Metrics, all_exceeded, metrics_of
-from pac_wrap.method.robust.noise import LabelNoise
+from pac_wrap.method.robust.shift_and_noise import LabelNoise
 
 # groups that are written out before the rest is only counted
 _LISTED: Final = 20

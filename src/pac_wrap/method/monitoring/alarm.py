@@ -21,7 +21,7 @@ from pac_wrap.method.groups.values import Group
 from pac_wrap.method.metrics import Rate
 from pac_wrap.method.monitoring.bets import Bets, Placed, Reached, confidence_sequence, wait
 from pac_wrap.method.promise import Error, refuse_room
-from pac_wrap.method.robust.noise import NEW_LABELS
+from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.strategies.abstain import Abstain
 
 UNDECIDED: Final = "undecided"

@@ -17,7 +17,7 @@ from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.thresholds import LARGEST
-from pac_wrap.tails.bounds import Budget, Sharing, achievable_rate, check_errors, equal_deltas, min_samples
+from pac_wrap.tails.bounds import Budget, Sharing, achievable_rate, equal_deltas, min_samples
 from pac_wrap.tails.walks import Masses, first_success, look_budgets
 
 # budgets are tried up to so many errors; whoever needs more is told so
@@ -29,11 +29,7 @@ _CHANCE: Final = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """How many labels a chance needs, and how many errors are tolerated among them.
-
-    >>> Need(311, 9).labels
-    311
-    """
+    """How many labels a chance needs, and how many errors are tolerated among them."""
 
     labels: int
     errors: int
@@ -42,16 +38,12 @@ class Need:
 def needed(
     promise: Promise, chances: Sequence[float], within: Callable[[int, int], float]
 ) -> list[Need | None]:
-    """Return the fewest labels whose errors stay within budget with each chance: eq. (44).
+    """Return the fewest labels whose errors stay within budget with each chance, None if too many: eq. (44).
 
-    `within(k, n)` is the chance of at most k errors among n. None where no budget of up to 500 errors is
-    enough. Between two budgets more labels only make it less likely, so those where a budget rises are tried.
-
-    >>> from pac_wrap.tails.binomial import cdf
-    >>> needed(Guarantee().promises[0], [0.9], lambda errors, n: cdf(errors, n, 0.02))
-    [Need(labels=311, errors=9)]
+    `within(k, n)` is the chance of at most k errors among n.
     """
     found: list[Need | None] = [None] * len(chances)
+    # between two budgets more labels only make it less likely, so those where a budget rises are tried
     for errors in range(MOST_ERRORS + 1):
         labels = min_samples(promise.at_calibration, promise.delta, errors)
         chance = within(errors, labels)
@@ -65,18 +57,11 @@ def needed(
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """Errors counted in a pilot sample, and what they say of a rate: Jeffreys' posterior.
-
-    >>> round(Counted(1, 60).below(0.05), 3), round(Counted(1, 60).within(2, 124), 3)
-    (0.895, 0.534)
-    """
+class Posterior:
+    """Jeffreys' posterior of a rate after so many errors among n points of a pilot sample."""
 
     errors: int
     n: int
-
-    def __post_init__(self) -> None:
-        check_errors(self.errors, self.n)
 
     def below(self, ceiling: float) -> float:
         """Return the chance that the rate is below a ceiling."""
@@ -95,16 +80,12 @@ class Pilot:
     """The threshold of a pilot sample that most likely keeps both ceilings, and the errors counted there."""
 
     threshold: float
-    normal: Counted
-    anomalous: Counted
+    normal: Posterior
+    anomalous: Posterior
 
 
 def pilot_of(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee) -> Pilot:
-    """Return the threshold of a pilot sample at which both rates are most likely below their ceilings.
-
-    >>> pilot_of([0.1, 0.2, 0.8], [0.7, 0.9], Guarantee()).threshold
-    0.7
-    """
+    """Return the threshold of a pilot sample at which both rates are most likely below their ceilings."""
     low, high = np.sort(as_scores(normal, "normal")), np.sort(as_scores(anomalous, "anomalous"))
     fpr, fnr = guarantee.fpr, guarantee.fnr
     if fpr is None or fnr is None:
@@ -123,11 +104,8 @@ def pilot_of(normal: ArrayLike, anomalous: ArrayLike, guarantee: Guarantee) -> P
     kept = kept * betainc(misses + 0.5, high.size - misses + 0.5, fnr.at_calibration)
     best = np.flatnonzero(kept == kept.max())
     place = best[best.size // 2]
-    return Pilot(
-        min(float(taus[place]), LARGEST),
-        Counted(int(alarms[place]), low.size),
-        Counted(int(misses[place]), high.size),
-    )
+    found = Posterior(int(alarms[place]), low.size), Posterior(int(misses[place]), high.size)
+    return Pilot(float(taus[place]), *found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,22 +132,25 @@ class Stopping:
 
 
 def stopping(promise: Promise, looks: Looks, rate: float) -> Stopping:
-    """Return when a class succeeds at a threshold where its true rate of errors is this: eq. (40).
-
-    >>> found = stopping(Guarantee().promises[0], Looks(), 0.02)
-    >>> found.quantile(0.5), round(found.expected)
-    (240, 286)
-    """
+    """Return when a class succeeds at a threshold where its true rate of errors is this: eq. (40)."""
     budgets = look_budgets(promise.at_calibration, looks.local(promise), looks.looks)
     return Stopping(looks.looks, first_success(check_rate("true_rate", rate), looks.looks, budgets))
 
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """The labels of its class that one promise needs, and what those at hand are good for.
+    """The labels of its class that one promise needs, eq. (4), and what those at hand are good for.
 
-    >>> Needed.of(Guarantee().promises[0]).labels
-    (59, 93, 124, 208, 336)
+    Attributes
+    ----------
+    promise : Promise
+        The promise.
+    errors, labels : tuple of int
+        Numbers of errors, and the fewest labels that tolerate each of them.
+    at_hand : Budget or None
+        The budget of the labels at hand.
+    likely : Need or None
+        The labels that a pilot sample makes likely to be enough.
     """
 
     promise: Promise
@@ -177,13 +158,6 @@ class Needed:
     labels: tuple[int, ...]
     at_hand: Budget | None = None
     likely: Need | None = None
-
-    @classmethod
-    def of(cls, promise: Promise, n: int | None = None, counted: Counted | None = None) -> "Needed":
-        """Return what a promise needs, eq. (4), with what n labels and a pilot sample say."""
-        labels = tuple(min_samples(promise.at_calibration, promise.delta, errors) for errors in TOLERATED)
-        likely = None if counted is None else needed(promise, [_CHANCE], counted.within)[0]
-        return cls(promise, TOLERATED, labels, None if n is None else promise.budget(n), likely)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +211,7 @@ def _affords(promise: Promise, budget: Budget) -> str:
 
 
 def _settled(asked: Guarantee, normal: int | None, anomalous: int | None) -> Guarantee:
-    """Return what is asked with the deltas that `calibrate` gives so many labels of a confidence: eq. (102).
+    """Return a guarantee with the deltas that `calibrate` gives so many labels of a confidence: eq. (102).
 
     Where one class has not been counted, it has as many as will do; where neither has, the deltas are equal.
     """
@@ -295,9 +269,12 @@ def plan(
     [72, 61, 59]
     """
     asked = _settled(Guarantee() if guarantee is None else guarantee, normal, anomalous)
-    found = None if pilot is None else pilot_of(*pilot, asked)
-    sides = {
-        "normal": (normal, None if found is None else found.normal),
-        "anomalous": (anomalous, None if found is None else found.anomalous),
-    }
-    return Plan(asked, tuple(Needed.of(one, *sides[one.of.label]) for one in asked.promises), found)
+    found, each = None if pilot is None else pilot_of(*pilot, asked), []
+    counts = {"normal": normal, "anomalous": anomalous}
+    for one in asked.promises:
+        labels = tuple(min_samples(one.at_calibration, one.delta, errors) for errors in TOLERATED)
+        n, likely = counts[one.of.label], None
+        if found is not None:
+            (likely,) = needed(one, [_CHANCE], getattr(found, one.of.label).within)
+        each.append(Needed(one, TOLERATED, labels, None if n is None else one.budget(n), likely))
+    return Plan(asked, tuple(each), found)

@@ -1,6 +1,6 @@
 """Labels until a promise can be kept: look as they come, stop at the first success, with one delta."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -44,13 +44,11 @@ class PerClass(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What has been seen: scores in the order of their labels, and the look that each class stands at.
+    """What has been seen: scores in the order of their labels, and the look that each class stands at."""
 
-    `settled` says which classes are within budget at the threshold that was given: they need no other look.
-    """
-
-    scores: tuple[Scores, Scores] = field(default_factory=lambda: (np.empty(0), np.empty(0)))
+    scores: tuple[Scores, Scores] = (np.empty(0), np.empty(0))
     at: tuple[int, int] = (0, 0)
+    # which classes are within budget at the threshold that was given: they need no other look
     settled: tuple[bool, bool] = (False, False)
     success: bool = False
     score_type: ScoreType | None = None
@@ -62,8 +60,7 @@ class LabelUntil:
 
     Each class is looked at whenever `every` more of its own points are labelled. Success is one threshold
     that keeps every ceiling asked for: the classes are separated, each judged at its own latest look, or,
-    with `threshold`, the errors there are within budget at some look of each class. The ceilings hold with
-    the deltas asked for, though the labels were looked at again and again: eq. (39).
+    with `threshold`, the errors there are within budget at some look of each class: eq. (39).
 
     Which points get a label must not depend on their scores, nor on anything that goes with them: label a
     random choice, or all points as they come. Labelling where the detector is unsure voids the certificate.
@@ -112,7 +109,7 @@ class LabelUntil:
         # how many labels there will be is not known, and no part of what a confidence is shared by
         asked = self._strategy.settled(as_guarantee(guarantee), (0, 0))
         self._request = Request(asked, self._strategy, anomaly_label)
-        promises = self._request.guarantee.promises
+        self._sides, promises = (asked.fpr, asked.fnr), asked.promises
         if len(promises) == 1 and threshold is None:
             least = min_samples(promises[0].at_calibration, promises[0].delta)
             raise InputError(
@@ -151,11 +148,9 @@ class LabelUntil:
 
     @property
     def certificate(self) -> Certificate | None:
-        """The certificate of the latest looks; None before the first.
+        """The certificate of the latest looks, true at any time; None before the first.
 
-        It is true at any time, as one delta covers all looks, but decides every point by one threshold only
-        after a success. Before, classes that overlap are abstained on between two thresholds, too few labels
-        declare nothing, and a threshold that was given and is not kept certifies nothing.
+        Only after a success does it decide every point by one threshold.
         """
         low, high = self.scores
         if not low.size and not high.size:
@@ -190,7 +185,8 @@ class LabelUntil:
         before = sum(self.labels)
         state, values, mask = self._read(scores, labels)
         self._state = self._look(state, values, mask)
-        self._warn()
+        if self._is_over(self._state) and all(self.labels):
+            warn_if_upside_down(rough_auc(*self._state.scores), *self.labels)
         return sum(self.labels) - before
 
     def __str__(self) -> str:
@@ -203,10 +199,6 @@ class LabelUntil:
         state = "certified: one threshold keeps what was asked for" if self.success else _UNDECIDED[self.done]
         texts = str(self._request.guarantee), looks, self._progress(0), self._progress(1), state
         return "\n".join(f"{name:<10} {text}" for name, text in zip(_HEADINGS, texts, strict=True))
-
-    @property
-    def _sides(self) -> tuple[Promise | None, Promise | None]:
-        return self._request.guarantee.fpr, self._request.guarantee.fnr
 
     def _is_over(self, state: _State) -> bool:
         promised = [label for label in (0, 1) if self._sides[label] is not None]
@@ -265,19 +257,16 @@ class LabelUntil:
         settled, tau = state.settled, self._strategy.threshold
         if tau is not None and self._sides[label] is not None:
             alarm, clear = found.thresholds.alarm_from, found.thresholds.clear_below
-            alone = Thresholds(alarm, None) if label == 0 else Thresholds(None, clear)
-            settled = (is_kept(tau, alone), settled[1]) if label == 0 else (settled[0], is_kept(tau, alone))
+            if label == 0:
+                settled = is_kept(tau, Thresholds(alarm, None)), settled[1]
+            else:
+                settled = settled[0], is_kept(tau, Thresholds(None, clear))
         regime = find_regime(found.thresholds, found.fpr, found.fnr)
         success = regime is Regime.SEPARATED and found.certified is not None
         return replace(state, at=(low, high), settled=settled, success=success)
 
-    def _warn(self) -> None:
-        """Warn once, at the end, of scores that are upside down."""
-        if self.done and all(self.labels):
-            warn_if_upside_down(rough_auc(*self._state.scores), *self.labels)
-
     def _progress(self, label: int) -> str:
-        """Return how far a class is."""
+        """Return how far a class is, in words."""
         count, at, promise = self.labels[label], self._state.at[label], self._sides[label]
         if promise is None:
             return f"{count:,} labels, nothing promised"

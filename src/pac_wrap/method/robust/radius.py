@@ -7,26 +7,23 @@ from typing import TYPE_CHECKING, cast
 from pac_wrap.base.arguments import check_rate
 from pac_wrap.base.floats import rounded_up
 from pac_wrap.errors import InputError
-from pac_wrap.method.promise import Promise
-from pac_wrap.method.robust.shift import SHIFTS, Shift
+from pac_wrap.method.robust.shift_and_noise import SHIFTS, Shift
 
 if TYPE_CHECKING:
     from pac_wrap.method.certificates.certificate import Certificate
+    from pac_wrap.method.promise import Promise
 
 
 @dataclass(frozen=True, slots=True)
 class Radius:
-    """How far each class may shift until its rate may exceed a ceiling; made by `certificate.radius`.
-
-    Each distance is exact: eq. (77). Any one of them is enough, with the delta of the certificate.
+    """How far each class may shift until its rate may exceed a ceiling, by any one distance: eq. (77).
 
     Parameters
     ----------
     ceiling : float
         The ceiling.
     fpr, fnr : tuple of TotalVariation, DensityRatio, KL and ChiSquared
-        The farthest shift of the normal, and of the anomalous points; empty where nothing is promised, or
-        nothing below the ceiling.
+        The farthest shift of the normal, and of the anomalous points; empty where none is allowed.
 
     Examples
     --------
@@ -34,11 +31,6 @@ class Radius:
     >>> found = calibrate(range(100), range(200, 300)).radius(0.1)
     >>> found.fpr[:2]
     (TotalVariation(distance=0.05), DensityRatio(ratio=2.0))
-    >>> print(found)
-    FPR <= 0.1: total variation up to 0.05, or a density ratio up to 2, or a Kullback-Leibler divergence \
-up to 0.02065, or a chi-squared divergence up to 0.05263
-    FNR <= 0.1: total variation up to 0.05, or a density ratio up to 2, or a Kullback-Leibler divergence \
-up to 0.02065, or a chi-squared divergence up to 0.05263
     """
 
     ceiling: float
@@ -46,15 +38,15 @@ up to 0.02065, or a chi-squared divergence up to 0.05263
     fnr: tuple[Shift, ...]
 
     def __str__(self) -> str:
-        sides, ceiling = (("FPR", self.fpr), ("FNR", self.fnr)), rounded_up(self.ceiling)
         return "\n".join(
-            f"{name} <= {ceiling}: {', or '.join(map(str, found)) or 'not promised after any shift'}"
-            for name, found in sides
+            f"{name} <= {rounded_up(self.ceiling)}:"
+            f" {', or '.join(map(str, found)) or 'not promised after any shift'}"
+            for name, found in (("FPR", self.fpr), ("FNR", self.fnr))
         )
 
 
-def before_shift(one: "Certificate") -> Iterator[tuple[Promise, float]]:
-    """Yield each promise that enough labels support, and what its class keeps before any shift."""
+def before_shift(one: "Certificate") -> Iterator[tuple["Promise", float]]:
+    """Yield each promise that enough labels support, and the rate that its class keeps before any shift."""
     for clause in (one.fpr, one.fnr):
         promise, budget = clause.certified, clause.budget
         if promise is not None and budget is not None and budget.errors is not None:
@@ -73,17 +65,12 @@ class Robust:
         Parameters
         ----------
         ceiling : float
-            The ceiling that is still to be kept.
+            The ceiling that is still to be kept, between 0 and 1.
 
         Returns
         -------
         Radius
             The farthest shift by each of four distances, for the FPR and for the FNR.
-
-        Raises
-        ------
-        InputError
-            If the ceiling does not lie strictly between 0 and 1, or nothing is certified.
 
         Examples
         --------

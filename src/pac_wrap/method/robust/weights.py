@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from secrets import randbits
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from pac_wrap.base.arguments import as_array, as_float, as_scores, check_count
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.promise import Promise
 from pac_wrap.ranks.kernels import as_digest, kernels
+
+if TYPE_CHECKING:
+    from pac_wrap.method.promise import Promise
 
 Doubles = NDArray[np.float64]
 # lower and upper weight of each point; the same twice where it is known
@@ -25,10 +27,7 @@ _BITS: Final = 53
 
 @dataclass(frozen=True, slots=True)
 class Weighting:
-    """How calibration points were drawn by their weights: what `verify` needs to draw the same again.
-
-    Each point survives with probability weight / bound, eq. (78). The draw is made once, by the seed and by
-    the place of the point among those of its class, so the same points in the same order survive again.
+    """How calibration points were drawn by their weights, each with probability weight / bound: eq. (78).
 
     Parameters
     ----------
@@ -42,28 +41,21 @@ class Weighting:
         Whether weights were known up to an interval: errors then count by the upper weight, and other points
         by the lower.
     digests : tuple of str or None
-        Digests of all points of both classes before the draw; the evidence of a class has that of those that
-        survived.
+        Digests of all points of both classes before the draw.
     chosen : bool
-        Whether the user gave the seed. Then the promise assumes that no other was tried before, and that the
-        points know nothing of it; else the system drew it.
+        Whether the user gave the seed, which must not have been tried before; else the system drew it.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pac_wrap import calibrate
-    >>> certificate = calibrate(
-    ...     range(1000), range(2000, 3000), normal_weights=np.linspace(0, 2, 1000), weight_bound=2, seed=0
-    ... )
-    >>> certificate.weighting.normal, certificate.normal.n
-    (1000, 495)
+    >>> print(Weighting(2.0, 7, 1000, None, chosen=False))
+    normal points drawn from 1,000 by weights up to 2, seed 7 drawn by the system
     """
 
     bound: float
     seed: int
     normal: int | None
     anomalous: int | None
-    intervals: bool = field(default=False)
+    intervals: bool = False
     digests: tuple[str, ...] | None = field(default=None, metadata={"optional": True})
     chosen: bool = True
 
@@ -80,7 +72,7 @@ class Weighting:
 
     @property
     def draws(self) -> "Draws":
-        """The same draws, from the first point on."""
+        """The draws as they were made, from the first point on."""
         return Draws(self.bound, self.seed, (self.normal is not None, self.anomalous is not None))
 
     def __str__(self) -> str:
@@ -137,11 +129,10 @@ def as_weights(weights: Weights, name: str, size: int, bound: float) -> Interval
 
 
 class Draws:
-    """The draws of both classes, point by point in the order in which they are read: eq. (78).
+    """The draws of both classes, by the seed and by the place of each point in its class alone: eq. (78).
 
-    The number of a point depends on the seed, its class and its place in that alone, so it does not matter
-    how points are cut into parts. A class without weights is kept whole. Without a seed the system draws one:
-    of a seed that everybody knows, Theorem 23 says nothing.
+    A class without weights is kept whole. Without a seed the system draws one: of a seed that everybody
+    knows, Theorem 23 says nothing.
     """
 
     def __init__(
@@ -185,15 +176,13 @@ class Draws:
 def survivors(
     values: NDArray[Any],
     kept: tuple[NDArray[np.bool_], NDArray[np.bool_]],
-    promise: Promise | None,
+    promise: "Promise | None",
     *,
     high: bool,
 ) -> NDArray[Any]:
     """Return the points that calibrate so that errors count by upper and others by lower weights: eq. (79).
 
-    `high`: whether the errors are the high scores, as those of the FPR are. The threshold that the promise
-    gets from what is returned is the first at which the rule of eq. (79) holds; where none does, the points
-    are too few.
+    `high` says whether the errors are the high scores, as those of the FPR are.
     """
     lower, upper = kept
     if promise is None or not (lower ^ upper).any():

@@ -1,4 +1,4 @@
-"""How far future points may shift, by four distances; what a rate may then become, and what it must be now.
+"""Room for shift, by four distances, and for wrong labels: what a rate may become, and what it must be now.
 
 Everything is computed with 70 digits and rounded against the promise.
 """
@@ -15,7 +15,7 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 
 # a double has up to 60 of them next to a ceiling that anybody asks for
-DIGITS: Final = 70
+_DIGITS: Final = 70
 _ONE: Final = Decimal(1)
 _NEGLIGIBLE: Final = Decimal("1e-45")
 # no ceiling is smaller, so nobody needs to know how small a rate below it is
@@ -24,14 +24,15 @@ _NOTHING: Final = Decimal("1e-30")
 _LEAST: Final = Decimal("1e-24")
 # with more room nothing is left of any ceiling
 _MOST: Final = 1e15
+# what a comparison of new labels with eq. (76) rests on
+NEW_LABELS: Final = (
+    "this assumes that under each label no larger share of the new points is mislabelled than there is room"
+    " for; that share changes with the prevalence, even if the labeller errs as before"
+)
 
 
-def as_double(exact: Decimal, *, up: bool = False) -> float:
-    """Return the double next to a number: the one above it, or the one below.
-
-    >>> as_double(Decimal("0.1")), as_double(Decimal("0.1"), up=True)
-    (0.09999999999999999, 0.1)
-    """
+def _as_double(exact: Decimal, *, up: bool = False) -> float:
+    """Return the double next to a number: the one above it, or the one below."""
     nearest = float(exact)
     if up:
         return nearest if Decimal(nearest) >= exact else nextafter(nearest, 2.0)
@@ -50,21 +51,20 @@ class Room(ABC):
     def _after(self, rate: Decimal) -> Decimal: ...
 
     def before(self, ceiling: float) -> float:
-        """Return what a rate must be at calibration to stay below a ceiling afterwards, never more.
-
-        It is 0 or less where no rate is small enough.
-        """
-        with localcontext(Context(prec=DIGITS)):
-            return as_double(self._before(Decimal(ceiling)))
+        """Return the largest rate at calibration that stays below a ceiling; 0 or less where none does."""
+        with localcontext(Context(prec=_DIGITS)):
+            return _as_double(self._before(Decimal(ceiling)))
 
     def after(self, rate: float) -> float:
-        """Return what a rate at calibration may become afterwards, never less; 1 at most."""
-        with localcontext(Context(prec=DIGITS)):
-            return min(1.0, as_double(self._after(Decimal(rate)), up=True))
+        """Return the largest rate that one at calibration may become."""
+        with localcontext(Context(prec=_DIGITS)):
+            return min(1.0, _as_double(self._after(Decimal(rate)), up=True))
 
 
 class Distance(Room):
     """How far the points of a class may shift: the promise holds for every distribution that is that near."""
+
+    _words: ClassVar[str]
 
     @property
     @abstractmethod
@@ -80,23 +80,15 @@ class Distance(Room):
         """Return the farthest shift that takes a rate to no more than a ceiling; None where there is none."""
         if not rate < ceiling:
             return None
-        with localcontext(Context(prec=DIGITS)):
-            found = as_double(cls._between(Decimal(rate), Decimal(ceiling)))
+        with localcontext(Context(prec=_DIGITS)):
+            found = _as_double(cls._between(Decimal(rate), Decimal(ceiling)))
         try:
-            made = cls(found)  # type: ignore[call-arg]  # every distance is one number
+            return cls(found)  # type: ignore[call-arg]  # every distance is one number
         except InputError:  # nothing is left of it when it is rounded down
             return None
-        return made
-
-    @property
-    def text(self) -> str:
-        """The distance as the command line has it."""
-        return f"{self.tag}:{self.size!r}"
 
     def __str__(self) -> str:
         return f"{self._words} up to {rounded_down(self.size, digits=4)}"
-
-    _words: ClassVar[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +101,7 @@ class TotalVariation(Distance):
     Parameters
     ----------
     distance : float
-        From 0 to 1, and below the ceiling, or nothing can be promised.
-
-    Raises
-    ------
-    InputError
-        If it does not lie strictly between 0 and 1.
+        Above 0 and below 1; where it is not below the ceiling, nothing can be promised.
 
     Examples
     --------
@@ -156,11 +143,6 @@ class DensityRatio(Distance):
     ----------
     ratio : float
         More than 1.
-
-    Raises
-    ------
-    InputError
-        If it is not a number above 1.
 
     Examples
     --------
@@ -218,11 +200,6 @@ class KL(_Divergence):
     divergence : float
         More than 0.
 
-    Raises
-    ------
-    InputError
-        If it is not a number above 0.
-
     Examples
     --------
     >>> from pac_wrap import Guarantee, plan
@@ -279,11 +256,6 @@ class ChiSquared(_Divergence):
     divergence : float
         More than 0.
 
-    Raises
-    ------
-    InputError
-        If it is not a number above 0.
-
     Examples
     --------
     >>> from pac_wrap import Guarantee, plan
@@ -312,6 +284,87 @@ class ChiSquared(_Divergence):
 
 Shift = TotalVariation | DensityRatio | KL | ChiSquared
 SHIFTS: Final = (TotalVariation, DensityRatio, KL, ChiSquared)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelNoise(Room):
+    """Room for wrong labels of one class, of which the scores may be anything.
+
+    With h = contamination and q = lost, a ceiling e needs (1 - h) (e - q) / (1 - q) at calibration: eq. (75).
+
+    Parameters
+    ----------
+    contamination : float
+        At most this share of the points that carry the label of the class belong to the other one. It
+        depends on the prevalence.
+    lost : float
+        At most this share of the points of the class carry another label, or none, in a way that may depend
+        on their scores. Points lost at random cost nothing: leave 0. One of the two must be above 0.
+
+    Examples
+    --------
+    >>> from pac_wrap import Guarantee, plan
+    >>> plan(Guarantee(max_fpr=0.05, max_fnr=None, label_noise=LabelNoise(0.05))).needed[0].labels[0]
+    62
+    """
+
+    tag: ClassVar[str] = "labels"
+    contamination: float = 0.0
+    lost: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("contamination", "lost"):
+            share = as_float(getattr(self, name))
+            if not 0.0 <= share < 1.0:
+                raise InputError(
+                    f"{name} must be a share of at least 0 and below 1, got {quoted(getattr(self, name))};"
+                    " write five percent as 0.05"
+                )
+            object.__setattr__(self, name, share)
+        if not self.contamination and not self.lost:
+            raise InputError(
+                "LabelNoise needs a contamination or a lost share above 0; leave it out for none"
+            )
+
+    def _before(self, ceiling: Decimal) -> Decimal:
+        h, q = Decimal(self.contamination), Decimal(self.lost)
+        return (_ONE - h) * (ceiling - q) / (_ONE - q)
+
+    def _after(self, rate: Decimal) -> Decimal:
+        h, q = Decimal(self.contamination), Decimal(self.lost)
+        return (_ONE - q) * min(_ONE, rate / (_ONE - h)) + q
+
+    def counted(self, rate: float) -> float:
+        """Return what a true rate may look like among points whose labels are as wrong: eq. (76).
+
+        The share of wrong labels under a label changes with the prevalence, eq. (119): where anomalies are
+        more frequent than at calibration, more of the points that are labelled normal are anomalies, though
+        the labeller errs as before. Then a rate may look worse than this and still be kept.
+
+        Parameters
+        ----------
+        rate : float
+            The true rate.
+
+        Returns
+        -------
+        float
+            The largest share of errors among points labelled so; 1 at most.
+
+        Examples
+        --------
+        >>> round(LabelNoise(0.05).counted(0.05), 6)
+        0.0975
+        """
+        with localcontext(Context(prec=_DIGITS)):
+            h, q = Decimal(self.contamination), Decimal(self.lost)
+            found = h + (_ONE - h) * min(_ONE, Decimal(rate) / (_ONE - q))
+            return min(1.0, _as_double(found, up=True))
+
+    def __str__(self) -> str:
+        parts = [f"{rounded_down(self.contamination, digits=4)} contaminated"] * (self.contamination > 0)
+        parts += [f"{rounded_down(self.lost, digits=4)} lost"] * (self.lost > 0)
+        return f"labels with up to {' and '.join(parts)}"
 
 
 def _kl(one: Decimal, other: Decimal) -> Decimal:
