@@ -7,6 +7,7 @@ import pytest
 from sklearn.ensemble import IsolationForest
 
 import pac_wrap
+from pac_wrap.tails import min_samples
 from support.pages import ROOT, python_blocks
 
 SOURCES = sorted(path for path in Path(pac_wrap.__file__).parents[1].rglob("*.py"))
@@ -80,7 +81,7 @@ def test_readme_opens_with_the_two_commands_that_the_makefile_has() -> None:
 
 def test_readme_names_the_labels_that_a_promise_needs() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    least, ten = pac_wrap.min_samples(0.05, 0.05), pac_wrap.min_samples(0.05, 0.05, errors=10)
+    least, ten = min_samples(0.05, 0.05), min_samples(0.05, 0.05, errors=10)
     assert f"{least} of the class in question if none of them may be an error, {ten}" in " ".join(
         readme.split()
     )

@@ -8,6 +8,7 @@ from statistics import NormalDist
 import pytest
 
 import pac_wrap
+from pac_wrap import tails
 from pac_wrap.detectors.safety import WITNESSES
 from pac_wrap.method.curves.band import band_of
 from pac_wrap.tails.binomial import cdf
@@ -21,7 +22,7 @@ MARKED = re.compile(r"([\d.,]+)<!-- = (.+?) -->")
 
 def achievable(n: int, errors: int) -> str:
     """Return the least ceiling in percent, rounded up to three digits."""
-    rate = pac_wrap.achievable_rate(n, 0.05, errors)
+    rate = tails.achievable_rate(n, 0.05, errors)
     return f"{Context(prec=3, rounding=ROUND_CEILING).multiply(Decimal(repr(rate)), 100).normalize():f}"
 
 
@@ -32,7 +33,7 @@ def quoted(page: str, pattern: str) -> str:
     return str(found.pop())
 
 
-NAMES = {name: getattr(pac_wrap, name) for name in pac_wrap.__all__} | {
+NAMES = {name: getattr(home, name) for home in (pac_wrap, tails) for name in home.__all__} | {
     "LOOKS": range(20, 2001, 20),
     "NormalDist": NormalDist,
     "WITNESSES": WITNESSES,
@@ -75,7 +76,7 @@ def test_an_answer_leads_to_theory_and_code(question: str, answer: str) -> None:
         for number in re.findall(r"\d+", theorem):
             assert re.search(rf"\*\*Theorem {number}\b", theory)
     names = re.findall(r"`(\w+)(?:\.[\w.]+)?[`(]", last)
-    assert set(names) & {*pac_wrap.__all__, "pac_wrap"}, f"{question}: no name of the library"
+    assert set(names) & {*pac_wrap.__all__, *tails.__all__, "pac_wrap"}, f"{question}: no name of the library"
 
 
 def test_every_question_that_was_asked_has_an_answer() -> None:

@@ -66,7 +66,7 @@ def test_every_form_of_import_is_seen(tmp_path: Path, statement: str, reached: s
 
 
 def test_a_chain_passes_over_imports_for_types(tmp_path: Path) -> None:
-    (tmp_path / f"{ADDRESS}.py").write_text("_HOME = {}")
+    (tmp_path / f"{ADDRESS}.py").write_text("")
     (tmp_path / "one.py").write_text("if TYPE_CHECKING:\n    from pac_wrap import two\n")
     (tmp_path / "two.py").write_text("from pac_wrap import one, three\n")
     (tmp_path / "three.py").write_text("")
@@ -76,7 +76,7 @@ def test_a_chain_passes_over_imports_for_types(tmp_path: Path) -> None:
 
 
 def test_a_wrong_way_is_found(tmp_path: Path) -> None:
-    (tmp_path / f"{ADDRESS}.py").write_text("_HOME = {}")
+    (tmp_path / f"{ADDRESS}.py").write_text("")
     for folder in ("ranks", "method"):
         (tmp_path / folder).mkdir()
     (tmp_path / "ranks/passes.py").write_text("from ..method import promise\nfrom . import other\n")

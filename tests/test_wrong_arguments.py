@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 import pac_wrap
-from pac_wrap import PACWrapError, validation
+from pac_wrap import PACWrapError, tails, validation
 from pac_wrap import series as timeseries
+from pac_wrap.method.request import Request
 
 # of no type, so that arguments may be of any
 PUBLIC: Any = pac_wrap
 SERIES: Any = timeseries
+TAILS: Any = tails
+REQUEST: Any = Request
 SCORES, LABELS = np.arange(6.0), np.array([0, 0, 0, 1, 1, 1])
 RAGGED: Any = [[1.0], [2.0, 3.0]]
 CALLS: dict[str, tuple[Callable[[], Any], str]] = {
@@ -31,12 +34,12 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a huge position": (lambda: PUBLIC.Algorithm1(position=10**400), "position must lie between 0"),
     "overlap": (lambda: PUBLIC.calibrate(SCORES, SCORES, overlap=RAGGED), "overlap must be one of"),
-    "overlap that is a class": (lambda: PUBLIC.Request(overlap=PUBLIC.Abstain), "overlap must be one of"),
-    "a long word": (lambda: PUBLIC.Request.of(overlap="x" * 5000), "got 'x{200}'\\.\\.\\."),
+    "overlap that is a class": (lambda: REQUEST(overlap=PUBLIC.Abstain), "overlap must be one of"),
+    "a long word": (lambda: REQUEST.of(overlap="x" * 5000), "got 'x{200}'\\.\\.\\."),
     "a rate to hold": (lambda: PUBLIC.Hold("FNR"), "rate must be one of 'fnr', 'fpr'; got 'FNR'"),
-    "guarantee": (lambda: PUBLIC.Request(guarantee=0.05), "guarantee must be a Guarantee, got 0.05"),
+    "guarantee": (lambda: REQUEST(guarantee=0.05), "guarantee must be a Guarantee, got 0.05"),
     "confidence": (lambda: PUBLIC.Guarantee(confidence=Decimal("NaN")), "confidence must lie strictly"),
-    "a rate that cannot be looked up": (lambda: PUBLIC.Budget.of(100, RAGGED, 0.1), "rate must lie strictly"),
+    "a rate that cannot be looked up": (lambda: TAILS.Budget.of(100, RAGGED, 0.1), "rate must lie strictly"),
     "normal_below": (lambda: PUBLIC.Rule("0.1", 0.2), "normal_below must be a number, inf or -inf, got '0.1"),
     "a huge threshold": (lambda: PUBLIC.Rule(0.1, 10**400), "anomaly_from must be a number, inf or -inf"),
     "anomaly_from": (lambda: PUBLIC.Rule(0.1, float("nan")), "anomaly_from must be a number, .* nan"),
@@ -54,8 +57,8 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         ),
         "trials must be at most 100,000,000",
     ),
-    "a long text": (lambda: PUBLIC.error_budget(100, "1" * 5000, 0.1), "got '1{200}'\\.\\.\\.;"),
-    "an array": (lambda: PUBLIC.error_budget(np.arange(9000.0).astype(str), 0.1, 0.1), "a whole number"),
+    "a long text": (lambda: TAILS.error_budget(100, "1" * 5000, 0.1), "got '1{200}'\\.\\.\\.;"),
+    "an array": (lambda: TAILS.error_budget(np.arange(9000.0).astype(str), 0.1, 0.1), "a whole number"),
 }
 
 

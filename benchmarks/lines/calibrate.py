@@ -9,7 +9,8 @@ from benchmarks.peers import Mapie, Nonconformist, left_out, missing, probabilit
 from benchmarks.plain import IN_NUMPY, in_numpy
 from benchmarks.record import Aim, Comparison, Result, Role
 from benchmarks.timing import Action, Scale, affordable, compare, growths
-from pac_wrap import calibrate, error_budget
+from pac_wrap import calibrate
+from pac_wrap.tails import error_budget
 from pac_wrap_paper.baselines import Crepes
 
 CEILING, DELTA = 0.05, 0.05

@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.peers import left_out, missing
 from benchmarks.record import Aim, Measure, Result, SkipError
 from benchmarks.timing import Scale
-from pac_wrap import calibrate_classes, error_budget
+from pac_wrap import calibrate_classes
+from pac_wrap.tails import error_budget
 from pac_wrap_paper.data.registry import ENTRIES
 from pac_wrap_paper.data.store import locate
 from pac_wrap_paper.data.tabular import load_digits

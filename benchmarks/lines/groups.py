@@ -12,8 +12,9 @@ from scipy.stats import binom
 from benchmarks.peers import left_out, missing
 from benchmarks.record import Aim, Measure, Result, SkipError
 from benchmarks.timing import Scale
-from pac_wrap import Guarantee, calibrate, calibrate_groups, error_budget
+from pac_wrap import Guarantee, calibrate, calibrate_groups
 from pac_wrap.base.floats import shared_together
+from pac_wrap.tails import error_budget
 from pac_wrap_paper.data.registry import ENTRIES
 from pac_wrap_paper.data.store import locate
 from pac_wrap_paper.studies.groups import LEARNED, scored_people

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from benchmarks.record import Aim, Measure, Result, Role
 from benchmarks.timing import Action, Scale, compare
-from pac_wrap import UpsideDownWarning, calibrate, error_budget
+from pac_wrap import UpsideDownWarning, calibrate
+from pac_wrap.tails import error_budget
 from pac_wrap.validation import exact_violation, violation_rate
 
 Floats = NDArray[np.float64]

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -21,6 +22,7 @@ WIDTH = "92"
 MODULES = (
     "pac_wrap.series",
     "pac_wrap.scoring",
+    "pac_wrap.tails",
     "pac_wrap.validation",
     "pac_wrap_paper.baselines",
     "pac_wrap_paper.detectors",
@@ -28,6 +30,15 @@ MODULES = (
 PUBLIC = {name: f"pac_wrap.{name}" for name in names if name != "__version__"}
 PUBLIC |= {
     f"{module}.{name}": f"{module}.{name}" for module in MODULES for name in import_module(module).__all__
+}
+# results are known by their own names, wherever they live
+PUBLIC |= {
+    name: f"pac_wrap.{module}.{name}"
+    for module, name in re.findall(
+        r"^   ((?:method|detectors|errors|tails)(?:\.[a-z_\d]+)*)\.(\w+)$",
+        (Path(__file__).parents[1] / "api.md").read_text("utf-8"),
+        re.M,
+    )
 }
 
 KNOWN = PUBLIC | FOREIGN

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pac_wrap
-from pac_wrap import DensityRatio, LabelNoise, TotalVariation, achievable_rate, min_samples
+from pac_wrap import DensityRatio, LabelNoise, TotalVariation
 from pac_wrap.base.files import write_whole
 from pac_wrap.base.floats import shared_together
 from pac_wrap.method.curves.band import band_of
@@ -21,6 +21,7 @@ from pac_wrap.method.planning.plan import TOLERATED
 from pac_wrap.method.robust.shift_and_noise import Room
 from pac_wrap.method.strategies.raising import Ladder, Raise, local_level
 from pac_wrap.report.numbers import ceiling, confidence
+from pac_wrap.tails import achievable_rate, min_samples
 from pac_wrap.tails.binomial import last_true
 
 HERE = Path(__file__).parent

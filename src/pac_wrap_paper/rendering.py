@@ -21,8 +21,10 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from pac_wrap import InputError, OutputError, Rate
+from pac_wrap import InputError
 from pac_wrap.base.files import whole_file, write_text
+from pac_wrap.errors import OutputError
+from pac_wrap.tails import Rate
 from pac_wrap_paper.studies.charts import Chart, Interval
 from pac_wrap_paper.studies.study import Cell, Spread, Study, StudyTable
 

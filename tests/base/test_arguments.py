@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import train_test_split
 
-from pac_wrap import Guarantee, PACWrap, Request, calibrate_chunks, calibrate_labelled, evaluate
+from pac_wrap import Guarantee, PACWrap, calibrate_chunks, calibrate_labelled, evaluate
 from pac_wrap.base.arguments import (
     as_anomaly_mask,
     as_class_mask,
@@ -21,6 +21,7 @@ from pac_wrap.base.arguments import (
 from pac_wrap.errors import InputError, LabelWarning, PACWrapError
 from pac_wrap.method.certify import certify
 from pac_wrap.method.comparison import compare_scores
+from pac_wrap.method.request import Request
 from pac_wrap.method.source import PartitionSource
 from pac_wrap.series import random_violation, window_points
 from pac_wrap_paper.detectors import DevNet

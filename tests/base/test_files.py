@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import Certificate, OutputError, calibrate
+from pac_wrap import Certificate, calibrate
 from pac_wrap.base.files import check_folder, write_whole
+from pac_wrap.errors import OutputError
 from support.patience import LIMIT
 
 

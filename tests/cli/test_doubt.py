@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pac_wrap import Provenance, calibrate
+from pac_wrap import calibrate
 from pac_wrap.errors import PACWrapWarning
-from pac_wrap.method.certificates.provenance import Doubt
+from pac_wrap.method.certificates.provenance import Doubt, Provenance
 from support.shell import GOLDEN, invoke, parquet, write
 
 CERTIFICATE = calibrate(np.arange(200.0), np.arange(150.0, 350.0)).with_provenance(

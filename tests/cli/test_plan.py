@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from pac_wrap import error_budget
+from pac_wrap.tails import error_budget
 from support.shell import invoke, refused
 
 

@@ -10,7 +10,8 @@ from scipy.stats import betabinom, binom
 from sklearn.ensemble import IsolationForest
 from sklearn.linear_model import LogisticRegression
 
-from pac_wrap import Metrics, PACWrap, evaluate
+from pac_wrap import PACWrap, evaluate
+from pac_wrap.method.metrics import Metrics
 
 FALSE_ALARM = 1e-6
 FILE = "annthyroid_21feat_normalised.csv"

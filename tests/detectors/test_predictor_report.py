@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.ensemble import IsolationForest
 
-from pac_wrap import OverlapWarning, PACWrap, UnfittedError
+from pac_wrap import OverlapWarning, PACWrap
+from pac_wrap.detectors.scores import UnfittedError
 from support.strategies import refusal
 
 RANDOM = np.random.default_rng(4)

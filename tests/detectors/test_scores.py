@@ -23,8 +23,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, OneClassSVM
 
-from pac_wrap import DetectorError, InputError, PACWrapError, UnfittedError, anomaly_scores
-from pac_wrap.detectors.scores import takes_labels
+from pac_wrap import DetectorError, InputError, PACWrapError, anomaly_scores
+from pac_wrap.detectors.scores import UnfittedError, takes_labels
 from pac_wrap.ranks.auc import auc
 
 RNG = np.random.default_rng(0)

@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pac_wrap import GroupCertificate, Request, calibrate_groups
+from pac_wrap import GroupCertificate, calibrate_groups
 from pac_wrap.engines import spark
 from pac_wrap.engines.files import EngineFiles
 from pac_wrap.engines.spark import GroupedFrame
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.part import Part
+from pac_wrap.method.request import Request
 from pac_wrap.tables.table import open_table
 from support import sparksession
 from support.grouped import ASKED, COLUMNS, OPTIONS, drawn, in_memory, json_of_tokens

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap.method.metrics import Metrics, Rate, evaluate, exceeded, upper_bounds
+from pac_wrap.method.metrics import Metrics, evaluate, exceeded, upper_bounds
 from pac_wrap.method.promise import Guarantee
+from pac_wrap.tails import Rate
 from pac_wrap.tails.bounds import interval, lower_bound, upper_bound
 from support.strategies import refusal
 

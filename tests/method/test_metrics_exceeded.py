@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from pac_wrap import Guarantee, KindCertificate, VacuousWarning, calibrate, calibrate_classes
-from pac_wrap.method.metrics import Metrics, Rate, all_exceeded, exceeded, is_exceeded, metrics_of
+from pac_wrap import Guarantee, VacuousWarning, calibrate, calibrate_classes
+from pac_wrap.method.kinds.certificate import KindCertificate
+from pac_wrap.method.metrics import Metrics, all_exceeded, exceeded, is_exceeded, metrics_of
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import as_json, html, markdown, terminal
 from pac_wrap.report.results import account_of_evaluation
 from pac_wrap.report.sentences import sides_of
+from pac_wrap.tails import Rate
 from statistical.claims import assert_at_most, assert_power
 from support.shell import invoke, text_of, write
 from support.strategies import exact_tail

@@ -12,11 +12,11 @@ from pac_wrap import (
     CertificateError,
     Hold,
     InputError,
-    Request,
     calibrate,
     calibrate_labelled,
     evaluate,
 )
+from pac_wrap.method.request import Request
 
 RANDOM = np.random.default_rng(0)
 NORMAL, ANOMALOUS = RANDOM.normal(0, 1, 500), RANDOM.normal(3, 1, 500)

@@ -11,15 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pac_wrap import (
-    Certificate,
-    Guarantee,
-    LabelNoise,
-    Looks,
-    calibrate,
-    calibrate_chunks,
-    calibrate_labelled,
-)
+from pac_wrap import Certificate, Guarantee, LabelNoise, calibrate, calibrate_chunks, calibrate_labelled
+from pac_wrap.method.strategies.looks import Looks
 from support.strategies import refusal
 
 RANDOM = np.random.default_rng(1)

@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from pac_wrap import OutputError
-from pac_wrap.method.metrics import Rate
+from pac_wrap.errors import OutputError
+from pac_wrap.tails import Rate
 from pac_wrap_paper.rendering import (
     cell_lines,
     cell_text,

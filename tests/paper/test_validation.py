@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 
 from pac_wrap.base.arguments import as_scores
-from pac_wrap.method.metrics import ExactViolation, Rate, ViolationRate
+from pac_wrap.method.metrics import ExactViolation, ViolationRate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.thresholds import Thresholds, find_thresholds
+from pac_wrap.tails import Rate
 from pac_wrap.tails.bounds import Budget, error_budget, interval
 from pac_wrap.validation import BudgetRule, exact_violation, violation_rate
 from pac_wrap_paper.baselines import cpad_budget

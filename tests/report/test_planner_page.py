@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import planner_page
-from pac_wrap import DensityRatio, Guarantee, TotalVariation, calibrate, min_samples, plan, upper_bound
+from pac_wrap import DensityRatio, Guarantee, TotalVariation, calibrate, plan
 from pac_wrap.report.numbers import ceiling, floored
+from pac_wrap.tails import min_samples, upper_bound
 from pac_wrap.tails.bounds import Budget
 from support.browser import CLASHES, CONTRAST, complaints, dragged, show
 

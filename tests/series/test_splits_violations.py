@@ -8,9 +8,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pac_wrap.errors import InputError
-from pac_wrap.method.metrics import Rate, ViolationRate
+from pac_wrap.method.metrics import ViolationRate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.series import SeriesSplit, block_split, block_violation, random_split, random_violation
+from pac_wrap.tails import Rate
 from pac_wrap.tails.bounds import interval
 from support.strategies import Floats, calibrate_quietly, guarantee, scores
 

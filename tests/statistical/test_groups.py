@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from pac_wrap import Abstain, GroupCertificate, Guarantee, Hold, InputError, calibrate_groups, error_budget
+from pac_wrap import Abstain, GroupCertificate, Guarantee, Hold, InputError, calibrate_groups
 from pac_wrap.base.floats import shared_together
 from pac_wrap.method.groups.columns import shares_of
 from pac_wrap.method.groups.gaps import bounds, counted_bounds
 from pac_wrap.method.sampling import Assumption
 from pac_wrap.report.groups import gap_words
+from pac_wrap.tails import error_budget
 from pac_wrap.tails.binomial import cdf
 from pac_wrap.tails.bounds import lower_bound
 from statistical.claims import assert_at_most, assert_power

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pac_wrap import Guarantee, UpsideDownWarning, calibrate, calibrate_classes, exact_confidence
+from pac_wrap import Guarantee, UpsideDownWarning, calibrate, calibrate_classes
+from pac_wrap.tails import exact_confidence
 from pac_wrap.tails.bounds import error_budget
 from statistical.claims import assert_power, assert_rate
 from statistical.enumeration import compositions

@@ -14,13 +14,13 @@ from pac_wrap import (
     Guarantee,
     Hold,
     LabelNoise,
-    Looks,
     Raise,
     TotalVariation,
     calibrate,
 )
 from pac_wrap.method.certificates.certificate import Overlap
 from pac_wrap.method.promise import Promise
+from pac_wrap.method.strategies.looks import Looks
 from statistical.claims import assert_at_most, assert_power
 from statistical.enumeration import PARTS, POPULATIONS, SUPPORT, Answers, Flags, answers
 

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from pac_wrap import Alarm, Certificate, Curve, Guarantee, Monitor, calibrate, certify_curve
-from pac_wrap.method.monitoring.alarm import hull_of
+from pac_wrap import Certificate, Curve, Guarantee, Monitor, calibrate, certify_curve
+from pac_wrap.method.monitoring.alarm import Alarm, hull_of
 from pac_wrap_paper.data import load
 from statistical.claims import assert_at_most, assert_power
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import InputError, Thresholds
+from pac_wrap import InputError
 from pac_wrap.method.alarms.precision import Counted
+from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.streams import decide
 from pac_wrap.streams.decide import Asked, decide_lines
 from pac_wrap.tables.files import cells

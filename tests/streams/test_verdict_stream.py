@@ -16,11 +16,11 @@ from pac_wrap import (
     MissingScoreWarning,
     Monitor,
     Rule,
-    Thresholds,
     VerdictStream,
     calibrate,
     certify_curve,
 )
+from pac_wrap.method.thresholds import Thresholds
 from support.strategies import Floats, every_rule, refusal, scores, scores_of_any_type
 
 RULE = Rule(normal_below=0.3, anomaly_from=0.7)

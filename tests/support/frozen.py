@@ -26,7 +26,6 @@ from pac_wrap import (
     Hold,
     LabelNoise,
     LabelUntil,
-    Looks,
     Raise,
     TotalVariation,
     calibrate,
@@ -36,6 +35,7 @@ from pac_wrap import (
     certify_curve,
     recalibrate,
 )
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.series.points import calibrate_points, window_points
 from support import recipes
 from support.shell import GOLDEN

@@ -10,9 +10,10 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from pac_wrap import GroupCertificate, Guarantee, InputError, Request, UpsideDownWarning, calibrate_groups
+from pac_wrap import GroupCertificate, Guarantee, InputError, UpsideDownWarning, calibrate_groups
 from pac_wrap.method.groups.calibrate import GroupRequest
 from pac_wrap.method.groups.values import as_group
+from pac_wrap.method.request import Request
 from pac_wrap.tables import calibrate as module
 from pac_wrap.tables.calibrate import TableGroups
 from pac_wrap.tables.decide import decide_groups_table, evaluate_groups_table, output_options

@@ -12,8 +12,10 @@ from typing import Any, Final
 import numpy as np
 
 import pac_wrap
-from pac_wrap import Certificate, Guarantee, PACWrapError, PACWrapWarning, Rule, Thresholds, validation
+from pac_wrap import Certificate, Guarantee, PACWrapError, PACWrapWarning, Rule, tails, validation
 from pac_wrap import series as timeseries
+from pac_wrap.method.request import Request
+from pac_wrap.method.thresholds import Thresholds
 from pac_wrap_paper import baselines
 from support.shell import CERTIFICATE
 
@@ -48,7 +50,7 @@ def _values(random: np.random.Generator) -> list[Any]:
         pd.Series(floats), pd.Series(floats, index=range(floats.size, 0, -1)), pd.Series([None, 1.0]),
         pd.Series(pd.array([1, None], dtype="Int64")), pd.DataFrame({"a": floats}),
         pd.Series(["a", "b"], dtype="category"), Guarantee(), _RULE, Thresholds(0.7, 0.3), _RULE.rule,
-        pac_wrap.Hold("fnr"), pac_wrap.Request(),
+        pac_wrap.Hold("fnr"), Request(),
         np.random.default_rng(0), lambda *_: None, Exception("x"), NotImplemented, ...,
     ]  # fmt: skip
 
@@ -66,19 +68,19 @@ def _calls(random: np.random.Generator) -> dict[str, Call]:
     rule = Rule(normal_below=0.3, anomaly_from=0.7)
     points = timeseries.window_points(scores, labels)
     pairs: dict[str, Call] = {
-        "error_budget": (pac_wrap.error_budget, {"n": 100, "rate": 0.1, "delta": 0.1}),
-        "exact_confidence": (pac_wrap.exact_confidence, {"n": 100, "rate": 0.1, "errors": 3}),
-        "min_samples": (pac_wrap.min_samples, {"rate": 0.1, "delta": 0.1, "errors": 1}),
-        "achievable_rate": (pac_wrap.achievable_rate, {"n": 100, "delta": 0.1, "errors": 1}),
-        "upper_bound": (pac_wrap.upper_bound, {"errors": 1, "n": 100, "delta": 0.1}),
-        "lower_bound": (pac_wrap.lower_bound, {"errors": 1, "n": 100, "delta": 0.1}),
-        "interval": (pac_wrap.interval, {"errors": 1, "n": 100, "confidence": 0.9}),
+        "error_budget": (tails.error_budget, {"n": 100, "rate": 0.1, "delta": 0.1}),
+        "exact_confidence": (tails.exact_confidence, {"n": 100, "rate": 0.1, "errors": 3}),
+        "min_samples": (tails.min_samples, {"rate": 0.1, "delta": 0.1, "errors": 1}),
+        "achievable_rate": (tails.achievable_rate, {"n": 100, "delta": 0.1, "errors": 1}),
+        "upper_bound": (tails.upper_bound, {"errors": 1, "n": 100, "delta": 0.1}),
+        "lower_bound": (tails.lower_bound, {"errors": 1, "n": 100, "delta": 0.1}),
+        "interval": (tails.interval, {"errors": 1, "n": 100, "confidence": 0.9}),
         "Guarantee": (Guarantee, {"max_fpr": 0.1, "max_fnr": 0.1, "delta_fpr": 0.1, "delta_fnr": 0.1}),
-        "Budget.of": (pac_wrap.Budget.of, {"n": 100, "rate": 0.1, "delta": 0.1}),
+        "Budget.of": (tails.Budget.of, {"n": 100, "rate": 0.1, "delta": 0.1}),
         "Algorithm1": (pac_wrap.Algorithm1, options),
         "Hold": (pac_wrap.Hold, {"rate": "fnr"}),
         "Rule": (Rule, {"normal_below": 0.3, "anomaly_from": 0.7}),
-        "Request": (pac_wrap.Request.of, {"asked": asked, "overlap": "hold_fnr", "anomaly_label": 1}),
+        "Request": (Request.of, {"asked": asked, "overlap": "hold_fnr", "anomaly_label": 1}),
         "confidence": (Guarantee, {"max_fpr": 0.1, "max_fnr": 0.1, "confidence": 0.9}),
         "calibrate": (
             pac_wrap.calibrate,

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
-from math import nan
 from typing import Final, Self
 
 import numpy as np
@@ -16,46 +15,10 @@ from pac_wrap.method.alarms.precision import Counted
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.rule import Verdict
 from pac_wrap.tails.binomial import sf_at_most
-from pac_wrap.tails.bounds import beta_quantile, interval
+from pac_wrap.tails.bounds import Rate, beta_quantile
 
 Tally = NDArray[np.int64]
 _SIGNIFICANT: Final = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """A counted share with its exact (Clopper-Pearson) interval; `value` is NaN where n is 0.
-
-    Parameters
-    ----------
-    count, n : int
-        How many, among how many.
-    low, high : float
-        The ends of the interval.
-
-    Examples
-    --------
-    >>> print(Rate(2, 100, 0.0024, 0.0704))
-    0.0200 [0.0024, 0.0704]
-    """
-
-    count: int
-    n: int
-    low: float
-    high: float
-
-    @property
-    def value(self) -> float:
-        """The share itself."""
-        return self.count / self.n if self.n else nan
-
-    def __str__(self) -> str:
-        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]" if self.n else "no points"
-
-
-def rate_of(count: int, n: int, confidence: float = 0.95) -> Rate:
-    """Return the share of a count among n, with its interval."""
-    return Rate(count, n, *interval(count, n, confidence))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +129,7 @@ class ViolationRate:
         """Return what calibrations did, given the false positive and false negative rates of each."""
 
         def share(hits: NDArray[np.bool_]) -> Rate:
-            return rate_of(int(np.count_nonzero(hits)), hits.size, confidence)
+            return Rate.of(int(np.count_nonzero(hits)), hits.size, confidence)
 
         (fpr, mean_fpr), (fnr, mean_fnr) = (
             (None, None) if ceiling is None or rate is None else (share(rate > ceiling), float(rate.mean()))
@@ -255,7 +218,7 @@ def metrics_of(counts: Tally, confidence: float = 0.95) -> Metrics:
         (left_normal, normal),
         (left_anomalous, anomalous),
     )
-    return Metrics(*(rate_of(count, n, confidence) for count, n in rates))
+    return Metrics(*(Rate.of(count, n, confidence) for count, n in rates))
 
 
 def is_exceeded(ceiling: float | None, measured: Rate) -> bool:
@@ -276,7 +239,7 @@ def all_exceeded(errors: ArrayLike, n: ArrayLike, ceilings: ArrayLike) -> list[i
     look, however many there are. Holm's steps, eq. (24); a ceiling of NaN and a rate without points are not
     tested.
 
-    >>> all_exceeded([9, 11, 10], [100, 100, 100], [0.05, 0.05, nan])
+    >>> all_exceeded([9, 11, 10], [100, 100, 100], [0.05, 0.05, np.nan])
     [1]
     >>> all_exceeded([10, 11], [100, 100], [0.05, 0.05])
     [1, 0]

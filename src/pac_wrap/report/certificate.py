@@ -16,7 +16,6 @@ from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.kinds.certificate import KindCertificate
-from pac_wrap.method.metrics import Rate
 from pac_wrap.method.robust.radius import before_shift
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, Distance
 from pac_wrap.method.rule import Verdict
@@ -45,7 +44,7 @@ from pac_wrap.report.sentences import (
     ranges,
     sides_of,
 )
-from pac_wrap.tails.bounds import LEAST_CEILING, Budget, achievable_rate, min_samples
+from pac_wrap.tails.bounds import LEAST_CEILING, Budget, Rate, achievable_rate, min_samples
 from pac_wrap.version import __version__
 
 Pairs = tuple[tuple[str, str], ...]

@@ -18,7 +18,6 @@ from pac_wrap.method.groups.certificate import GroupCertificate, Row, undecided
 from pac_wrap.method.groups.gaps import Gap
 from pac_wrap.method.groups.measure import GroupMeasured
 from pac_wrap.method.groups.values import NEVER, Group, GroupColumn, shown
-from pac_wrap.method.metrics import Rate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Rule
@@ -49,7 +48,7 @@ from pac_wrap.report.numbers import ceiling, confidence, exact, floored, percent
 from pac_wrap.report.pictures import Multiple, Window, multiple
 from pac_wrap.report.results import assumed, rates_record
 from pac_wrap.report.sentences import LONGEST_NAME, MISTAKES, noted_facts, rule_words, subtitle, title
-from pac_wrap.tails.bounds import min_samples
+from pac_wrap.tails.bounds import Rate, min_samples
 
 # the normal and the anomalous scores of some groups
 Drawn = Mapping[Group, tuple[Scores, Scores]]

@@ -17,7 +17,7 @@ from pac_wrap.method.comparison import Contender, confidence_of
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.kinds.classes import ClassCertificate
 from pac_wrap.method.kinds.part import Measured, kept
-from pac_wrap.method.metrics import Metrics, Rate
+from pac_wrap.method.metrics import Metrics
 from pac_wrap.method.planning.plan import MOST_ERRORS, TOLERATED, Pilot, needed, stopping
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
@@ -31,7 +31,7 @@ from pac_wrap.series.dependence import EffectiveSize
 from pac_wrap.series.points import Several
 from pac_wrap.series.splits import SeriesSplit
 from pac_wrap.tails.binomial import cdf
-from pac_wrap.tails.bounds import Budget, achievable_rate, min_samples
+from pac_wrap.tails.bounds import Budget, Rate, achievable_rate, min_samples
 
 _PROVES_NOTHING: Final = (
     "This proves nothing: these are the very scores that the certificate was made from. Measure on labelled"

@@ -20,7 +20,7 @@ from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.clause import Clause
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.kinds.certificate import KindCertificate
-from pac_wrap.method.metrics import Metrics, Rate, all_exceeded
+from pac_wrap.method.metrics import Metrics, all_exceeded
 from pac_wrap.method.promise import Error, Population, Promise
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Rule, Verdict
@@ -29,7 +29,7 @@ from pac_wrap.ranks.auc import is_upside_down, rough_auc
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.report.account import Account, Fact, Status, facts_of
 from pac_wrap.report.numbers import ceiling, confidence, floored, percent, told_apart
-from pac_wrap.tails.bounds import Budget, achievable_rate
+from pac_wrap.tails.bounds import Budget, Rate, achievable_rate
 
 # [low, high), None where it is unbounded: infinite scores are then included
 Range = tuple[float | None, float | None]

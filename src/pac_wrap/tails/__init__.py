@@ -2,6 +2,7 @@
 
 from pac_wrap.tails.bounds import (
     Budget,
+    Rate,
     achievable_rate,
     error_budget,
     exact_confidence,
@@ -13,6 +14,7 @@ from pac_wrap.tails.bounds import (
 
 __all__ = [
     "Budget",
+    "Rate",
     "achievable_rate",
     "error_budget",
     "exact_confidence",

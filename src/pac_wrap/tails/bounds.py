@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import comb
+from math import comb, nan
 from typing import Any, Final
 
 import numpy as np
@@ -223,6 +223,42 @@ def interval(errors: int, n: int, confidence: float = 0.95) -> tuple[float, floa
     """
     half = (1.0 - check_rate("confidence", confidence)) / 2.0
     return lower_bound(errors, n, half), upper_bound(errors, n, half)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A counted share with its exact (Clopper-Pearson) interval; `value` is NaN where n is 0.
+
+    Parameters
+    ----------
+    count, n : int
+        How many, among how many.
+    low, high : float
+        The ends of the interval.
+
+    Examples
+    --------
+    >>> print(Rate(2, 100, 0.0024, 0.0704))
+    0.0200 [0.0024, 0.0704]
+    """
+
+    count: int
+    n: int
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, count: int, n: int, confidence: float = 0.95) -> "Rate":
+        """Return the share with the interval that holds the true one with this confidence."""
+        return cls(count, n, *interval(count, n, confidence))
+
+    @property
+    def value(self) -> float:
+        """The share itself."""
+        return self.count / self.n if self.n else nan
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]" if self.n else "no points"
 
 
 def min_samples(rate: float, delta: float, errors: int = 0) -> int:

@@ -7,7 +7,8 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pac_wrap import Certificate, Rate
+from pac_wrap import Certificate
+from pac_wrap.tails import Rate
 
 Kind = Literal["normal", "anomalous"]
 KINDS: Final[tuple[Kind, Kind]] = ("normal", "anomalous")

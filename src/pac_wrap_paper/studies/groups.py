@@ -16,16 +16,15 @@ from sklearn.preprocessing import StandardScaler
 from pac_wrap import (
     Certificate,
     Guarantee,
-    Metrics,
-    Rate,
     UpsideDownWarning,
     VacuousWarning,
     calibrate,
     calibrate_groups,
     evaluate,
 )
+from pac_wrap.method.metrics import Metrics
 from pac_wrap.series import Points, SeriesSplit, random_split, several_series
-from pac_wrap.tails import min_samples
+from pac_wrap.tails import Rate, min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import smd_machines
 from pac_wrap_paper.data.store import results_of

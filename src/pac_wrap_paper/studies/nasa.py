@@ -6,9 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from pac_wrap import Rate
 from pac_wrap.series import Points, block_violation, random_violation, window_points
-from pac_wrap.tails import min_samples
+from pac_wrap.tails import Rate, min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import nasa_channels
 from pac_wrap_paper.data.store import results_of

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import chdtrc
 from scipy.stats import binom
 
-from pac_wrap import Guarantee, Rate
-from pac_wrap.tails import error_budget
+from pac_wrap import Guarantee
+from pac_wrap.tails import Rate, error_budget
 from pac_wrap.validation import exact_violation, violation_rate
 from pac_wrap_paper.studies.charts import Bar, Interval, IntervalChart
 from pac_wrap_paper.studies.printed import Q1, Q1_TRIALS, SHARES, count_behind

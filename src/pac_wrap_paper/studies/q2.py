@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from pac_wrap import Metrics
+from pac_wrap.method.metrics import Metrics
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.dataset import Dataset, Split, semi_supervised_split
 from pac_wrap_paper.detectors.devnet import DevNet

@@ -16,13 +16,13 @@ from pac_wrap import (
     Certificate,
     Guarantee,
     Hold,
-    Metrics,
     Raise,
     UpsideDownWarning,
     anomaly_scores,
     calibrate,
     evaluate,
 )
+from pac_wrap.method.metrics import Metrics
 from pac_wrap.scoring import ranking_scorer
 from pac_wrap_paper.baselines import f1_max
 from pac_wrap_paper.data import load

@@ -14,13 +14,12 @@ from pac_wrap import (
     ChiSquared,
     Guarantee,
     InputError,
-    Rate,
     TotalVariation,
     anomaly_scores,
     calibrate,
     evaluate,
 )
-from pac_wrap.tails import error_budget
+from pac_wrap.tails import Rate, error_budget
 from pac_wrap.validation import ExactViolation, ViolationRate, exact_violation, violation_rate
 from pac_wrap_paper.data.dataset import shifted_gaussians
 from pac_wrap_paper.studies.charts import ChartLine, LineChart

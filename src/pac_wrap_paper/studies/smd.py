@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from pac_wrap import Rate, calibrate
+from pac_wrap import calibrate
 from pac_wrap.series import Points, autocorrelation, block_violation, joined, window_points
-from pac_wrap.tails import min_samples
+from pac_wrap.tails import Rate, min_samples
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import missing_machines, smd_machines
 from pac_wrap_paper.data.store import results_of

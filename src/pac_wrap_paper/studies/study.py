@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from pac_wrap import Rate
+from pac_wrap.tails import Rate
 from pac_wrap_paper.studies.charts import Chart, Interval
 
 Floats = NDArray[np.float64]

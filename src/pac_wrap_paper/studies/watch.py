@@ -11,17 +11,17 @@ from numpy.random import Generator
 from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
 
 from pac_wrap import (
-    Alarm,
     Certificate,
     Curve,
     Guarantee,
     Monitor,
-    Rate,
     anomaly_scores,
     calibrate,
     certify_curve,
     evaluate,
 )
+from pac_wrap.method.monitoring.alarm import Alarm
+from pac_wrap.tails import Rate
 from pac_wrap_paper.data import load
 from pac_wrap_paper.data.series import smd_machines
 from pac_wrap_paper.studies.charts import Bar, IntervalChart

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, InputError, Looks, calibrate
+from pac_wrap import Abstain, Algorithm1, Certificate, Guarantee, InputError, calibrate
 from pac_wrap.method.alarms.precision import Counted
 from pac_wrap.method.certificates.certificate import Overlap
 from pac_wrap.method.sampling import OF_SUBJECTS
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.tails.bounds import lower_bound, upper_bound
 from statistical.enumeration import PARTS, POPULATIONS, SUPPORT, Answers, answers, weights
 

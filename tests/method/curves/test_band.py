@@ -10,9 +10,10 @@ import pytest
 from scipy.special import betainccinv
 from scipy.stats import binom
 
-from pac_wrap import InputError, error_budget, min_samples, upper_bound
+from pac_wrap import InputError
 from pac_wrap.method.curves.band import LEAST_DELTA, Band, _anchored, anchor_ranks, band_of, failure
 from pac_wrap.method.curves.crossing import keeping
+from pac_wrap.tails import error_budget, min_samples, upper_bound
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 59, 170, 999, 1000, 20_000])

@@ -18,7 +18,6 @@ from pac_wrap import (
     Curve,
     Guarantee,
     InputError,
-    Request,
     UpsideDownWarning,
     calibrate,
     certify_curve,
@@ -28,6 +27,7 @@ from pac_wrap import (
 )
 from pac_wrap.method.curves.band import band_of
 from pac_wrap.method.curves.curve import best, cells
+from pac_wrap.method.request import Request
 from pac_wrap.method.strategies.given import Given
 from pac_wrap.tails.bounds import Budget
 from statistical.claims import assert_at_most, assert_power, assert_rate

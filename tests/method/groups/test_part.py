@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import Request
 from pac_wrap.method.groups import part as module
 from pac_wrap.method.groups.block import Block, calibrated
 from pac_wrap.method.groups.part import Part, whole_groups
-from pac_wrap.method.request import as_strategy
+from pac_wrap.method.request import Request, as_strategy
 
 
 def rows_of(sizes: list[int]) -> Any:

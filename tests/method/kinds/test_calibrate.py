@@ -17,16 +17,16 @@ from pac_wrap import (
     Guarantee,
     Hold,
     InputError,
-    KindCertificate,
-    Population,
     Regime,
-    Request,
     UpsideDownWarning,
     VacuousWarning,
     calibrate,
     calibrate_labelled,
     verify,
 )
+from pac_wrap.method.kinds.certificate import KindCertificate
+from pac_wrap.method.promise import Population
+from pac_wrap.method.request import Request
 from pac_wrap.method.thresholds import alarm_from, clear_below
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")

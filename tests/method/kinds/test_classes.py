@@ -21,11 +21,11 @@ from pac_wrap import (
     VacuousWarning,
     calibrate,
     calibrate_classes,
-    error_budget,
     verify_classes,
 )
 from pac_wrap.base.codec import checksum
 from pac_wrap.base.floats import rounded_down, shared_together
+from pac_wrap.tails import error_budget
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(5)

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pac_wrap import Measured, Part, calibrate
+from pac_wrap import calibrate
+from pac_wrap.method.kinds.part import Measured, Part
 
 PART = calibrate(range(100), {"a": range(200, 300)}).anomalous[0]
 

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pac_wrap import Alarm, Guarantee, InputError, Monitor, Rule, calibrate, calibrate_groups, certify_curve
+from pac_wrap import Guarantee, InputError, Monitor, Rule, calibrate, calibrate_groups, certify_curve
+from pac_wrap.method.monitoring.alarm import Alarm
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.streams.verdict_stream import VerdictStream
 

@@ -13,7 +13,6 @@ from pac_wrap import (
     CertificateError,
     Guarantee,
     InputError,
-    Lineage,
     Rule,
     UpsideDownWarning,
     VacuousWarning,
@@ -22,6 +21,7 @@ from pac_wrap import (
     recalibrate,
     verify,
 )
+from pac_wrap.method.certificates.lineage import Lineage
 from support.resealed import NUMBERS, OTHERS, TEXTS, tampered
 from support.shell import succeeded
 

@@ -17,8 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pac_wrap import CertificateError, InputError, Monitor, OutputError, calibrate, certify_curve
+from pac_wrap import CertificateError, InputError, Monitor, calibrate, certify_curve
 from pac_wrap.base.files import held
+from pac_wrap.errors import OutputError
 
 RNG = np.random.default_rng(0)
 NORMAL, ANOMALOUS = RNG.normal(size=1000), RNG.normal(2.5, 1, size=1000)

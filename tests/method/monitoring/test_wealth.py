@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import betaincc, betaln
 
-from pac_wrap import InputError, confidence_sequence
-from pac_wrap.method.monitoring.bets import log_wealth
+from pac_wrap import InputError
+from pac_wrap.method.monitoring.bets import confidence_sequence, log_wealth
 from pac_wrap.tails import binomial
 
 E = Fraction(1, 20)

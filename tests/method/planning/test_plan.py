@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import betabinom, binom
 
-from pac_wrap import Guarantee, InputError, Looks, error_budget, min_samples, plan
+from pac_wrap import Guarantee, InputError, plan
 from pac_wrap.method.planning.plan import Need, Posterior, needed, pilot_of, stopping
+from pac_wrap.method.strategies.looks import Looks
+from pac_wrap.tails import error_budget, min_samples
 from pac_wrap.tails.binomial import cdf
 
 FIVE = Guarantee().promises[0]

@@ -20,15 +20,12 @@ from pac_wrap import (
     CertificateError,
     ChiSquared,
     DensityRatio,
-    Given,
     GroupCertificate,
     Guarantee,
     LabelNoise,
     LabelUntil,
-    Looks,
     Monitor,
     PACWrapWarning,
-    Promise,
     TotalVariation,
     calibrate,
     calibrate_groups,
@@ -40,7 +37,10 @@ from pac_wrap import (
 )
 from pac_wrap.method.comparison import compare_scores
 from pac_wrap.method.metrics import exceeded
+from pac_wrap.method.promise import Promise
 from pac_wrap.method.sampling import OF_DRAWS, OF_SERIES, Assumption, Sampling, assumed
+from pac_wrap.method.strategies.given import Given
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.report.account import Figure, account_of
 from pac_wrap.report.pictures import Panel, panels
 from pac_wrap.report.render import as_json, html

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pac_wrap import KL, ChiSquared, DensityRatio, Guarantee, InputError, TotalVariation, min_samples
+from pac_wrap import KL, ChiSquared, DensityRatio, Guarantee, InputError, TotalVariation
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, Shift
+from pac_wrap.tails import min_samples
 from support.strategies import refusal
 
 Masses = np.ndarray

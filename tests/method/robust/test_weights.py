@@ -16,13 +16,12 @@ from pac_wrap import (
     Guarantee,
     InputError,
     LabelNoise,
-    Looks,
     TotalVariation,
-    Weighting,
     calibrate,
     verify,
 )
-from pac_wrap.method.robust.weights import Draws, survivors
+from pac_wrap.method.robust.weights import Draws, Weighting, survivors
+from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.ranks.kernels import digest
 from pac_wrap.tails.binomial import cdf_at_most
 from support.resealed import tampered

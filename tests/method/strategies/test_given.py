@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import Certificate, CertificateError, Given, Guarantee, InputError, certify_curve, upper_bound
+from pac_wrap import Certificate, CertificateError, Guarantee, InputError, certify_curve
 from pac_wrap.method.rule import Rule
+from pac_wrap.method.strategies.given import Given
+from pac_wrap.tails import upper_bound
 from pac_wrap.tails.bounds import Budget
 
 RNG = np.random.default_rng(3)

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import Certificate, CertificateError, Guarantee, InputError, Looks, Request, calibrate, verify
+from pac_wrap import Certificate, CertificateError, Guarantee, InputError, calibrate, verify
 from pac_wrap.method.certify import calibrate_chunks
+from pac_wrap.method.request import Request
 from pac_wrap.method.rule import Rule
-from pac_wrap.method.strategies.looks import is_kept
+from pac_wrap.method.strategies.looks import Looks, is_kept
 from pac_wrap.method.thresholds import Regime, find_thresholds
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import markdown

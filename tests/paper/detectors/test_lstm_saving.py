@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pac_wrap import InputError, OutputError
+from pac_wrap import InputError
+from pac_wrap.errors import OutputError
 
 torch = pytest.importorskip("torch", reason="torch is optional; `make deep` installs it")
 

@@ -13,9 +13,9 @@ import pytest
 from joblib.externals.loky import get_reusable_executor
 from scipy.stats import hypergeom
 
-from pac_wrap.method.metrics import Rate
 from pac_wrap.series import Points, dependence, random_split, window_points
 from pac_wrap.series.splits import SeriesSplit
+from pac_wrap.tails import Rate
 from pac_wrap_paper.data import load, series_names
 from pac_wrap_paper.data.registry import ENTRIES
 from pac_wrap_paper.data.store import VARIABLE, cache_folder, locate

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pac_wrap import achievable_rate, error_budget
 from pac_wrap.report.figures import plot_affordable
+from pac_wrap.tails import achievable_rate, error_budget
 from support.drawn import legend, line, points, texts
 from support.strategies import refusal
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pac_wrap import InputError, Rule, Thresholds, Verdict
+from pac_wrap import InputError, Rule, Verdict
 from pac_wrap.base.floats import ScoreType
+from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.tables.sql.expressions import Dialect, prediction_set_sql, quote_name, quote_text, verdict_sql
 from support import postgres
 

@@ -11,9 +11,9 @@ from pac_wrap.base.floats import confidence_left, kept_together, order_key, roun
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import VacuousWarning
 from pac_wrap.method.certificates.consistency import MOST_SCORES, digest_problems
-from pac_wrap.method.metrics import Rate, all_exceeded
+from pac_wrap.method.metrics import all_exceeded
 from pac_wrap.method.strategies.interface import DIGITS
-from pac_wrap.tails.bounds import Budget, interval
+from pac_wrap.tails.bounds import Budget, Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class Measured:
         over = all_exceeded(errors, sizes, tops)
 
         def rate(count: int, n: int) -> Rate:
-            return Rate(count, n, *interval(count, n, confidence))
+            return Rate.of(count, n, confidence)
 
         return tuple(
             cls(name, ceiling, rate(counts[0], counts[2]), rate(counts[1], counts[2]), place in over)

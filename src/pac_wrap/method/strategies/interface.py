@@ -63,7 +63,8 @@ class Strategy(ABC):
 
     Examples
     --------
-    >>> from pac_wrap import Hold, Strategy, calibrate
+    >>> from pac_wrap import Hold, calibrate
+    >>> from pac_wrap.method.strategies.interface import Strategy
     >>> strategy = Hold("fnr")
     >>> isinstance(strategy, Strategy), strategy.single
     (True, True)
