@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from pac_wrap import TotalVariation
+from pac_wrap.cli.options import rooms_of, shares_in
 from support.shell import (
     CERTIFICATE,
     GOLDEN,
@@ -104,3 +106,9 @@ def test_two_outputs_that_are_one_file_are_refused(way: str, tmp_path: Path) -> 
 def test_a_curve_keeps_its_file_and_its_picture_apart(tmp_path: Path) -> None:
     path = tmp_path / "x.svg"
     assert "is given twice" in refused(tmp_path, "curve", *LABELLED, "-o", path, "--report", path)
+
+
+def test_a_range_of_shares_and_room_for_each_class_are_read() -> None:
+    assert (shares_in("0.01-0.03"), shares_in("1e-3:2e-3")) == ((0.01, 0.03), (0.001, 0.002))
+    assert shares_in("0.02") == (0.02, 0.02)
+    assert rooms_of("tv:0.02,none", None) == {"shift": (TotalVariation(0.02), None), "label_noise": None}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pac_wrap import certify_curve
 from pac_wrap.method.rule import Rule
-from pac_wrap.report.pictures import Window, bands, flags, histograms, undecided
+from pac_wrap.report.pictures import Window, bands, flags, histograms, multiple, panels, undecided
 from support.strategies import score
 
 scores = st.lists(score, max_size=30).map(np.array)
@@ -78,3 +78,18 @@ def test_the_bounds_of_a_curve_are_drawn_where_they_lie() -> None:
         for height, threshold in ((start, 0.0), (end, 300.0)):
             expected = 100.0 * np.log10(rate(threshold)) / np.log10(low)
             assert abs(height - expected) < 0.06
+
+
+def test_scales_and_flags_have_these_texts() -> None:
+    assert Window.around([np.array([0.0, 1.0, inf])], [2.0]) == Window(-0.04, 2.04)
+    drawn, _ = histograms(Window(0.0, 10.0), np.arange(10.0), np.arange(5.0, 10.0))
+    assert [tick.text for tick in drawn.ticks] == ["2", "4", "6", "8"]
+    assert [level.text for level in drawn.levels] == ["5 %", "10 %", "15 %", "20 %"]
+    found = bands(Window(0.0, 200.0), certify_curve(range(100), range(50, 150)))
+    assert [level.text for level in found.levels] == ["10 %", "100 %"]
+    texts = [flag.text for flag in flags(Window(0.0, 1.0), Rule(0.3, 0.7))]
+    assert texts == ["anomaly \N{GREATER-THAN OR EQUAL TO} 0.7", "normal < 0.3"]
+    small = multiple(Window(0.0, 1.0), Rule(0.5, 0.5), np.array([0.2]), np.array([0.8]), "a", "1 + 1")
+    assert [flag.at for flag in small.flags] == ["50.000"]
+    assert [tick.text for tick in small.ticks] == ["0.5"]
+    assert [one.name for one in panels({"FPR": 0.05})][:2] == ["Total variation", "Density ratio"]

@@ -7,8 +7,17 @@ import numpy as np
 import pytest
 
 from pac_wrap import Guarantee, calibrate
+from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.report.account import account_of
-from pac_wrap.report.sentences import Report, notes, plain_of, promise
+from pac_wrap.report.sentences import (
+    Report,
+    binding_words,
+    notes,
+    plain_of,
+    promise,
+    range_words,
+    ranges,
+)
 from support.reports import report
 from support.shell import succeeded
 
@@ -186,3 +195,19 @@ def test_a_share_is_said_to_hold_in_the_long_run_and_choosing_to_cost_what_relyi
     account = account_of(report("separated"))
     assert "fresh labelled points, in the long run at least 93.3 % of the certificates" in account["notes"][0]
     assert "or choose between them, all of them add up, which leaves 80 %" in account["thresholds"]["said"][1]
+
+
+def test_the_kind_that_binds_is_named_and_what_more_labels_would_buy() -> None:
+    asked = Guarantee(max_fpr=None, max_fnr={"stolen": 0.02, "takeover": 0.1})
+    kinds = calibrate(range(1000), {"stolen": range(950, 1950), "takeover": range(900, 1900)}, asked)
+    assert list(binding_words(kinds)) == [
+        "anomalous 'stolen' sets clear_below = 962.0; without it, it would be 984.0, of 'takeover'",
+        "its 1,000 labels allow 12 errors, 1.2 % where the ceiling is 2 %; 4,000 would allow 1.625 %",
+    ]
+
+
+def test_a_range_of_scores_is_said_in_words() -> None:
+    two, one = Rule(normal_below=0.3, anomaly_from=0.7), Rule(0.7, 0.7)
+    assert ranges(two)[Verdict.ABSTAIN] == (0.3, 0.7)
+    assert ranges(one) == {Verdict.NORMAL: (None, 0.7), Verdict.ANOMALY: (0.7, None)}
+    assert list(range_words(ranges(two)).values()) == ["below 0.3", "from 0.3 to below 0.7", "from 0.7 on"]

@@ -295,11 +295,7 @@ def strategy_of(overlap: str | None, asked: "Guarantee") -> str:
 
 
 def rooms_of(shift: str | None, label_noise: str | None) -> dict[str, Any]:
-    """Return the room that options give, by the names of a guarantee.
-
-    >>> rooms_of("tv:0.02,none", None)
-    {'shift': (TotalVariation(distance=0.02), None), 'label_noise': None}
-    """
+    """Return the room that options give, by the names of a guarantee."""
     from pac_wrap.method.robust.shift_and_noise import SHIFTS, LabelNoise
 
     def distance(text: str) -> object:
@@ -339,11 +335,7 @@ def _for_classes(option: str, text: str | None, known: str, read: Callable[[str]
 
 
 def shares_in(text: str) -> tuple[float, float]:
-    """Return the ends of a range of shares, or a number twice.
-
-    >>> shares_in("0.01-0.03"), shares_in("1e-3:2e-3"), shares_in("0.02")
-    ((0.01, 0.03), (0.001, 0.002), (0.02, 0.02))
-    """
+    """Return the ends of a range of shares, or a number twice."""
     from pac_wrap.method.alarms.precision import as_interval
 
     # a hyphen after a digit divides; that of 1e-3 does not

@@ -105,10 +105,6 @@ class Account:
 
     `facts` are the short account, `sections` the long one; `of` names what is told, and `form` the format
     and the schema of its JSON. `picture` is the figure that stands for all of it.
-
-    >>> account = Account("Error rates", sections=(Section("Next", (Points(("Wait.",), key="steps"),)),))
-    >>> account["steps"]
-    ('Wait.',)
     """
 
     title: str = ""
@@ -146,11 +142,7 @@ def only(**values: Any) -> tuple[Section, ...]:
 
 
 def sentence(text: str) -> str:
-    """Return a text as a sentence: with a capital, and a full stop.
-
-    >>> sentence("nothing is promised")
-    'Nothing is promised.'
-    """
+    """Return a text as a sentence: with a capital, and a full stop."""
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
@@ -183,10 +175,6 @@ def account_of(result: Any, *about: Any, brief: bool = False, **more: Any) -> Ac
 
     A certificate takes its calibration scores, or a mapping of kinds to such, and `metrics`, `detector`,
     `prevalence`, `source`, `in_time`; one of groups the scores of some groups, `detector` and `measured`.
-
-    >>> from pac_wrap import calibrate
-    >>> account_of(calibrate(range(100), range(200, 300))).status
-    Status(word='certified', words='certified', exit_code=0)
     """
     builders = _BUILDERS | (_IN_SHORT if brief else {})
     names = (one.__name__ for one in type(result).__mro__)

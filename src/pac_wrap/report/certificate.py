@@ -106,16 +106,7 @@ _NOT_PROMISED: Final = (
 
 
 def account_of_certificate(result: Any, *about: Any, **more: Any) -> Account:
-    """Return what a certificate says, of two classes or of their kinds; see `Report` for what else is told.
-
-    >>> from pac_wrap import Guarantee, calibrate
-    >>> asked = Guarantee(max_fpr=0.05, max_fnr={"stolen": 0.02, "takeover": 0.1})
-    >>> kinds = calibrate(range(1000), {"stolen": range(950, 1950), "takeover": range(900, 1900)}, asked)
-    >>> print(account_of_certificate(kinds).headline)
-    The rate of future normal points that are called anomalies is at most 5 %; the rate of future anomalies \
-that are called normal is at most 2 % for kind 'stolen' and 10 % for kind 'takeover': all of it together \
-with confidence 91.02 %.
-    """
+    """Return what a certificate says, of two classes or of their kinds; `Report` has what else is told."""
     report = result if isinstance(result, Report) else Report(result, *about, **more)
     alt = "Histograms of the scores of both classes, with the thresholds"
     drawn = report.certificate, report.normal, report.anomalous

@@ -62,11 +62,6 @@ def explorer_of(certificate: Certificate, normal: Scores | None, anomalous: Scor
 
     A curve is about independent draws, as many as were planned: windows of a series, several rows of a
     patient, and labels that were looked at as they came, have none.
-
-    >>> from pac_wrap import calibrate
-    >>> scores = range(500), range(450, 950)
-    >>> explorer_of(calibrate(*scores), *map(np.array, scores)).choices[0]
-    Choice(name='both bounds alike', threshold='474.5', fpr='8.6 %', fnr='8.6 %')
     """
     asked, kind, drawn = certificate.guarantee, certificate.score_type, certificate.assumptions == OF_DRAWS
     if normal is None or anomalous is None or not (drawn and certificate.overlap.fixed_sizes):

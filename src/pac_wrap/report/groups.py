@@ -67,12 +67,6 @@ def account_of_groups(
     """Return what a certificate of groups says; `drawn` are calibration scores of the worst, if at hand.
 
     `measured` is how the rules did on labelled points that did not calibrate.
-
-    >>> from pac_wrap import calibrate_groups
-    >>> scores, labels = [*range(100), *range(200, 300)] * 2, ([0] * 100 + [1] * 100) * 2
-    >>> account = account_of_groups(calibrate_groups(scores, labels, ["a"] * 200 + ["b"] * 200))
-    >>> account.status.words, account.table("listing").rows[0]
-    ('all 2 groups certified', ("'a'", '100', '100', 'as asked', '200', '200'))
     """
     sections = tuple(_sections(certificate, drawn or {}, measured))
     return replace(groups_in_short(certificate, detector), sections=sections)
@@ -431,12 +425,7 @@ def _lead(certificate: GroupCertificate) -> Iterator[str]:
 
 
 def gap_words(gap: Gap) -> str:
-    """Return how far groups are apart at most, in a sentence.
-
-    >>> gap_words(Gap("FPR", 0.031, 0.05, ("a", "b"), ("a", "b"), (0.02, 0.0), (0.031, 0.025), 0))
-    "FPR: certified fair within 3.1 percentage points (confidence 95 %, on top of the promises). No two of 2 \
-groups, each under its own rule, are farther apart; 'a' and 'b' may be that far."
-    """
+    """Return how far groups are apart at most, in a sentence."""
     first, second = (line(shown(group)) for group in gap.farthest)
     left = ""
     if gap.left_out:

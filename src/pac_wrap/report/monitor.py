@@ -43,12 +43,7 @@ class Picture(NamedTuple):
 
 
 def account_of_monitor(monitor: Monitor) -> Account:
-    """Return what a monitor knows: every alarm, every watch, and the wealth of each over time.
-
-    >>> from pac_wrap import Monitor, calibrate
-    >>> account_of_monitor(Monitor(calibrate(range(1000), range(2000, 3000))))["watches"][0]["name"]
-    'FPR'
-    """
+    """Return what a monitor knows: every alarm, every watch, and the wealth of each over time."""
     alarms, grouped = list(map(str, monitor.alarms)), _is_grouped(monitor)
     ordered = sorted(monitor.members.items(), key=lambda pair: _nearness(pair[1]), reverse=True)
     members = [(f"{called(groups)}: " if groups else "", one) for groups, one in ordered[:MOST_DRAWN]]
@@ -146,14 +141,7 @@ def _nearness(member: Member) -> tuple[float, ...]:
 
 
 def monitor_metrics(monitor: Monitor) -> str:
-    r"""Return what a monitor knows in the text format of Prometheus, for a file that is scraped.
-
-    >>> from pac_wrap import Monitor, calibrate
-    >>> print(monitor_metrics(Monitor(calibrate(range(1000), range(2000, 3000))))[:108])
-    # HELP pac_wrap_monitor_rows_total Rows that were fed.
-    # TYPE pac_wrap_monitor_rows_total counter
-    pac_wrap_m
-    """
+    """Return what a monitor knows in the text format of Prometheus, for a file that is scraped."""
     watches: list[tuple[Watch, dict[str, str]]] = []
     rising: list[tuple[dict[str, str], Alarm]] = []
     unscored: list[tuple[dict[str, str], float]] = []
@@ -244,11 +232,7 @@ def _facts(watch: Watch) -> dict[str, Any]:
 
 
 def _labels(labels: dict[str, str]) -> str:
-    """Return labels as Prometheus writes them; foreign text is escaped.
-
-    >>> _labels({"batch": 'a"b\\n'})
-    '{batch="a\\\\"b\\\\n"}'
-    """
+    """Return labels as Prometheus writes them; foreign text is escaped."""
     if not labels:
         return ""
     pairs = (f'{name}="{_escaped(value)}"' for name, value in labels.items())

@@ -12,57 +12,33 @@ _DIGITS: Final = 4
 
 
 def ceiling(rate: float) -> str:
-    """Return a promised rate in percent: exact where four digits say it, else rounded up to fewer.
-
-    >>> ceiling(0.05), ceiling(0.01125), ceiling(0.0431201), ceiling(0.0043121)
-    ('5 %', '1.125 %', '4.32 %', '0.44 %')
-    """
+    """Return a promised rate in percent: exact where four digits say it, else rounded up to fewer."""
     exact = len(Decimal(repr(float(rate))).normalize().as_tuple().digits) <= _DIGITS
     return f"{rounded_up(rate, 100, _DIGITS if exact else told(rate))} %"
 
 
 def confidence(*deltas: float) -> str:
-    """Return the confidence that is left after some deltas, in percent and rounded down.
-
-    >>> confidence(0.05), confidence(0.1, 0.2), confidence(0.0000123)
-    ('95 %', '70 %', '99.99 %')
-    """
+    """Return the confidence that is left after some deltas, in percent and rounded down."""
     return floored(confidence_left(*deltas))
 
 
 def floored(value: Decimal | float) -> str:
-    """Return an exact confidence in percent, rounded down.
-
-    >>> floored(0.95774)
-    '95.77 %'
-    """
+    """Return an exact confidence in percent, rounded down."""
     return f"{rounded_down(value, 100, _DIGITS)} %"
 
 
 def least(share: float) -> str:
-    """Return a lower bound of a share in percent, rounded down.
-
-    >>> least(0.831871), least(0.0079981)
-    ('83.1 %', '0.79 %')
-    """
+    """Return a lower bound of a share in percent, rounded down."""
     return f"{rounded_down(share, 100, told(share))} %"
 
 
 def share(count: int, n: int) -> str:
-    """Return a counted share in percent, with its counts; it is 100 % or 0 % only where it is exactly that.
-
-    >>> share(1884, 2000), share(999_999, 1_000_000), share(0, 0)
-    ('94.2 % (1,884 of 2,000)', '99.9 % (999,999 of 1,000,000)', 'no points')
-    """
+    """Return a counted share in percent, with its counts; 100 % or 0 % only where it is exactly that."""
     return f"{percent(count / n)} ({count:,} of {n:,})" if n else "no points"
 
 
 def percent(value: float) -> str:
-    """Return a measured share in percent, to the nearest of three digits, or two below 1 %.
-
-    >>> percent(1 / 3), percent(0.009913), percent(2.5e-7), percent(0.9999)
-    ('33.3 %', '0.99 %', '0.000025 %', '99.9 %')
-    """
+    """Return a measured share in percent, to the nearest of three digits, or two below 1 %."""
     digits = told(value)
     rounded = Context(prec=digits).multiply(Decimal(repr(float(value))), 100)
     if rounded == 100 and value < 1.0:
@@ -71,20 +47,12 @@ def percent(value: float) -> str:
 
 
 def range_of(low: float, high: float) -> str:
-    """Return two bounds of a share in percent, the lower rounded down and the upper one up.
-
-    >>> range_of(0.007273, 0.38181), range_of(0.0, 1.0)
-    ('0.72 % to 38.2 %', '0 % to 100 %')
-    """
+    """Return two bounds of a share in percent, the lower rounded down and the upper one up."""
     return f"{least(low)} to {rounded_up(high, 100, told(high))} %"
 
 
 def told_apart(values: Sequence[float]) -> list[str]:
-    """Return scores with six digits, or as many as it takes to tell them apart.
-
-    >>> told_apart([0.1234567, 12.0]), told_apart([1.00000001, 1.00000002])
-    (['0.123457', '12'], ['1.00000001', '1.00000002'])
-    """
+    """Return scores with six digits, or as many as it takes to tell them apart."""
 
     def written(digits: int) -> list[str]:
         return [f"{value + 0.0:.{digits}g}" for value in values]
@@ -95,11 +63,7 @@ def told_apart(values: Sequence[float]) -> list[str]:
 
 
 def exact(value: float | None) -> str:
-    """Return a threshold with all its digits.
-
-    >>> exact(0.1), exact(None)
-    ('0.1', 'none')
-    """
+    """Return a threshold with all its digits."""
     if value is None:
         return "none"
     return told_apart([value])[0] if isinf(value) else repr(value)
@@ -111,11 +75,7 @@ def minus(text: str) -> str:
 
 
 def number(value: float, span: float = inf) -> str:
-    """Return a number with four digits, or as many as place it on an axis of that span.
-
-    >>> number(1.23456), number(1e9 + 1.5, span=10.0), number(inf)
-    ('1.235', '1000000001.5', 'inf')
-    """
+    """Return a number with four digits, or as many as place it on an axis of that span."""
     texts = (f"{value:.{digits}g}" for digits in range(4, 18))
     return minus(
         next(text for text in texts if float(text) == value or abs(float(text) - value) <= 1e-3 * span)
@@ -123,11 +83,7 @@ def number(value: float, span: float = inf) -> str:
 
 
 def written_alike(values: Iterable[float]) -> list[str]:
-    """Return the ticks of an axis, all with the fewest digits that tell them apart.
-
-    >>> written_alike([0.0, 0.25, 0.5]), written_alike([1e9, 1e9 + 1])
-    (['0.00', '0.25', '0.50'], ['1000000000', '1000000001'])
-    """
+    """Return the ticks of an axis, all with the fewest digits that tell them apart."""
     ticks = [float(value) for value in values]
     if not ticks:
         return []
@@ -141,9 +97,5 @@ def written_alike(values: Iterable[float]) -> list[str]:
 
 
 def exact_percent(share: float) -> str:
-    """Return a share in percent, with all its digits.
-
-    >>> exact_percent(0.012345)
-    '1.2345 %'
-    """
+    """Return a share in percent, with all its digits."""
     return f"{(Decimal(repr(share)) * 100).normalize():f} %"

@@ -57,11 +57,7 @@ class Window:
 
     @classmethod
     def around(cls, classes: Sequence[Scores], marks: Sequence[float | None] = ()) -> "Window":
-        """Return the range of all scores, but not stretched by rare ones; marks always lie inside.
-
-        >>> Window.around([np.array([0.0, 1.0, np.inf])], [2.0])
-        Window(low=-0.04, high=2.04)
-        """
+        """Return the range of all scores, but not stretched by rare ones; marks always lie inside."""
         drawn = [scores[np.abs(scores) <= _LARGEST] for scores in classes]
         ends = [end for scores in drawn if scores.size for end in _ends(scores)]
         ends += [mark for mark in marks if mark is not None and abs(mark) <= _LARGEST]
@@ -169,12 +165,7 @@ class Bands:
 
 
 def histograms(window: Window, normal: Scores, anomalous: Scores) -> tuple[Histogram, Histogram]:
-    """Return the histograms of both classes in percent of each class, on a linear and on a log scale.
-
-    >>> one, other = histograms(Window(0.0, 10.0), np.arange(10.0), np.arange(5.0, 10.0))
-    >>> [tick.text for tick in one.ticks], [level.text for level in one.levels]
-    (['2', '4', '6', '8'], ['5 %', '10 %', '15 %', '20 %'])
-    """
+    """Return the histograms of both classes in percent of each class, on a linear and on a log scale."""
     shares = [_shares(window, scores) for scores in (normal, anomalous)]
     around = _ticks(window), _beyond(window, normal, anomalous)
     return _histogram(shares, *around, log=False), _histogram(shares, *around, log=True)
@@ -201,12 +192,7 @@ class Multiple:
 def multiple(
     window: Window, rule: Rule, normal: Scores, anomalous: Scores, name: str, words: str
 ) -> Multiple:
-    """Return a small histogram of two classes, each in percent of itself, with the thresholds of a rule.
-
-    >>> small = multiple(Window(0.0, 1.0), Rule(0.5, 0.5), np.array([0.2]), np.array([0.8]), "a", "1 + 1")
-    >>> [flag.at for flag in small.flags], [tick.text for tick in small.ticks]
-    (['50.000'], ['0.5'])
-    """
+    """Return a small histogram of two classes, each in percent of itself, with the thresholds of a rule."""
     shares = [_shares(window, scores) for scores in (normal, anomalous)]
     top = max(float(np.concatenate(shares).max()), 0.01)
     low, high = (_outline(share / top) for share in shares)
@@ -234,12 +220,7 @@ def _histogram(shares: list[Rates], ticks: tuple[Line, ...], beyond: str, *, log
 
 
 def bands(window: Window, curve: Curve) -> Bands:
-    """Return the bounds of a curve at the thresholds of a window, as steps.
-
-    >>> from pac_wrap import certify_curve
-    >>> [level.text for level in bands(Window(0.0, 200.0), certify_curve(range(100), range(50, 150))).levels]
-    ['10 %', '100 %']
-    """
+    """Return the bounds of a curve at the thresholds of a window, as steps."""
     thresholds = np.linspace(window.low, window.high, _STEPS)
     rates = curve.fpr(thresholds), curve.fnr(thresholds)
     known = np.concatenate(rates)
@@ -249,11 +230,7 @@ def bands(window: Window, curve: Curve) -> Bands:
 
 
 def flags(window: Window, rule: Rule) -> tuple[Line, ...]:
-    """Return the thresholds of a rule that lie in a window, each with the text of its flag.
-
-    >>> [flag.text for flag in flags(Window(0.0, 1.0), Rule(normal_below=0.3, anomaly_from=0.7))]
-    ['anomaly ≥ 0.7', 'normal < 0.3']
-    """
+    """Return the thresholds of a rule that lie in a window, each with the text of its flag."""
     ends = {"normal <": rule.normal_below, "anomaly \N{GREATER-THAN OR EQUAL TO}": rule.anomaly_from}
     if rule.single:
         del ends["normal <"]
@@ -389,11 +366,7 @@ class Panel:
 
 
 def panels(rates: dict[str, float]) -> tuple[Panel, ...]:
-    """Return a small picture for each distance, from the rates that are kept before any shift; or none.
-
-    >>> [panel.name for panel in panels({"FPR": 0.05})][:2]
-    ['Total variation', 'Density ratio']
-    """
+    """Return a small picture for each distance, from the rates that are kept before any shift; or none."""
     top = min(0.999, _MOST * max(rates.values(), default=0.0))
     if top <= max(rates.values(), default=0.0):
         return ()

@@ -40,15 +40,7 @@ _TEXT: Final = re.compile(
 
 
 def write(result: Any, path: str | os.PathLike[str], *about: Any, **more: Any) -> None:
-    """Write the account of a result in the format of the file's name, whole or not at all.
-
-    >>> from pac_wrap import calibrate
-    >>> write(calibrate(range(100), range(200, 300)), "report.pdf")
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.InputError: a report is written as .html, .md or .json, or drawn as .svg or .png, got \
-'report.pdf'; print the HTML file to get a PDF
-    """
+    """Write the account of a result in the format of the file's name, whole or not at all."""
     account = result if isinstance(result, Account) else None
     if account is None or account.picture is None:
         check_ending(path)
@@ -156,12 +148,7 @@ def _bars(text: re.Match[str]) -> str:
 
 
 def as_json(account: Account) -> str:
-    """Return what programs read as strict JSON.
-
-    >>> from pac_wrap.report.account import only
-    >>> as_json(Account(sections=only(rate=float("nan"))))
-    '{\\n  "rate": null\\n}\\n'
-    """
+    """Return what programs read as strict JSON."""
     head: dict[str, Any] = {}
     if account.form is not None:
         head = {"format": account.form[0], "schema": account.form[1], "title": account.title}

@@ -456,12 +456,7 @@ def _bounds_of(certificate: Certificate) -> str:
 
 
 def account_of_classes(certificate: ClassCertificate) -> Account:
-    """Return what a certificate of classes says.
-
-    >>> from pac_wrap import calibrate_classes
-    >>> account_of_classes(calibrate_classes([[1, 0], [0, 1]] * 100, [0, 1] * 100)).facts[0].text
-    "'0' is ruled out in at most 0.05 of its points (confidence 0.95)"
-    """
+    """Return what a certificate of classes says."""
     error, rule = "is ruled out in", "a class is left where its score reaches its threshold; one left decides"
     if certificate.severities is not None:
         error = "is taken for a milder class in"

@@ -111,13 +111,6 @@ class Report:
     points, or two between which it lies, `in_time` what is said of series that calibrate and of those that
     were held out. Scores that are not those of the certificate are refused, because everything that is said
     about calibration points would be untrue.
-
-    >>> from pac_wrap import calibrate
-    >>> Report(calibrate(range(100), range(200, 300)), range(100), range(300, 400))
-    Traceback (most recent call last):
-    ...
-    pac_wrap.errors.InputError: the anomalous scores are not those the certificate was made from (their \
-digests differ); pass the calibration scores
     """
 
     certificate: Certificate | KindCertificate
@@ -294,12 +287,7 @@ class Side:
 
 
 def sides_of(certificate: Certificate, metrics: Metrics | None = None) -> tuple[Side, Side]:
-    """Return the false positive and the false negative rate of a certificate.
-
-    >>> from pac_wrap import calibrate
-    >>> [side.name for side in sides_of(calibrate(range(100), range(200, 300)))]
-    ['FPR', 'FNR']
-    """
+    """Return the false positive and the false negative rate of a certificate."""
     taken, asked = certificate.sampling, certificate.guarantee
     both = certificate.fpr, certificate.fnr
     rates = (None, None) if metrics is None else (metrics.fpr, metrics.fnr)
@@ -336,13 +324,7 @@ def sides_of(certificate: Certificate, metrics: Metrics | None = None) -> tuple[
 
 
 def ranges(rule: Rule) -> dict[Verdict, Range]:
-    """Return the scores that get each verdict, in ascending order; a verdict that none gets is left out.
-
-    >>> ranges(Rule(normal_below=0.3, anomaly_from=0.7))[Verdict.ABSTAIN]
-    (0.3, 0.7)
-    >>> ranges(Rule(0.7, 0.7))
-    {<Verdict.NORMAL: 0>: (None, 0.7), <Verdict.ANOMALY: 1>: (0.7, None)}
-    """
+    """Return the scores that get each verdict, in ascending order; a verdict that none gets is left out."""
     low, high = rule.normal_below, rule.anomaly_from
     start, stop = None if low == -inf else low, None if high == inf else high
     found: dict[Verdict, Range] = {}
@@ -356,11 +338,7 @@ def ranges(rule: Rule) -> dict[Verdict, Range]:
 
 
 def range_words(found: dict[Verdict, Range]) -> dict[Verdict, str]:
-    """Return each range in words.
-
-    >>> range_words({Verdict.NORMAL: (None, 0.3)})[Verdict.NORMAL]
-    'below 0.3'
-    """
+    """Return each range in words."""
     ends = sorted({end for ends in found.values() for end in ends if end is not None})
     text = dict(zip(ends, told_apart(ends), strict=True))
 
@@ -551,16 +529,7 @@ def _beyond(certificate: Certificate) -> Iterator[str]:
 
 
 def binding_words(certificate: Certificate | KindCertificate) -> Iterator[str]:
-    """Yield which kind sets each threshold, and what more labels of it would buy.
-
-    >>> from pac_wrap import Guarantee, calibrate
-    >>> asked = Guarantee(max_fpr=None, max_fnr={"stolen": 0.02, "takeover": 0.1})
-    >>> kinds = calibrate(range(1000), {"stolen": range(950, 1950), "takeover": range(900, 1900)}, asked)
-    >>> for sentence in binding_words(kinds):
-    ...     print(sentence)
-    anomalous 'stolen' sets clear_below = 962.0; without it, it would be 984.0, of 'takeover'
-    its 1,000 labels allow 12 errors, 1.2 % where the ceiling is 2 %; 4,000 would allow 1.625 %
-    """
+    """Yield which kind sets each threshold, and what more labels of it would buy."""
     clauses = clauses_of(certificate)
     for binding, name in zip(binding_of(certificate), ("alarm_from", "clear_below"), strict=True):
         if binding is None or binding.threshold is None:
@@ -596,12 +565,7 @@ def _bought(clause: Clause) -> str:
 
 
 def status(report: Report) -> Status:
-    """Return whether something is certified, and whether held-out points contradict it.
-
-    >>> from pac_wrap import calibrate
-    >>> status(Report(calibrate(range(100), range(200, 300))))
-    Status(word='certified', words='certified', exit_code=0)
-    """
+    """Return whether something is certified, and whether held-out points contradict it."""
     certificate = report.certificate
     word, words = _status(certificate, report.metrics)
     return Status(word, words, int(certificate.empty or bool(plain_of(certificate).overstated)))
@@ -639,13 +603,7 @@ def _status(certificate: Certificate | KindCertificate, metrics: Metrics | None)
 
 
 def promise(certificate: Certificate | KindCertificate) -> str:
-    """Return the promise in one sentence.
-
-    >>> from pac_wrap import Guarantee, calibrate
-    >>> promise(calibrate(range(100), range(200, 300), Guarantee(max_fpr=0.1, max_fnr=None)))
-    'The rate of future normal points that are called anomalies is at most 10 %, with confidence 95 %; \
-nothing is promised about missed anomalies.'
-    """
+    """Return the promise in one sentence."""
     if by_kind(certificate):
         return _kind_promise(certificate)
     plain = plain_of(certificate)

@@ -19,7 +19,7 @@ from pac_wrap.report.figures import (
     plot_scores,
     style,
 )
-from pac_wrap.report.figures.styling import PlainTicks, wrap
+from pac_wrap.report.figures.styling import PlainTicks, decade_below, short_tick, wrap
 from support.drawn import scores_figure
 
 
@@ -88,3 +88,10 @@ def test_ticks_are_told_apart_and_exact_enough() -> None:
     assert form.format_ticks([1e300, 2e300]) == ["1e+300", "2e+300"]
     assert form.format_ticks([1000000005.0]) == ["1000000005"]
     assert form(0.25) == "0.25"
+
+
+def test_sizes_lines_and_ticks_are_these() -> None:
+    assert new_axes(3.2).get_figure().get_size_inches().tolist() == [3.2, 2.72]  # type: ignore[union-attr]
+    assert wrap("classes of n = 1,000", 60.0, 9.0) == ["classes of", "n = 1,000"]
+    assert (decade_below(10.0), decade_below(3.0)) == (1.0, 1.0)
+    assert (short_tick(0.1), short_tick(100.0)) == ("0.1", "100")

@@ -23,13 +23,7 @@ _MARKERS: Final = {"normal": "o", "anomalous": "X"}
 
 
 def plot_curve(curve: Curve, ax: Axes | None = None, *, dark: bool = False) -> Axes:
-    """Draw the bound of the FNR against that of the FPR, a point for every threshold; all hold at once.
-
-    >>> from pac_wrap import certify_curve
-    >>> ax = plot_curve(certify_curve(range(500), range(400, 900)))
-    >>> ax.get_xscale()
-    'log'
-    """
+    """Draw the bound of the FNR against that of the FPR, a point for every threshold; all hold at once."""
     _, fpr, fnr = curve.steps()
     known = (fpr < 1.0) & (fnr < 1.0)
     if not known.any():
@@ -89,10 +83,6 @@ def plot_affordable(
 
     A line starts at the least ceiling, which tolerates no error, and rises towards the ceiling itself, which
     only endless labels could show.
-
-    >>> ax = plot_affordable(6860, 140)
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['normal, n = 6,860', 'anomalous, n = 140']
     """
     sizes = {
         name: check_count(name, n)

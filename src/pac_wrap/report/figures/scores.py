@@ -39,12 +39,6 @@ def plot_scores(
 
     Both classes share their bins; heights are percent of the class, infinite scores included in its n. Those,
     and rare ones far outside, are marked and counted at the edge.
-
-    >>> from pac_wrap import calibrate
-    >>> normal, anomalous = np.linspace(0, 5, 200), np.linspace(3, 9, 200)
-    >>> ax = plot_scores(calibrate(normal, anomalous), normal, anomalous)
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['normal, n = 200', 'anomalous, n = 200', 'abstains']
     """
     normal, anomalous = as_scores(normal, "normal"), as_scores(anomalous, "anomalous")
     ax, style = prepare(ax, dark)
@@ -102,13 +96,6 @@ def plot_boxes(
     """Draw the quartiles of both classes, the thresholds of a certificate and the single one of another.
 
     Whiskers reach the last score within 1.5 times the box.
-
-    >>> from pac_wrap import calibrate
-    >>> normal, anomalous = np.linspace(0, 5, 200), np.linspace(3, 9, 200)
-    >>> single = calibrate(normal, anomalous, overlap="algorithm1")
-    >>> ax = plot_boxes(calibrate(normal, anomalous), single, normal, anomalous)
-    >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['anomalous\\nn = 200', 'normal\\nn = 200']
     """
     normal, anomalous = as_scores(normal, "normal"), as_scores(anomalous, "anomalous")
     ax, style = prepare(ax, dark)

@@ -48,9 +48,6 @@ def arrange(lines: Sequence[float], lengths: Sequence[float], width: float) -> l
     """Return where the labels go so that the fewest lines run through a label, each in a row of its own.
 
     A label that does not fit between its line and the edge is put at the edge, on top of its line.
-
-    >>> arrange([10.0, 20.0], [50.0, 50.0], 100.0)
-    [Place(row=1, side='right', fits=True), Place(row=0, side='right', fits=True)]
     """
     sides: tuple[LeftRight, ...] = ("right", "left")
     best: list[Place] = []
@@ -203,11 +200,7 @@ def marks(rule: Rule) -> list[float]:
 
 
 def flags_of(rule: Rule, span: float = inf) -> list[Flag]:
-    """Return one labelled line per threshold, with digits enough for an axis of that span.
-
-    >>> [flag.text for flag in flags_of(Rule(normal_below=0.3, anomaly_from=0.7))]
-    ['anomaly from 0.7', 'normal below 0.3']
-    """
+    """Return one labelled line per threshold, with digits enough for an axis of that span."""
     low, high = rule.normal_below, rule.anomaly_from
     if rule.single:
         never = {inf: "never an alarm", -inf: "always an alarm"}

@@ -29,11 +29,7 @@ _SETTINGS: Final[dict[Any, Any]] = {"svg.fonttype": "none", "svg.hashsalt": "pac
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """The colours of one kind of page, and the size of all text in points.
-
-    >>> style(dark=True).of_class("anomalous")
-    '#E8702A'
-    """
+    """The colours of one kind of page, and the size of all text in points."""
 
     text: str
     muted: str
@@ -54,11 +50,7 @@ _DARK: Final = Style(text="#EDEDED", muted="#B3B3B3", faint="#4D4D4D", normal="#
 
 
 def style(dark: bool = False) -> Style:
-    """Return the colours for a light or a dark page.
-
-    >>> style().normal, style(dark=True).normal
-    ('#0072B2', '#56B4E9')
-    """
+    """Return the colours for a light or a dark page."""
     return _DARK if dark else _LIGHT
 
 
@@ -75,11 +67,7 @@ class _OwnAxes(Axes):
 
 
 def new_axes(width: float = 6.5, height: float | None = None) -> Axes:
-    """Return the axes of a new, transparent figure that pyplot knows nothing of, and that a notebook shows.
-
-    >>> new_axes(3.2).get_figure().get_size_inches().tolist()
-    [3.2, 2.72]
-    """
+    """Return the axes of a new, transparent figure that a notebook shows and pyplot does not know."""
     if height is None:
         height = width * (0.85 if width < _NARROW else 0.62)
     figure = Figure(figsize=(width, height), dpi=100, layout="constrained", facecolor="none")
@@ -110,11 +98,7 @@ def text_width(text: str, size: float) -> float:
 
 
 def wrap(text: str, width: float, size: float) -> list[str]:
-    """Return the text in lines no wider than `width` points; a number stays with its sign and its name.
-
-    >>> wrap("classes of n = 1,000", 60.0, 9.0)
-    ['classes of', 'n = 1,000']
-    """
+    """Return the text in lines no wider than `width` points; a number stays with its sign and its name."""
     lines = [""]
     for word in _TIED.sub(_NO_BREAK, text).split(" "):
         longer = f"{lines[-1]} {word}".strip(" ")
@@ -139,13 +123,7 @@ class PlainTicks(Formatter):
         return number(x)
 
     def format_ticks(self, values: Any) -> list[str]:
-        """Return all ticks with the same number of digits.
-
-        >>> PlainTicks().format_ticks([0.0, 0.25, 0.5])
-        ['0.00', '0.25', '0.50']
-        >>> PlainTicks().format_ticks([1e9, 1e9 + 1])
-        ['1000000000', '1000000001']
-        """
+        """Return all ticks with the same number of digits."""
         return written_alike(values)
 
 
@@ -162,31 +140,17 @@ def log_ticks(axis: Axis) -> None:
 
 
 def decade_below(value: float) -> float:
-    """Return the power of ten at which a log scale begins, so that the value is well above its edge.
-
-    >>> decade_below(10.0), decade_below(3.0)
-    (1.0, 1.0)
-    """
+    """Return the power of ten at which a log scale begins, so that the value is well above its edge."""
     return float(10.0 ** floor(log10(value) - 0.3))
 
 
 def short_tick(value: float, _: float = 0.0) -> str:
-    """Return a tick of a log scale, as short as can be.
-
-    >>> short_tick(0.1), short_tick(100.0)
-    ('0.1', '100')
-    """
+    """Return a tick of a log scale, as short as can be."""
     return minus(f"{value:g}")
 
 
 def to_svg(figure: Figure, *, alt: str = "", prefix: str | None = None) -> str:
-    """Return the figure as one SVG element: text as text, the same bytes every time, nothing loaded.
-
-    >>> from pac_wrap.report.figures import plot_affordable
-    >>> svg = to_svg(plot_affordable(100, 100).get_figure(), alt="ceilings")
-    >>> svg[:4], "<style" in svg, "http://" in svg.replace("http://www.w3.org/", "")
-    ('<svg', False, False)
-    """
+    """Return the figure as one SVG element: text as text, the same bytes every time, nothing loaded."""
     buffer = StringIO()
     with matplotlib.rc_context(_SETTINGS):
         figure.savefig(buffer, format="svg", metadata=_NO_METADATA)
