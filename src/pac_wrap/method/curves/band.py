@@ -48,9 +48,8 @@ _SLOPE: Final = 0.88
 class Band:
     """Upper bounds of a rate for every count of errors among n points, all of which hold at once: eq. (30).
 
-    `ranks` are the counts that have a bound of their own, upper(rank, n, level). Any other count takes that
-    of the next larger rank; above the last the bound is 1: eq. (36). With a top the ranks end before their
-    bounds exceed it: eq. (120).
+    Only `ranks` have a bound of their own. Any other count takes that of the next larger rank; above the last
+    the bound is 1: eq. (36). With a top the ranks end before their bounds exceed it: eq. (120).
     """
 
     n: int
@@ -60,19 +59,11 @@ class Band:
     bounds: Rates
 
     def anchors(self, counts: ArrayLike) -> Counts:
-        """Return the position of the rank whose bound each count takes; one beyond the last has none.
-
-        >>> band_of(1_000_000, 0.05).anchors([0, 51, 999_999]).tolist()
-        [0, 51, 912]
-        """
+        """Return the position of the rank whose bound each count takes; one beyond the last has none."""
         return np.searchsorted(self.ranks, np.asarray(counts)).astype(np.int64)
 
     def of(self, counts: ArrayLike) -> Rates:
-        """Return the bound of each count.
-
-        >>> band_of(119, 0.05).of([0, 1, 119]).round(4).tolist()
-        [0.0498, 0.0677, 1.0]
-        """
+        """Return the bound of each count."""
         bounds: Rates = np.append(self.bounds, 1.0)[self.anchors(counts)]
         return bounds
 
@@ -89,11 +80,7 @@ def check_delta(name: str, value: float) -> float:
 
 
 def anchor_ranks(n: int) -> Counts:
-    """Return the counts that a band of n points is anchored at, all of them if n < 1,000: eq. (37).
-
-    >>> anchor_ranks(5).tolist(), anchor_ranks(10_000_000).size
-    ([0, 1, 2, 3, 4], 1029)
-    """
+    """Return the counts that a band of n points is anchored at, all of them if n < 1,000: eq. (37)."""
     ranks, rank = [], 0
     while rank < n:
         ranks.append(rank)
@@ -102,12 +89,7 @@ def anchor_ranks(n: int) -> Counts:
 
 
 def failure(n: int, bounds: ArrayLike, ranks: Counts) -> float:
-    """Return how likely some rate exceeds the bound of its rank, never less than it is: eq. (35).
-
-    >>> ranks = np.arange(170)
-    >>> round(failure(170, beta_quantile(ranks + 1, 170 - ranks, 0.002, above=True), ranks), 4)
-    0.0494
-    """
+    """Return how likely some rate exceeds the bound of its rank, never less than it is: eq. (35)."""
     return keeping(n, bounds, at_least=ranks + 1).failure
 
 
@@ -121,9 +103,6 @@ def band_of(n: int, delta: float, top: float | None = None) -> Band:
     """Return the band of n points that fails with probability delta: eq. (36), and eq. (120) with a top.
 
     Its local level is the largest of 8 digits for which that is proved, within 1e-6 of the exact one.
-
-    >>> band_of(59, 0.05).level, band_of(59, 0.05, 0.3).level
-    (0.0030547941, 0.012935241)
     """
     n, delta, top = check_count("n", n), check_delta("delta", delta), check_top("top", top)
     if n > MOST_POINTS:
@@ -201,11 +180,7 @@ def _solved(excess: Callable[[float], float], guess: float) -> float:
 
 
 def _floored(level: float, units: int = 0) -> float:
-    """Return a level rounded down to its first digits, less so many units of the last.
-
-    >>> _floored(0.0012345678912), _floored(0.0012345678, 1)
-    (0.0012345678, 0.0012345677)
-    """
+    """Return a level rounded down to its first digits, less so many units of the last."""
     exponent = floor(log10(level)) - _DIGITS + 1
     mantissa = level / 10.0**exponent
     # what was rounded before stays as it is

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from numpy.typing import ArrayLike
@@ -13,8 +13,8 @@ from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, UpsideDownWarning
 from pac_wrap.method.certificates.verify import Verification, as_made
 from pac_wrap.method.certify import certify
-from pac_wrap.method.curves.band import check_delta, check_top
-from pac_wrap.method.curves.curve import Curve, CurveSide, curve_ranks
+from pac_wrap.method.curves.band import band_of, check_delta, check_top
+from pac_wrap.method.curves.curve import Curve, CurveSide
 from pac_wrap.method.source import ChunkSource
 from pac_wrap.ranks.auc import rough_auc, warn_if_upside_down
 from pac_wrap.ranks.kernels import together
@@ -23,13 +23,7 @@ from pac_wrap.ranks.memory import Rank, Ranked, RankedInMemory
 
 @dataclass(frozen=True, slots=True)
 class CurveRequest:
-    """What a curve is asked for, checked apart from any score; every entrance that takes a request takes it.
-
-    `top_fpr` and `top_fnr` are the largest bounds that the curve is to have, None for all of them.
-
-    >>> CurveRequest(delta_fpr=0.01).delta_fnr
-    0.05
-    """
+    """The deltas and the largest bounds that a curve is asked for; every entrance for requests takes it."""
 
     delta_fpr: float = 0.05
     delta_fnr: float = 0.05
@@ -45,7 +39,7 @@ class CurveRequest:
 
     @classmethod
     def of_curve(cls, curve: Curve, anomaly_label: object = 1) -> "CurveRequest":
-        """Return what a curve was asked for."""
+        """Return the request that a curve answers."""
         low, high = curve.normal, curve.anomalous
         return cls(low.delta, high.delta, anomaly_label, low.top, high.top)
 
@@ -56,11 +50,10 @@ class CurveRequest:
 
     def ranks(self, sizes: tuple[int, int]) -> Iterator[Rank]:
         """Yield the ranks that both bands are anchored at."""
-        yield from curve_ranks(sizes, (self.delta_fpr, self.delta_fnr), (self.top_fpr, self.top_fnr))
-
-    def with_usual_labels(self) -> "CurveRequest":
-        """Return the same for labels 0 and 1."""
-        return replace(self, anomaly_label=1)
+        normal = band_of(sizes[0], self.delta_fpr, self.top_fpr).ranks.tolist()
+        anomalous = band_of(sizes[1], self.delta_fnr, self.top_fnr).ranks.tolist()
+        yield from (Rank(0, sizes[0] - rank) for rank in normal)
+        yield from (Rank(1, rank + 1) for rank in anomalous)
 
     def certify(self, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> Curve:
         """Return the curve of two classes, wherever their scores live."""

@@ -43,10 +43,7 @@ def keeping(
 
     P(at_least[j] <= N(places[j]) <= at_most[j] for all j), eq. (31), by the programme of eq. (32): a Poisson
     process of rate n takes the place of the n numbers, and the end is divided by P(Poisson(n) = n) (Moscovich
-    and Nadler 2017). One of the two limits may be left out.
-
-    >>> round(keeping(2, [0.5], at_least=[1]).probability, 12)  # 1 - P(both above)
-    0.75
+    and Nadler 2017).
     """
     n = check_count("n", n)
     times, floors, caps = _checked(n, places, at_least, at_most)
@@ -121,7 +118,7 @@ class _Walk:
         return moved
 
     def _transformed(self, time: float, shift: int, wanted: int) -> Masses:
-        """Return the same by a transform; that of the Poisson kernel is exp(step (e^(-iw) - 1))."""
+        """Return these chances by a transform; that of the Poisson kernel is exp(step (e^(-iw) - 1))."""
         step = self._n * (time - self._time)
         size, reach = self._mass.size, _reach(step)
         length = _smooth(ceil(reach + max(step - shift + size, shift - step + wanted)) + 2)

@@ -1,7 +1,7 @@
 """The certified trade-off: bounds of both error rates at every threshold at once, and choices among them."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf, isnan, nextafter
@@ -32,7 +32,7 @@ from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.curves.band import band_of
 from pac_wrap.method.strategies.given import Given, outcome_at
 from pac_wrap.method.thresholds import LARGEST, Evidence, Thresholds, find_regime
-from pac_wrap.ranks.memory import Rank, Ranked, kth_largest, kth_smallest
+from pac_wrap.ranks.memory import Ranked, kth_largest, kth_smallest
 from pac_wrap.tails.bounds import Budget, budgets_at
 from pac_wrap.version import __version__
 
@@ -51,30 +51,18 @@ _ALWAYS: Final = np.uint64(order_key(-inf))
 class CurveSide:
     """The steps of one class: at most `ranks[j]` errors beyond `scores[j]`, and `bounds[j]` for their rate.
 
-    Parameters
+    Attributes
     ----------
-    n : int
-        How many calibration points there were.
-    digest : str
-        A digest of their scores, in any order.
-    delta : float
-        The chance that some bound does not hold.
-    level : float
-        The local level of the band: each bound is that of Clopper and Pearson at it, eq. (36).
-    ranks : tuple of int
-        The counts of errors that have a bound of their own.
-    bounds : tuple of float
-        Their bounds; above the last rank the bound is 1.
+    n, digest : int and str
+        How many calibration points there were, and a digest of their scores.
+    delta, level : float
+        The chance that some bound does not hold, and that of each bound by itself: eq. (36).
+    ranks, bounds : tuple of int and tuple of float
+        The counts of errors that have a bound of their own, and these; above the last rank the bound is 1.
     scores : tuple of float
         The (rank + 1)-th largest normal score, or the (rank + 1)-th smallest anomalous one.
-    top : float, optional
-        The largest bound that was asked for: where a larger one would be needed, nothing is said.
-
-    Examples
-    --------
-    >>> from pac_wrap import certify_curve
-    >>> certify_curve([0.1, 0.2, 0.3], [0.9]).normal.scores
-    (0.3, 0.2, 0.1)
+    top : float or None
+        The largest bound that was asked for.
     """
 
     n: int
@@ -90,16 +78,10 @@ class CurveSide:
     def of(cls, label: int, scores: Ranked, delta: float, top: float | None) -> "CurveSide":
         """Return the steps of one class, wherever its scores live."""
         band = band_of(scores.size, delta, top)
-        ranks = band.ranks.tolist()
+        ranks, bounds = tuple(band.ranks.tolist()), tuple(band.bounds.tolist())
         find = kth_smallest if label else kth_largest
         found = tuple(find(scores, rank + 1) for rank in ranks)
-        bounds = tuple(band.bounds.tolist())
-        return cls(scores.size, scores.digest, delta, band.level, tuple(ranks), bounds, found, top)
-
-    @property
-    def rates(self) -> Rates:
-        """The bounds, and 1 behind the last."""
-        return np.array([*self.bounds, 1.0])
+        return cls(scores.size, scores.digest, delta, band.level, ranks, bounds, found, top)
 
     def budget(self, bound: float) -> Budget | None:
         """Return the budget of a bound of this class, None for 1."""
@@ -121,73 +103,43 @@ class CurveSide:
     def false_alarms(self, keys: Bits) -> Rates:
         """Return, for normal scores, the bound at each threshold: that of the first score below it."""
         scores = order_keys(np.array(self.scores[::-1]))
-        rates = self.rates[scores.size - np.searchsorted(scores, keys)]
+        rates = np.append(self.bounds, 1.0)[scores.size - np.searchsorted(scores, keys)]
         return np.where(keys == _NEVER, 0.0, rates)
 
     def misses(self, keys: Bits) -> Rates:
         """Return, for anomalous scores, the bound at each threshold: that of the first score not below."""
-        rates = self.rates[np.searchsorted(order_keys(np.array(self.scores)), keys)]
+        rates = np.append(self.bounds, 1.0)[np.searchsorted(order_keys(np.array(self.scores)), keys)]
         return np.where(keys == _NEVER, 1.0, np.where(keys == _ALWAYS, 0.0, rates))
 
-
-def problems(normal: CurveSide, anomalous: CurveSide, kind: ScoreType, version: str) -> Iterator[str]:
-    """Yield what does not follow from the bands of so many points, or is not in order."""
-    yield from version_problems(version)
-    if not normal.n + anomalous.n:
-        yield "there is no score in either class"
-    for name, side in (("normal", normal), ("anomalous", anomalous)):
-        yield from digest_problems(name, side.n, side.digest)
-        band = band_of(side.n, side.delta, side.top)
-        if side.ranks != tuple(band.ranks.tolist()) or not (
-            len(side.bounds) == len(side.scores) == len(side.ranks)
-        ):
-            yield f"{side.n:,} points have other ranks than these {len(side.ranks):,}"
+    def problems(self, label: int, kind: ScoreType) -> Iterator[str]:
+        """Yield what does not follow from the band of so many points, or is not in order."""
+        yield from digest_problems(("normal", "anomalous")[label], self.n, self.digest)
+        band = band_of(self.n, self.delta, self.top)
+        sizes = {len(self.ranks), len(self.bounds), len(self.scores)}
+        if self.ranks != tuple(band.ranks.tolist()) or len(sizes) > 1:
+            yield f"{self.n:,} points have other ranks than these {len(self.ranks):,}"
             return
-        levels = np.array([side.level, *side.bounds]), np.array([band.level, *band.bounds])
+        levels = np.array([self.level, *self.bounds]), np.array([band.level, *band.bounds])
         if not np.allclose(*levels, rtol=_CLOSE, atol=0.0):
-            yield f"the level and the bounds are not those of {side.n:,} points at delta = {side.delta}"
-        keys = [order_key(score) for score in side.scores]
-        if any((a < b if name == "normal" else a > b) for a, b in pairwise(keys)):
+            yield f"the level and the bounds are not those of {self.n:,} points at delta = {self.delta}"
+        if any((a > b if label else a < b) for a, b in pairwise(map(order_key, self.scores))):
             yield "the scores are not in the order of their ranks"
-        if not all(represents(kind, score) for score in side.scores):
+        if not all(represents(kind, score) for score in self.scores):
             yield f"some score is no {kind}"
 
 
-def threshold_keys(thresholds: ArrayLike) -> Bits:
-    """Return whole numbers that compare as thresholds do; one if a single threshold is given.
-
-    >>> bool(threshold_keys(0.5) < threshold_keys([0.6]))
-    True
-    """
+def _at(bound: Callable[[Bits], Rates], thresholds: ArrayLike) -> Any:
+    """Return the bound at one threshold, or at each of many."""
     if np.ndim(thresholds):
-        return order_keys(as_scores(thresholds, "thresholds"))
+        return bound(order_keys(as_scores(thresholds, "thresholds")))
     number = as_float(thresholds)
     if isnan(number):
         raise InputError(f"a threshold must be a number, got {quoted(thresholds)}")
-    return np.array([order_key(number)], dtype=np.uint64)
-
-
-def curve_ranks(
-    sizes: tuple[int, int], deltas: tuple[float, float], tops: tuple[float | None, float | None]
-) -> Iterator[Rank]:
-    """Yield the ranks that a curve of so many normal and anomalous points is made of.
-
-    >>> sorted(curve_ranks((2, 1), (0.05, 0.05), (None, None)))
-    [Rank(label=0, k=1), Rank(label=0, k=2), Rank(label=1, k=1)]
-    """
-    bands = [band_of(n, delta, top) for n, delta, top in zip(sizes, deltas, tops, strict=True)]
-    yield from (Rank(0, sizes[0] - rank) for rank in bands[0].ranks.tolist())
-    yield from (Rank(1, rank + 1) for rank in bands[1].ranks.tolist())
+    return float(bound(np.array([order_key(number)], dtype=np.uint64))[0])
 
 
 def cells(scores: Iterable[float]) -> Rates:
-    """Return a finite threshold from each range in which no bound changes: the middle where it has two ends.
-
-    Between two neighbouring scores a < b that is the range (a, b].
-
-    >>> cells([1.0, 3.0]).tolist()
-    [1.0, 2.0, 3.0000000000000004]
-    """
+    """Return a finite threshold from each range (a, b] in which no bound changes, in its middle if it can."""
     ends = from_order_keys(np.unique(order_keys(np.array(list(scores), dtype=np.float64))))
     if not ends.size:
         return np.zeros(1)
@@ -208,9 +160,6 @@ def best(kept: Rates, other: Rates, ceiling: float) -> int | None:
 
     Of several the one whose kept bound is least; but if nothing is known of the other rate, the largest: the
     ceiling is then used as far as it goes.
-
-    >>> best(np.array([0.3, 0.2, 0.1]), np.array([0.1, 0.4, 0.4]), 0.25)
-    2
     """
     allowed = np.flatnonzero(kept <= ceiling)
     if not allowed.size:
@@ -228,8 +177,7 @@ class Curve(Traced, SavedAsJSON):
     """Bounds of the FPR and the FNR at every threshold, all of which hold at once; made by `certify_curve`.
 
     With probability 1 - delta_fpr all bounds of the FPR hold, with 1 - delta_fnr all of the FNR: eq. (36). So
-    a threshold may be chosen after looking, by eye, by cost or by somebody else, and again tomorrow. Where a
-    bound would exceed the largest that was asked for, it is 1: nothing is said. A curve
+    a threshold may be chosen after looking, by eye, by cost or by somebody else, and again tomorrow. A curve
     and another certificate of the same labels hold together only with their deltas added.
 
     Parameters
@@ -276,7 +224,7 @@ class Curve(Traced, SavedAsJSON):
         return not (self.normal.bounds and self.anomalous.bounds)
 
     def fpr(self, thresholds: ArrayLike) -> Any:
-        """Return the bound of the FPR of the rule "anomaly from t on", for one threshold or for each of many.
+        """Return the bound of the FPR of the rule "anomaly from t on", at one threshold or at each of many.
 
         Parameters
         ----------
@@ -288,11 +236,10 @@ class Curve(Traced, SavedAsJSON):
         float or ndarray of float
             The bounds.
         """
-        rates = self.normal.false_alarms(threshold_keys(thresholds))
-        return rates if np.ndim(thresholds) else float(rates[0])
+        return _at(self.normal.false_alarms, thresholds)
 
     def fnr(self, thresholds: ArrayLike) -> Any:
-        """Return the bound of the FNR of the rule "anomaly from t on", for one threshold or for each of many.
+        """Return the bound of the FNR of the rule "anomaly from t on", at one threshold or at each of many.
 
         Parameters
         ----------
@@ -304,8 +251,7 @@ class Curve(Traced, SavedAsJSON):
         float or ndarray of float
             The bounds.
         """
-        rates = self.anomalous.misses(threshold_keys(thresholds))
-        return rates if np.ndim(thresholds) else float(rates[0])
+        return _at(self.anomalous.misses, thresholds)
 
     def at(self, threshold: float) -> Certificate:
         """Return the certificate of the rule "anomaly from this threshold on", with its bounds for ceilings.
@@ -398,7 +344,7 @@ class Curve(Traced, SavedAsJSON):
         Parameters
         ----------
         cost_fp, cost_fn : float
-            What a false alarm and what a missed anomaly costs, in the same unit.
+            The cost of a false alarm and of a missed anomaly, in the same unit.
         prevalence : float
             The share of anomalies among all points.
 
@@ -406,11 +352,6 @@ class Curve(Traced, SavedAsJSON):
         -------
         Certificate
             That of the threshold.
-
-        Raises
-        ------
-        InputError
-            If a cost is not a positive number, or the prevalence none between 0 and 1.
         """
         share = check_rate("prevalence", prevalence)
         for name, cost in (("cost_fp", cost_fp), ("cost_fn", cost_fn)):
@@ -451,4 +392,8 @@ class Curve(Traced, SavedAsJSON):
         return short(self)
 
     def _problems(self) -> Iterator[str]:
-        return problems(self.normal, self.anomalous, self.score_type, self.version)
+        yield from version_problems(self.version)
+        if not self.normal.n + self.anomalous.n:
+            yield "there is no score in either class"
+        for label, side in enumerate((self.normal, self.anomalous)):
+            yield from side.problems(label, self.score_type)
