@@ -72,8 +72,8 @@ def our_raise(n: int, ceiling: float, delta: float) -> int | None:
     normal = np.arange(n, dtype=float)
     asked = Guarantee(ceiling, ceiling, delta, delta)
     found = calibrate(normal, normal + 2.0 * n, asked, overlap="raise")
-    kept = found.certified is not None and found.certified.max_fpr == ceiling
-    return found.normal.budget.errors if kept and found.normal.budget else None
+    kept = not found.uncertified and found.fpr.ceiling == ceiling
+    return found.fpr.budget.errors if kept and found.fpr.budget else None
 
 
 def probed(rule: Rule, n: int, ceiling: float, delta: float) -> int | None:

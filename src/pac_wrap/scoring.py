@@ -115,9 +115,9 @@ def ranking_scorer(estimator: Any, X: Any, y: ArrayLike) -> float:
 
 
 def _ceiling(certificate: Certificate) -> float:
-    if certificate.empty or certificate.certified is None:
+    if certificate.empty:
         return 1.0
-    return max(promise.ceiling for promise in certificate.certified.promises)
+    return max(promise.ceiling for promise in certificate.promises)
 
 
 def _certified(estimator: Any) -> PACWrap:

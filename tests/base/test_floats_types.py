@@ -188,7 +188,7 @@ def test_verify_rounds_what_comes_wider(kind: ScoreType) -> None:
     # as texts with as many digits as the type needs
     assert verify(certificate, [float(str(x)) for x in low], [float(str(x)) for x in high])
     assert verify(certificate, low.astype(float), high.astype(float))
-    assert certificate.normal.digest == digest(low.astype(np.float64))
+    assert certificate.fpr.digest == digest(low.astype(np.float64))
     wrong = low.astype(float)
     wrong[0] = 0.1
     assert not verify(certificate, wrong, high)

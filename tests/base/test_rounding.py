@@ -124,8 +124,8 @@ def test_the_exact_confidence_of_a_budget_is_rounded_down() -> None:
         shown = {row["name"]: row for row in account_of(certificate)["reached"]}[
             "Exact confidence of that budget"
         ]
-        assert certificate.normal.budget is not None
-        assert float(shown["normal"].removesuffix(" %")) <= 100 * certificate.normal.budget.confidence
+        assert certificate.fpr.budget is not None
+        assert float(shown["normal"].removesuffix(" %")) <= 100 * certificate.fpr.budget.confidence
 
 
 def relaxed(rate: float) -> Certificate:

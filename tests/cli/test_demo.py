@@ -23,9 +23,9 @@ def test_measured_rates_belong_to_the_certificates() -> None:
     flagged = int(np.count_nonzero(demo.abstaining.verdicts(demo.normal) == 1))
     assert (demo.abstaining_metrics.fpr.count, demo.abstaining_metrics.fpr.n) == (flagged, 4_000)
     assert demo.single_metrics.ambiguity.count == 0
-    assert demo.single.certified is not None
-    assert demo.single.certified.max_fpr is not None
-    assert demo.single_metrics.fpr.value <= demo.single.certified.max_fpr
+    assert not demo.single.uncertified
+    assert demo.single.fpr.ceiling is not None
+    assert demo.single_metrics.fpr.value <= demo.single.fpr.ceiling
 
 
 def test_progress_tells_each_stage() -> None:
@@ -55,7 +55,7 @@ def test_one_sided_promise_abstains_nowhere() -> None:
 
 def test_promise_that_nothing_can_keep_is_shown_as_such() -> None:
     demo = run_demo(n_train=500, n_calibration=1, n_test=200)
-    assert demo.single.certified is None
+    assert demo.single.uncertified
     shown = text_of(show_demo(demo))
     assert "1 normal scores cannot certify FPR <= 0.05" in shown
     assert "none" in shown

@@ -131,11 +131,11 @@ def test_calibrate_succeeds_or_refuses_in_one_sentence(
         else:
             certificate = Certificate.load(saved)
             assert done.code == (1 if certificate.empty else 0)
-            counts = f"{certificate.normal.n:,} normal, {certificate.anomalous.n:,} anomalous"
+            counts = f"{certificate.fpr.n:,} normal, {certificate.fnr.n:,} anomalous"
             assert re.fullmatch(f"pac-wrap: [0-9,]+ rows?: {counts} -> {re.escape(str(saved))}\n", done.err)
-            assert certificate.normal.n + certificate.anomalous.n == len(table["score"])
+            assert certificate.fpr.n + certificate.fnr.n == len(table["score"])
             if anomaly is None and set(table["label"]) <= {0, 1}:
-                assert certificate.anomalous.n == sum(table["label"])
+                assert certificate.fnr.n == sum(table["label"])
 
 
 @pytest.mark.slow

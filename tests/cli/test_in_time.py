@@ -105,7 +105,7 @@ def test_points_worth_too_few_make_every_headline_conditional(tmp_path: Path) ->
     worth = [certificate.sampling.effective_normal, certificate.sampling.effective_anomalous]
     at_hand = {row["side"]: row["at_hand"] for row in page["plan"]}
     assert at_hand == {"FPR": int(worth[0] or 0), "FNR": int(worth[1] or 0)}
-    assert f"Do not rely on the FPR yet: {certificate.normal.n:,} normal points" in page["next_steps"][0]
+    assert f"Do not rely on the FPR yet: {certificate.fpr.n:,} normal points" in page["next_steps"][0]
     assert not any("suffice for ceilings down to 0." in step for step in page["next_steps"])
 
 
@@ -149,7 +149,7 @@ def test_whole_series_are_held_out_and_show_how_the_rule_does(tmp_path: Path) ->
     options = ["--series", "m", *TENTH, "--hold-out", "0.25", "--seed", "3", "-o", saved]
     done = invoke("calibrate", table, *COLUMNS, *options)
     certificate = Certificate.load(saved)
-    assert certificate.normal.n + certificate.anomalous.n == 9 * (STEPS - WARM_UP)
+    assert certificate.fpr.n + certificate.fnr.n == 9 * (STEPS - WARM_UP)
     heading = next(line for line in done.out.splitlines() if line.startswith("held out"))
     assert heading.startswith("held out   3 of 12 series: ")
     places = [int(name.removeprefix("m")) for name in heading.partition(": ")[2].split(", ")]

@@ -6,9 +6,9 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
+from pac_wrap.method.kinds.certificate import KindCertificate
 
 from pac_wrap import Guarantee, calibrate, calibrate_classes
-from pac_wrap.method.kinds.certificate import KindCertificate
 from support.shell import invoke, refused, succeeded
 
 RNG = np.random.default_rng(4)

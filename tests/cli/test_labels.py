@@ -19,7 +19,7 @@ def counts(table: Path, *options: str) -> tuple[int, int]:
     assert done.code == 1, done  # eight labels certify nothing
     assert done.err == ""
     certificate = Certificate.load(saved)
-    return certificate.normal.n, certificate.anomalous.n
+    return certificate.fpr.n, certificate.fnr.n
 
 
 def labelled(folder: Path, normal: str, anomalous: str, suffix: str = ".csv") -> Path:
@@ -183,7 +183,7 @@ def test_letters_that_engines_put_into_lower_case_differently_are_told_apart(
     options = ["--score", "score", "--label", "label", "--anomaly-label", "I", "--engine", engine]
     assert invoke("calibrate", "-q", path, *options, "-o", saved).code == 0
     certificate = Certificate.load(saved)
-    assert (certificate.normal.n, certificate.anomalous.n) == (100, 200)
+    assert (certificate.fpr.n, certificate.fnr.n) == (100, 200)
 
 
 @pytest.fixture

@@ -57,4 +57,4 @@ def test_the_library_refuses_and_warns_too(scores: Path) -> None:
         calibrate([scores, scores])
     copy = shutil.copy(scores, scores.parent / "copy.csv")
     with pytest.warns(PACWrapWarning, match="have the same content"):
-        assert calibrate([scores, copy]).normal.n == 2 * calibrate(scores).normal.n
+        assert calibrate([scores, copy]).fpr.n == 2 * calibrate(scores).fpr.n

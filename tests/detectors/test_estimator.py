@@ -14,6 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from pac_wrap import Algorithm1, Guarantee, PACWrap, PACWrapError, Regime, calibrate, evaluate
+from support.kept import kept
 
 RNG = np.random.default_rng(0)
 NORMAL, ANOMALOUS = RNG.normal(0, 1, (600, 3)), RNG.normal(3, 1, (300, 3))
@@ -66,7 +67,7 @@ def test_one_confidence_is_shared_among_the_ceilings_that_are_asked_for(
     ceilings: tuple[float | None, float | None], alone: tuple[float | None, float | None]
 ) -> None:
     wrap = PACWrap(distance, max_fpr=ceilings[0], max_fnr=ceilings[1], confidence=0.99).fit(X, Y)
-    found = wrap.certificate_.certified
+    found = kept(wrap.certificate_)
     assert found is not None
     assert (found.max_fpr, found.max_fnr) == ceilings
     deltas = tuple(promise and promise.delta for promise in (found.fpr, found.fnr))
@@ -119,7 +120,7 @@ def test_too_few_labels_abstain_instead_of_failing() -> None:
 
 def test_one_row_calibrates_but_certifies_nothing() -> None:
     wrap = PACWrap(distance).fit(X[:1], Y[:1])
-    assert (wrap.certificate_.normal.n, wrap.certificate_.anomalous.n) == (1, 0)
+    assert (wrap.certificate_.fpr.n, wrap.certificate_.fnr.n) == (1, 0)
     assert wrap.predict(NEW[:1]).tolist() == [-1]
 
 
@@ -137,7 +138,7 @@ def test_a_fitted_detector_is_calibrated_and_not_fitted_again() -> None:
     assert wrap.detector_ is fitted
     assert all(now is before for now, before in zip(fitted.estimators_, trees, strict=True))
     np.testing.assert_array_equal(wrap.decision_function(NEW), -fitted.score_samples(NEW))
-    assert (wrap.certificate_.normal.n, wrap.certificate_.anomalous.n) == (400, 400)
+    assert (wrap.certificate_.fpr.n, wrap.certificate_.fnr.n) == (400, 400)
 
 
 def test_calibrating_after_fit_keeps_the_detector_and_renews_the_certificate() -> None:
@@ -146,7 +147,7 @@ def test_calibrating_after_fit_keeps_the_detector_and_renews_the_certificate() -
     assert wrap.calibrate(NEW, NEW_Y) is wrap
     assert wrap.detector_ is detector
     assert wrap.certificate_ != first
-    assert wrap.certificate_.normal.n == 400
+    assert wrap.certificate_.fpr.n == 400
 
 
 @pytest.mark.parametrize("trained", [forest().fit(NORMAL), LogisticRegression().fit(X, Y)])
@@ -154,7 +155,7 @@ def test_a_frozen_detector_is_only_calibrated_on_all_rows(trained: Any) -> None:
     frozen = FrozenEstimator(trained)
     wrap = PACWrap(frozen).fit(NEW, NEW_Y)
     assert wrap.detector_ is frozen
-    assert (wrap.certificate_.normal.n, wrap.certificate_.anomalous.n) == (400, 400)
+    assert (wrap.certificate_.fpr.n, wrap.certificate_.fnr.n) == (400, 400)
     assert wrap.certificate_ == PACWrap(trained).calibrate(NEW, NEW_Y).certificate_
 
 
@@ -183,7 +184,7 @@ def test_classifiers_are_trained_with_labels() -> None:
     for classifier in (LogisticRegression(), RandomForestClassifier(20, random_state=0)):
         wrap = PACWrap(classifier, random_state=0).fit(X, Y)
         assert wrap.detector_.classes_.tolist() == [0, 1]
-        assert wrap.certificate_.anomalous.n == 150
+        assert wrap.certificate_.fnr.n == 150
         assert wrap.score(NEW, NEW_Y) > 0.8
 
 

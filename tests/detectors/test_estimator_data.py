@@ -68,7 +68,7 @@ def test_a_forest_keeps_its_promise_on_held_out_rows(
     wrap = PACWrap(IsolationForest(n_estimators=50), random_state=0).fit(X[seen], y[seen])
     certificate = wrap.certificate_
     assert "calibration rows equal a training row" in str(certificate)
-    assert (certificate.normal.n, certificate.anomalous.n) == (round(0.5 * normals), anomalies)
+    assert (certificate.fpr.n, certificate.fnr.n) == (round(0.5 * normals), anomalies)
     metrics = evaluate(wrap.predict(X[unseen]), y[unseen])
     assert (metrics.fpr.n, metrics.fnr.n) == (6666 - normals, 534 - anomalies)
     check(wrap, metrics)
@@ -80,6 +80,6 @@ def test_a_classifier_keeps_its_promise_on_held_out_rows(
     X, y = thyroid
     seen, unseen = halves(y)
     wrap = PACWrap(LogisticRegression(C=1e4, max_iter=1000), random_state=0).fit(X[seen], y[seen])
-    assert wrap.certificate_.anomalous.n == round(0.5 * np.count_nonzero(y[seen]))
+    assert wrap.certificate_.fnr.n == round(0.5 * np.count_nonzero(y[seen]))
     metrics = evaluate(wrap.predict(X[unseen]), y[unseen])
     check(wrap, metrics)

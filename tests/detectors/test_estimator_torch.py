@@ -129,7 +129,7 @@ def test_a_module_is_wrapped_as_it_is(polarity: Any) -> None:
     module = Distance()
     wrap = PACWrap(module, polarity=polarity).fit(X, Y)
     assert wrap.detector_ is module
-    assert (wrap.certificate_.normal.n, wrap.certificate_.anomalous.n) == (400, 200)
+    assert (wrap.certificate_.fpr.n, wrap.certificate_.fnr.n) == (400, 200)
     assert wrap.score(X, Y) > 0.7
     again = clone(wrap).fit(X, Y)
     assert again.detector is not module

@@ -87,7 +87,7 @@ def test_each_way_of_training_shows_the_detector_its_rows_and_no_more(
         assert wrap.detector_.y_.tolist() == labels
     else:
         assert wrap.detector_.y_ is None
-    assert (wrap.certificate_.normal.n, wrap.certificate_.anomalous.n) == (200, 100 - trained[1])
+    assert (wrap.certificate_.fpr.n, wrap.certificate_.fnr.n) == (200, 100 - trained[1])
 
 
 def test_detectors_see_zeros_and_ones_whatever_the_labels_are() -> None:
@@ -101,9 +101,9 @@ def test_calibration_size_is_the_share_set_aside_of_each_class(
     size: float, normals: int, anomalies: int
 ) -> None:
     labelled = PACWrap(Labelled(), calibration_size=size).fit(X, Y).certificate_
-    assert (labelled.normal.n, labelled.anomalous.n) == (normals, anomalies)
+    assert (labelled.fpr.n, labelled.fnr.n) == (normals, anomalies)
     unlabelled = PACWrap(Unlabelled(), calibration_size=size).fit(X, Y).certificate_
-    assert (unlabelled.normal.n, unlabelled.anomalous.n) == (normals, 100)
+    assert (unlabelled.fpr.n, unlabelled.fnr.n) == (normals, 100)
 
 
 def test_no_row_both_trains_and_calibrates() -> None:
@@ -283,7 +283,7 @@ def test_without_labels_all_rows_count_as_normal_where_only_the_fpr_is_promised(
     assert note.startswith("there were no labels, so all rows count as normal")
     assert labelled.provenance.notes is None
     calibrated = PACWrap(wrap.detector_, max_fnr=None).calibrate(container(NEW))
-    assert calibrated.certificate_.normal.n == len(NEW)
+    assert calibrated.certificate_.fpr.n == len(NEW)
     assert calibrated.certificate_.provenance.notes == (note,)
     # whatever the label of anomalies is called, and through scikit-learn's tools
     named = clone(wrap).set_params(anomaly_label="fraud").fit(container(rows))

@@ -32,7 +32,7 @@ def test_a_report_measures_new_rows_beside_the_calibration(wrap: PACWrap, tmp_pa
     assert told["held_out"]["fnr"]["n"] == 60
     assert told["thresholds"] is not None
     assert told["practice"]["prevalence"] == [0.02, 0.02]
-    assert told["digests"]["Normal scores"] == wrap.certificate_.normal.digest
+    assert told["digests"]["Normal scores"] == wrap.certificate_.fpr.digest
     wrap.report(path)
     assert json.loads(path.read_text(encoding="utf-8"))["held_out"] is None
 

@@ -121,7 +121,7 @@ def test_calibrating_outside_a_pipeline_is_not_warned_of_although_one_was_import
         def fit(self) -> Any:
             return PACWrap(forest(), random_state=0).fit(X, Y)
 
-    assert Steps().fit().certificate_.normal.n == 150
+    assert Steps().fit().certificate_.fpr.n == 150
 
 
 SEARCHED = (
@@ -160,7 +160,7 @@ def test_a_search_inside_chooses_on_training_rows_alone() -> None:
     )
     wrap = PACWrap(search, train_on="labelled", random_state=0).fit(X, Y)
     assert wrap.detector_.best_params_["nu"] in (0.05, 0.5)
-    assert (wrap.certificate_.normal.n, wrap.certificate_.anomalous.n) == (150, 59)
+    assert (wrap.certificate_.fpr.n, wrap.certificate_.fnr.n) == (150, 59)
     assert len(np.unique(np.concatenate(seen), axis=0)) == 400 - 150 - 59
     assert wrap.score(NEW, NEW_Y) > 0.3
     classifier = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring="roc_auc")
@@ -193,7 +193,7 @@ def test_the_fold_is_seen_in_another_process_too() -> None:
 def test_folds_with_both_classes_are_what_it_is_scored_on() -> None:
     wrap = PACWrap(forest(), random_state=0)
     results = cross_validate(wrap, X, Y, cv=StratifiedKFold(4), return_estimator=True)
-    assert [one.certificate_.anomalous.n for one in results["estimator"]] == [75] * 4
+    assert [one.certificate_.fnr.n for one in results["estimator"]] == [75] * 4
     assert (results["test_score"] > 0.3).all()
 
 
@@ -206,7 +206,7 @@ def test_a_fold_may_lack_a_class_that_nothing_is_promised_of() -> None:
 
 def test_outside_folds_one_class_still_promises_on_its_side() -> None:
     wrap = PACWrap(distance).fit(X[:300], Y[:300])
-    assert wrap.certificate_.normal.n == 300
+    assert wrap.certificate_.fpr.n == 300
 
 
 CLOSE = np.r_[RNG.normal(0, 1, (300, 4)), RNG.normal(1.5, 1, (100, 4))]

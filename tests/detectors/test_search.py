@@ -67,7 +67,7 @@ def test_a_search_without_scoring_ranks_anomalies_and_trains_on_normal_rows(name
     assert search.best_params_ == best
     assert search.best_score_ > 0.95
     assert wrap.certificate_.provenance.trained == (300, 100)
-    assert wrap.certificate_.anomalous.n == 100
+    assert wrap.certificate_.fnr.n == 100
     again = pickle.loads(pickle.dumps(wrap))
     rows = pd.DataFrame(X, columns=["a", "b"])
     np.testing.assert_array_equal(again.predict(rows), wrap.predict(rows))

@@ -162,7 +162,7 @@ def test_a_batch_dependent_detector_is_accepted_beside_rows_that_stay_the_same(m
     def scores(X: Any) -> Any:
         return np.array([trained.decision_function(np.vstack([reference, row]))[-1] for row in X])
 
-    assert PACWrap(scores, max_fpr=0.2, max_fnr=0.2).fit(X[390:410], Y[390:410]).certificate_.normal.n == 10
+    assert PACWrap(scores, max_fpr=0.2, max_fnr=0.2).fit(X[390:410], Y[390:410]).certificate_.fpr.n == 10
 
 
 def test_what_small_batches_cannot_do_is_said() -> None:

@@ -47,10 +47,10 @@ def test_weights_change_what_is_learned() -> None:
     plain = PACWrap(LogisticRegression(), random_state=0).fit(X, Y)
     weighed = PACWrap(LogisticRegression(), random_state=0).fit(X, Y, sample_weight=weights)
     assert not np.allclose(plain.detector_.coef_, weighed.detector_.coef_)
-    assert plain.certificate_.anomalous.n == weighed.certificate_.anomalous.n
+    assert plain.certificate_.fnr.n == weighed.certificate_.fnr.n
     inside = PACWrap(make_pipeline(StandardScaler(), LogisticRegression()), random_state=0)
     inside.fit(X, Y, logisticregression__sample_weight=weights)
-    assert inside.certificate_.normal.n == 200
+    assert inside.certificate_.fpr.n == 200
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_metadata_is_routed_to_the_detector_and_to_the_split() -> None:
             StandardScaler(), RandomForestClassifier(5).set_fit_request(sample_weight=True)
         )
         inside[0].set_fit_request(sample_weight=False)
-        assert PACWrap(inside).fit(X, Y, sample_weight=np.ones(600)).certificate_.normal.n == 200
+        assert PACWrap(inside).fit(X, Y, sample_weight=np.ones(600)).certificate_.fpr.n == 200
 
 
 def test_metadata_reaches_fit_without_routing_too() -> None:

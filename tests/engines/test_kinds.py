@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pac_wrap.method.kinds.certificate import KindCertificate
 
 from pac_wrap import Guarantee, InputError, VacuousWarning, calibrate, calibrate_classes, certify_curve
 from pac_wrap.engines import dask as by_dask
 from pac_wrap.engines import spark as by_spark
-from pac_wrap.method.kinds.certificate import KindCertificate
 from support import sparksession
 from support.daskcluster import needs_dask
 from support.pages import python_blocks

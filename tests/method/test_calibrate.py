@@ -25,6 +25,7 @@ from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.raising import Raise
 from pac_wrap.method.thresholds import Regime, Thresholds
 from pac_wrap.ranks.auc import is_upside_down
+from support.kept import kept as kept_by
 from support.strategies import (
     LARGEST,
     Floats,
@@ -65,9 +66,9 @@ def test_the_certificate_records_what_it_was_made_of(
     normal: Floats, anomalous: Floats, guarantee: Guarantee
 ) -> None:
     certificate = calibrate_quietly(normal, anomalous, guarantee)
-    assert certificate.guarantee == certificate.certified == guarantee
-    assert (certificate.normal.n, certificate.anomalous.n) == (normal.size, anomalous.size)
-    budgets = certificate.normal.budget, certificate.anomalous.budget
+    assert certificate.guarantee == kept_by(certificate) == guarantee
+    assert (certificate.fpr.n, certificate.fnr.n) == (normal.size, anomalous.size)
+    budgets = certificate.fpr.budget, certificate.fnr.budget
     assert budgets[0] is not None
     assert budgets[1] is not None
     too_few = budgets[0].errors is None or budgets[1].errors is None
@@ -155,9 +156,9 @@ def test_a_one_sided_promise_never_abstains(
 def test_integers_too_large_for_a_double_are_ties() -> None:
     normal = np.arange(2**53, 2**53 + 100)
     certificate = calibrate(normal, normal + 400, Guarantee(0.1, 0.1))
-    assert certificate.normal.budget is not None
-    assert certificate.normal.budget.errors is not None
-    assert np.count_nonzero(certificate.verdicts(normal) == 1) <= certificate.normal.budget.errors
+    assert certificate.fpr.budget is not None
+    assert certificate.fpr.budget.errors is not None
+    assert np.count_nonzero(certificate.verdicts(normal) == 1) <= certificate.fpr.budget.errors
 
 
 @every_rule
@@ -199,7 +200,7 @@ def test_one_array_with_labels_gives_the_same_certificate(options: dict[str, Any
 
 def test_one_missing_class_is_vacuous() -> None:
     certificate = calibrate_labelled(np.arange(100.0), np.zeros(100))
-    assert certificate.anomalous.n == 0
+    assert certificate.fnr.n == 0
     assert certificate.regime is Regime.VACUOUS
     assert certificate.thresholds.clear_below == -inf
 

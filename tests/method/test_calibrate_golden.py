@@ -14,6 +14,7 @@ from pac_wrap.method.certificates.certificate import Overlap
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.tables.sql.expressions import Dialect, verdict_sql
 from support import recipes
+from support.kept import kept as kept_by
 from support.shell import GOLDEN
 
 KEPT: dict[str, Any] = json.loads((GOLDEN / "calibrations.json").read_text(encoding="ascii"))
@@ -71,9 +72,9 @@ def test_a_calibration_gives_what_it_gave(index: int) -> None:
     assert hex_of(made.thresholds.alarm_from) == found["alarm_from"]
     assert hex_of(made.thresholds.clear_below) == found["clear_below"]
     assert (made.score_type, made.regime.value) == (found["score_type"], found["regime"])
-    assert [made.normal.digest, made.anomalous.digest] == found["digests"]
-    assert [made.normal.crossing, made.anomalous.crossing] == found["crossing"]
-    budgets = [made.normal.budget, made.anomalous.budget]
+    assert [made.fpr.digest, made.fnr.digest] == found["digests"]
+    assert [made.fpr.beyond, made.fnr.beyond] == found["crossing"]
+    budgets = [made.fpr.budget, made.fnr.budget]
     assert [one and ("too few" if one.errors is None else one.errors) for one in budgets] == found["errors"]
     _same_promise(made, found["certified"], strategy(case))
     if isinstance(made.overlap, Algorithm1):
@@ -85,15 +86,15 @@ def test_a_calibration_gives_what_it_gave(index: int) -> None:
 
 def _same_promise(made: Certificate, kept: list[str | None] | None, overlap: Overlap) -> None:
     """Compare what is certified: exactly, but for the ceiling that comes from SciPy's inverse tail."""
-    if made.certified is None or kept is None:
-        assert made.certified is None
+    if made.uncertified or kept is None:
+        assert made.uncertified
         assert kept is None
         return
     ours = [
-        made.certified.max_fpr,
-        made.certified.max_fnr,
-        made.certified.delta_fpr,
-        made.certified.delta_fnr,
+        made.fpr.ceiling,
+        made.fnr.ceiling,
+        kept_by(made).delta_fpr,
+        kept_by(made).delta_fnr,
     ]
     for name, value, text in zip(("FPR", "FNR", "", ""), ours, kept, strict=True):
         theirs = number(text)

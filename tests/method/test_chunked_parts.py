@@ -185,7 +185,7 @@ def test_two_names_for_normal_points_are_refused() -> None:
         "labels of partition 2 must be 'bad' (anomalous) or one other value (normal), got 'fine'"
     )
     twice: list[list[Batch]] = [[([0.1], ["ok"])], [([0.9], ["bad"]), ([0.2], ["ok"])]]
-    assert calibrate_parts(runs(twice), BAD).normal.n == 2
+    assert calibrate_parts(runs(twice), BAD).fpr.n == 2
 
 
 def test_partitions_without_rows_change_nothing() -> None:

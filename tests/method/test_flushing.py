@@ -37,8 +37,8 @@ def test_thresholds_at_zero_mean_the_same_where_the_processor_flushes(flushing: 
     chunks = calibrate_chunks(lambda: [labelled], promise)
     assert after.regime is chunks.regime is before.regime
     assert after.verdicts(scores).tolist() == chunks.verdicts(scores).tolist() == verdicts.tolist()
-    assert after.normal.crossing == chunks.normal.crossing == before.normal.crossing == 600
-    assert after.anomalous.crossing == chunks.anomalous.crossing == before.anomalous.crossing == 300
+    assert after.fpr.beyond == chunks.fpr.beyond == before.fpr.beyond == 600
+    assert after.fnr.beyond == chunks.fnr.beyond == before.fnr.beyond == 300
     with pytest.raises(CertificateError, match=r"rule.anomaly_from is a subnormal number"):
         before.to_json()
 
@@ -65,11 +65,11 @@ def test_chunks_and_digests_are_the_same_where_the_processor_flushes_subnormal_n
     scores = np.concatenate([np.linspace(-1, 1, 500), np.arange(-250, 250) * 5e-324])
     place = np.arange(1000)
     labels = (place % 500 > 150) & (place % 2 == 0)
-    digest = calibrate_labelled(scores, labels).normal.digest
+    digest = calibrate_labelled(scores, labels).fpr.digest
     flushing()
     whole = calibrate_labelled(scores, labels)
     chunks = calibrate_chunks(lambda: [(scores[:300], labels[:300]), (scores[300:], labels[300:])])
-    assert whole.normal.digest == digest
+    assert whole.fpr.digest == digest
     assert chunks.normal == whole.normal
     assert chunks.anomalous == whole.anomalous
 

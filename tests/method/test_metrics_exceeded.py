@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pac_wrap.method.kinds.certificate import KindCertificate
 from scipy.stats import binom
 
 from pac_wrap import Guarantee, VacuousWarning, calibrate, calibrate_classes
-from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.metrics import Metrics, all_exceeded, exceeded, is_exceeded, metrics_of
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import as_json, html, markdown, terminal

@@ -156,8 +156,8 @@ def test_points_worth_too_few_for_their_ceiling_are_told(
 ) -> None:
     taken = made(effective_normal=120.0, errors_normal=0, effective_anomalous=worth, errors_anomalous=errors)
     plain = calibrate(np.arange(120.0), np.arange(110.0, 230.0))
-    assert plain.anomalous.budget is not None
-    assert plain.anomalous.budget.errors == 1
+    assert plain.fnr.budget is not None
+    assert plain.fnr.budget.errors == 1
     found = replace(plain, sampling=taken, assumptions=OF_SERIES)
     assert found.overstated == overstated
     assert plain.overstated == ()

@@ -35,7 +35,7 @@ def test_every_entrance_gives_the_same_certificate(overlap: str, kind: type) -> 
     scores: Any = SCORES.astype(kind)
     expected = of_classes(scores, overlap=overlap, seed=3)
     assert expected.weighting is not None
-    assert expected.normal.n + expected.anomalous.n < expected.weighting.normal  # type: ignore[operator]  # it has one
+    assert expected.fpr.n + expected.fnr.n < expected.weighting.normal  # type: ignore[operator]  # it has one
     labelled = calibrate_labelled(scores, LABELS, overlap=overlap, weights=WEIGHTS, seed=3, **BOUND)
     assert labelled.to_json() == expected.to_json()
     for size in (1, 97, 5000):
@@ -80,8 +80,8 @@ def test_intervals_go_with_labelled_points_too() -> None:
 def test_a_class_whose_weight_is_the_bound_is_kept_whole() -> None:
     weights = np.where(LABELS == 1, 4.0, WEIGHTS)
     made = calibrate_labelled(SCORES, LABELS, weights=weights, **BOUND)
-    assert made.anomalous.n == LABELS.sum()
-    assert made.normal.n < (LABELS == 0).sum()
+    assert made.fnr.n == LABELS.sum()
+    assert made.fpr.n < (LABELS == 0).sum()
 
 
 def chunked(*rest: Any, **options: Any) -> Callable[[], Certificate]:

@@ -139,4 +139,4 @@ def test_float32_scores_keep_their_digest_where_the_processor_flushes(flushing: 
     flushing()
     for scores, text in zip((few, np.resize(few, SMALL + 5)), expected, strict=True):
         assert digest(scores) == digest(np.repeat(scores, 2)[::2]) == text
-        assert calibrate(scores, anomalous).normal.digest == text
+        assert calibrate(scores, anomalous).fpr.digest == text

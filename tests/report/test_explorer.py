@@ -169,7 +169,7 @@ def test_what_is_no_independent_draw_has_no_curve() -> None:
     until.add(np.r_[LOW, HIGH + 9.0], labels)
     looked = until.certificate
     assert looked is not None
-    n, m = looked.normal.n, looked.anomalous.n
+    n, m = looked.fpr.n, looked.fnr.n
     assert explorer_for(Report(looked, LOW[:n], (HIGH + 9.0)[:m])) is None
     assert explorer_for(Report(looked)) is None
     assert "figure-curve" not in to_html(Report(looked))

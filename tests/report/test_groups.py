@@ -36,8 +36,8 @@ def test_groups_are_counted_and_the_worst_stand_first() -> None:
     assert names == [f"{group!r}" for group in CERTIFICATE.certificates]
     small = dict(zip(names, content.table("listing").rows, strict=True))["'tiny'"]
     own = CERTIFICATE.certificates["tiny"]
-    assert own.normal.budget is not None
-    assert f"{own.normal.budget.missing} normal" in small[3]
+    assert own.fpr.budget is not None
+    assert f"{own.fpr.budget.missing} normal" in small[3]
     assert content.table("groups").rows[0][:2] == ("certified", "2")
     # the pool stands under its own name where it is enough, and is called too small where it is not
     assert content["said"][0].startswith("The pool of groups that are too small")

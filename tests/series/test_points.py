@@ -366,14 +366,14 @@ def test_windows_as_far_apart_as_advised_are_worth_more() -> None:
     spaced = window_points(scores, labels, length=1, every=apart)
     certificate = calibrate_points(spaced, TENTH)  # a warning would be an error
     assert certificate.sampling is not None
-    assert (certificate.sampling.effective_normal or 0.0) > 0.5 * certificate.normal.n
+    assert (certificate.sampling.effective_normal or 0.0) > 0.5 * certificate.fpr.n
 
 
 def test_what_a_class_without_points_or_threshold_is_worth_is_unknown() -> None:
     points = window_points(np.random.default_rng(0).normal(size=300), np.zeros(300, dtype=int))
     certificate = calibrate_points(points, Guarantee(0.1, None, 0.1))
     assert certificate.sampling is not None
-    assert (certificate.sampling.effective_anomalous, certificate.anomalous.n) == (None, 0)
+    assert (certificate.sampling.effective_anomalous, certificate.fnr.n) == (None, 0)
     assert points.dependence(certificate.thresholds, anomalous=True) is None
     one_sided = quiet(independent_points(), None)
     without = replace(one_sided.thresholds, clear_below=None)

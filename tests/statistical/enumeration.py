@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from pac_wrap import Certificate, Guarantee, UpsideDownWarning, calibrate
 from pac_wrap.method.certificates.certificate import Overlap
+from support.kept import kept
 
 SUPPORT: Final = (-inf, 0.0, 1.0, inf)
 PARTS: Final = 8
@@ -64,7 +65,7 @@ class Answers:
 
     def deltas(self, side: str) -> set[float]:
         """Return the certified deltas of a side, "fpr" or "fnr"."""
-        certified = (certificate.certified for row in self.grid for certificate in row)
+        certified = (kept(certificate) for row in self.grid for certificate in row)
         return {getattr(promise, f"delta_{side}") for promise in certified if promise is not None}
 
     def too_many_alarms(self) -> Flags:
@@ -80,7 +81,7 @@ class Answers:
 
         A ceiling is the exact value of its double; where nothing is promised, nothing can be violated.
         """
-        ceilings = self.read(lambda certificate: getattr(certificate.certified, ceiling, None) or 1.0)
+        ceilings = self.read(lambda certificate: getattr(kept(certificate), ceiling, None) or 1.0)
         allowed = np.array([[floor(Fraction(value) * PARTS) for value in row] for row in ceilings])
         masses = np.einsum("ijs,ps->pij", region.astype(np.int64), POPULATIONS)
         return np.asarray(masses > allowed)

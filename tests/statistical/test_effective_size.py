@@ -97,7 +97,7 @@ def test_where_the_budget_is_nearly_none_broken_promises_are_warned_of(n: int) -
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DependenceWarning)
             certificate = calibrate_points(window_points(row, np.zeros(n, dtype=int)), asked)
-        budget, threshold = certificate.normal.budget, certificate.thresholds.alarm_from
+        budget, threshold = certificate.fpr.budget, certificate.thresholds.alarm_from
         assert budget is not None
         assert threshold is not None
         assert budget.errors in (0, 1)

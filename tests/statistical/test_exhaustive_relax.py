@@ -159,7 +159,7 @@ def test_the_confidence_of_the_reached_level_alone_does_not_survive() -> None:
     """Why a relaxed certificate promises delta, although the budget of its level has a higher confidence."""
     guarantee = Guarantee(0.499, 0.499, 0.32, 0.32)
     answer = answers_to(Algorithm1(step=0.125, position=0.0), guarantee, 4, 4)
-    budgets = [certificate.normal.budget for row in answer.grid for certificate in row]
+    budgets = [certificate.fpr.budget for row in answer.grid for certificate in row]
     doubt = 1 - min(budget.confidence for budget in budgets if budget is not None)
     violated = answer.worst(answer.count_alarms(answer.too_many_alarms()))
     assert doubt < 0.2635

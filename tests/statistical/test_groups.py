@@ -211,7 +211,7 @@ def test_the_pool_keeps_its_promise_about_the_mixture_and_not_about_a_group() ->
         found = calibrate_groups(SUPPORT[list(drawn)], np.zeros(4), [1, 1, 2, 3], asked, pool=True)
         assert found.pool is not None
         assert found.columns.vacuous.sum() == 2  # two points suffice at 0.5 and 0.25, one does not
-        assert found.pool.normal.n == 2
+        assert found.pool.fpr.n == 2
         thresholds[drawn] = found.pool.rule.anomaly_from
     broken_group = 0.0
     for second, third in product(POPULATIONS, POPULATIONS):

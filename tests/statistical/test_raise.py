@@ -56,7 +56,7 @@ def varied(
 
     def certify(normal: list[float], anomalous: list[float]) -> Certificate:
         found = calibrate(normal, anomalous, asked, overlap=Raise(highest))
-        return found if found.certified is None else replace(found, rule=rule(found))
+        return found if found.uncertified else replace(found, rule=rule(found))
 
     return Answers(n, m, certify)
 
@@ -68,10 +68,10 @@ def test_the_other_end_loses_the_delta_of_the_smaller_class() -> None:
     # normals that all have one score, so that the rung depends on the anomalies alone
     for j, anomalous in enumerate(scores(m)):
         found = calibrate_quietly(np.zeros(n), anomalous, asked, overlap=Raise(0.95))
-        if found.certified is not None:
+        if not found.uncertified:
             assert found.thresholds.clear_below is not None
-            assert found.certified.max_fnr is not None
-            allowed = found.certified.max_fnr * PARTS
+            assert found.fnr.ceiling is not None
+            allowed = found.fnr.ceiling * PARTS
             for tau, broken in (
                 (found.rule.anomaly_from, ours),
                 (min(found.thresholds.clear_below, LARGEST), other_end),
@@ -98,7 +98,7 @@ def test_a_shared_atom_is_not_split() -> None:
     """With "<=" in place of "<", a threshold just above the atom would be certified, and miss all of it."""
     normal, anomalous = np.zeros(865), np.zeros(170)
     certificate = calibrate(normal, anomalous, overlap="raise")
-    assert certificate.certified is None
+    assert certificate.uncertified
     level = local_level(865, 0.05, 0.05, 0.5)
     first, _ = rungs(865, 0.05, level, 0.5)
     accepted = np.sort(normal)[::-1][first] <= np.sort(anomalous)[3]
@@ -161,8 +161,8 @@ def test_the_worst_case_is_attained_at_865() -> None:
     broken = 0
     for _ in range(trials):
         certificate = calibrate(rng.random(n), anomalous, overlap="raise")
-        if certificate.certified is not None:
-            broken += 1.0 - certificate.rule.anomaly_from > (certificate.certified.max_fpr or 1.0)
+        if not certificate.uncertified:
+            broken += 1.0 - certificate.rule.anomaly_from > (certificate.fpr.ceiling or 1.0)
     assert_rate(broken, trials, expected)
     assert_power(trials, expected, 2 * expected)
 
@@ -177,8 +177,8 @@ def test_mean_certified_ceilings_and_what_is_broken(distance: float) -> None:
     ceilings, broken = [], np.zeros(2, dtype=int)
     for _ in range(DRAWS):
         found = calibrate(rng.normal(0, 1, 865), rng.normal(distance, 1, 170), overlap="raise")
-        assert found.certified is not None
-        fpr, fnr = found.certified.max_fpr, found.certified.max_fnr
+        assert not found.uncertified
+        fpr, fnr = found.fpr.ceiling, found.fnr.ceiling
         assert fpr is not None
         assert fpr == pytest.approx(fnr, rel=1e-12)
         tau = found.rule.anomaly_from
@@ -196,8 +196,8 @@ def test_few_anomalies_cost_the_normals_no_more_than_they_must() -> None:
     ceilings, broken = [], np.zeros(2, dtype=int)
     for _ in range(600):
         found = calibrate(rng.normal(0, 1, 1500), rng.normal(4, 1, 30), overlap="raise")
-        assert found.certified is not None
-        fpr, fnr, tau = found.certified.max_fpr, found.certified.max_fnr, found.rule.anomaly_from
+        assert not found.uncertified
+        fpr, fnr, tau = found.fpr.ceiling, found.fnr.ceiling, found.rule.anomaly_from
         assert fpr is not None
         ceilings.append(fpr)
         broken += norm.sf(tau) > fpr, norm.cdf(tau - 4.0) > fnr

@@ -9,6 +9,7 @@ from scipy.stats import beta, binom
 
 from pac_wrap import Abstain, Algorithm1, Certificate, CertificateError, Hold, Raise, Regime
 from pac_wrap.method.sampling import OF_SERIES
+from support.kept import kept as kept_by
 from support.ladder import worst_failure
 from support.resealed import PATIENCE
 
@@ -16,13 +17,13 @@ from support.resealed import PATIENCE
 def belongs_together(certificate: Certificate) -> list[str]:
     """Return what cannot be true of a certificate, from SciPy's binomial and the theory alone."""
     wrong = []
-    asked, kept, overlap = certificate.guarantee, certificate.certified, certificate.overlap
+    asked, kept, overlap = certificate.guarantee, kept_by(certificate), certificate.overlap
     alarm, clear = certificate.thresholds.alarm_from, certificate.thresholds.clear_below
     vacuous = False
     ceilings = (None, None) if kept is None else (kept.max_fpr, kept.max_fnr)
     for evidence, ceiling, threshold, never in (
-        (certificate.normal, ceilings[0], alarm, inf),
-        (certificate.anomalous, ceilings[1], clear, -inf),
+        (certificate.fpr, ceilings[0], alarm, inf),
+        (certificate.fnr, ceilings[1], clear, -inf),
     ):
         budget = evidence.budget
         if (budget is None) != (threshold is None):
@@ -54,15 +55,15 @@ def belongs_together(certificate: Certificate) -> list[str]:
         expected = Regime.SEPARATED
     if certificate.regime is not expected:
         wrong.append("regime")
-    counts = (certificate.normal.crossing, certificate.anomalous.crossing)
+    counts = (certificate.fpr.beyond, certificate.fnr.beyond)
     if (counts == (None, None)) != (None in (alarm, clear)) or counts.count(None) == 1:
         wrong.append("crossing points are counted exactly if there are two thresholds")
     if expected is not Regime.VACUOUS and None not in counts and not alarm == clear == inf:
-        for evidence in (certificate.normal, certificate.anomalous):
+        for evidence in (certificate.fpr, certificate.anomalous):
             assert evidence.budget is not None
             assert evidence.budget.errors is not None
-            assert evidence.crossing is not None
-            if (evidence.crossing <= evidence.budget.errors) != (expected is Regime.SEPARATED):
+            assert evidence.beyond is not None
+            if (evidence.beyond <= evidence.budget.errors) != (expected is Regime.SEPARATED):
                 wrong.append("eq. (13)")
     rule = certificate.rule
     # what each threshold says of the scores of the type that lie next to it
@@ -98,9 +99,9 @@ def belongs_together(certificate: Certificate) -> list[str]:
     else:
         assert isinstance(overlap, Hold)
         held, other, edge, beside = (
-            ("max_fnr", certificate.normal, clear, high)
+            ("max_fnr", certificate.fpr, clear, high)
             if overlap.rate == "fnr"
-            else ("max_fpr", certificate.anomalous, alarm, low)
+            else ("max_fpr", certificate.fnr, alarm, low)
         )
         if edge is None or not rule.single:
             wrong.append("one threshold must be held")
@@ -109,7 +110,7 @@ def belongs_together(certificate: Certificate) -> list[str]:
         if kept is None or getattr(kept, held) != getattr(asked, held):
             wrong.append("what is held is not kept")
         if other.budget is not None:
-            errors, n = other.crossing, other.n
+            errors, n = other.beyond, other.n
             assert errors is not None
             if not isclose(
                 other.budget.rate, beta.isf(other.budget.delta, errors + 1, n - errors), rel_tol=1e-6
@@ -134,10 +135,10 @@ def belongs_together(certificate: Certificate) -> list[str]:
 def _raised(certificate: Certificate, overlap: Raise, low: list[float], high: list[float]) -> list[str]:
     """Return what cannot be true of ceilings that were raised: eqs. (27) to (29)."""
     wrong = []
-    asked, kept, rule = certificate.guarantee, certificate.certified, certificate.rule
+    asked, kept, rule = certificate.guarantee, kept_by(certificate), certificate.rule
     assert asked.fpr is not None
     assert asked.fnr is not None
-    payer, other = certificate.normal, certificate.anomalous
+    payer, other = certificate.fpr, certificate.fnr
     promised, others = asked.fpr, asked.fnr
     if other.n > payer.n:
         payer, other, promised, others = other, payer, others, promised

@@ -73,24 +73,13 @@ def _ends(result: Any) -> tuple[str, float, float]:
 
 def _clauses(result: Any) -> Iterator[tuple[str, str | None, tuple[Any, ...]]]:
     """Yield each clause: of whom, and what `NAMES` has from n to delta."""
-    if isinstance(result, Certificate):
-        for one in result.clauses:
-            budget, asked, made = one.budget, one.asked, one.certified
-            spent = (None,) * 3 if budget is None else (budget.rate, budget.delta, budget.errors)
-            promised = (None,) * 2 if made is None else (made.ceiling, made.delta)
-            ceiling = None if asked is None else asked.ceiling
-            found = one.n, one.digest, one.threshold, one.beyond, *spent, ceiling, *promised
-            yield one.of.label, one.of.kind, found
-        return
-    if hasattr(result, "parts"):  # of classes
-        sides: tuple[tuple[str, Any], ...] = (("class", result.parts),)
-    else:
-        sides = (("normal", result.normal), ("anomalous", result.anomalous))
-    for label, parts in sides:
-        for one in parts:
-            spent = (None,) * 3 if one.ceiling is None else (one.ceiling, one.delta, one.errors)
-            promised = (None,) * 2 if one.ceiling is None else (one.ceiling, one.delta)
-            yield label, one.name, (one.n, one.digest, one.threshold, None, *spent, one.asked, *promised)
+    for one in result.clauses:
+        budget, asked, made = one.budget, one.asked, one.certified
+        spent = (None,) * 3 if budget is None else (budget.rate, budget.delta, budget.errors)
+        promised = (None,) * 2 if made is None else (made.ceiling, made.delta)
+        ceiling = None if asked is None else asked.ceiling
+        found = one.n, one.digest, one.threshold, one.beyond, *spent, ceiling, *promised
+        yield one.of.label, one.of.kind, found
 
 
 def _on(curve: Curve) -> Iterator[tuple[str, Certificate]]:

@@ -126,7 +126,7 @@ def test_standard_sql_gives_everything_but_the_digests(options: dict[str, Any], 
         database.fill(scores, labels)
         found = calibrate(database, "t", score="s", label="y", dialect="ansi", **options)
         whole = in_memory(scores, labels, **options)
-        assert found.normal.digest is found.anomalous.digest is None
+        assert found.fpr.digest is found.fnr.digest is None
         with_digests = {
             name: replace(getattr(found, name), digest=getattr(whole, name).digest)
             for name in ("normal", "anomalous")
@@ -177,7 +177,7 @@ def test_a_label_may_be_written_in_several_ways(database: Database) -> None:
     for dialect in (database.name, "ansi"):
         found = calibrate(database, "t", score="s", label="y", anomaly_label="fault", dialect=dialect)
         assert found.rule == in_memory(scores, labels).rule
-        assert (found.normal.n, found.anomalous.n) == (np.sum(labels == 0), np.sum(labels == 1))
+        assert (found.fpr.n, found.fnr.n) == (np.sum(labels == 0), np.sum(labels == 1))
 
 
 def test_hostile_names_are_only_names(database: Database) -> None:

@@ -2,7 +2,8 @@
 
 A dataclass with a class attribute `tag: ClassVar[str]` is written with it as "name", so that a field can hold
 one of several: `A | B` of tagged dataclasses is read by that name. A field that `__init__` does not take
-(`init=False`) is neither written nor read; one with the metadata {"optional": True} is left out if None. What
+(`init=False`) is neither written nor read; one with the metadata {"optional": True} is left out if None. A
+dataclass with another one as its class attribute `form` is written by `to_form` and read by `from_form`. What
 is `SavedAsJSON` is written whole or not at all, and refused if it contradicts itself.
 """
 
@@ -183,6 +184,8 @@ def no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """Return a value as JSON has it."""
+    if form_of(type(value)) is not None:
+        value = value.to_form()
     if is_dataclass(value):
         pairs = ((field, getattr(value, field.name)) for field in _written(value))
         content = {field.name: plain(item) for field, item in pairs if item is not None or _needed(field)}
@@ -194,6 +197,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and isinf(value):
         return "inf" if value > 0 else "-inf"
     return value
+
+
+def form_of(kind: Any) -> Any:
+    """Return the dataclass in whose form another one is written, None for one that is written as it is."""
+    return getattr(kind, "form", None) if is_dataclass(kind) else None
 
 
 def _written(kind: Any) -> list[Field[Any]]:
@@ -226,6 +234,8 @@ def typed(kind: Any, value: Any, where: str) -> Any:
     if origin is tuple:
         items = _require(isinstance(value, list), value, where, "a list", value)
         return tuple(typed(arguments[0], item, where) for item in items)
+    if (form := form_of(kind)) is not None:
+        return kind.from_form(typed(form, value, where))
     if is_dataclass(kind):
         content = dict(_require(isinstance(value, dict), value, where, "an object", value))
         if _tag(kind) is not None:
@@ -313,8 +323,8 @@ class SavedAsJSON:
         CertificateError
             If the text holds something else, was changed, or contradicts itself.
         """
-        found = cls._read(text)
         try:
+            found = cls._read(text)
             problem = next(found._problems(), None)
         except InputError as error:  # numbers that no calibration would take
             problem = str(error)

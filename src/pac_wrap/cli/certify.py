@@ -322,15 +322,11 @@ def _write_certified(
 
 def _sizes(certificate: Any) -> tuple[int, int, str]:
     """Return how many points of each class calibrated, and how many groups."""
-    from pac_wrap.method.kinds.part import points_of
-
     by = options.division_of(certificate)
     if by == "group":
         normal, anomalous = map(int, certificate.columns.n.sum(axis=1))
         return normal, anomalous, f", {len(certificate.groups):,} groups"
-    if by == "kind":
-        return points_of(certificate.normal), points_of(certificate.anomalous), ""
-    return certificate.normal.n, certificate.anomalous.n, ""
+    return *certificate.sizes, ""
 
 
 def write_all(contents: Mapping[Path, str | bytes]) -> None:

@@ -116,7 +116,7 @@ def verify(
 
 def _verified(loaded: Any, reading: Reading) -> "Verification":
     """Make a certificate or a curve again from all rows of some tables, and compare."""
-    from pac_wrap.method.certificates.verify import verify_against, verify_kinds_against
+    from pac_wrap.method.certificates.verify import verify_against
     from pac_wrap.method.certify import certify
     from pac_wrap.method.curves.certify import CurveRequest, verify_curve_against
     from pac_wrap.method.curves.curve import Curve
@@ -133,7 +133,7 @@ def _verified(loaded: Any, reading: Reading) -> "Verification":
         source = partial(TableSource, table, columns[0], columns[1], text, score_type=kind)
         if reading.kind is not None:
             made = certify_kinds(source(kind=reading.kind), partial(KindRequest.again, loaded))
-            return verify_kinds_against(loaded, made)
+            return verify_against(loaded, made)
         if reading.group is not None:
             grouped = TableGroups(table, columns, text, kind)
             return verify_groups_against(loaded, certify_groups(grouped, request_of(loaded, reading.mark)))
@@ -251,7 +251,7 @@ def worth(
     if prevalence is not None:
         share = options.shares_in(prevalence)
         found["workload"] = loaded.workload(share, 1000 if per is None else per, delta=delta)
-        if loaded.certified is not None and loaded.certified.max_fnr is not None:
+        if loaded.fnr.certified is not None:
             found["precision"] = loaded.precision(share, delta=delta)
     if unlabelled:
         if score is None:

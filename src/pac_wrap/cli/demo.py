@@ -97,7 +97,7 @@ def show_demo(demo: Demo) -> RenderableType:
         Text(
             f"Isolation forest, trained on {demo.trained_on:,} normal points; two Gaussian clusters in six"
             f" dimensions, {demo.margin:g} standard deviations apart.\n"
-            f"Calibrated on {demo.abstaining.normal.n:,} normal and {demo.abstaining.anomalous.n:,} anomalous"
+            f"Calibrated on {demo.abstaining.fpr.n:,} normal and {demo.abstaining.fnr.n:,} anomalous"
             " points the forest has not seen."
         ),
         Text(),

@@ -420,7 +420,6 @@ def _ceiling(option: str, text: str) -> float | None:
 
 # what stands as "format" at the head of a file, and what reads the rest
 _READERS: Final = {
-    "pac-wrap certificate of kinds": ("kinds.certificate", "KindCertificate"),
     "pac-wrap certificate of classes": ("kinds.classes", "ClassCertificate"),
     "pac-wrap groups": ("groups.certificate", "GroupCertificate"),
     "pac-wrap curve": ("curves.curve", "Curve"),
@@ -447,9 +446,8 @@ def load_any(path: Path, *, but: Sequence[str] = ()) -> Any:
 def division_of(certificate: object) -> str | None:
     """Return what a certificate promises by: kind, group or neither."""
     from pac_wrap.method.groups.certificate import GroupCertificate
-    from pac_wrap.method.kinds.certificate import KindCertificate
 
-    if isinstance(certificate, KindCertificate):
+    if getattr(certificate, "by_kind", False):
         return "kind"
     return "group" if isinstance(certificate, GroupCertificate) else None
 

@@ -47,7 +47,6 @@ from pac_wrap.method.groups.certificate import GroupCertificate, decided, sets_o
 from pac_wrap.method.groups.part import Part
 from pac_wrap.method.groups.values import Lookup, coded, merged, text_of
 from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds, certify_kinds
-from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.promise import Guarantee, Population
 from pac_wrap.method.request import Request
 from pac_wrap.method.rule import SETS, Rule
@@ -433,7 +432,7 @@ def calibrate(
     >>> import dask.dataframe as dd
     >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
     >>> certificate = calibrate(df)
-    >>> certificate.normal.n, certificate.regime.value
+    >>> certificate.fpr.n, certificate.regime.value
     (900, 'separated')
     """
     request = Request.of(guarantee, overlap, anomaly_label)
@@ -462,7 +461,7 @@ def certify_curve(
     --------
     >>> import dask.dataframe as dd
     >>> df = dd.from_dict({"score": range(1000), "label": [0] * 900 + [1] * 100}, npartitions=4)
-    >>> certify_curve(df).at(900.0).certified.max_fnr < 0.1
+    >>> certify_curve(df).at(900.0).fnr.ceiling < 0.1
     True
     """
     request = CurveRequest(delta_fpr, delta_fnr, anomaly_label, top_fpr, top_fnr)
@@ -512,7 +511,7 @@ def calibrate_kinds(
     kind: str = "kind",
     anomaly_label: object = 1,
     overlap: str | Overlap | None = None,
-) -> KindCertificate:
+) -> Certificate:
     """Return the certificate that `pac_wrap.calibrate` gives for the same scores by kind, byte for byte.
 
     A class none of whose rows names a kind has none. One pass counts the kinds, and the passes that follow,

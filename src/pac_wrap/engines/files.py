@@ -24,8 +24,6 @@ from pac_wrap.method.certify import certify
 from pac_wrap.method.groups.calibrate import certify_groups
 from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.kinds.calibrate import certify_kinds
-from pac_wrap.method.kinds.certificate import KindCertificate
-from pac_wrap.method.kinds.part import points_of
 from pac_wrap.tables.columns import (
     miscounted,
     no_rows,
@@ -122,13 +120,13 @@ class EngineFiles:
             if kind:
                 source = engine.source(frame, "score", "label", 1, "group", columns[2])
                 made = certify_kinds(source, request)
-                rows = points_of(made.normal) + points_of(made.anomalous)
+                rows = sum(made.sizes)
             elif len(columns) > 2:
                 made = certify_groups(engine.GroupedFrame(frame, names), request)
                 rows = int(made.columns.n.sum())
             else:
                 made = certify(engine.source(frame, "score", "label"), request)
-                rows = made.normal.n + made.anomalous.n
+                rows = sum(made.sizes)
             found.expect(rows)
         origin = {"score": score, "tables": tuple(map(str, self.files)), "engine": self.engine}
         return made.with_provenance(**origin)
@@ -288,8 +286,6 @@ def warn_if_undecidable(certificate: Certificate, kind: ScoreType, score: str) -
 
 def check_group(certificate: object, group: object) -> None:
     """Refuse what is no certificate, one of groups without their column, and a column without such a one."""
-    if isinstance(certificate, KindCertificate):
-        raise InputError("the certificate is of kinds, whose rule is that of its binding; pass that")
     if not isinstance(certificate, Certificate | GroupCertificate):
         raise InputError(
             f"certificate must be a Certificate or a GroupCertificate, got {quoted(certificate)}; read a file"

@@ -40,6 +40,7 @@ from pac_wrap.engines.files import (
 )
 from pac_wrap.errors import InputError, MissingExtraError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.consistency import MOST_KINDS
 from pac_wrap.method.certify import certify
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
@@ -48,7 +49,6 @@ from pac_wrap.method.groups.certificate import GroupCertificate
 from pac_wrap.method.groups.part import Part, whole_groups
 from pac_wrap.method.groups.values import MOST_GROUPS, as_group, merged, text_of, texts_of, too_many
 from pac_wrap.method.kinds.calibrate import KindRequest, asked_of_kinds, certify_kinds
-from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import Request
 from pac_wrap.method.source import CountedSource, Source
@@ -587,7 +587,7 @@ def calibrate(
 
     Examples
     --------
-    >>> calibrate(df).normal.n  # doctest: +SKIP
+    >>> calibrate(df).fpr.n  # doctest: +SKIP
     900
     """
     request = Request.of(guarantee, overlap, anomaly_label)
@@ -614,7 +614,7 @@ def certify_curve(
 
     Examples
     --------
-    >>> certify_curve(df).at(900.0).certified.max_fnr < 0.1  # doctest: +SKIP
+    >>> certify_curve(df).at(900.0).fnr.ceiling < 0.1  # doctest: +SKIP
     True
     """
     request = CurveRequest(delta_fpr, delta_fnr, anomaly_label, top_fpr, top_fnr)
@@ -662,7 +662,7 @@ def calibrate_kinds(
     kind: str = "kind",
     anomaly_label: object = 1,
     overlap: str | Overlap | None = None,
-) -> KindCertificate:
+) -> Certificate:
     """Return the certificate that `pac_wrap.calibrate` gives for the same scores by kind, byte for byte.
 
     A class none of whose rows names a kind has none. One job counts labels, one the kinds, and each kind

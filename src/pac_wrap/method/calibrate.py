@@ -1,16 +1,15 @@
 """Labelled scores in, certificate out."""
 
 from collections.abc import Mapping
-from typing import TypeVar, overload
+from typing import TypeVar
 
 from numpy.typing import ArrayLike
 
 from pac_wrap.base.arguments import as_anomaly_mask, as_array, as_scores, check_aligned, type_of
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Kinds, Overlap
+from pac_wrap.method.clause import warn_of_lacking
 from pac_wrap.method.kinds.calibrate import calibrate_kinds
-from pac_wrap.method.kinds.certificate import KindCertificate, Kinds
-from pac_wrap.method.kinds.part import warn_of_lacking
 from pac_wrap.method.promise import Guarantee
 from pac_wrap.method.request import Request, certify_classes, certify_divided, warned
 from pac_wrap.method.robust.weights import Weights
@@ -20,34 +19,6 @@ from pac_wrap.ranks.kernels import kernels
 T = TypeVar("T")
 
 
-@overload
-def calibrate(
-    normal: ArrayLike,
-    anomalous: ArrayLike,
-    guarantee: Guarantee | Request | None = None,
-    *,
-    overlap: str | Overlap | None = None,
-    normal_weights: Weights | None = None,
-    anomalous_weights: Weights | None = None,
-    weight_bound: float | None = None,
-    seed: int | None = None,
-) -> Certificate: ...
-@overload
-def calibrate(
-    normal: Kinds,
-    anomalous: ArrayLike | Kinds,
-    guarantee: Guarantee | Request | None = None,
-    *,
-    overlap: str | Overlap | None = None,
-) -> KindCertificate: ...
-@overload
-def calibrate(
-    normal: ArrayLike,
-    anomalous: Kinds,
-    guarantee: Guarantee | Request | None = None,
-    *,
-    overlap: str | Overlap | None = None,
-) -> KindCertificate: ...
 def calibrate(
     normal: ArrayLike | Kinds,
     anomalous: ArrayLike | Kinds,
@@ -58,7 +29,7 @@ def calibrate(
     anomalous_weights: Weights | None = None,
     weight_bound: float | None = None,
     seed: int | None = None,
-) -> Certificate | KindCertificate:
+) -> Certificate:
     """Return the certificate for the scores of labelled normal and labelled anomalous points.
 
     Too few labels never raise: the certificate is vacuous and says so.
@@ -88,8 +59,8 @@ def calibrate(
 
     Returns
     -------
-    Certificate or KindCertificate
-        The rule, what it promises, and what that rests on; the latter for scores by kind.
+    Certificate
+        The rule, what it promises, and what that rests on, with a clause for each class or kind.
 
     Raises
     ------
@@ -109,7 +80,7 @@ def calibrate(
     >>> rng = np.random.default_rng(0)
     >>> normal, anomalous = rng.normal(0, 1, 2000), rng.normal(4, 1, 2000)
     >>> certificate = calibrate(normal, anomalous, Guarantee(max_fpr=0.05, max_fnr=0.05))
-    >>> certificate.regime.value, certificate.normal.budget.errors
+    >>> certificate.regime.value, certificate.fpr.budget.errors
     ('separated', 83)
     >>> certificate.verdicts([-1.0, 1.9, 5.0])
     array([0, 0, 1], dtype=int8)
@@ -123,7 +94,7 @@ def calibrate(
         if weighted:
             raise InputError("scores by kind take no weights; calibrate the kinds one by one")
         found = calibrate_kinds(normal, anomalous, guarantee, overlap)
-        warn_of_lacking((*found.normal, *found.anomalous))
+        warn_of_lacking(found.clauses)
         return found
     if weighted:
         request = Request.of(guarantee, overlap)

@@ -1,7 +1,8 @@
 """Error rates of verdicts against labels, each with its exact interval; abstentions are counted apart."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from math import nan
 from typing import Final, Self
 
 import numpy as np
@@ -9,10 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc
 
 from pac_wrap.base.arguments import as_anomaly_mask, as_array, check_aligned, check_rate
-from pac_wrap.base.floats import equal_share
+from pac_wrap.base.floats import equal_share, rounded_up
+from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.alarms.precision import Counted
-from pac_wrap.method.promise import Guarantee
+from pac_wrap.method.clause import Clause
+from pac_wrap.method.promise import LABELS, Guarantee, Label
 from pac_wrap.method.rule import Verdict
 from pac_wrap.tails.binomial import sf_at_most
 from pac_wrap.tails.bounds import Rate, beta_quantile
@@ -306,3 +309,99 @@ def as_verdicts(verdicts: ArrayLike) -> NDArray[np.int8]:
         found = repr(array[~known].tolist()[0]) if array.ndim == 1 else f"shape {array.shape}"
         raise InputError(f"verdicts must be a list of 1, 0 and -1 (abstained), got {found}")
     return array.astype(np.int8)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How the points of one kind or class did that were not used to calibrate.
+
+    Parameters
+    ----------
+    name : str
+        What they are.
+    ceiling : float or None
+        The promised ceiling.
+    rate : Rate
+        The errors among them, with their exact interval.
+    abstained : Rate
+        The points among them that were left undecided.
+
+    exceeded : bool
+        Whether the rate is significantly above the ceiling; all that are measured together are one family.
+
+    Examples
+    --------
+    >>> for one in Measured.together([("worn", 0.05, (10, 3, 100)), ("torn", 0.05, (4, 0, 100))]):
+    ...     print(one)
+    worn: 0.1000 [0.0490, 0.1762], ceiling 0.05, above, not significantly
+    torn: 0.0400 [0.0110, 0.0993], ceiling 0.05, within
+    """
+
+    name: str
+    ceiling: float | None
+    rate: Rate
+    abstained: Rate
+    exceeded: bool
+
+    @classmethod
+    def together(
+        cls, counted: Iterable[tuple[str, float | None, Sequence[int]]], confidence: float = 0.95
+    ) -> "tuple[Measured, ...]":
+        """Return what counts of several kinds or classes amount to, with one test of all ceilings at 5 %.
+
+        Parameters
+        ----------
+        counted : iterable of tuples
+            The name of each, the ceiling of its error rate, None if nothing was promised, and its errors,
+            abstentions and points.
+        confidence : float
+            Of the exact intervals.
+
+        Returns
+        -------
+        tuple of Measured
+            Both rates of each with their intervals, and whether the ceiling is exceeded: eq. (24).
+        """
+        rows = list(counted)
+        tops = [nan if ceiling is None else ceiling for _, ceiling, _ in rows]
+        errors, sizes = ([counts[place] for *_, counts in rows] for place in (0, 2))
+        over = all_exceeded(errors, sizes, tops)
+
+        def rate(count: int, n: int) -> Rate:
+            return Rate.of(count, n, confidence)
+
+        return tuple(
+            cls(name, ceiling, rate(counts[0], counts[2]), rate(counts[1], counts[2]), place in over)
+            for place, (name, ceiling, counts) in enumerate(rows)
+        )
+
+    @property
+    def finding(self) -> str:
+        """Whether the ceiling held, in a word or two."""
+        if self.ceiling is None:
+            return "nothing promised"
+        if self.exceeded or not self.rate.n:
+            return "exceeded" if self.exceeded else "no points"
+        return "within" if self.rate.value <= self.ceiling else "above, not significantly"
+
+    def __str__(self) -> str:
+        ceiling = "none" if self.ceiling is None else rounded_up(self.ceiling)
+        return f"{self.name}: {self.rate}, ceiling {ceiling}, {self.finding}"
+
+
+def measured_kinds(
+    clauses: Iterable[Clause],
+    counts: Mapping[Label, Mapping[str | None, Tally]],
+    confidence: float = 0.95,
+) -> tuple[Measured, ...]:
+    """Return what tallies of the kinds of each class amount to; None is a class without kinds."""
+    ceilings = {(one.of.label, one.of.kind): one.ceiling if one.kept else None for one in clauses}
+    rows = []
+    for wrong, label in zip((1, 0), LABELS, strict=True):
+        own = counts[label]
+        whole = sum(own.values(), np.zeros(3, dtype=np.int64))
+        for kind, found in (dict(own) | {None: whole}).items():
+            name = f"{label} {'points' if kind is None else quoted(kind)}"
+            tallied = int(found[wrong]), int(found[2]), int(found.sum())
+            rows.append((name, ceilings.get((label, kind)), tallied))
+    return Measured.together(rows, confidence)

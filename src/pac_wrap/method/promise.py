@@ -1,10 +1,10 @@
 """All that is asked for or certified at once: promises about error rates."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from pac_wrap.base.arguments import check_count, check_rate
 from pac_wrap.base.floats import confidence_left, equal_share, rounded_down, rounded_up
@@ -62,7 +62,7 @@ class Population:
 
     Parameters
     ----------
-    label : "normal" or "anomalous"
+    label : "normal", "anomalous" or "class"
     kind, group : str, optional
         None is all kinds, or all groups.
 
@@ -72,7 +72,7 @@ class Population:
     normal points
     """
 
-    label: Literal["normal", "anomalous"]
+    label: Literal["normal", "anomalous", "class"]
     kind: str | None = None
     group: str | None = None
 
@@ -132,41 +132,54 @@ class Promise:
     delta: float
     shift: Shift | None = None
     label_noise: LabelNoise | None = None
+    # the ceiling that calibration must keep so that this one holds within its room: eq. (70)
+    at_calibration: float = field(default=0.0, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        rate = self.name.lower()
-        name = f"max_{rate}" if self.of.kind is None else f"max_{rate} of {quoted(self.of.kind)}"
-        object.__setattr__(self, "ceiling", check_rate(name, self.ceiling))
-        object.__setattr__(self, "delta", check_rate(f"delta_{rate}", self.delta))
+        object.__setattr__(self, "ceiling", check_rate(self._option, self.ceiling))
+        object.__setattr__(self, "delta", check_rate(f"delta_{self.name.lower()}", self.delta))
+        self._settle()
+
+    @classmethod
+    def checked(
+        cls,
+        of: Population,
+        ceiling: float,
+        delta: float,
+        shift: Shift | None = None,
+        label_noise: LabelNoise | None = None,
+    ) -> "Promise":
+        """Return the promise of two numbers that were checked before."""
+        made = object.__new__(cls)
+        error = Error.FALSE_ALARM if of.label == "normal" else Error.MISS
+        for name, value in zip(cls.__slots__, (of, error, ceiling, delta, shift, label_noise), strict=False):
+            object.__setattr__(made, name, value)
+        made._settle()
+        return made
+
+    @property
+    def _option(self) -> str:
+        name = f"max_{self.name.lower()}"
+        return name if self.of.kind is None else f"{name} of {quoted(self.of.kind)}"
+
+    def _settle(self) -> None:
+        """Find the ceiling at calibration, and refuse a promise that no number of labels keeps."""
+        object.__setattr__(self, "at_calibration", self.allowing(self.ceiling))
         if self.ceiling < LEAST_CEILING:
             raise InputError(
-                f"{name} must be at least {LEAST_CEILING}, got {self.ceiling!r};"
+                f"{self._option} must be at least {LEAST_CEILING}, got {self.ceiling!r};"
                 " no number of labels certifies less"
             )
         if self.at_calibration < LEAST_CEILING:
             raise InputError(
-                f"{name} = {rounded_up(self.ceiling)} leaves nothing to promise with room for {self.room};"
-                " raise the ceiling, or give less room"
+                f"{self._option} = {rounded_up(self.ceiling)} leaves nothing to promise with room for"
+                f" {self.room}; raise the ceiling, or give less room"
             )
 
-    @property
-    def at_calibration(self) -> float:
-        """The ceiling that calibration must keep so that this one holds within its room: eq. (70)."""
-        return self.allowing(self.ceiling)
-
     def allowing(self, ceiling: float) -> float:
-        """Return what calibration must keep so that another ceiling holds within this room.
-
-        Parameters
-        ----------
-        ceiling : float
-            The other ceiling.
-
-        Returns
-        -------
-        float
-            0 or less where nothing is enough.
-        """
+        """Return the ceiling at calibration with which another one holds; 0 or less where none does."""
+        if self.shift is None and self.label_noise is None:
+            return ceiling
         return _at_calibration(ceiling, self.shift, self.label_noise)
 
     @property
@@ -180,17 +193,7 @@ class Promise:
         return " and ".join(str(one) for one in (self.shift, self.label_noise) if one is not None) or None
 
     def afterwards(self, rate: float) -> float:
-        """Return the ceiling that follows from one that calibration keeps; 1 where nothing does.
-
-        Parameters
-        ----------
-        rate : float
-            What calibration keeps.
-
-        Returns
-        -------
-        float
-        """
+        """Return the ceiling that follows from one that calibration keeps; 1 where nothing does."""
         if rate == self.at_calibration:
             return self.ceiling
         for room in (self.label_noise, self.shift):
@@ -198,17 +201,7 @@ class Promise:
         return rate
 
     def spent(self, errors: int, n: int) -> Budget | None:
-        """Return the budget that so many errors among n spend; None where that promises nothing below 1.
-
-        Parameters
-        ----------
-        errors, n : int
-            How many errors were counted, among how many points.
-
-        Returns
-        -------
-        Budget or None
-        """
+        """Return the budget that counted errors among n points spend; None where nothing below 1 follows."""
         found = Budget.spent(errors, n, self.delta)
         return None if found is None or self.afterwards(found.rate) >= 1.0 else found
 
@@ -218,17 +211,7 @@ class Promise:
         return "FPR" if self.error is Error.FALSE_ALARM else "FNR"
 
     def budget(self, n: int) -> Budget:
-        """Return the errors that n points of the population may show.
-
-        Parameters
-        ----------
-        n : int
-            How many labelled points of the population there are.
-
-        Returns
-        -------
-        Budget
-        """
+        """Return the errors that n points of the population may show."""
         return find_budget(check_count("n", n), self.at_calibration, self.delta)
 
     def __str__(self) -> str:
@@ -245,6 +228,8 @@ def _at_calibration(ceiling: float, shift: Shift | None, noise: LabelNoise | Non
 
 
 T = TypeVar("T")
+Label = Literal["normal", "anomalous"]
+LABELS: Final[tuple[Label, Label]] = ("normal", "anomalous")
 _USUAL_DELTA: Final = 0.05
 
 
@@ -299,6 +284,8 @@ class Guarantee:
     kinds: tuple[KindCeiling, ...] = field(default=(), init=False, repr=False)
     # the confidence that was asked for, of which the counts decide the deltas
     together: float | None = field(default=None, init=False, repr=False)
+    # one for each ceiling, those about normal points first, and about kinds before all kinds together
+    promises: tuple[Promise, ...] = field(default=(), init=False, repr=False, compare=False)
     # normal and anomalous; None where neither has room
     shift: tuple[Shift | None, ...] | None = field(default=None, metadata={"optional": True})
     label_noise: tuple[LabelNoise | None, ...] | None = field(default=None, metadata={"optional": True})
@@ -327,54 +314,89 @@ class Guarantee:
                     " does; give either confidence or deltas"
                 )
             usual = equal_share(check_rate("confidence", confidence), count)
-        for name, side in zip(("max_fpr", "max_fnr"), sides, strict=True):
-            object.__setattr__(self, name, side)
-        for name, value in (("delta_fpr", delta_fpr), ("delta_fnr", delta_fnr)):
-            object.__setattr__(self, name, check_rate(name, usual if value is None else value))
-        object.__setattr__(self, "kinds", kinds)
-        object.__setattr__(self, "together", confidence)
         labels = {one.label for one in kinds}
-        there = [
-            side is not None or name in labels
-            for side, name in zip(sides, ("normal", "anomalous"), strict=True)
+        there = [side is not None or label in labels for side, label in zip(sides, LABELS, strict=True)]
+        rates = [
+            None if side is None else check_rate(name, side)
+            for name, side in zip(("max_fpr", "max_fnr"), sides, strict=True)
         ]
-        object.__setattr__(self, "shift", _pair("shift", shift, SHIFTS, there))
-        object.__setattr__(self, "label_noise", _pair("label_noise", label_noise, (LabelNoise,), there))
-        for promise in self.promises:
-            if promise.of.kind is None:
-                object.__setattr__(self, f"max_{promise.name.lower()}", promise.ceiling)
+        deltas = [
+            usual if delta is None else check_rate(name, delta)
+            for name, delta in (("delta_fpr", delta_fpr), ("delta_fnr", delta_fnr))
+        ]
+        self._store(
+            rates,
+            deltas,
+            kinds,
+            confidence,
+            _pair("shift", shift, SHIFTS, there),
+            _pair("label_noise", label_noise, (LabelNoise,), there),
+        )
+
+    def _store(
+        self,
+        rates: Sequence[float | None],
+        deltas: Sequence[float],
+        kinds: tuple[KindCeiling, ...],
+        together: float | None,
+        shift: tuple[Shift | None, ...] | None,
+        label_noise: tuple[LabelNoise | None, ...] | None,
+    ) -> None:
+        """Keep numbers that were checked, and make the promises."""
+
+        def promises() -> Iterator[Promise]:
+            for side, label in enumerate(LABELS):
+                room: dict[str, Any] = {
+                    "shift": None if shift is None else shift[side],
+                    "label_noise": None if label_noise is None else label_noise[side],
+                }
+                ceilings = [(one.kind, one.ceiling) for one in kinds if one.label == label]
+                for kind, rate in (*ceilings, (None, rates[side])):
+                    if rate is not None:
+                        yield Promise.checked(Population(label, kind), rate, deltas[side], **room)
+
+        values = (*rates, *deltas, kinds, together, tuple(promises()), shift, label_noise)
+        for name, value in zip(self.__slots__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    def with_promises(self, *promises: Promise | None) -> "Guarantee | None":
+        """Return a guarantee of other promises about the two classes as wholes; None if there are none.
+
+        A class without one keeps its delta, which nothing then has.
+        """
+        sides = {one.of.label: one for one in promises if one is not None}
+        if not sides:
+            return None
+        both = [sides.get(label) for label in LABELS]
+        made = object.__new__(Guarantee)
+        made._store(
+            [None if one is None else one.ceiling for one in both],
+            [
+                delta if one is None else one.delta
+                for one, delta in zip(both, (self.delta_fpr, self.delta_fnr), strict=True)
+            ],
+            (),
+            None,
+            _any(None if one is None else one.shift for one in both),
+            _any(None if one is None else one.label_noise for one in both),
+        )
+        return made
 
     @property
     def fpr(self) -> Promise | None:
         """The promise about normal points: few false alarms. None if nothing is promised there."""
-        return None if self.max_fpr is None else self._promise("normal", None, self.max_fpr)
+        return self._whole("normal")
 
     @property
     def fnr(self) -> Promise | None:
         """The promise about anomalous points: few misses. None if nothing is promised there."""
-        return None if self.max_fnr is None else self._promise("anomalous", None, self.max_fnr)
+        return self._whole("anomalous")
 
-    @property
-    def promises(self) -> tuple[Promise, ...]:
-        """The promises, those about normal points first, and about kinds before all kinds together."""
-
-        def of(label: Literal["normal", "anomalous"], whole: Promise | None) -> Iterator[Promise]:
-            for one in self.kinds:
-                if one.label == label and one.ceiling is not None:
-                    yield self._promise(label, one.kind, one.ceiling)
-            if whole is not None:
-                yield whole
-
-        return (*of("normal", self.fpr), *of("anomalous", self.fnr))
-
-    def _promise(self, label: Literal["normal", "anomalous"], kind: str | None, ceiling: float) -> Promise:
-        error, delta = Error.FALSE_ALARM, self.delta_fpr
-        if label == "anomalous":
-            error, delta = Error.MISS, self.delta_fnr
-        side = int(label == "anomalous")
-        shift = None if self.shift is None else self.shift[side]
-        noise = None if self.label_noise is None else self.label_noise[side]
-        return Promise(Population(label, kind), error, ceiling, delta, shift, noise)
+    def _whole(self, label: str) -> Promise | None:
+        for one in self.promises:
+            if one.of.label == label and one.of.kind is None:
+                return one
+        return None
 
     @property
     def room(self) -> tuple[str, ...]:
@@ -454,4 +476,9 @@ def _pair(
             f" {quoted(given)}"
         )
     found = tuple(one if promised else None for one, promised in zip(pair, there, strict=True))
+    return _any(found)
+
+
+def _any(given: Iterable[T | None]) -> tuple[T | None, ...] | None:
+    found = tuple(given)
     return found if any(one is not None for one in found) else None

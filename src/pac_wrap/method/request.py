@@ -1,7 +1,7 @@
 """What is asked of labelled scores: one request, which every entrance takes and hands on."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -14,18 +14,21 @@ from pac_wrap.base.floats import Floats, ScoreType
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, VacuousWarning
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.promise import Guarantee, as_guarantee, refuse_room
+from pac_wrap.method.clause import Clause
+from pac_wrap.method.promise import Guarantee, Population, as_guarantee, refuse_room
 from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.algorithm1 import Algorithm1
 from pac_wrap.method.strategies.hold import Hold
+from pac_wrap.method.strategies.interface import Outcome
 from pac_wrap.method.strategies.raising import Raise
-from pac_wrap.method.thresholds import Evidence, crossings, find_regime
+from pac_wrap.method.thresholds import crossings
 from pac_wrap.ranks.auc import warn_of_labels
 from pac_wrap.ranks.kernels import together
 from pac_wrap.ranks.memory import SMALL, Rank, Ranked, RankedInMemory, unchecked
 
 T = TypeVar("T")
+_NORMAL, _ANOMALOUS = Population("normal"), Population("anomalous")
 # the words that stand for a strategy with its usual options
 WORDS: Final[dict[str, Overlap]] = {
     strategy.word: strategy
@@ -96,36 +99,27 @@ class Request:
         return replace(self, anomaly_label=1)
 
     def certify(self, normal: Ranked, anomalous: Ranked, score_type: ScoreType) -> Certificate:
-        """Return the certificate that two classes get, wherever their scores live.
-
-        Parameters
-        ----------
-        normal, anomalous : Ranked
-            The scores of each class.
-        score_type : "float64", "float32" or "float16"
-            Their type.
-
-        Returns
-        -------
-        Certificate
-        """
+        """Return the certificate that two classes get, wherever their scores live."""
         if normal.size == anomalous.size == 0:
             raise InputError("normal and anomalous are both empty; pass at least one labelled score")
         wanted = self.overlap.settled(self.guarantee, (normal.size, anomalous.size))
         found = self.overlap.decide(wanted, normal, anomalous)
+        return self.made(wanted, found, (normal, anomalous), score_type)
+
+    def made(
+        self, wanted: Guarantee, found: Outcome, classes: tuple[Ranked, Ranked], score_type: ScoreType
+    ) -> Certificate:
+        """Return the certificate of what a strategy found."""
         # a threshold that was given is read off a curve, which knows some ranks and not the counts; what can
         # be asked of it is what the curve bounds there
-        high, low = (None, None) if self.overlap.given else crossings(normal, anomalous, found.thresholds)
-        asked = found.certified if self.overlap.given else wanted
+        given = self.overlap.given
+        high, low = (None, None) if given else crossings(*classes, found.thresholds)
+        asked = (found.certified or wanted) if given else wanted
         return Certificate(
-            guarantee=asked or wanted,
+            guarantee=asked,
             overlap=self.overlap,
-            certified=found.certified,
+            clauses=clauses_of(asked, found, [(one.size, one.digest) for one in classes], (high, low)),
             rule=found.rule.before_rounding(score_type),
-            thresholds=found.thresholds,
-            regime=find_regime(found.thresholds, found.fpr, found.fnr),
-            normal=Evidence(normal.size, normal.digest, found.fpr, high),
-            anomalous=Evidence(anomalous.size, anomalous.digest, found.fnr, low),
             score_type=score_type,
             separable=found.separable,
             assumptions=assumed(OF_DRAWS, **self.guarantee.rooms),
@@ -160,6 +154,21 @@ class Request:
             return asked
         strategy = Abstain() if overlap is None else as_strategy(overlap)
         return cls(as_guarantee(asked), strategy, anomaly_label)
+
+
+def clauses_of(
+    asked: Guarantee,
+    found: Outcome,
+    points: Sequence[tuple[int, str | None]],
+    beyond: tuple[int | None, int | None] = (None, None),
+) -> tuple[Clause, Clause]:
+    """Return what a strategy found as clauses; points are the number and the digest of each class."""
+    edges, kept = found.thresholds, found.certified
+    promised = (None, None) if kept is None else (kept.fpr, kept.fnr)
+    return (
+        Clause(_NORMAL, asked.fpr, promised[0], *points[0], found.fpr, edges.alarm_from, beyond[0]),
+        Clause(_ANOMALOUS, asked.fnr, promised[1], *points[1], found.fnr, edges.clear_below, beyond[1]),
+    )
 
 
 def as_strategy(overlap: str | Overlap) -> Overlap:

@@ -145,7 +145,7 @@ class PartitionSource(PassSource):
     >>> parts = [[([0.1, 0.9], [0, 1])], [], [([0.2], [0]), ([0.3], [0])]]
     >>> def run(task):
     ...     return task(1, parts[1]) + task(2, parts[2]) + task(0, parts[0])
-    >>> certify(PartitionSource(run, 1), Request()).normal.n
+    >>> certify(PartitionSource(run, 1), Request()).fpr.n
     3
     """
 

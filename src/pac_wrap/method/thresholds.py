@@ -56,36 +56,6 @@ class Regime(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What the calibration points of one class contributed.
-
-    Parameters
-    ----------
-    n : int
-        How many points there were.
-    digest : str or None
-        A digest of their scores, in any order; `verify` compares it. None where the scores stayed in a
-        database that cannot compute it.
-    budget : Budget or None
-        The error budget; None where nothing is promised.
-    crossing : int or None
-        How many points lie beyond the other class's threshold. The classes are separated exactly if it is
-        within the budget: eq. (13).
-
-    Examples
-    --------
-    >>> from pac_wrap import calibrate
-    >>> calibrate(range(100), range(200, 300)).normal.budget.errors
-    1
-    """
-
-    n: int
-    digest: str | None
-    budget: Budget | None
-    crossing: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Thresholds:
     """What each class's calibration points say about the scores: evidence, eqs. (7) to (11).
 

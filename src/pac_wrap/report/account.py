@@ -156,7 +156,6 @@ def facts_of(name: str, texts: "Iterator[str] | list[str] | tuple[str, ...]") ->
 _BUILDERS: Final = {
     "Report": ("certificate", "account_of_certificate"),
     "Certificate": ("certificate", "account_of_certificate"),
-    "KindCertificate": ("certificate", "account_of_certificate"),
     "GroupCertificate": ("groups", "account_of_groups"),
     "ClassCertificate": ("results", "account_of_classes"),
     "Curve": ("results", "account_of_curve"),
@@ -165,7 +164,6 @@ _BUILDERS: Final = {
 }
 _IN_SHORT: Final = {
     "Certificate": ("sentences", "account_in_short"),
-    "KindCertificate": ("sentences", "account_in_short"),
     "GroupCertificate": ("groups", "groups_in_short"),
 }
 

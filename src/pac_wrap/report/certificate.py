@@ -15,7 +15,6 @@ from pac_wrap.base.text import visible
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance
-from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.robust.radius import before_shift
 from pac_wrap.method.robust.shift_and_noise import SHIFTS, Distance
 from pac_wrap.method.rule import Verdict
@@ -33,13 +32,10 @@ from pac_wrap.report.sentences import (
     assumed,
     binding_of,
     binding_words,
-    by_kind,
     called,
-    clauses_of,
     diagnosis_of,
     notes,
     plain_of,
-    promises_of,
     range_words,
     ranges,
     sides_of,
@@ -112,7 +108,7 @@ def account_of_certificate(result: Any, *about: Any, **more: Any) -> Account:
     drawn = report.certificate, report.normal, report.anomalous
     return replace(
         account_in_short(report),
-        sections=tuple((_of_kinds if by_kind(report.certificate) else _of_classes)(report)),
+        sections=tuple((_of_kinds if report.certificate.by_kind else _of_classes)(report)),
         picture=None if report.normal is None else Figure("scores", drawn, alt=alt),
     )
 
@@ -228,12 +224,12 @@ def software(made_by: str, digests: Pairs = (), origin: Pairs = ()) -> Section:
     return Section("Versions and digests", shown, "versions", True, "digests", value)
 
 
-def _digests(certificate: Certificate | KindCertificate) -> Pairs:
-    kinds, not_taken = by_kind(certificate), "not taken: the database could not compute it"
+def _digests(certificate: Certificate) -> Pairs:
+    kinds, not_taken = certificate.by_kind, "not taken: the database could not compute it"
     return (
         *(
             (f"{one.of.label.capitalize()} {called(one) if kinds else 'scores'}", one.digest or not_taken)
-            for one in clauses_of(certificate)
+            for one in certificate.clauses
         ),
         ("Certificate (its checksum)", str(json.loads(certificate.to_json())["checksum"])),
     )
@@ -292,19 +288,19 @@ def _verdicts(report: Report) -> list[dict[str, Any]]:
     return records
 
 
-def _meanings(certificate: Certificate | KindCertificate) -> Iterator[tuple[Verdict, str]]:
+def _meanings(certificate: Certificate) -> Iterator[tuple[Verdict, str]]:
     """Yield what each verdict means; nothing where nothing is certified, as every point is undecided then."""
-    clauses = clauses_of(certificate)
-    if all(one.certified is None for one in clauses) and not by_kind(certificate):
+    clauses = certificate.clauses
+    if all(one.certified is None for one in clauses) and not certificate.by_kind:
         return
     for verdict, said, label, others in (
         (Verdict.NORMAL, "No alarm.", "anomalous", "anomalies"),
         (Verdict.ANOMALY, "Alarm.", "normal", "normal points"),
     ):
         rates = [one.ceiling for one in clauses if one.of.label == label and one.ceiling is not None]
-        if by_kind(certificate) and any(one.of.label == label for one in promises_of(certificate)):
+        if certificate.by_kind and any(one.of.label == label for one in certificate.promises):
             yield verdict, f"{said} Of each kind of {others} at most its ceiling gets this verdict."
-        elif rates and not by_kind(certificate):
+        elif rates and not certificate.by_kind:
             most = ceiling(rates[0])
             yield verdict, f"{said} The rate of future {others} that get this verdict is at most {most}."
         else:
@@ -707,7 +703,7 @@ def _tighten(certificate: Certificate, side: Side, other: Side) -> Iterator[str]
 def _kind_table(report: Report) -> Table:
     """Return what is promised of each kind, which one binds, and how many of its points are misjudged."""
     certificate = report.certificate
-    clauses, binding = clauses_of(certificate), binding_of(certificate)
+    clauses, binding = certificate.clauses, binding_of(certificate)
     labels, rows = [one.of.label for one in clauses], []
     for clause in clauses:
         several = labels.count(clause.of.label) > 1
@@ -740,7 +736,7 @@ def _multiples(report: Report) -> Iterator[Multiple]:
     """Yield a small histogram of each kind: those that bind, and else the largest."""
     rule, binding = report.certificate.rule, binding_of(report.certificate)
     window = Window.around([report.normal, report.anomalous], [rule.normal_below, rule.anomaly_from])
-    drawn = [one for one in clauses_of(report.certificate) if one.of.kind is not None]
+    drawn = [one for one in report.certificate.clauses if one.of.kind is not None]
     drawn.sort(key=lambda one: (one not in binding, -one.n))
     for one in drawn[:MOST_MULTIPLES]:
         own, of_normal = report.scores[one.of], one.of.label == "normal"
@@ -749,8 +745,8 @@ def _multiples(report: Report) -> Iterator[Multiple]:
         yield multiple(window, rule, low, high, called(one, SHORT_NAME), words)
 
 
-def _kind_steps(certificate: Certificate | KindCertificate) -> Iterator[str]:
-    clauses = clauses_of(certificate)
+def _kind_steps(certificate: Certificate) -> Iterator[str]:
+    clauses = certificate.clauses
     labels = [one.of.label for one in clauses]
     for one in clauses:
         if one.vacuous and one.certified is not None:

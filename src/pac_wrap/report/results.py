@@ -16,8 +16,7 @@ from pac_wrap.method.certificates.verify import Verification
 from pac_wrap.method.comparison import Contender, confidence_of
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.kinds.classes import ClassCertificate
-from pac_wrap.method.kinds.part import Measured, kept
-from pac_wrap.method.metrics import Metrics
+from pac_wrap.method.metrics import Measured, Metrics
 from pac_wrap.method.planning.plan import MOST_ERRORS, TOLERATED, Pilot, needed, stopping
 from pac_wrap.method.promise import Guarantee, Promise
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
@@ -463,18 +462,18 @@ def account_of_classes(certificate: ClassCertificate) -> Account:
         names = (quoted(certificate.classes[place]) for place in certificate.severities)
         order = visible(" before ".join(names), _LONGEST_ORDER)
         rule = f"{order}; a row is given the first class whose threshold its score reaches"
-    found = kept(certificate.parts)
+    found = [one for one in certificate.clauses if one.kept]
     texts = [
-        f"{quoted(part.name)} {error} at most {rounded_up(part.ceiling or 1.0)} of its points"
-        f" (confidence {rounded_down(confidence_left(part.delta))})"
-        for part in found
+        f"{quoted(one.of.kind)} {error} at most {rounded_up(one.ceiling or 1.0)} of its points"
+        f" (confidence {rounded_down(confidence_left(certificate.delta))})"
+        for one in found
     ]
     if len(found) > 1:
         texts.append(f"all of them together with confidence {rounded_down(certificate.confidence)}")
     facts = (
         *facts_of("promised", texts or ["nothing: too few labels"]),
         Fact("rule" if certificate.severities is None else "order", rule),
-        *facts_of("classes", [f"{quoted(part.name)}: {clause_words(part)}" for part in certificate.parts]),
+        *facts_of("classes", [f"{quoted(one.of.kind)}: {clause_words(one)}" for one in certificate.clauses]),
         *facts_of("assumes", list(map(str, OF_DRAWS))),
     )
     status = Status("certified", "certified") if found else Status("none", "too few labels", 1)

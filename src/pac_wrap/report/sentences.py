@@ -1,7 +1,7 @@
 """What a certificate says in sentences: its status, its promise, what it rests on, and what is missing."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from math import inf, nan
@@ -19,9 +19,9 @@ from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.provenance import Provenance
 from pac_wrap.method.clause import Clause
 from pac_wrap.method.curves.curve import Curve
-from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.metrics import Metrics, all_exceeded
-from pac_wrap.method.promise import Error, Population, Promise
+from pac_wrap.method.promise import Population
+from pac_wrap.method.request import clauses_of
 from pac_wrap.method.robust.shift_and_noise import NEW_LABELS
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.method.thresholds import Regime
@@ -53,45 +53,22 @@ MISTAKES: Final = {
 }
 
 
-def clauses_of(certificate: Certificate | KindCertificate) -> tuple[Clause, ...]:
-    """Return each promise with what became of it, those about normal points first."""
-    if isinstance(certificate, Certificate):
-        return certificate.clauses
-
-    def promise(of: Population, rate: float | None, delta: float) -> Promise | None:
-        error = Error.FALSE_ALARM if of.label == "normal" else Error.MISS
-        return None if rate is None else Promise(of, error, rate, delta)
-
-    found = []
-    for label, parts in (("normal", certificate.normal), ("anomalous", certificate.anomalous)):
-        for part in parts:
-            of = Population(label, part.name)  # type: ignore[arg-type]
-            asked, kept = (promise(of, rate, part.delta) for rate in (part.asked, part.ceiling))
-            found.append(Clause(of, asked, kept, part.n, part.digest, part.budget, part.threshold, None))
-    return tuple(found)
+def binding_of(certificate: Certificate) -> tuple[Clause | None, Clause | None]:
+    """Return the clauses that the rule comes from; None for a class of whose kinds nothing is promised."""
+    low, high = certificate.fpr, certificate.fnr
+    if not certificate.by_kind:
+        return low, high
+    return None if low.asked is None else low, None if high.asked is None else high
 
 
-def binding_of(certificate: Certificate | KindCertificate) -> tuple[Clause | None, Clause | None]:
-    """Return the clauses that the rule comes from, of normal and of anomalous points."""
-    if isinstance(certificate, Certificate):
-        return certificate.fpr, certificate.fnr
-    found = {(one.of.label, one.of.kind): one for one in clauses_of(certificate)}
-    low, high = certificate.binds
-    return (
-        None if low is None else found["normal", low.name],
-        None if high is None else found["anomalous", high.name],
-    )
-
-
-def promises_of(certificate: Certificate | KindCertificate) -> tuple[Promise, ...]:
-    """Return what is promised of each population that has labels enough."""
-    clauses = clauses_of(certificate)
-    return tuple(one.certified for one in clauses if one.certified is not None and not one.vacuous)
-
-
-def plain_of(certificate: Certificate | KindCertificate) -> Certificate:
-    """Return the certificate of the clauses that bind."""
-    return certificate if isinstance(certificate, Certificate) else certificate.binding
+def plain_of(certificate: Certificate) -> Certificate:
+    """Return the certificate of the two clauses that bind, as if nothing were said of kinds."""
+    if not certificate.by_kind:
+        return certificate
+    claim = certificate.claim
+    points = [(one.n, one.digest) for one in (certificate.fpr, certificate.fnr)]
+    clauses = clauses_of(claim.asked, claim.found, points, claim.crossing)
+    return replace(certificate, guarantee=claim.asked, clauses=clauses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +90,7 @@ class Report:
     about calibration points would be untrue.
     """
 
-    certificate: Certificate | KindCertificate
+    certificate: Certificate
     normal: Any = None
     anomalous: Any = None
     source: Origin | None = None
@@ -130,7 +107,7 @@ class Report:
         if self.prevalence is not None:
             object.__setattr__(self, "prevalence", as_interval(self.prevalence))
         if self.normal is not None:
-            clauses = clauses_of(self.certificate)
+            clauses = self.certificate.clauses
             for label, own in groupby(clauses, lambda one: one.of.label):
                 object.__setattr__(self, label, self._checked(label, getattr(self, label), list(own)))
 
@@ -145,7 +122,7 @@ class Report:
             scores = parts.get(clause.of.kind)
             if scores is None or scores.size != clause.n or clause.digest not in (None, digest(scores)):
                 of, each_kind = "", ""
-                if by_kind(self.certificate):
+                if self.certificate.by_kind:
                     of, each_kind = f" of {called(clause)}", " of each kind"
                 raise InputError(
                     f"the {label} scores{of} are not those the certificate was made from (their digests"
@@ -157,9 +134,7 @@ class Report:
     @property
     def sizes(self) -> tuple[int, int]:
         """How many points of each class calibrated; all kinds together count none of their own."""
-        own = clauses_of(self.certificate)
-        low, high = ([one for one in own if one.of.label == label] for label in _ERRORS)
-        return _points(low), _points(high)
+        return self.certificate.sizes
 
     @property
     def shares(self) -> tuple[float, float] | None:
@@ -170,24 +145,15 @@ class Report:
         return (sizes[1] / sum(sizes),) * 2 if all(sizes) else None
 
 
-def _points(clauses: Sequence[Clause]) -> int:
-    return max(sum(one.n for one in clauses if one.of.kind is not None), max(one.n for one in clauses))
-
-
-def by_kind(certificate: Certificate | KindCertificate) -> bool:
-    """Return whether a certificate promises something of the kinds of a class."""
-    return any(one.of.kind is not None for one in clauses_of(certificate))
-
-
 def called(clause: Clause, longest: int = LONGEST) -> str:
     """Return the name of a kind within quotes; without one it is all kinds."""
     return "all kinds" if clause.of.kind is None else quoted(clause.of.kind, longest)
 
 
-def account_in_short(result: Certificate | KindCertificate | Report) -> Account:
+def account_in_short(result: Certificate | Report) -> Account:
     """Return the account of a certificate without its sections."""
     report = result if isinstance(result, Report) else Report(result)
-    certificate, kinds = report.certificate, by_kind(report.certificate)
+    certificate, kinds = report.certificate, report.certificate.by_kind
     known, source = plain_of(certificate).provenance or Provenance(), report.source
     return Account(
         title(report.detector, known, None if source is None else source.score) + ", by kind" * kinds,
@@ -360,9 +326,9 @@ def rule_words(rule: Rule) -> str:
     return f"{clear}, {alarm}, abstain between"
 
 
-def facts(certificate: Certificate | KindCertificate) -> Iterator[Fact]:
+def facts(certificate: Certificate) -> Iterator[Fact]:
     """Yield the short account of a certificate."""
-    plain, kinds = plain_of(certificate), by_kind(certificate)
+    plain, kinds = plain_of(certificate), certificate.by_kind
     claim, overlap = plain.claim, plain.overlap
     if kinds:
         yield from facts_of("promised", list(_promises(certificate)))
@@ -376,7 +342,7 @@ def facts(certificate: Certificate | KindCertificate) -> Iterator[Fact]:
     yield Fact("regime", f"{certificate.regime.value}: {certificate.regime.explanation}")
     chosen = overlap.tried(plain.guarantee, claim.sizes) > 1
     if kinds:
-        for label, own in groupby(clauses_of(certificate), lambda one: one.of.label):
+        for label, own in groupby(certificate.clauses, lambda one: one.of.label):
             yield from facts_of(label, list(_kinds(list(own))))
         yield from facts_of("binds", list(binding_words(certificate)))
     else:
@@ -395,12 +361,12 @@ def facts(certificate: Certificate | KindCertificate) -> Iterator[Fact]:
     yield from made_facts(plain)
 
 
-def assumed(certificate: Certificate | KindCertificate) -> tuple[str, ...]:
+def assumed(certificate: Certificate) -> tuple[str, ...]:
     """Return what the promise assumes, and what of the mix of kinds."""
     texts = tuple(map(str, plain_of(certificate).assumptions))
-    if not by_kind(certificate):
+    if not certificate.by_kind:
         return texts
-    mixture, clauses = "all this for each kind by itself: their mix may change", clauses_of(certificate)
+    mixture, clauses = "all this for each kind by itself: their mix may change", certificate.clauses
     labels = [one.of.label for one in clauses]
     if any(one.of.kind is None and labels.count(one.of.label) > 1 for one in clauses):
         mixture += ", but not for the ceiling of all kinds together"
@@ -434,8 +400,8 @@ def _promised(certificate: Certificate) -> str:
     return f"{only}{', '.join(texts)}{joint}"
 
 
-def _promises(certificate: Certificate | KindCertificate) -> Iterator[str]:
-    promises = promises_of(certificate)
+def _promises(certificate: Certificate) -> Iterator[str]:
+    promises = certificate.promises
     if not promises:
         yield "nothing: too few points are labelled"
     yield from map(str, promises)
@@ -449,7 +415,7 @@ def _kinds(own: list[Clause]) -> Iterator[str]:
         yield clause_words(clause) if alone else f"{called(clause)}: {clause_words(clause)}"
 
 
-def clause_words(clause: Any) -> str:
+def clause_words(clause: Clause) -> str:
     """Return what the points of a kind or of a class contributed, with their threshold."""
     text, budget = f"{clause.n:,} scores", clause.budget
     if budget is None:
@@ -528,9 +494,9 @@ def _beyond(certificate: Certificate) -> Iterator[str]:
             )
 
 
-def binding_words(certificate: Certificate | KindCertificate) -> Iterator[str]:
+def binding_words(certificate: Certificate) -> Iterator[str]:
     """Yield which kind sets each threshold, and what more labels of it would buy."""
-    clauses = clauses_of(certificate)
+    clauses = certificate.clauses
     for binding, name in zip(binding_of(certificate), ("alarm_from", "clear_below"), strict=True):
         if binding is None or binding.threshold is None:
             continue
@@ -571,8 +537,8 @@ def status(report: Report) -> Status:
     return Status(word, words, int(certificate.empty or bool(plain_of(certificate).overstated)))
 
 
-def _status(certificate: Certificate | KindCertificate, metrics: Metrics | None) -> tuple[str, str]:
-    plain, clauses, kinds = plain_of(certificate), clauses_of(certificate), by_kind(certificate)
+def _status(certificate: Certificate, metrics: Metrics | None) -> tuple[str, str]:
+    plain, clauses, kinds = plain_of(certificate), certificate.clauses, certificate.by_kind
     asked = [(one, one.asked) for one in clauses if one.asked is not None]
     lacking = [one for one in clauses if one.vacuous]
     if all(one.certified is None for one in clauses):
@@ -580,7 +546,7 @@ def _status(certificate: Certificate | KindCertificate, metrics: Metrics | None)
     if any(side.exceeded for side in sides_of(plain, metrics)):
         return "broken", "certified, but held-out points contradict it"
     if lacking:
-        if not promises_of(certificate):
+        if not certificate.promises:
             return "none", "too few labels"
         more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
         few = (
@@ -602,9 +568,9 @@ def _status(certificate: Certificate | KindCertificate, metrics: Metrics | None)
     return "certified", "certified for every kind" if kinds else "certified"
 
 
-def promise(certificate: Certificate | KindCertificate) -> str:
+def promise(certificate: Certificate) -> str:
     """Return the promise in one sentence."""
-    if by_kind(certificate):
+    if certificate.by_kind:
         return _kind_promise(certificate)
     plain = plain_of(certificate)
     sides = sides_of(plain)
@@ -646,12 +612,12 @@ def _doubt(side: Side) -> str:
     return f"the {points} are worth about {side.at_hand:,} independent ones"
 
 
-def _kind_promise(certificate: Certificate | KindCertificate) -> str:
-    kept = promises_of(certificate)
+def _kind_promise(certificate: Certificate) -> str:
+    kept = certificate.promises
     if not kept:
         return "Nothing is promised, since too few points are labelled."
     clauses = []
-    for label, own in groupby(clauses_of(certificate), lambda one: one.of.label):
+    for label, own in groupby(certificate.clauses, lambda one: one.of.label):
         mine = {one.of.kind: one.ceiling for one in kept if one.of.label == label}
         most = _of_kinds(mine, len(list(own)))
         points = "normal points" if label == "normal" else "anomalies"
@@ -719,7 +685,7 @@ def _raises(sides: Iterable[Side]) -> Iterator[str]:
 def warnings_of(report: Report) -> Iterator[str]:
     """Yield reasons not to rely on the promise yet."""
     certificate = report.certificate
-    if by_kind(certificate):
+    if certificate.by_kind:
         yield from _kind_warnings(certificate)
         return
     plain = plain_of(certificate)
@@ -754,8 +720,8 @@ def warnings_of(report: Report) -> Iterator[str]:
         )
 
 
-def _kind_warnings(certificate: Certificate | KindCertificate) -> Iterator[str]:
-    for one in clauses_of(certificate):
+def _kind_warnings(certificate: Certificate) -> Iterator[str]:
+    for one in certificate.clauses:
         if one.vacuous:
             label = one.of.label
             never = "no anomaly is ever declared" if label == "normal" else "no point is ever called normal"

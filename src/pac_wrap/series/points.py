@@ -223,11 +223,11 @@ def calibrate_points(
     found = [
         points.effective_size(certificate.thresholds, anomalous, calibrating) for anomalous in (False, True)
     ]
-    for one, name, evidence in zip(
-        found, ("normal", "anomalous"), (certificate.normal, certificate.anomalous), strict=True
+    for one, name, clause in zip(
+        found, ("normal", "anomalous"), (certificate.fpr, certificate.fnr), strict=True
     ):
-        budget = evidence.budget
-        if budget is None or budget.errors is None or certificate.certified is None:
+        budget = clause.budget
+        if budget is None or budget.errors is None or certificate.uncertified:
             continue  # nothing is promised that could be wrong
         unit = "step" if points.length == 1 else "window"
         text = one.warning(name, points.every, min_samples(budget.rate, budget.delta), unit)

@@ -64,7 +64,6 @@ class VerdictStream(Iterator[NDArray[np.int8]]):
             raise no_certificate(
                 rule,
                 "rule must be a Certificate or a Rule",
-                KindCertificate="pass its rule: certificate.rule",
                 GroupCertificate="call its verdicts for each batch, with the groups",
             )
         try:

@@ -21,13 +21,13 @@ from pac_wrap.base.floats import Floats, ScoreType, is_narrower, rounded, roundi
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.consistency import MOST_KINDS
 from pac_wrap.method.certify import Asked, C, certify
 from pac_wrap.method.curves.certify import CurveRequest
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.block import Block
 from pac_wrap.method.groups.part import Part, whole_groups
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, texts_of, too_many
-from pac_wrap.method.kinds.certificate import MOST_KINDS
 from pac_wrap.method.promise import Guarantee, Population, check_kind
 from pac_wrap.method.request import Request
 from pac_wrap.method.robust.weights import Draws
@@ -599,7 +599,7 @@ def are_calibration(source: TableSource, certificate: Certificate, measured: tup
 
     `measured` is how many points of each class they hold; other numbers need no look at the scores.
     """
-    known, drawn_by = (certificate.normal, certificate.anomalous), certificate.weighting
+    known, drawn_by = (certificate.fpr, certificate.fnr), certificate.weighting
     sizes, digests = tuple(one.n for one in known), tuple(one.digest for one in known)
     if drawn_by is not None:
         offered = drawn_by.normal, drawn_by.anomalous

@@ -90,7 +90,7 @@ def calibrate(
     >>> rows = "SELECT i AS score, i > 900 AS label FROM range(1000) r (i)"
     >>> made = database.execute(f"CREATE TABLE t AS {rows}")
     >>> found = calibrate(lambda text: database.execute(text).fetchall(), "t", dialect="duckdb")
-    >>> found.normal.n, found.anomalous.n, found.regime.value
+    >>> found.fpr.n, found.fnr.n, found.regime.value
     (901, 99, 'separated')
     """
 
@@ -210,11 +210,11 @@ class Remote(Known):
         for place, at in enumerate(found):
             if self._counted_at(row, place) != (at.below, _ends(at)):
                 raise InputError(CHANGED)
-        normal, anomalous = (
-            replace(one, digest=self._digest(row, name) if one.n else _NO_SCORES)
-            for name, one in (("normal", certificate.normal), ("anomalous", certificate.anomalous))
+        clauses = (
+            replace(one, digest=self._digest(row, one.of.label) if one.n else _NO_SCORES)
+            for one in certificate.clauses
         )
-        return replace(certificate, normal=normal, anomalous=anomalous)
+        return replace(certificate, clauses=tuple(clauses))
 
     def _digest(self, row: Row, name: str) -> str | None:
         if not self._source.hashes:

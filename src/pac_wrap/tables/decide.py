@@ -19,9 +19,7 @@ from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.groups.certificate import GroupCertificate, decided
 from pac_wrap.method.groups.measure import GroupMeasured, measured, tallied
 from pac_wrap.method.groups.values import NEVER, Group
-from pac_wrap.method.kinds.certificate import KindCertificate
-from pac_wrap.method.kinds.part import Measured
-from pac_wrap.method.metrics import Metrics, Tally, metrics_of, tally
+from pac_wrap.method.metrics import Measured, Metrics, Tally, measured_kinds, metrics_of, tally
 from pac_wrap.method.rule import Rule, Verdict
 from pac_wrap.tables.calibrate import OWN, PLACE, Numbered, TableGroups, TableSource, group_sql
 from pac_wrap.tables.columns import changed, miscounted, no_rows, refuse_added
@@ -65,17 +63,15 @@ def evaluate_table(source: TableSource, certificate: Certificate) -> Metrics:
     return metrics_of(counts)
 
 
-def evaluate_kinds_table(source: TableSource, certificate: KindCertificate) -> tuple[Measured, ...]:
-    """Return how a certificate does on each kind of a table; see `KindCertificate.evaluate`."""
-    refuse_undecidable(source.table, certificate.binding, source.score)
+def evaluate_kinds_table(source: TableSource, certificate: Certificate) -> tuple[Measured, ...]:
+    """Return how a certificate does on each kind of a table; see `Certificate.evaluate`."""
+    refuse_undecidable(source.table, certificate, source.score)
     none = np.empty(0)
-    found: list[Any] = source(
-        lambda *parts: np.array([tally_of(certificate.binding, one, none)[0] for one in parts])
-    )
-    counts: tuple[dict[str | None, Any], dict[str | None, Any]] = ({}, {})
+    found: list[Any] = source(lambda *parts: np.array([tally_of(certificate, one, none)[0] for one in parts]))
+    counts: dict[Any, dict[str | None, Any]] = {"normal": {}, "anomalous": {}}
     for one, count in zip(source.populations(), found, strict=True):
-        counts[one.label == "anomalous"][one.kind] = count
-    return certificate.measured(*counts)
+        counts[one.label][one.kind] = count
+    return measured_kinds(certificate.clauses, counts)
 
 
 def evaluate_groups_table(scores: TableGroups, certificate: GroupCertificate) -> GroupMeasured:

@@ -101,7 +101,7 @@ def rate_rows(runs: Sequence[SeriesRun], printed: Printed) -> Iterator[Row]:
             yield {"series": title, "source": "printed", **as_meant(printed[title]), **_UNPRINTED}
         for group in grouped([one for one in runs if one.title == title]):
             wrapped = [one.wrapped for one in group]
-            kept = [one for one in wrapped if one.singles[PRINTED].certificate.certified is not None]
+            kept = [one for one in wrapped if one.singles[PRINTED].certificate.promises]
             yield {
                 "series": title,
                 "source": _source(group[0]),
@@ -140,7 +140,7 @@ def _overlap(one: SeriesRun) -> float:
 def _ceilings(runs: Sequence[SeriesRun], title: str) -> list[float]:
     """Return the ceilings that a strategy certifies, of the runs in which it does."""
     singles = [one.wrapped.singles[title] for one in runs]
-    return [single.eps for single in singles if single.certificate.certified is not None]
+    return [single.eps for single in singles if single.certificate.promises]
 
 
 def above(one: SeriesRun) -> int:
@@ -151,7 +151,7 @@ def above(one: SeriesRun) -> int:
 def broken(runs: Sequence[SeriesRun]) -> tuple[int, int]:
     """Return how many rates with one threshold exceed the ceiling they were relaxed to, and of how many."""
     singles = [one.wrapped.singles[PRINTED] for one in runs]
-    kept = [single for single in singles if single.certificate.certified is not None]
+    kept = [single for single in singles if single.certificate.promises]
     count = sum((s.metrics.fpr.value > s.max_fpr) + (s.metrics.fnr.value > s.max_fnr) for s in kept)
     return count, 2 * len(kept)
 
@@ -200,7 +200,7 @@ def rate_chart(runs: Sequence[SeriesRun], title: str) -> IntervalChart:
                 spread = Spread.over([getattr(metrics, rate.lower()).value for metrics in found])
                 yield Bar(f"{rate}, {name}", spread.low, spread.high, spread.mean, ceiling)
 
-    kept = [one for one in runs if one.wrapped.singles[PRINTED].certificate.certified is not None]
+    kept = [one for one in runs if one.wrapped.singles[PRINTED].certificate.promises]
     groups = [(f"{group[0].title}, {_source(group[0])}", tuple(bars(group))) for group in grouped(kept)]
     return IntervalChart(
         "rates",

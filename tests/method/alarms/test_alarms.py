@@ -16,6 +16,7 @@ from pac_wrap.method.sampling import OF_SUBJECTS
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.tails.bounds import lower_bound, upper_bound
 from statistical.enumeration import PARTS, POPULATIONS, SUPPORT, Answers, answers, weights
+from support.kept import kept as kept_by
 
 RNG = np.random.default_rng(0)
 NORMAL, NEAR, FAR = RNG.normal(0, 1, 2000), RNG.normal(2, 1, 500), RNG.normal(8, 1, 500)
@@ -184,7 +185,7 @@ def test_where_one_threshold_decides_the_fnr_says_how_many_are_caught() -> None:
     assert dependent.precision(0.5, delta=0.1).confidence == pytest.approx(0.8)
     assert one.workload(0.5).undecided.high == 0.0
     raised = calibrate(NORMAL, NEAR, overlap="raise")
-    kept = raised.certified
+    kept = kept_by(raised)
     assert kept is not None
     assert kept.max_fpr is not None
     assert kept.max_fnr is not None
@@ -310,7 +311,7 @@ def test_no_more_are_missed_than_are_not_caught() -> None:
     one = calibrate(NORMAL, rng.normal(3.4, 1, 500), Guarantee(0.05, 0.1))
     late = calibrate(NORMAL, np.append(np.full(469, 9.0), np.full(31, 0.0)), Guarantee(0.05, 0.07))
     assert not late.rule.single
-    assert late.anomalous.crossing == 31
+    assert late.fnr.beyond == 31
     caught = lower_bound(469, 500, 0.9)
     assert 1 - caught < 0.07
     assert late.workload(0.5, 1000, delta=0.9).missed.high == pytest.approx(500 * (1 - caught))

@@ -241,9 +241,9 @@ def test_algorithm_1_names_its_level_and_what_was_promised_instead() -> None:
     level, count = Algorithm1()._reached(certificate.claim)
     assert level is not None
     assert count == 10
-    assert certificate.certified is not None
+    assert not certificate.uncertified
     text = lines(certificate)
-    ceiling = certificate.certified.max_fpr
+    ceiling = certificate.fpr.ceiling
     assert ceiling == pytest.approx(0.05 + 0.1 * level)
     assert text["asked"].startswith("FPR <= 0.05 (")
     assert text["promised"].startswith(f"FPR <= {ceiling:.4g} (confidence 0.95), FNR <= {ceiling:.4g} (")
@@ -272,7 +272,7 @@ def test_a_held_certificate_says_which_side_was_kept(word: str, held: str) -> No
 def test_without_a_certified_threshold_everything_is_abstained() -> None:
     with pytest.warns(UpsideDownWarning):
         certificate = calibrate(FAR, NORMAL, overlap="algorithm1")
-    assert certificate.certified is None
+    assert certificate.uncertified
     assert Algorithm1()._reached(certificate.claim) == (None, 10)
     assert certificate.empty
     assert certificate.rule == Rule(normal_below=-inf, anomaly_from=inf)

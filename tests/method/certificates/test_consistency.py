@@ -305,9 +305,9 @@ def test_a_rule_is_that_of_the_type_of_the_scores() -> None:
 
 def test_the_last_digits_of_a_bound_may_differ_but_it_must_carry_its_errors() -> None:
     certificate = FROM["hold_fnr"]
-    assert certificate.normal.budget is not None
-    rate = certificate.normal.budget.rate
-    for factor, errors in ((1 + 1e-12, None), (1 - 1e-10, certificate.normal.crossing)):
+    assert certificate.fpr.budget is not None
+    rate = certificate.fpr.budget.rate
+    for factor, errors in ((1 + 1e-12, None), (1 - 1e-10, certificate.fpr.beyond)):
         changes = {"normal.budget.rate": rate * factor, "certified.max_fpr": rate * factor}
         text = tampered(certificate, changes)
         if errors is None:
@@ -321,7 +321,7 @@ def test_a_normal_score_at_the_largest_double_leaves_no_room_for_a_threshold() -
     normal, anomalous = np.full(100, LARGEST), np.full(100, inf)
     certificate = calibrate(normal, anomalous)
     assert certificate.regime.value == "overlapping"
-    assert certificate.normal.crossing == 0
+    assert certificate.fpr.beyond == 0
     assert Certificate.from_json(certificate.to_json()) == certificate
 
 

@@ -110,7 +110,7 @@ def without_promise(certificate: Certificate) -> Certificate:
 
 
 def without_budget(certificate: Certificate) -> Certificate:
-    side = "normal" if certificate.normal.budget is not None else "anomalous"
+    side = "normal" if certificate.fpr.budget is not None else "anomalous"
     return replace(certificate, **{side: replace(getattr(certificate, side), budget=None)})
 
 
@@ -183,9 +183,9 @@ def test_verification_does_not_warn_and_ignores_the_version_that_wrote_the_file(
 def test_verification_forgives_the_last_digits_of_a_rate() -> None:
     normal, anomalous = sample()
     certificate = calibrate(normal, anomalous, overlap="hold_fnr")
-    assert certificate.certified is not None
-    assert certificate.certified.max_fpr is not None
-    rounded = replace(certificate.certified, max_fpr=certificate.certified.max_fpr * (1 + 1e-13))
+    assert not certificate.uncertified
+    assert certificate.fpr.ceiling is not None
+    rounded = replace(certificate.certified, max_fpr=certificate.fpr.ceiling * (1 + 1e-13))
     assert verify(replace(certificate, certified=rounded), normal, anomalous)
-    wrong = replace(certificate.certified, max_fpr=certificate.certified.max_fpr * 0.999)
+    wrong = replace(certificate.certified, max_fpr=certificate.fpr.ceiling * 0.999)
     assert names(verify(replace(certificate, certified=wrong), normal, anomalous)) == {"certified.max_fpr"}

@@ -31,6 +31,7 @@ from pac_wrap.method.request import Request
 from pac_wrap.method.strategies.given import Given
 from pac_wrap.tails.bounds import Budget
 from statistical.claims import assert_at_most, assert_power, assert_rate
+from support.kept import kept as kept_by
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.UpsideDownWarning")
 RNG = np.random.default_rng(7)
@@ -78,7 +79,7 @@ def test_a_certificate_of_any_threshold_can_be_verified(
         return
     certificate = curve.at(threshold)
     kept = Guarantee(fpr if fpr < 1 else None, fnr if fnr < 1 else None)
-    assert certificate.certified == certificate.guarantee == kept
+    assert kept_by(certificate) == certificate.guarantee == kept
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert verify(certificate, normal[::-1], anomalous), str(verify(certificate, normal, anomalous))
     assert certificate == calibrate(normal, anomalous, Request(kept, Given(threshold)))
@@ -96,8 +97,8 @@ def test_the_certificate_says_that_the_threshold_was_free(scale: int) -> None:
     explained = " ".join(certificate.overlap.explanation(certificate.claim))
     assert "after looking" in explained
     assert "only with their deltas added" in explained
-    assert certificate.normal.budget is not None
-    assert certificate.normal.budget.delta == curve.normal.level
+    assert certificate.fpr.budget is not None
+    assert certificate.fpr.budget.delta == curve.normal.level
 
 
 def test_a_certificate_of_other_scores_is_not_verified() -> None:
@@ -113,7 +114,7 @@ def test_one_class_alone_bounds_its_rate() -> None:
     assert curve.fnr([-1.0, 5.0]).tolist() == [1.0, 1.0]
     certificate = curve.choose(max_fpr=0.05)
     assert certificate.guarantee.max_fnr is None
-    budget = certificate.normal.budget
+    budget = certificate.fpr.budget
     assert budget is not None
     assert budget.errors is not None
     # one error more would break the ceiling: it is used as far as it goes
@@ -384,8 +385,8 @@ def test_a_threshold_chosen_after_looking_keeps_both_of_its_bounds() -> None:
 def test_scores_that_are_all_inf_have_a_finite_threshold_too(normal: list[float]) -> None:
     curve = certify_curve(normal, [inf] * 200)
     certificate = curve.choose(max_fnr=0.05)
-    assert certificate.certified is not None
-    assert certificate.certified.max_fpr is None
+    assert not certificate.uncertified
+    assert certificate.fpr.ceiling is None
     assert certificate.verdicts([inf, float_info.max, 0.0]).tolist() == [1, 1, 0]
     assert curve.cheapest(1.0, 1.0, 0.5) == certificate
     with pytest.raises(InputError, match="no threshold bounds both rates"):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
+from pac_wrap.method.kinds.certificate import KindCertificate
 
 from pac_wrap import (
     Abstain,
@@ -24,7 +25,6 @@ from pac_wrap import (
     calibrate_labelled,
     verify,
 )
-from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.promise import Population
 from pac_wrap.method.request import Request
 from pac_wrap.method.thresholds import alarm_from, clear_below

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pac_wrap.method.kinds.certificate import KindCertificate
 
 from pac_wrap import Certificate, CertificateError, Guarantee, calibrate
 from pac_wrap.base.codec import checksum
 from pac_wrap.base.floats import rounded_down
-from pac_wrap.method.kinds.certificate import KindCertificate
 
 pytestmark = pytest.mark.filterwarnings("ignore::pac_wrap.errors.VacuousWarning")
 RNG = np.random.default_rng(3)

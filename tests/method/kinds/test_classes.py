@@ -67,10 +67,10 @@ def test_two_classes_with_opposite_scores_are_the_binary_certificate(
         scores[~labels], scores[labels], Guarantee(ceiling, ceiling, 0.2, 0.2), overlap="abstain_always"
     )
     low, high = certificate.parts
-    assert (low.n, high.n) == (binary.normal.n, binary.anomalous.n)
-    assert low.budget == binary.normal.budget
-    assert high.budget == binary.anomalous.budget
-    assert high.digest == binary.anomalous.digest
+    assert (low.n, high.n) == (binary.fpr.n, binary.fnr.n)
+    assert low.budget == binary.fpr.budget
+    assert high.budget == binary.fnr.budget
+    assert high.digest == binary.fnr.digest
     assert high.threshold == binary.thresholds.clear_below
     assert low.threshold is not None
     assert np.nextafter(-low.threshold, inf) == binary.thresholds.alarm_from

@@ -5,9 +5,9 @@ from math import inf
 from typing import Any
 
 import pytest
+from pac_wrap.method.kinds.part import Measured, Part
 
 from pac_wrap import calibrate
-from pac_wrap.method.kinds.part import Measured, Part
 
 PART = calibrate(range(100), {"a": range(200, 300)}).anomalous[0]
 

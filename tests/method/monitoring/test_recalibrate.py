@@ -22,6 +22,7 @@ from pac_wrap import (
     verify,
 )
 from pac_wrap.method.certificates.lineage import Lineage
+from support.kept import kept
 from support.resealed import NUMBERS, OTHERS, TEXTS, tampered
 from support.shell import succeeded
 
@@ -81,7 +82,7 @@ def test_a_window_is_the_last_points() -> None:
     window = recalibrate(FIRST, SCORES, LABELS, last=1000)
     alone = recalibrate(FIRST, SCORES[-1000:], LABELS[-1000:])
     assert window == alone
-    assert window.normal.n + window.anomalous.n == 1000
+    assert window.fpr.n + window.fnr.n == 1000
 
 
 def test_it_is_saved_shown_verified_and_checked(tmp_path: Path) -> None:
@@ -192,7 +193,7 @@ def test_a_threshold_of_a_curve_stays_with_what_the_new_points_bound_there() -> 
     assert (second.overlap, second.rule) == (first.overlap, first.rule)
     third_delta = second.guarantee.delta_fpr
     expected = certify_curve(normal + 0.1, anomalous, third_delta, third_delta).at(1.7)
-    assert second.guarantee == second.certified == expected.guarantee
+    assert second.guarantee == kept(second) == expected.guarantee
     third = recalibrate(second, scores, labels)
     assert Certificate.from_json(third.to_json()) == third
     assert third.lineage is not None
@@ -201,6 +202,6 @@ def test_a_threshold_of_a_curve_stays_with_what_the_new_points_bound_there() -> 
     upside_down = pytest.warns(UpsideDownWarning)
     with pytest.warns(VacuousWarning, match="nothing is promised"), upside_down:
         nothing = recalibrate(first, np.append(normal + 9.0, anomalous - 9.0), labels)
-    assert nothing.certified is None
+    assert nothing.uncertified
     assert nothing.empty
     assert Certificate.from_json(nothing.to_json()) == nothing

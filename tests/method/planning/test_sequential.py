@@ -14,6 +14,7 @@ from pac_wrap import Certificate, Guarantee, InputError, LabelUntil, Regime, Ups
 from pac_wrap.method.planning.sequential import PerClass
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.thresholds import Thresholds
+from support.kept import kept as kept_by
 
 RNG = np.random.default_rng(14)
 Floats = NDArray[np.float64]
@@ -44,10 +45,10 @@ def test_success_comes_at_the_first_look_that_has_both_budgets() -> None:
     assert until.labels == PerClass(100, 200)
     certificate = until.certificate
     assert certificate is not None
-    assert (certificate.normal.n, certificate.anomalous.n) == (100, 200)
+    assert (certificate.fpr.n, certificate.fnr.n) == (100, 200)
     assert certificate.regime is Regime.SEPARATED
     assert certificate.rule.single
-    assert certificate.certified == certificate.guarantee == Guarantee()
+    assert kept_by(certificate) == certificate.guarantee == Guarantee()
 
 
 def in_batches(scores: Floats, labels: NDArray[np.int64], sizes: list[int], **options: float) -> LabelUntil:
@@ -140,7 +141,7 @@ def test_classes_that_overlap_end_with_abstention() -> None:
     certificate = until.certificate
     assert certificate is not None
     assert certificate.regime is Regime.OVERLAPPING
-    assert certificate.certified == Guarantee()
+    assert kept_by(certificate) == Guarantee()
     assert not certificate.rule.single
     assert "ended: no look succeeded, and no later one can" in str(until)
     assert verify(certificate, *until.scores)
@@ -156,7 +157,7 @@ def test_a_threshold_that_is_given_is_certified_class_by_class() -> None:
     certificate = until.certificate
     assert certificate is not None
     assert certificate.rule == Rule(1.0, 1.0)
-    assert (certificate.normal.n, certificate.anomalous.n) == (100, 100)
+    assert (certificate.fpr.n, certificate.fnr.n) == (100, 100)
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert verify(certificate, *until.scores)
     assert "the threshold 1.0 was given beforehand" in str(certificate)
@@ -170,7 +171,7 @@ def test_a_threshold_that_is_not_kept_certifies_nothing() -> None:
     assert not until.success
     certificate = until.certificate
     assert certificate is not None
-    assert certificate.certified is None
+    assert certificate.uncertified
     assert certificate.verdicts([0.0, 1.0, inf]).tolist() == [-1, -1, -1]
     assert "nothing: the errors at the threshold that was given are not within their budgets" in str(
         certificate
@@ -186,7 +187,7 @@ def test_separated_classes_are_no_success_at_a_threshold_beyond_them() -> None:
     certificate = until.certificate
     assert certificate is not None
     assert certificate.regime is Regime.SEPARATED
-    assert certificate.certified is None
+    assert certificate.uncertified
 
 
 def test_an_anomaly_at_the_threshold_is_found_and_a_normal_score_just_below_is_no_alarm() -> None:
@@ -206,7 +207,7 @@ def test_a_single_ceiling_with_a_threshold() -> None:
     certificate = until.certificate
     assert certificate is not None
     assert certificate.rule == Rule(0.5, 0.5)
-    assert certificate.anomalous.n == 100
+    assert certificate.fnr.n == 100
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert verify(certificate, *until.scores)
     assert "normal     40" not in str(until)

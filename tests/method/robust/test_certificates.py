@@ -45,6 +45,7 @@ from pac_wrap.report.account import Figure, account_of
 from pac_wrap.report.pictures import Panel, panels
 from pac_wrap.report.render import as_json, html
 from pac_wrap.series.splits import independent_violation
+from support.kept import kept as kept_by
 from support.resealed import mutants, tampered
 from support.strategies import refusal
 
@@ -72,8 +73,8 @@ def test_it_is_saved_read_verified_and_shown(overlap: Any) -> None:
     read = Certificate.from_json(made.to_json())
     assert read == made
     assert verify(read, NORMAL, ANOMALOUS)
-    assert read.certified is not None
-    assert (read.certified.shift, read.certified.label_noise) == (ASKED.shift, ASKED.label_noise)
+    assert not read.uncertified
+    assert (kept_by(read).shift, kept_by(read).label_noise) == (ASKED.shift, ASKED.label_noise)
     shown = str(read)
     assert "FPR: total variation up to 0.02" in shown
     assert "FNR: a Kullback-Leibler divergence up to 0.004 and labels with up to 0.03 contaminated" in shown
@@ -93,9 +94,9 @@ def test_the_ceilings_are_those_of_calibration_mapped_through_the_room(overlap: 
     if overlap != "raise":  # the highest ceiling is on the scale of the promise, so its level differs
         assert (made.rule, made.thresholds) == (plain.rule, plain.thresholds)
         assert (made.normal, made.anomalous) == (plain.normal, plain.anomalous)
-    assert made.certified is not None
+    assert not made.uncertified
     for promise, certified, evidence in zip(
-        ASKED.promises, made.certified.promises, (made.normal, made.anomalous), strict=True
+        ASKED.promises, made.promises, (made.normal, made.anomalous), strict=True
     ):
         assert evidence.budget is not None
         assert certified.ceiling == promise.afterwards(evidence.budget.rate)
@@ -166,9 +167,9 @@ def test_of_what_was_tampered_with_only_what_follows_is_believed() -> None:
         except CertificateError:
             continue
         believed += 1
-        kept = found.certified
+        kept = kept_by(found)
         assert kept is not None, what
-        for promise, evidence in ((kept.fpr, found.normal), (kept.fnr, found.anomalous)):
+        for promise, evidence in ((kept.fpr, found.fpr), (kept.fnr, found.fnr)):
             if promise is None or evidence.budget is None or evidence.budget.errors is None:
                 continue
             budget = evidence.budget
@@ -224,7 +225,7 @@ def test_an_accusation_says_what_it_assumes_of_new_labels() -> None:
     again = Monitor(made).resumed(monitor.to_json())
     assert str(again) == str(monitor)
     metrics = evaluate(made.verdicts(fresh), given)
-    assert exceeded(metrics, made.certified) == ("FPR",)
+    assert exceeded(metrics, kept_by(made)) == ("FPR",)
     assert told in account_of(made, metrics=metrics).warnings[-1]
     # where no label may be wrong, nothing of it is said
     plain = calibrate(scores[labels == 0], scores[labels == 1], Guarantee(0.05, 0.15))
@@ -238,9 +239,9 @@ def test_hold_promises_nothing_where_the_room_takes_it_to_one() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)
         made = calibrate(NORMAL, ANOMALOUS - 2, asked, overlap="hold_fnr")
-    assert made.certified is not None
-    assert made.certified.max_fpr is None
-    assert made.normal.budget is None
+    assert not made.uncertified
+    assert made.fpr.ceiling is None
+    assert made.fpr.budget is None
     assert made.empty
     assert Certificate.from_json(made.to_json()) == made
 
@@ -276,7 +277,7 @@ def test_the_radius_of_a_certificate() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)
         nothing = calibrate(NORMAL, NORMAL, Guarantee(0.01, 0.01), overlap="raise")
-    assert nothing.certified is None
+    assert nothing.uncertified
     assert "nothing is certified" in refusal(lambda: nothing.radius(0.5))
     assert account_of(nothing)["robust"] == []
     assert panels({"FPR": 0.9995}) == panels({}) == ()

@@ -76,7 +76,7 @@ def test_a_weight_of_nothing_never_survives_and_equal_ends_are_a_weight() -> Non
     weights = np.where(NORMAL > 1.0, 0.0, WEIGHTS)
     made = calibrate(NORMAL, ANOMALOUS, normal_weights=weights, weight_bound=3, seed=1)
     alone = calibrate(NORMAL[weights > 0.0], ANOMALOUS)
-    assert made.normal.n <= alone.normal.n
+    assert made.fpr.n <= alone.fpr.n
     assert made.thresholds.alarm_from is not None
     assert made.thresholds.alarm_from <= nextafter(1.0, inf)
     pair = calibrate(NORMAL, ANOMALOUS, normal_weights=(weights, weights), weight_bound=3, seed=1)
@@ -101,12 +101,12 @@ def test_the_place_of_a_point_in_its_class_decides_and_nothing_else() -> None:
 def test_the_seed_is_recorded_and_decides() -> None:
     first = calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3, seed=7)
     assert first == calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3, seed=7)
-    assert first.normal.n < 400
+    assert first.fpr.n < 400
     assert first.weighting == Weighting(3.0, 7, 400, None, digests=(digest(NORMAL), digest(ANOMALOUS)))
     told = "normal points drawn from 400 by weights up to 3, seed 7 chosen by the user"
     assert f"{told}: it must not have been tried before" in str(first)
     other = calibrate(NORMAL, ANOMALOUS, normal_weights=WEIGHTS, weight_bound=3, seed=8)
-    assert other.normal.digest != first.normal.digest
+    assert other.fpr.digest != first.fpr.digest
 
 
 def test_without_a_seed_the_system_draws_one_that_is_recorded_and_verified() -> None:
@@ -127,7 +127,7 @@ def test_without_a_seed_the_system_draws_one_that_is_recorded_and_verified() -> 
 def test_the_anomalous_draw_does_not_depend_on_the_normal_points() -> None:
     weights = np.linspace(0.1, 1, ANOMALOUS.size)
     found = [
-        calibrate(normal, ANOMALOUS, anomalous_weights=weights, weight_bound=1, seed=0).anomalous.digest
+        calibrate(normal, ANOMALOUS, anomalous_weights=weights, weight_bound=1, seed=0).fnr.digest
         for normal in (NORMAL, NORMAL[:10])
     ]
     assert found[0] == found[1]
@@ -271,8 +271,8 @@ def test_kinds_take_no_weights() -> None:
 def test_weights_that_few_points_exceed_are_clipped_with_room_for_them() -> None:
     asked = Guarantee(shift=(TotalVariation(0.01), None))
     made = calibrate(NORMAL, ANOMALOUS, asked, normal_weights=np.minimum(WEIGHTS, 2.0), weight_bound=2)
-    assert made.normal.budget is not None
-    assert made.normal.budget.rate == pytest.approx(0.04)
+    assert made.fpr.budget is not None
+    assert made.fpr.budget.rate == pytest.approx(0.04)
     assert len(made.assumptions) == 4
 
 

@@ -299,7 +299,7 @@ def test_the_rule_is_one_threshold() -> None:
 )
 def test_where_nothing_can_be_certified_everything_is_abstained(normal: Floats, anomalous: Floats) -> None:
     certificate = calibrate_quietly(normal, anomalous, overlap="algorithm1")
-    assert certificate.certified is None
+    assert certificate.uncertified
     assert certificate.rule == NOTHING
     assert certificate.empty
     count = len(Algorithm1().levels(Guarantee(), (len(normal), len(anomalous))))

@@ -21,8 +21,8 @@ MADE = CURVE.at(1.5)
 
 def with_budget(**changes: Any) -> Certificate:
     """Return the certificate with another budget of the FPR, and all that is said to follow from it."""
-    assert MADE.normal.budget is not None
-    budget = replace(MADE.normal.budget, **changes)
+    assert MADE.fpr.budget is not None
+    budget = replace(MADE.fpr.budget, **changes)
     kept = replace_ceiling(MADE.guarantee, budget.rate)
     return replace(MADE, normal=replace(MADE.normal, budget=budget), guarantee=kept, certified=kept)
 
@@ -33,8 +33,8 @@ def replace_ceiling(asked: Guarantee, max_fpr: float) -> Guarantee:
 
 def plain_budget() -> Certificate:
     """Return what a forger would like: the bound of one threshold that was fixed beforehand."""
-    assert MADE.normal.budget is not None
-    errors = MADE.normal.budget.errors
+    assert MADE.fpr.budget is not None
+    errors = MADE.fpr.budget.errors
     assert errors is not None
     found = Budget.of(20_000, upper_bound(errors, 20_000, 0.05), 0.05)
     return with_budget(rate=found.rate, delta=found.delta, confidence=found.confidence)
@@ -70,8 +70,8 @@ def test_what_does_not_follow_from_the_bands_is_refused(name: str) -> None:
 
 def looser() -> Certificate:
     """Return a bound that is true, but not that of the band."""
-    assert MADE.normal.budget is not None
-    found = Budget.of(20_000, MADE.normal.budget.rate * 1.0001, MADE.normal.budget.delta)
+    assert MADE.fpr.budget is not None
+    found = Budget.of(20_000, MADE.fpr.budget.rate * 1.0001, MADE.fpr.budget.delta)
     return with_budget(rate=found.rate, confidence=found.confidence)
 
 

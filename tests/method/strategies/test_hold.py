@@ -117,8 +117,8 @@ def test_too_few_labels_on_the_held_side_alarm_always_or_never() -> None:
     for certificate in (fnr, fpr):
         assert certificate.regime is Regime.VACUOUS
         assert certificate.empty
-        assert certificate.certified is not None
-        assert None in (certificate.certified.max_fpr, certificate.certified.max_fnr)
+        assert not certificate.uncertified
+        assert None in (certificate.fpr.ceiling, certificate.fnr.ceiling)
         # with none wrong of 10, the rate is at most 1 - 0.05 ** (1 / 10)
         assert "nothing (10 labels; 59 needed, or ask for 0.2589)" in str(certificate)
 
@@ -136,13 +136,13 @@ def test_holding_a_side_with_infinite_scores() -> None:
     fnr = held(bottom, top, FIVE, "fnr")
     assert fnr.rule.single
     assert fnr.rule.anomaly_from == LARGEST
-    assert fnr.certified is not None
-    assert fnr.certified.max_fpr == upper_bound(0, 100, 0.05)
+    assert not fnr.uncertified
+    assert fnr.fpr.ceiling == upper_bound(0, 100, 0.05)
     fpr = held(bottom, top, FIVE, "fpr")
     assert fpr.rule.single
     assert fpr.rule.anomaly_from == -LARGEST
-    assert fpr.certified is not None
-    assert fpr.certified.max_fnr == upper_bound(0, 100, 0.05)
+    assert not fpr.uncertified
+    assert fpr.fnr.ceiling == upper_bound(0, 100, 0.05)
     # normal points at inf leave no room for an alarm
     never = held(top, top, FIVE, "fpr")
     assert never.rule.single
@@ -203,12 +203,12 @@ def test_a_side_can_be_held_at_any_delta(overlap: str, delta: float, size: int) 
     certificate = calibrate(normal, anomalous, asked, overlap=overlap)
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert verify(certificate, normal, anomalous)
-    assert certificate.certified is not None
+    assert not certificate.uncertified
 
 
 def test_a_ceiling_that_is_counted_is_no_lower_than_one_that_can_be_asked_for() -> None:
     certificate = calibrate(range(100), range(200, 300), Guarantee(delta_fpr=1 - 1e-16), overlap="hold_fnr")
-    assert certificate.certified is not None
+    assert not certificate.uncertified
     # 1 - (1 - 1e-16)^(1/100), about 1e-18, is less than the least ceiling
-    assert certificate.certified.max_fpr == 1e-15
+    assert certificate.fpr.ceiling == 1e-15
     assert nextafter(upper_bound(0, 100, 1 - 1e-16), 1) < 1e-15

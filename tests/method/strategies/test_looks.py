@@ -18,6 +18,7 @@ from pac_wrap.method.thresholds import Regime, find_thresholds
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import markdown
 from pac_wrap.tails.bounds import error_budget, exact_confidence
+from support.kept import kept as kept_by
 from support.resealed import PATIENCE, mutants, said, tampered
 from support.strategies import Floats, scores
 
@@ -38,8 +39,8 @@ def test_every_certificate_is_believed_again_and_verified(kind: str) -> None:
     certificate = MADE[kind]
     assert Certificate.from_json(certificate.to_json()) == certificate
     assert isinstance(certificate.overlap, Looks)
-    anomalous = NEAR if kind in ("overlapping", "not kept") else FAR[: certificate.anomalous.n]
-    assert verify(certificate, NORMAL[: certificate.normal.n], anomalous)
+    anomalous = NEAR if kind in ("overlapping", "not kept") else FAR[: certificate.fnr.n]
+    assert verify(certificate, NORMAL[: certificate.fpr.n], anomalous)
     assert "must not depend on their scores" in str(certificate)
 
 
@@ -52,7 +53,7 @@ def test_what_each_certifies() -> None:
         "not kept": "overlapping",
         "one-sided": "separated",
     }
-    assert [kind for kind, one in MADE.items() if one.certified is None] == ["not kept"]
+    assert [kind for kind, one in MADE.items() if one.uncertified] == ["not kept"]
     assert MADE["given"].rule == MADE["one-sided"].rule == Rule(3.0, 3.0)
     assert MADE["separated"].rule.single
     # a score between the two thresholds, as in `Abstain`: no number that nobody has seen
@@ -86,7 +87,7 @@ def test_tampered_looks_are_refused_or_claim_no_more_than_one_look_would() -> No
         except CertificateError:
             refusals += 1
             continue
-        assert found.certified in (None, found.guarantee), what
+        assert kept_by(found) in (None, found.guarantee), what
         for evidence, delta in (
             (found.normal, found.guarantee.delta_fpr),
             (found.anomalous, found.guarantee.delta_fnr),
@@ -168,7 +169,7 @@ def test_every_entrance_gives_the_same() -> None:
 def test_zeros_and_infinite_scores() -> None:
     assert Looks(threshold=-0.0) == Looks(threshold=0.0)
     endless = calibrate(np.full(200, inf), np.full(200, inf), overlap=Looks(threshold=1.0))
-    assert endless.certified is None
+    assert endless.uncertified
     assert calibrate(np.zeros(200), np.full(200, inf), overlap=Looks()).regime is Regime.SEPARATED
     with pytest.raises(InputError, match="threshold must be a finite number"):
         Looks(threshold=inf)
@@ -176,8 +177,8 @@ def test_zeros_and_infinite_scores() -> None:
 
 def test_a_certificate_that_claims_more_labels_than_its_looks_is_judged_by_the_last_look() -> None:
     certificate = calibrate(RNG.normal(0, 1, 500), RNG.normal(7, 1, 500), overlap=Looks(20, 100))
-    assert certificate.normal.budget is not None
-    assert certificate.normal.budget.errors == error_budget(100, 0.05, certificate.normal.budget.delta)
+    assert certificate.fpr.budget is not None
+    assert certificate.fpr.budget.errors == error_budget(100, 0.05, certificate.fpr.budget.delta)
     changed = replace(certificate, normal=replace(certificate.normal, n=499))
     with pytest.raises(CertificateError, match="the FPR budget is for 500 normal scores, not 499"):
         Certificate.from_json(changed.to_json())

@@ -16,6 +16,7 @@ from pac_wrap.method.strategies.interface import Claim, Outcome
 from pac_wrap.method.strategies.raising import Raise, staircase
 from pac_wrap.method.thresholds import Regime, find_thresholds
 from pac_wrap.tails.bounds import upper_bound
+from support.kept import kept as kept_by
 from support.ladder import rungs
 from support.strategies import LARGEST, Floats, calibrate_quietly, exact_budget, guarantee, refusal, scores
 
@@ -62,11 +63,11 @@ def test_the_first_rung_that_is_accepted_is_certified(
     assert paid.budget is not None
     expected = by_definition(normal, anomalous, asked, paid.budget.delta, highest)
     if expected is None:
-        assert certificate.certified is None
+        assert certificate.uncertified
         assert certificate.rule == Rule(-inf, inf)
         return
-    assert certificate.certified is not None
-    found = certificate.certified.max_fpr, certificate.certified.max_fnr
+    assert not certificate.uncertified
+    found = certificate.fpr.ceiling, certificate.fnr.ceiling
     assert found == pytest.approx(expected[:2], rel=1e-9)
     assert certificate.rule == Rule(expected[2], expected[2])
 
@@ -74,10 +75,10 @@ def test_the_first_rung_that_is_accepted_is_certified(
 def test_the_larger_class_pays_and_the_normal_one_if_both_are_equal() -> None:
     larger = calibrate(NORMAL, NEAR, overlap="raise")
     mirrored = calibrate(-NEAR, -NORMAL, overlap="raise")
-    assert larger.certified is not None
-    assert mirrored.certified is not None
-    assert larger.certified.max_fpr == mirrored.certified.max_fnr
-    assert larger.certified.max_fnr == mirrored.certified.max_fpr
+    assert not larger.uncertified
+    assert not mirrored.uncertified
+    assert larger.fpr.ceiling == mirrored.fnr.ceiling
+    assert larger.fnr.ceiling == mirrored.fpr.ceiling
     # the threshold lies just above a normal score, or at an anomalous one itself
     assert nextafter(larger.rule.anomaly_from, -inf) in NORMAL
     assert mirrored.rule.anomaly_from in -NORMAL
@@ -89,16 +90,16 @@ def test_the_larger_class_pays_and_the_normal_one_if_both_are_equal() -> None:
         assert other.budget is not None
         assert 0.04 < payer.budget.delta < 0.05
         assert other.budget.delta == 0.05
-        assert certificate.certified is not None
-        assert certificate.certified.delta_fpr == certificate.certified.delta_fnr == 0.05
+        assert not certificate.uncertified
+        assert kept_by(certificate).delta_fpr == kept_by(certificate).delta_fnr == 0.05
     equal = calibrate(NORMAL[:170], NEAR, overlap="raise")
-    assert equal.normal.budget is not None
-    assert equal.normal.budget.delta == pytest.approx(0.0328, abs=5e-5)
+    assert equal.fpr.budget is not None
+    assert equal.fpr.budget.delta == pytest.approx(0.0328, abs=5e-5)
 
 
 def test_separated_classes_keep_what_was_asked_for() -> None:
     certificate = calibrate(NORMAL, FAR, overlap="raise")
-    assert certificate.certified == certificate.guarantee
+    assert kept_by(certificate) == certificate.guarantee
     assert certificate.separable is True
     summary = certificate.overlap.summary(certificate.claim)
     assert summary == "raise: kept as asked; the choice is covered by delta"
@@ -111,8 +112,8 @@ def test_where_abstaining_would_do_without_raising_text_and_summary_say_so() -> 
     certificate = calibrate(normal, np.where(anomalous == 3.0, 2.0, anomalous), overlap="raise")
     assert calibrate(normal, np.where(anomalous == 3.0, 2.0, anomalous)).regime is Regime.SEPARATED
     assert certificate.separable is True
-    assert certificate.certified is not None
-    assert certificate.certified.max_fpr == pytest.approx(0.0501, abs=2e-4)
+    assert not certificate.uncertified
+    assert certificate.fpr.ceiling == pytest.approx(0.0501, abs=2e-4)
     sentence = "one threshold would have kept what was asked, had overlap abstain been fixed before these"
     assert sentence in str(certificate)
     assert sentence[1:] in list(certificate.overlap.explanation(certificate.claim))[-1]
@@ -125,16 +126,16 @@ def test_where_abstaining_would_do_without_raising_text_and_summary_say_so() -> 
 def test_no_ceiling_goes_beyond_the_highest() -> None:
     for highest in (0.051, 0.1, 0.2, 0.3, 0.9):
         certificate = calibrate(NORMAL, NEAR, overlap=Raise(highest))
-        if certificate.certified is None:
+        if certificate.uncertified:
             assert highest < 0.2
             assert certificate.verdicts([-inf, 0.0, inf]).tolist() == [-1, -1, -1]
             assert certificate.empty
             assert "none could be kept" in " ".join(certificate.overlap.explanation(certificate.claim))
         else:
-            assert max(certificate.certified.max_fpr or 1, certificate.certified.max_fnr or 1) <= highest
+            assert max(certificate.fpr.ceiling or 1, certificate.fnr.ceiling or 1) <= highest
     # what was asked for may be higher
     asked = Guarantee(0.6, 0.6)
-    assert calibrate(NORMAL, NEAR, asked, overlap=Raise(0.5)).certified == asked
+    assert kept_by(calibrate(NORMAL, NEAR, asked, overlap=Raise(0.5))) == asked
     for wrong in (0.0, 1.0, -0.1, float("nan"), "much"):
         message = refusal(Raise, wrong)
         assert message.startswith("highest must lie strictly between 0 and 1, got")
@@ -142,26 +143,26 @@ def test_no_ceiling_goes_beyond_the_highest() -> None:
 
 def test_a_ratio_that_was_asked_for_is_kept() -> None:
     certificate = calibrate(NORMAL, NEAR, Guarantee(0.04, 0.08), overlap="raise")
-    assert certificate.certified is not None
-    assert certificate.certified.max_fpr is not None
-    assert certificate.certified.max_fnr == pytest.approx(2 * certificate.certified.max_fpr, rel=1e-12)
+    assert not certificate.uncertified
+    assert certificate.fpr.ceiling is not None
+    assert certificate.fnr.ceiling == pytest.approx(2 * certificate.fpr.ceiling, rel=1e-12)
 
 
 def test_a_class_with_too_few_labels_gets_what_they_can_keep() -> None:
     normal, few = RNG.normal(0, 1, 1500), RNG.normal(9, 1, 30)
     certificate = calibrate(normal, few, overlap="raise")
-    assert certificate.certified is not None
-    assert certificate.certified.max_fpr == 0.05
-    assert certificate.certified.max_fnr == upper_bound(0, 30, 0.05)
+    assert not certificate.uncertified
+    assert certificate.fpr.ceiling == 0.05
+    assert certificate.fnr.ceiling == upper_bound(0, 30, 0.05)
     assert certificate.regime is Regime.SEPARATED
     assert certificate.separable is False
     assert Certificate.from_json(certificate.to_json()) == certificate
     # mirrored
-    other = calibrate(-few, -normal, overlap="raise").certified
+    other = kept_by(calibrate(-few, -normal, overlap="raise"))
     assert other is not None
-    assert (other.max_fpr, other.max_fnr) == (certificate.certified.max_fnr, 0.05)
+    assert (other.max_fpr, other.max_fnr) == (certificate.fnr.ceiling, 0.05)
     # both few: the larger class has no rung at what was asked for, and pays all the same
-    both = calibrate(normal[:40], few, overlap="raise").certified
+    both = kept_by(calibrate(normal[:40], few, overlap="raise"))
     assert both is not None
     assert both.max_fnr is not None
     assert both.max_fpr is not None
@@ -172,7 +173,7 @@ def test_a_class_with_too_few_labels_gets_what_they_can_keep() -> None:
 @pytest.mark.parametrize(("n", "m"), [(3, 1000), (1000, 3), (4, 4), (0, 100), (100, 0), (1, 0)])
 def test_too_few_labels_for_any_ceiling_abstain_everywhere(n: int, m: int) -> None:
     certificate = calibrate(np.zeros(n), np.ones(m), overlap="raise")
-    assert certificate.certified is None
+    assert certificate.uncertified
     assert certificate.empty
     assert certificate.verdicts([-inf, 0.5, inf]).tolist() == [-1, -1, -1]
     assert certificate.regime is Regime.VACUOUS
@@ -188,7 +189,7 @@ def test_ties_are_never_split() -> None:
     # "<=" would accept, and miss every anomaly
     for n, m in ((300, 200), (200, 300)):
         same = calibrate(np.zeros(n), np.zeros(m), overlap="raise")
-        assert same.certified is None
+        assert same.uncertified
         assert same.verdicts([0.0]).tolist() == [-1]
 
 
@@ -199,9 +200,9 @@ def test_infinities_and_signed_zeros(kind: Any, n: int, m: int, pair: tuple[floa
     normal, anomalous = np.full(n, pair[0], kind), np.full(m, pair[1], kind)
     certificate = calibrate(normal, anomalous, overlap="raise")
     if normal[0] == anomalous[0]:  # float32 has no 5e-324
-        assert certificate.certified is None
+        assert certificate.uncertified
         return
-    assert certificate.certified == certificate.guarantee
+    assert kept_by(certificate) == certificate.guarantee
     assert certificate.verdicts(np.array(pair, kind)).tolist() == [0, 1]
     assert str(certificate.rule.anomaly_from) != "-0.0"
     assert Certificate.from_json(certificate.to_json()) == certificate
@@ -212,10 +213,10 @@ def test_the_largest_double_and_infinity_are_one() -> None:
     for n, m in ((300, 200), (200, 300)):
         # between them is no threshold at which the largest double would not alarm as well
         top = calibrate(np.full(n, LARGEST), np.full(m, inf), overlap="raise")
-        assert top.certified is None
+        assert top.uncertified
         below = nextafter(LARGEST, 0.0)
         certificate = calibrate(np.full(n, below), np.full(m, inf), overlap="raise")
-        assert certificate.certified == certificate.guarantee
+        assert kept_by(certificate) == certificate.guarantee
         assert certificate.rule == Rule(LARGEST, LARGEST)
         assert certificate.verdicts([below, LARGEST, inf]).tolist() == [0, 1, 1]
 
@@ -259,8 +260,8 @@ def test_a_hundred_thousand_labels_of_each_class_take_a_second() -> None:
     started = time.process_time()
     certificate = calibrate(normal, anomalous, overlap="raise")
     assert time.process_time() - started < 1.0
-    assert certificate.certified is not None
-    assert certificate.certified.max_fpr == pytest.approx(0.1075, abs=0.003)
+    assert not certificate.uncertified
+    assert certificate.fpr.ceiling == pytest.approx(0.1075, abs=0.003)
 
 
 def claim_of(number: int, *, certified: bool, highest: float = 0.06) -> Claim:

@@ -104,9 +104,9 @@ def test_59_anomalies_suffice_once_there_are_126_normals(
 ) -> None:
     asked = Guarantee(confidence=0.95)
     found = calibrate(np.arange(float(normal)), np.arange(float(anomalous)) + normal, asked)
-    assert found.normal.budget is not None
-    assert found.anomalous.budget is not None
-    assert (found.normal.budget.errors, found.anomalous.budget.errors) == budgets
+    assert found.fpr.budget is not None
+    assert found.fnr.budget is not None
+    assert (found.fpr.budget.errors, found.fnr.budget.errors) == budgets
     assert found.confidence >= 0.95
     if None not in budgets:
         assert f"; jointly {rounded_down(found.confidence)}" in str(found)
@@ -116,8 +116,8 @@ def test_what_a_class_lacks_is_what_it_takes() -> None:
     """The number of labels that the report asks for is the least with which both ceilings are promised."""
     normal = np.arange(100.0)
     lacking = calibrate(normal, np.arange(40.0) + 200, Guarantee(confidence=0.95))
-    assert lacking.anomalous.budget is not None
-    needed = 40 + lacking.anomalous.budget.missing
+    assert lacking.fnr.budget is not None
+    needed = 40 + lacking.fnr.budget.missing
     assert needed == 61
     for n, enough in ((needed, True), (needed - 1, False)):
         found = calibrate(normal, np.arange(float(n)) + 200, Guarantee(confidence=0.95))
@@ -226,7 +226,7 @@ def test_a_plan_shares_a_confidence_as_calibrate_does() -> None:
         asked = Guarantee(0.05, 0.06, confidence=0.95)
         planned = plan(asked, normal=n0, anomalous=n1)
         found = calibrate(np.arange(float(n0)), np.arange(float(n1)) + n0, asked)
-        assert [one.at_hand for one in planned.needed] == [found.normal.budget, found.anomalous.budget]
+        assert [one.at_hand for one in planned.needed] == [found.fpr.budget, found.fnr.budget]
     # labels that a plan says are enough are, whichever class has been counted
     for given, expected in {None: 72, 100: 61, 126: 59, 1000: 59}.items():
         low, high = (one.labels[0] for one in plan(Guarantee(confidence=0.95), normal=given).needed)

@@ -135,9 +135,9 @@ def breaks(name: str, overlap: str) -> tuple[tuple[float, float], tuple[float, f
     broken = np.zeros((2, 2))
     for (normal, other_normal), (anomalous, other_anomalous) in product(*halves):
         found = of_tiny(overlap, normal, anomalous)
-        if found is None or found.certified is None:
+        if found is None or found.uncertified:
             continue
-        ceilings = found.certified.max_fpr, found.certified.max_fnr
+        ceilings = found.fpr.ceiling, found.fnr.ceiling
         for side, scores in enumerate([(other_normal, population[0]), (other_anomalous, population[1])]):
             for rows, counted in enumerate(scores):
                 wrong = np.array(counted) >= found.rule.anomaly_from

@@ -151,8 +151,8 @@ class TestBoxes:
             "normal below": rule.normal_below,
             "one threshold": SINGLE.rule.anomaly_from,
         }
-        assert SINGLE.certified is not None
-        assert SINGLE.certified.max_fpr == SINGLE.certified.max_fnr == 0.15
+        assert not SINGLE.uncertified
+        assert SINGLE.fpr.ceiling == SINGLE.fnr.ceiling == 0.15
         assert "one threshold: FPR ≤ 15 %, FNR ≤ 15 %" in texts(ax)
 
     def test_boxes_span_the_quartiles(self) -> None:
@@ -176,7 +176,7 @@ class TestBoxes:
 
     def test_failure_to_reach_one_threshold_is_said(self) -> None:
         ax = plot_boxes(OVERLAPPING, FAILED, NORMAL, ANOMALOUS)
-        assert FAILED.certified is None
+        assert FAILED.uncertified
         assert "one threshold" not in thresholds(ax)
         assert "no single threshold can be certified" in texts(ax)
 

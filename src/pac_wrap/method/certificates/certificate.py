@@ -1,24 +1,33 @@
 """The certificate: what was asked, found and assumed, the rule it carries, and its JSON file."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from math import inf, nextafter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pac_wrap.base.arguments import OnMissing
+from pac_wrap.base.arguments import OnMissing, check_rate
 from pac_wrap.base.codec import SavedAsJSON, checksum_of
-from pac_wrap.base.floats import ScoreType, float_below, is_narrower, represents, rounded, straddled
-from pac_wrap.errors import InputError
+from pac_wrap.base.floats import (
+    ScoreType,
+    float_below,
+    is_narrower,
+    kept_together,
+    represents,
+    rounded,
+    straddled,
+)
+from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.alarms.precision import AlarmBounds
 from pac_wrap.method.certificates.consistency import inconsistencies
 from pac_wrap.method.certificates.lineage import Lineage
 from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.certificates.shown import Shown
-from pac_wrap.method.clause import Clause
-from pac_wrap.method.promise import Guarantee, Population
+from pac_wrap.method.clause import Clause, Written, asked_by, binding, confidence_of_kinds, points_of
+from pac_wrap.method.metrics import Measured, Tally, measured_kinds, tally
+from pac_wrap.method.promise import LABELS, Guarantee, Label, Population, Promise, check_kind
 from pac_wrap.method.robust.radius import Robust
 from pac_wrap.method.robust.weights import Weighting
 from pac_wrap.method.rule import Rule
@@ -30,17 +39,63 @@ from pac_wrap.method.strategies.hold import Hold
 from pac_wrap.method.strategies.interface import Claim, Outcome
 from pac_wrap.method.strategies.looks import Looks
 from pac_wrap.method.strategies.raising import Raise
-from pac_wrap.method.thresholds import LARGEST, Evidence, Regime, Thresholds
+from pac_wrap.method.thresholds import LARGEST, Regime, Thresholds, find_regime
 from pac_wrap.tails.bounds import Budget
 from pac_wrap.version import __version__
 
 # every strategy that a certificate can have been made with
 Overlap = Abstain | Raise | Hold | Algorithm1 | Looks | Given
+# the scores of each kind of a class
+Kinds = Mapping[str, ArrayLike]
+
+
+_OPTIONAL: Final = {"optional": True}
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFile:
+    """What stands in the file of a certificate: what was asked, counted and decides.
+
+    Parameters
+    ----------
+    overlap : object
+        What was done where the classes overlap.
+    score_type : str
+        The type of the calibrating scores.
+    rule : object
+        What verdicts follow.
+    clauses : array
+        Each promise with what became of it, those about normal points first.
+    separable : bool, optional
+        Where ceilings were raised: whether one threshold would have kept those that were asked for.
+    sampling, weighting, lineage, provenance : object, optional
+        How the points were taken, which certificates came before, and where the scores came from.
+    assumptions : array
+        What the promise assumes.
+    version : str
+        The version of the package that made it.
+    """
+
+    overlap: Overlap
+    score_type: ScoreType
+    rule: Rule
+    clauses: tuple[Written, ...]
+    separable: bool | None = field(metadata=_OPTIONAL)
+    sampling: Sampling | None = field(metadata=_OPTIONAL)
+    weighting: Weighting | None = field(metadata=_OPTIONAL)
+    lineage: Lineage | None = field(metadata=_OPTIONAL)
+    assumptions: tuple[Assumption, ...]
+    version: str
+    provenance: Provenance | None = field(metadata=_OPTIONAL)
+
+
+# what a file has as the certificate has it
+_KEPT: Final = tuple(one.name for one in fields(CertificateFile) if one.name != "clauses")
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON, Shown):
-    """A rule with the promise that it keeps, and what both rest on; made by `calibrate`, never by hand.
+    """A rule with the promises that it keeps, and what both rest on; made by `calibrate`, never by hand.
 
     Parameters
     ----------
@@ -48,16 +103,12 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON, Shown):
         What was asked for.
     overlap : Strategy
         What was done where the classes overlap.
-    certified : Guarantee or None
-        What is promised. None: no single threshold could be certified, and everything is abstained.
+    clauses : tuple of Clause
+        Each promise with what became of it, those about normal points first: one for each class, or for each
+        kind of it. The rule is that of the two that bind, `fpr` and `fnr`: the normal one with the greatest
+        threshold, the anomalous one with the least, eq. (60).
     rule : Rule
         What `verdicts` follows, for scores that have not been rounded to `score_type` yet, and others too.
-    thresholds : Thresholds
-        Evidence, of each class by itself: `alarm_from` of the normal, `clear_below` of the anomalous points.
-    regime : Regime
-        How the two thresholds lie.
-    normal, anomalous : Evidence
-        What each class contributed.
     score_type : "float64", "float32" or "float16"
         The type of the calibrating scores, to which every score is rounded before it is compared.
     separable : bool, optional
@@ -81,45 +132,105 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON, Shown):
     >>> certificate = calibrate(range(1000), range(900, 1900), Guarantee(max_fpr=0.05, max_fnr=0.05))
     >>> certificate.regime.value, certificate.rule
     ('overlapping', Rule(normal_below=938.0, anomaly_from=961.0000000000001))
+    >>> certificate.fpr.ceiling, certificate.fpr.budget.errors
+    (0.05, 38)
     """
 
-    guarantee: Guarantee
+    # what the clauses ask for, together
+    guarantee: Guarantee = field(compare=False)
     overlap: Overlap
-    certified: Guarantee | None
+    clauses: tuple[Clause, ...]
     rule: Rule
-    thresholds: Thresholds
-    regime: Regime
-    normal: Evidence
-    anomalous: Evidence
     score_type: ScoreType = "float64"
-    separable: bool | None = field(default=None, metadata={"optional": True})
-    sampling: Sampling | None = field(default=None, metadata={"optional": True})
+    separable: bool | None = None
+    sampling: Sampling | None = None
     assumptions: tuple[Assumption, ...] = OF_DRAWS
     version: str = __version__
-    provenance: Provenance | None = field(default=None, compare=False, metadata={"optional": True})
-    lineage: Lineage | None = field(default=None, metadata={"optional": True})
-    weighting: Weighting | None = field(default=None, metadata={"optional": True})
+    provenance: Provenance | None = field(default=None, compare=False)
+    lineage: Lineage | None = None
+    weighting: Weighting | None = None
 
-    _header: ClassVar[dict[str, Any]] = {"format": "pac-wrap certificate", "schema": 2}
-
-    @property
-    def clauses(self) -> tuple[Clause, ...]:
-        """Each promise with what became of it, those about normal points first."""
-        return self.fpr, self.fnr
+    _header: ClassVar[dict[str, Any]] = {"format": "pac-wrap certificate", "schema": 3}
+    form: ClassVar[type] = CertificateFile
 
     @property
     def fpr(self) -> Clause:
-        """What became of the promise about normal points."""
-        certified, own = None if self.certified is None else self.certified.fpr, self.normal
-        found = own.n, own.digest, own.budget, self.thresholds.alarm_from, own.crossing
-        return Clause(Population("normal"), self.guarantee.fpr, certified, *found)
+        """The clause about normal points that binds: the only one, unless the class has kinds."""
+        return self._binding("normal")
 
     @property
     def fnr(self) -> Clause:
-        """What became of the promise about anomalous points."""
-        certified, own = None if self.certified is None else self.certified.fnr, self.anomalous
-        found = own.n, own.digest, own.budget, self.thresholds.clear_below, own.crossing
-        return Clause(Population("anomalous"), self.guarantee.fnr, certified, *found)
+        """The clause about anomalous points that binds: the only one, unless the class has kinds."""
+        return self._binding("anomalous")
+
+    def _binding(self, label: Label) -> Clause:
+        if len(self.clauses) == 2:
+            return self.clauses[label == "anomalous"]
+        return binding(self.of(label), counted=self.counted(label))
+
+    def clause(self, label: Label, kind: str | None = None) -> Clause:
+        """Return what became of the promise about a class, or about a kind of it.
+
+        Parameters
+        ----------
+        label : "normal" or "anomalous"
+            The class.
+        kind : str, optional
+            The kind; None is all points of the class.
+
+        Returns
+        -------
+        Clause
+
+        Raises
+        ------
+        InputError
+            If there is no such clause.
+        """
+        for one in self.clauses:
+            if (one.of.label, one.of.kind) == (label, kind):
+                return one
+        raise InputError(f"there is no clause about {Population(label, kind)}; clauses lists those there are")
+
+    def of(self, label: Label) -> list[Clause]:
+        """Return the clauses about a class."""
+        return [one for one in self.clauses if one.of.label == label]
+
+    @property
+    def by_kind(self) -> bool:
+        """Whether something is said of the kinds of a class."""
+        return any(one.of.kind is not None for one in self.clauses)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many normal and how many anomalous points calibrated, of whatever kind."""
+        return points_of(self.of("normal")), points_of(self.of("anomalous"))
+
+    def counted(self, label: Label) -> bool:
+        """Return whether the ceilings of a class are bounds of counted errors, since the other is held."""
+        held = self.overlap
+        return isinstance(held, Hold) and (held.rate == "fnr") == (label == "normal")
+
+    @property
+    def promises(self) -> tuple[Promise, ...]:
+        """What is promised, of all points that have labels enough for it."""
+        return tuple(one.certified for one in self.clauses if one.certified is not None and not one.vacuous)
+
+    @property
+    def uncertified(self) -> bool:
+        """Whether no threshold could be certified at all, so that every point is abstained on."""
+        return all(one.certified is None for one in self.clauses)
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The threshold of each class by itself: `alarm_from` and `clear_below` of the clauses that bind."""
+        return Thresholds(self.fpr.threshold, self.fnr.threshold)
+
+    @property
+    def regime(self) -> Regime:
+        """How the two thresholds lie."""
+        fpr, fnr = self.fpr, self.fnr
+        return find_regime(Thresholds(fpr.threshold, fnr.threshold), fpr.budget, fnr.budget)
 
     @property
     def exclusions(self) -> Thresholds:
@@ -128,16 +239,16 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON, Shown):
         Where one threshold decides everything it rules out one label or the other; else each class's own
         threshold rules out that class.
         """
-        if self.certified is None:
+        if self.uncertified:
             return Thresholds(alarm_from=inf, clear_below=-inf)
         if not self.rule.single:
             edges = self.thresholds.before_rounding(self.score_type)
             # the largest double stands for inf, as in the rule: no score between them tells the two apart
             clear = None if edges.clear_below is None else min(edges.clear_below, LARGEST)
             return Thresholds(edges.alarm_from, clear)
-        tau, asked = self.rule.anomaly_from, self.guarantee
-        clear = None if asked.fnr is None or tau == inf else tau
-        return Thresholds(None if asked.fpr is None else tau, clear)
+        tau = self.rule.anomaly_from
+        clear = None if self.fnr.asked is None or tau == inf else tau
+        return Thresholds(None if self.fpr.asked is None else tau, clear)
 
     def undecidable(self, kind: ScoreType) -> tuple[float, ...]:
         """Return the scores of a narrower type that had to be wider to be decided: a threshold is that near.
@@ -157,7 +268,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON, Shown):
         if not is_narrower(kind, self.score_type):
             return ()
         edges, behind = self.exclusions, self.deciding
-        if self.rule.single and self.overlap.at_score(self.claim) and len(self.guarantee.promises) == 2:
+        if self.rule.single and self.overlap.at_score(claim := self.claim) and len(claim.asked.promises) == 2:
             behind = (float(rounded(self.rule.anomaly_from, self.score_type)),) * 2
         found = set()
         for edge, score in zip((edges.alarm_from, edges.clear_below), behind, strict=True):
@@ -176,9 +287,7 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON, Shown):
     @property
     def empty(self) -> bool:
         """Whether nothing useful is promised: too few labels, or no single threshold could be certified."""
-        if self.regime is Regime.VACUOUS or self.certified is None:
-            return True
-        return len(self.certified.promises) < len(self.guarantee.promises)
+        return any(one.lacking for one in self.clauses)
 
     @property
     def overstated(self) -> tuple[str, ...]:
@@ -188,44 +297,45 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON, Shown):
         knows how many. More than half of their number count as all.
         """
         taken, found = self.sampling, []
-        if taken is None or self.certified is None:
+        if taken is None or self.uncertified:
             return ()
-        for name, effective, errors in (
-            ("normal", taken.effective_normal, taken.errors_normal),
-            ("anomalous", taken.effective_anomalous, taken.errors_anomalous),
+        for name, clause, effective, errors in (
+            ("normal", self.fpr, taken.effective_normal, taken.errors_normal),
+            ("anomalous", self.fnr, taken.effective_anomalous, taken.errors_anomalous),
         ):
-            evidence: Evidence = getattr(self, name)
-            budget = evidence.budget
+            budget = clause.budget
             if budget is None or budget.errors is None:
                 continue  # nothing is promised that could be wrong
             if effective is None:
                 found.append(name)
-            elif 2.0 * effective < evidence.n:
+            elif 2.0 * effective < clause.n:
                 fewer = Budget.of(int(effective), budget.rate, budget.delta).errors
                 shown = budget.errors if errors is None else errors
-                if fewer is None or fewer * evidence.n < shown * int(effective):
+                if fewer is None or fewer * clause.n < shown * int(effective):
                     found.append(name)
         return tuple(found)
 
     @property
     def claim(self) -> Claim:
-        """What is claimed, as its strategy sees it."""
-        budgets = self.normal.budget, self.anomalous.budget
-        return Claim(
-            self.guarantee,
-            Outcome(*budgets, self.thresholds, self.certified, self.rule, self.separable),
-            (self.normal.n, self.anomalous.n),
-            (self.normal.crossing, self.anomalous.crossing),
-            self.score_type,
-        )
+        """What is claimed of the two classes, or of the two kinds that bind, as the strategy sees it."""
+        fpr, fnr = self.fpr, self.fnr
+        asked, certified = self.guarantee, self.guarantee.with_promises(fpr.certified, fnr.certified)
+        if self.by_kind:
+            asked = asked.with_promises(fpr.asked, fnr.asked) or asked
+        found = Outcome(fpr.budget, fnr.budget, self.thresholds, certified, self.rule, self.separable)
+        return Claim(asked, found, (fpr.n, fnr.n), (fpr.beyond, fnr.beyond), self.score_type)
 
     @property
     def confidence(self) -> float:
         """How surely all ceilings hold together that are promised: eq. (97), and eq. (12) where it must add.
 
         Where the two classes are independent samples, and no ceiling was chosen on both, their confidences
-        multiply, those of ceilings that are kept as asked by their exact tails. Else the deltas add up.
+        multiply, those of ceilings that are kept as asked by their exact tails. Else the deltas add up. Of
+        the kinds of a class see eqs. (99) and (100).
         """
+        if self.by_kind:
+            sides = (confidence_of_kinds(self.of(one), counted=self.counted(one)) for one in LABELS)
+            return float_below(kept_together(*sides))
         return float_below(self.overlap.joint(self.claim, **self._drawn))
 
     @property
@@ -259,6 +369,36 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON, Shown):
             1 (anomaly), 0 (normal) or -1 (abstain) for each score.
         """
         return self.rule.verdicts(scores, on_missing)
+
+    def evaluate(
+        self, normal: ArrayLike | Kinds, anomalous: ArrayLike | Kinds, *, confidence: float = 0.95
+    ) -> tuple[Measured, ...]:
+        """Return how the points of each class and kind did that were not used to calibrate.
+
+        Parameters
+        ----------
+        normal, anomalous : array-like of float, or mapping of kinds to such
+            The scores of each class. A kind that was not there at calibration is measured too; nothing is
+            promised of it.
+        confidence : float
+            How surely each interval holds its rate.
+
+        Returns
+        -------
+        tuple of Measured
+            Errors and abstentions of each kind, and of each class.
+        """
+        counts: dict[Label, dict[str | None, Tally]] = {}
+        for label, given in zip(LABELS, (normal, anomalous), strict=True):
+            kinds: dict[str | None, Any] = {None: given}
+            if isinstance(given, Mapping):
+                kinds = {check_kind(kind): scores for kind, scores in given.items()}
+            wrong = label == "anomalous"
+            verdicts = {kind: self.verdicts(scores) for kind, scores in kinds.items()}
+            counts[label] = {
+                kind: tally(one, np.full(one.size, wrong))[int(wrong)] for kind, one in verdicts.items()
+            }
+        return measured_kinds(self.clauses, counts, check_rate("confidence", confidence))
 
     def prediction_sets(self, scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
         """Return which labels each score leaves possible: eq. (11).
@@ -296,6 +436,22 @@ class Certificate(AlarmBounds, Robust, Traced, SavedAsJSON, Shown):
     def checksum(self) -> str:
         """A digest of all it says, whatever is known of its provenance: what monitors and successors name."""
         return checksum_of(self.bare.to_json())
+
+    def to_form(self) -> CertificateFile:
+        """Return what stands in its file."""
+        deltas = {"normal": self.guarantee.delta_fpr, "anomalous": self.guarantee.delta_fnr}
+        clauses = tuple(one.to_form(deltas[one.of.label]) for one in self.clauses)
+        return CertificateFile(clauses=clauses, **{name: getattr(self, name) for name in _KEPT})
+
+    @classmethod
+    def from_form(cls, found: CertificateFile) -> Self:
+        """Return the certificate of a file."""
+        labels = [one.of for one in found.clauses]
+        if set(labels) != set(LABELS) or labels != sorted(labels, reverse=True):
+            raise CertificateError("a certificate has clauses about normal points, then about anomalous ones")
+        clauses = tuple(one.clause() for one in found.clauses)
+        asked = asked_by(clauses, (found.clauses[0].delta, found.clauses[-1].delta))
+        return cls(guarantee=asked, clauses=clauses, **{name: getattr(found, name) for name in _KEPT})
 
     def _problems(self) -> Iterator[str]:
         return inconsistencies(self)

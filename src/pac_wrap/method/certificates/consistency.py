@@ -5,15 +5,17 @@ A file whose checksum fits may still have been made by anybody. What contradicts
 
 import re
 from collections.abc import Iterator
-from math import inf
-from typing import TYPE_CHECKING, Final
+from math import inf, isclose
+from typing import TYPE_CHECKING, Final, Literal
 
 from pac_wrap.base.floats import represents
 from pac_wrap.base.text import quoted
+from pac_wrap.method.clause import MOST_SCORES
+from pac_wrap.method.promise import LABELS, check_kind
 from pac_wrap.method.robust.weights import Weighting
 from pac_wrap.method.sampling import OF_DRAWS, OF_POOL, OF_SERIES, OF_SUBJECTS, assumed
-from pac_wrap.method.strategies.interface import Claim, Strategy
-from pac_wrap.method.thresholds import LARGEST, find_regime
+from pac_wrap.method.strategies.interface import DIGITS, Claim, Strategy
+from pac_wrap.method.thresholds import LARGEST
 
 if TYPE_CHECKING:
     from pac_wrap.method.certificates.certificate import Certificate
@@ -21,55 +23,83 @@ if TYPE_CHECKING:
 _NO_SCORES: Final = "0" * 16
 # as Python's packages are numbered, and no longer than they are
 _VERSION: Final = r"[0-9]{1,4}([.][0-9]{1,4}){0,3}((a|b|rc)[0-9]{1,4})?([.](post|dev)[0-9]{1,8}){0,2}"
-# so many scores of a class are more than any engine counts; the exact tail stays quick up to there
-MOST_SCORES: Final = 10**12
+# of each class; a certificate stays short enough to be read
+MOST_KINDS: Final = 40
+_NEVER: Final = {"normal": inf, "anomalous": -inf}
 _RATES: Final = (("FPR", "normal"), ("FNR", "anomalous"))
 
 
 def inconsistencies(certificate: "Certificate") -> Iterator[str]:
     """Yield what in a certificate contradicts itself, its own texts and those of a series included."""
-    found = certificate.sampling
-    for name in ("normal", "anomalous"):
-        n, digest = getattr(certificate, name).n, getattr(certificate, name).digest
-        yield from digest_problems(name, n, digest)
-        size, errors = getattr(found, f"effective_{name}", None), getattr(found, f"errors_{name}", None)
+    taken = certificate.sampling
+    for label in LABELS:
+        yield from _class_problems(certificate, label)
+        n = certificate.sizes[label == "anomalous"]
+        size, errors = getattr(taken, f"effective_{label}", None), getattr(taken, f"errors_{label}", None)
         if size is not None and size > n:
-            yield f"{n:,} {name} scores cannot be worth {size:,.0f}"
+            yield f"{n:,} {label} scores cannot be worth {size:,.0f}"
         if errors is not None and errors > n:
-            yield f"{errors:,} of {n:,} {name} scores cannot be errors"
+            yield f"{errors:,} of {n:,} {label} scores cannot be errors"
+    if certificate.guarantee.promises != tuple(one.asked for one in certificate.clauses if one.asked):
+        yield "the clauses of a class were not asked for together"
     yield from version_problems(certificate.version)
     if certificate.lineage is not None:
         yield from certificate.lineage.problems(certificate.guarantee, certificate.overlap)
     for score in certificate.deciding:
         if score is not None and abs(score) < LARGEST and not represents(certificate.score_type, score):
             yield f"the score {score!r} behind a threshold is not a {certificate.score_type}"
-    usual = (OF_DRAWS, OF_SUBJECTS, OF_POOL) if found is None else (OF_SERIES,)
+    usual = (OF_DRAWS, OF_SUBJECTS, OF_POOL) if taken is None else (OF_SERIES,)
     rooms = certificate.guarantee.rooms | {"weights": certificate.weighting is not None}
     if certificate.assumptions not in (assumed(one, **rooms) for one in usual):
-        yield f"these are not the assumptions of {'draws' if found is None else 'a series'}"
+        yield f"these are not the assumptions of {'draws' if taken is None else 'a series'}"
     if certificate.weighting is not None:
         yield from _weighting_problems(certificate, certificate.weighting)
-    claim = certificate.claim
-    yield from contradictions(claim, certificate.overlap)
-    if certificate.regime is not (
-        regime := find_regime(claim.found.thresholds, claim.found.fpr, claim.found.fnr)
-    ):
-        yield f"the regime is {regime.value}, not {certificate.regime.value}"
+    yield from contradictions(certificate.claim, certificate.overlap)
+
+
+def _class_problems(certificate: "Certificate", label: Literal["normal", "anomalous"]) -> Iterator[str]:
+    """Yield what contradicts itself in the clauses of a class; what binds, its strategy looks at."""
+    clauses = certificate.of(label)
+    kinds = [one.of.kind for one in clauses]
+    if len(set(kinds)) < len(kinds) or len(kinds) > MOST_KINDS + 1:
+        yield f"the {label} class must have 1 to {MOST_KINDS} kinds, each once"
+    for one in clauses:
+        yield from digest_problems(label, one.n, one.digest)
+    if not certificate.by_kind:
+        return
+    if certificate.overlap.tag not in ("abstain", "hold"):
+        yield f"{certificate.overlap.word} keeps no ceiling of a kind"
+    points, never = sum(one.n for one in clauses if one.of.kind is not None), _NEVER[label]
+    for one in clauses:
+        of = "all points" if one.of.kind is None else quoted(check_kind(one.of.kind))
+        if one.of.kind is None and len(clauses) > 1 and one.n != points:
+            yield f"all {label} points are {points:,}, not {one.n:,}"
+        if not certificate.counted(label):
+            if one.certified != one.asked:
+                yield f"the ceiling of {of} is not the one that was asked for"
+        elif one.certified is not None and one.errors is not None:
+            spent = one.certified.spent(one.errors, one.n)
+            if spent is None or not isclose(spent.rate, one.certified.ceiling, rel_tol=DIGITS):
+                yield f"the ceiling of {of} is not the bound of {one.errors:,} errors"
+        if (one.threshold is None) != (one.certified is None):
+            yield f"the threshold of {of} and its ceiling must both be there, or neither"
+        if one.vacuous and one.threshold != never:
+            yield f"the threshold of {of} must be {never}: it has too few labels"
 
 
 def _weighting_problems(certificate: "Certificate", weighting: Weighting) -> Iterator[str]:
     sides = (
-        ("normal", certificate.normal, weighting.normal),
-        ("anomalous", certificate.anomalous, weighting.anomalous),
+        ("normal", certificate.fpr, weighting.normal),
+        ("anomalous", certificate.fnr, weighting.anomalous),
     )
-    for place, (name, evidence, offered) in enumerate(sides):
-        size = evidence.n if offered is None else offered
-        if evidence.n > size:
-            yield f"{evidence.n:,} {name} scores cannot survive of {size:,}"
+    for place, (name, clause, offered) in enumerate(sides):
+        size = clause.n if offered is None else offered
+        if clause.n > size:
+            yield f"{clause.n:,} {name} scores cannot survive of {size:,}"
         if weighting.digests is not None:
             digest = weighting.digests[place]
             yield from digest_problems(name, size, digest)
-            if evidence.n == size and digest != evidence.digest:
+            if clause.n == size and digest != clause.digest:
                 yield f"all {name} scores survived, and their digest is another one"
     if weighting.intervals and certificate.overlap.single:
         yield f"{certificate.overlap.word} takes no intervals of weights"

@@ -14,10 +14,8 @@ from pac_wrap.base.floats import ScoreType, is_narrower, rounded
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import InputError, PACWrapWarning
 from pac_wrap.method.calibrate import calibrate
-from pac_wrap.method.certificates.certificate import Certificate
+from pac_wrap.method.certificates.certificate import Certificate, Kinds
 from pac_wrap.method.kinds.calibrate import recalibrate_kinds
-from pac_wrap.method.kinds.certificate import KindCertificate, Kinds
-from pac_wrap.method.kinds.part import Part
 from pac_wrap.method.request import Request
 from pac_wrap.method.robust.weights import Weights
 
@@ -72,7 +70,7 @@ class Verification:
 
 
 def verify(
-    certificate: Certificate | KindCertificate,
+    certificate: Certificate,
     normal: ArrayLike | Kinds,
     anomalous: ArrayLike | Kinds,
     *,
@@ -86,7 +84,7 @@ def verify(
 
     Parameters
     ----------
-    certificate : Certificate or KindCertificate
+    certificate : Certificate
         What is to be verified.
     normal, anomalous : array-like of float, or mapping of kinds to such
         The calibration scores of each class, by kind for a certificate of kinds. Those of a wider type than
@@ -112,13 +110,13 @@ def verify(
     >>> print(verify(certificate, [0.1, 0.3], [0.8, 0.9]))
     not verified: normal.digest is '4bf0b9951e6a64ba' in the certificate, '6564847ef7e48ce1' from the scores
     """
-    if not isinstance(certificate, Certificate | KindCertificate):
+    if not isinstance(certificate, Certificate):
         raise InputError(
             f"certificate must be a Certificate, got {quoted(certificate)}; load a file with Certificate.load"
         )
     kind = certificate.score_type
     weights: dict[str, Any] = {"normal_weights": normal_weights, "anomalous_weights": anomalous_weights}
-    drawn_by = certificate.weighting if isinstance(certificate, Certificate) else None
+    drawn_by = certificate.weighting
     for (name, weight), label in zip(weights.items(), ("normal", "anomalous"), strict=True):
         offered = None if drawn_by is None else getattr(drawn_by, label)
         if weight is not None and offered is None:
@@ -134,46 +132,25 @@ def verify(
     low, high = given(normal, "normal"), given(anomalous, "anomalous")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PACWrapWarning)
-        if isinstance(certificate, KindCertificate):
-            found = recalibrate_kinds(certificate, low, high)
-            bound = replace(found.binding, score_type=kind, rule=found.rule.before_rounding(kind))
-            return verify_kinds_against(certificate, replace(found, binding=bound))
-        if isinstance(low, dict) or isinstance(high, dict):
+        if certificate.by_kind:
+            again = recalibrate_kinds(certificate, low, high)
+        elif isinstance(low, dict) or isinstance(high, dict):
             raise InputError(
                 "this certificate was made without kinds; pass the scores of each class as one array"
             )
-        request = Request(certificate.guarantee, certificate.overlap)
-        if drawn_by is None:
-            again = calibrate(low, high, request)
+        elif drawn_by is None:
+            again = calibrate(low, high, Request(certificate.guarantee, certificate.overlap))
         else:
+            request = Request(certificate.guarantee, certificate.overlap)
             again = calibrate(low, high, request, weight_bound=drawn_by.bound, seed=drawn_by.seed, **weights)
     return verify_against(certificate, replace(again, score_type=kind, rule=again.rule.before_rounding(kind)))
 
 
 def verify_against(certificate: Certificate, again: Certificate) -> Verification:
     """Compare a certificate with one that was made anew."""
-    digested = certificate.normal.digest is not None and certificate.anomalous.digest is not None
+    digested = all(one.digest is not None for one in certificate.clauses)
     ordered = certificate.weighting is not None
     return Verification(tuple(differences_of(certificate, again)), digested, ordered)
-
-
-def verify_kinds_against(certificate: KindCertificate, again: KindCertificate) -> Verification:
-    """Compare a certificate of kinds with one that was made anew."""
-
-    def differences() -> Iterator[str]:
-        for label in ("normal", "anomalous"):
-            ours = {part.name: part for part in getattr(again, label)}
-            theirs = {part.name: part for part in getattr(certificate, label)}
-            for name in theirs | ours:
-                if name not in ours or name not in theirs:
-                    where = "in the certificate" if name in theirs else "among the scores"
-                    what = f"kind {quoted(name)} is" if name is not None else "points without kinds are"
-                    yield f"the {label} {what} only {where}"
-                else:
-                    yield from differences_of(theirs[name], ours[name], f"{label} {quoted(name)} ")
-        yield from differences_of(certificate.binding, again.binding)
-
-    return Verification(tuple(differences()))
 
 
 def as_made(kind: ScoreType, scores: ArrayLike, name: str) -> Scores:
@@ -183,16 +160,32 @@ def as_made(kind: ScoreType, scores: ArrayLike, name: str) -> Scores:
     return rounded(values, kind) if is_narrower(kind, type_of(given)) else values
 
 
-def differences_of(found: Certificate | Part, expected: Certificate | Part, where: str = "") -> Iterator[str]:
-    """Yield where a certificate, or a part of one, differs from the expected one."""
-    ours, theirs = flat(expected), flat(found)
+def differences_of(found: Any, expected: Any) -> Iterator[str]:
+    """Yield where a certificate differs from the expected one: its clauses, then the rest."""
+    theirs, ours = ({one.of: one for one in each.clauses} for each in (found, expected))
+    for of in theirs | ours:
+        if of not in ours or of not in theirs:
+            where = "in the certificate" if of in theirs else "among the scores"
+            what = f"kind {quoted(of.kind)} is" if of.kind is not None else "points without kinds are"
+            yield f"the {of.label} {what} only {where}"
+        else:
+            name = of.label if of.kind is None else f"{of.label} {quoted(of.kind)}"
+            yield from _differences(flat(theirs[of]), flat(ours[of]), f"{name}.")
+    yield from _differences(_rest(found), _rest(expected))
+
+
+def _rest(certificate: Any) -> dict[str, Any]:
+    return {name: value for name, value in flat(certificate).items() if name != "clauses"}
+
+
+def _differences(theirs: dict[str, Any], ours: dict[str, Any], where: str = "") -> Iterator[str]:
     for name in theirs | ours:
         value, other = theirs.get(name, "absent"), ours.get(name, "absent")
-        if value is None and name.endswith(".digest"):
+        if value is None and name == "digest":
             continue
         if value == other or name in _OTHERWISE_KNOWN or name.split(".")[0] in _OTHERWISE_KNOWN:
             continue
         # rates and confidences come from SciPy and may differ in the last digit; thresholds may not
         rounded = isinstance(value, float) and isinstance(other, float) and isclose(value, other)
-        if not rounded or name.startswith(("rule.", "thresholds.", "threshold")):
+        if not rounded or name.startswith(("rule.", "threshold")):
             yield f"{where}{name} is {value!r} in the certificate, {other!r} from the scores"

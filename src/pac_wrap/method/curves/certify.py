@@ -106,7 +106,7 @@ def certify_curve(
     >>> rng = np.random.default_rng(0)
     >>> curve = certify_curve(rng.normal(0, 1, 2000), rng.normal(3, 1, 500))
     >>> certificate = curve.choose(max_fpr=0.05)
-    >>> print(certificate.certified)
+    >>> print(*certificate.promises, sep=", ")
     FPR <= 0.04979 (confidence 0.95), FNR <= 0.1484 (confidence 0.95)
     """
     request = CurveRequest(delta_fpr, delta_fnr, top_fpr=top_fpr, top_fnr=top_fnr)

@@ -30,8 +30,9 @@ from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.certificates.consistency import digest_problems, version_problems
 from pac_wrap.method.certificates.provenance import Provenance, Traced
 from pac_wrap.method.curves.band import band_of
+from pac_wrap.method.request import clauses_of
 from pac_wrap.method.strategies.given import Given, outcome_at
-from pac_wrap.method.thresholds import LARGEST, Evidence, Thresholds, find_regime
+from pac_wrap.method.thresholds import LARGEST, Thresholds
 from pac_wrap.ranks.memory import Ranked, kth_largest, kth_smallest
 from pac_wrap.tails.bounds import Budget, budgets_at
 from pac_wrap.version import __version__
@@ -198,7 +199,7 @@ class Curve(Traced, SavedAsJSON):
     >>> round(curve.fpr(950), 4), round(curve.fnr(950), 4)
     (0.0741, 0.0741)
     >>> certificate = curve.choose(max_fpr=0.05)
-    >>> certificate.rule.single, certificate.certified.max_fpr <= 0.05
+    >>> certificate.rule.single, certificate.fpr.ceiling <= 0.05
     (True, True)
     """
 
@@ -271,6 +272,7 @@ class Curve(Traced, SavedAsJSON):
         InputError
             If the threshold is not finite, or neither rate has a bound below 1 there.
         """
+        sides = self.normal, self.anomalous
         given = Given(threshold, self.normal.top, self.anomalous.top)
         fpr = self.normal.budget(self.fpr(given.threshold))
         fnr = self.anomalous.budget(self.fnr(given.threshold))
@@ -288,12 +290,8 @@ class Curve(Traced, SavedAsJSON):
         return Certificate(
             guarantee=found.certified,
             overlap=given,
-            certified=found.certified,
+            clauses=clauses_of(found.certified, found, [(one.n, one.digest) for one in sides]),
             rule=found.rule.before_rounding(self.score_type),
-            thresholds=thresholds,
-            regime=find_regime(thresholds, fpr, fnr),
-            normal=Evidence(self.normal.n, self.normal.digest, fpr, None),
-            anomalous=Evidence(self.anomalous.n, self.anomalous.digest, fnr, None),
             score_type=self.score_type,
             provenance=self.provenance,
         )

@@ -131,9 +131,9 @@ def rows_of(
         one = certificates[groups[place]]
         yield Row(
             groups[place],
-            (one.normal.n, one.anomalous.n),
+            (one.fpr.n, one.fnr.n),
             one.regime,
-            None if one.empty else one.certified,
+            None if one.empty else one.claim.found.certified,
             one.rule,
             (int(columns.errors[0, place]), int(columns.errors[1, place])),
             (int(left[0, place]), int(left[1, place])),

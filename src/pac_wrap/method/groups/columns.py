@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from pac_wrap.base.floats import ScoreType, shared_together
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
 from pac_wrap.method.promise import Guarantee, Promise
-from pac_wrap.method.request import Request
+from pac_wrap.method.request import Request, clauses_of
 from pac_wrap.method.rule import Rule
 from pac_wrap.method.sampling import OF_DRAWS, assumed
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.thresholds import Evidence, Thresholds, find_regime
+from pac_wrap.method.strategies.interface import Outcome
+from pac_wrap.method.thresholds import Thresholds
 from pac_wrap.ranks.kernels import as_digest
 from pac_wrap.tails.bounds import Budget, common_share, keeps_together, min_samples
 
@@ -82,29 +83,27 @@ class Columns:
 
     def at(self, place: int, request: Request, score_type: ScoreType) -> Certificate:
         """Return the certificate of a group, as `calibrate` makes it."""
-        sides = []
+        asked, points, budgets = request.guarantee, [], []
         for label in (0, 1):
-            n, crossing = int(self.n[label, place]), int(self.crossing[label, place])
-            rate, delta = float(self.rate[label, place]), float(self.delta[label, place])
-            budget = None if isnan(rate) else Budget.of(n, rate, delta)
-            digest = as_digest(int(self.digest[label, place]))
-            sides.append(Evidence(n, digest, budget, None if crossing == NO_COUNT else crossing))
+            n, rate, delta = (column[label, place].item() for column in (self.n, self.rate, self.delta))
+            budgets.append(None if isnan(rate) else Budget.of(n, rate, delta))
+            points.append((n, as_digest(int(self.digest[label, place]))))
         thresholds = Thresholds(*(_known(number) for number in self.thresholds[:, place]))
         ceilings = [_known(number) for number in self.ceilings[:, place]]
         deltas = [float(number) for number in self.deltas[:, place]]
-        separable, asked = int(self.separable[place]), request.guarantee
         room: dict[str, Any] = {"shift": asked.shift, "label_noise": asked.label_noise}
+        certified = None if isnan(deltas[0]) else Guarantee(*ceilings, *deltas, **room)
+        rule = Rule(*(float(number) for number in self.rule[:, place]))
+        separable = _counted(self.separable[place])
+        found = Outcome(budgets[0], budgets[1], thresholds, certified, rule)
+        beyond = _counted(self.crossing[0, place]), _counted(self.crossing[1, place])
         return Certificate(
             guarantee=asked,
             overlap=request.overlap,
-            certified=None if isnan(deltas[0]) else Guarantee(*ceilings, *deltas, **room),
-            rule=Rule(*(float(number) for number in self.rule[:, place])),
-            thresholds=thresholds,
-            regime=find_regime(thresholds, sides[0].budget, sides[1].budget),
-            normal=sides[0],
-            anomalous=sides[1],
+            clauses=clauses_of(asked, found, points, beyond),
+            rule=rule,
             score_type=score_type,
-            separable=None if separable == NO_COUNT else bool(separable),
+            separable=None if separable is None else bool(separable),
             assumptions=assumed(OF_DRAWS, **asked.rooms),
         )
 
@@ -134,21 +133,25 @@ def columns_of(certificates: Iterable[tuple[Certificate, tuple[int, int]]]) -> C
     """Return certificates, each with the points of each class that its rule misjudges, as columns."""
     rows = []
     for one, errors in certificates:
-        sides = (one.normal, one.anomalous)
-        made = one.certified
+        sides = (one.fpr, one.fnr)
+        deltas = [one.guarantee.delta_fpr, one.guarantee.delta_fnr]
+        kept = [
+            delta if side.certified is None else side.certified.delta
+            for side, delta in zip(sides, deltas, strict=True)
+        ]
         rows.append(
             (
                 [side.n for side in sides],
                 [int(side.digest or "0", 16) for side in sides],
-                [_count(side.crossing) for side in sides],
+                [_count(side.beyond) for side in sides],
                 errors,
                 [None if side.budget is None else side.budget.rate for side in sides],
                 [None if side.budget is None else side.budget.delta for side in sides],
-                [_count(None if side.budget is None else side.budget.errors) for side in sides],
-                [one.thresholds.alarm_from, one.thresholds.clear_below],
+                [_count(side.errors) for side in sides],
+                [side.threshold for side in sides],
                 [one.rule.normal_below, one.rule.anomaly_from],
-                [None, None] if made is None else [made.max_fpr, made.max_fnr],
-                [None, None] if made is None else [made.delta_fpr, made.delta_fnr],
+                [side.ceiling for side in sides],
+                [None, None] if one.uncertified else kept,
                 [_count(one.separable)],
             )
         )
@@ -267,6 +270,10 @@ def _samples(asked: Guarantee, n: Counts, shares: tuple[float, ...], pool: bool)
 
 def _known(number: float) -> float | None:
     return None if isnan(number) else float(number)
+
+
+def _counted(number: int) -> int | None:
+    return None if number == NO_COUNT else int(number)
 
 
 def _count(number: int | None) -> int:

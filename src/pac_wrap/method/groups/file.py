@@ -13,8 +13,9 @@ from pac_wrap.base.floats import ScoreType, is_flushed, order_keys, rounded, rou
 from pac_wrap.base.text import quoted
 from pac_wrap.errors import CertificateError, InputError
 from pac_wrap.method.certificates.certificate import Certificate, Overlap
-from pac_wrap.method.certificates.consistency import MOST_SCORES, inconsistencies, version_problems
+from pac_wrap.method.certificates.consistency import inconsistencies, version_problems
 from pac_wrap.method.certificates.provenance import Provenance, Traced
+from pac_wrap.method.clause import MOST_SCORES
 from pac_wrap.method.groups.columns import NO_COUNT, Columns, are_kept
 from pac_wrap.method.groups.values import MOST_GROUPS, Group, as_groups, places_of, shown
 from pac_wrap.method.promise import Guarantee
@@ -125,7 +126,7 @@ def problems(head: Head, groups: tuple[Group, ...], columns: Columns, request: R
     if head.pool is None:
         return
     few = columns.n[:, columns.vacuous].sum(axis=1).tolist()
-    if few != [head.pool.normal.n, head.pool.anomalous.n]:
+    if few != [head.pool.fpr.n, head.pool.fnr.n]:
         yield "the pool does not hold the points of the groups with too few labels"
     if (head.pool.guarantee, head.pool.overlap) != (request.guarantee, request.overlap):
         yield "the pool was not asked for what the groups were"

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from math import inf
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -13,18 +12,19 @@ from pac_wrap.base.arguments import as_array, as_scores, type_of
 from pac_wrap.base.floats import confidence_left, float_below
 from pac_wrap.base.text import listed, quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.certificate import Certificate, Overlap
+from pac_wrap.method.certificates.certificate import Certificate, Kinds, Overlap
+from pac_wrap.method.certificates.consistency import MOST_KINDS
 from pac_wrap.method.certify import CHANGES, asked, signed, warn_of_scores
-from pac_wrap.method.kinds.certificate import MOST_KINDS, KindCertificate, Kinds
-from pac_wrap.method.kinds.part import Part, farthest, warn_of_lacking
+from pac_wrap.method.clause import Clause, asked_by, binding, warn_of_lacking
 from pac_wrap.method.promise import Guarantee, Population, as_guarantee, check_kind, refuse_room
 from pac_wrap.method.request import Request, as_strategy, certify_classes
 from pac_wrap.method.source import Source
 from pac_wrap.method.strategies.abstain import Abstain
 from pac_wrap.method.strategies.hold import Hold
-from pac_wrap.method.thresholds import LARGEST, Evidence
+from pac_wrap.method.thresholds import LARGEST
 from pac_wrap.tails.bounds import Sharing, split_confidence
 
+Clauses = dict[str | None, Clause]
 # how many points each kind of a class has; None is a class without kinds
 Sizes = Mapping[str | None, int]
 # the certificate of a normal and an anomalous kind by themselves; None is the whole class
@@ -89,66 +89,66 @@ class KindRequest:
 
     @classmethod
     def again(
-        cls, certificate: KindCertificate, normal: Iterable[str | None], anomalous: Iterable[str | None]
+        cls, certificate: Certificate, normal: Iterable[str | None], anomalous: Iterable[str | None]
     ) -> "KindRequest":
         """Return what was asked for a certificate, of the kinds that are there now."""
 
-        def wanted(parts: tuple[Part, ...], kinds: Iterable[str | None]) -> tuple[Wanted, ...]:
-            asked = {part.name: Wanted(part.name, part.asked, part.delta) for part in parts}
+        def wanted(clauses: list[Clause], delta: float, kinds: Iterable[str | None]) -> tuple[Wanted, ...]:
+            asked = {
+                one.of.kind: Wanted(one.of.kind, None if one.asked is None else one.asked.ceiling, delta)
+                for one in clauses
+            }
             names = [*sorted(kind for kind in kinds if kind is not None), *([None] if None in asked else [])]
-            unknown = Wanted(None, None, parts[0].delta)
+            unknown = Wanted(None, None, delta)
             # a class may have lost its kinds
             return tuple(asked.get(name, unknown._replace(name=name)) for name in dict.fromkeys(names)) or (
                 unknown,
             )
 
-        overlap = certificate.binding.overlap
+        overlap, deltas = certificate.overlap, certificate.guarantee
         assert isinstance(overlap, Abstain | Hold)  # nothing else makes one
-        return cls(wanted(certificate.normal, normal), wanted(certificate.anomalous, anomalous), overlap)
+        return cls(
+            wanted(certificate.of("normal"), deltas.delta_fpr, normal),
+            wanted(certificate.of("anomalous"), deltas.delta_fnr, anomalous),
+            overlap,
+        )
 
-    def certify(self, pair: Pair) -> KindCertificate:
+    def certify(self, pair: Pair) -> Certificate:
         """Return the certificate, from those of pairs of kinds."""
         sides = self.normal, self.anomalous
         promised = [[one for one in side if one.ceiling is not None] for side in sides]
         held = self.overlap if isinstance(self.overlap, Hold) and all(promised) else None
         asked = replace(self.overlap) if isinstance(self.overlap, Abstain) else Abstain()
         made: dict[tuple[str | None, str | None], Certificate] = {}
-        parts: tuple[dict[str | None, Part], dict[str | None, Part]] = ({}, {})
+        clauses: tuple[Clauses, Clauses] = ({}, {})
         for place in range(max(map(len, sides))):
             low, high = (side[min(place, len(side) - 1)] for side in sides)
             found = pair(low.name, high.name, Request(_both(low, high), asked))
             if low.ceiling is not None and high.ceiling is not None:
                 made[low.name, high.name] = found
-            for side, one, evidence, threshold in (
-                (0, low, found.normal, found.thresholds.alarm_from),
-                (1, high, found.anomalous, found.thresholds.clear_below),
-            ):
-                parts[side][one.name] = _part(one, evidence, threshold)
+            clauses[0][low.name] = _of_kind(low, found.fpr)
+            clauses[1][high.name] = _of_kind(high, found.fnr)
         if held is not None:
-            return self._held(held, pair, parts)
-        binding = [
-            farthest((parts[side][one.name] for one in few), never).name if few else None
-            for side, few, never in ((0, promised[0], inf), (1, promised[1], -inf))
-        ]
-        low, high = (_of(side, name) for side, name in zip(sides, binding, strict=True))
+            return self._held(held, pair, clauses)
+        low, high = (
+            _of(side, binding(list(own.values()), counted=False).of.kind)
+            for side, own in zip(sides, clauses, strict=True)
+        )
         bound = made.get((low.name, high.name))
         if bound is None:
             fill = None if any(promised) else _ANY
             bound = pair(low.name, high.name, Request(_both(low, high, fill=fill), asked))
-        return KindCertificate(tuple(parts[0].values()), tuple(parts[1].values()), bound)
+        return self._made(bound, clauses)
 
-    def _held(
-        self, held: Hold, pair: Pair, parts: tuple[dict[str | None, Part], dict[str | None, Part]]
-    ) -> KindCertificate:
+    def _held(self, held: Hold, pair: Pair, clauses: "tuple[Clauses, Clauses]") -> Certificate:
         """Return the certificate of one threshold, from the held class; each other kind by its own count."""
         mine, other = (1, 0) if held.rate == "fnr" else (0, 1)
         sides = self.normal, self.anomalous
         if held.rate == "fnr":  # as the strategy has it: a threshold at inf must be reached
-            for name, part in parts[1].items():
-                if part.threshold is not None:
-                    parts[1][name] = replace(part, threshold=min(part.threshold, LARGEST))
-        kept = (part for part in parts[mine].values() if part.ceiling is not None)
-        first = _of(sides[mine], farthest(kept, -inf if mine else inf).name)
+            for name, clause in clauses[1].items():
+                if clause.threshold is not None:
+                    clauses[1][name] = replace(clause, threshold=min(clause.threshold, LARGEST))
+        first = _of(sides[mine], binding(list(clauses[mine].values()), counted=False).of.kind)
         bound: Certificate | None = None
         worst = -1.0
         for one in sides[other]:
@@ -156,15 +156,31 @@ class KindRequest:
                 continue
             low, high = (one, first) if mine else (first, one)
             found = pair(low.name, high.name, Request(_both(low, high), held))
-            evidence = found.normal if mine else found.anomalous
-            threshold = found.thresholds.alarm_from if mine else found.thresholds.clear_below
-            rate = None if evidence.budget is None else evidence.budget.rate
-            part = _part(one, evidence, threshold)
-            parts[other][one.name] = replace(part, ceiling=rate)
-            if bound is None or (2.0 if rate is None else rate) > worst:
-                bound, worst = found, 2.0 if rate is None else rate
+            clause = found.fpr if mine else found.fnr
+            clauses[other][one.name] = _of_kind(one, clause)
+            rate = 2.0 if clause.ceiling is None else clause.ceiling
+            if bound is None or rate > worst:
+                bound, worst = found, rate
         assert bound is not None  # a class that is not held has a promise
-        return KindCertificate(tuple(parts[0].values()), tuple(parts[1].values()), bound)
+        return self._made(bound, clauses)
+
+    def _made(self, bound: Certificate, clauses: "tuple[Clauses, Clauses]") -> Certificate:
+        """Return the certificate of all kinds, with the rule and the counts of the two that bind."""
+        for side, found in zip(clauses, (bound.fpr, bound.fnr), strict=True):
+            for name, one in side.items():
+                if one.asked is not None and (one.n, one.digest, one.threshold) == (
+                    found.n,
+                    found.digest,
+                    found.threshold,
+                ):
+                    side[name] = replace(one, beyond=found.beyond)
+        whole = (*clauses[0].values(), *clauses[1].values())
+        return replace(
+            bound,
+            guarantee=asked_by(whole, (self.normal[0].delta, self.anomalous[0].delta)),
+            overlap=self.overlap,
+            clauses=whole,
+        )
 
 
 def calibrate_kinds(
@@ -172,7 +188,7 @@ def calibrate_kinds(
     anomalous: ArrayLike | Kinds,
     guarantee: Guarantee | Request | None = None,
     overlap: str | Overlap | None = None,
-) -> KindCertificate:
+) -> Certificate:
     """Return the certificate for scores by kind; `calibrate` calls it for mappings."""
     asked, strategy = asked_of_kinds(guarantee, overlap)
     scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
@@ -191,8 +207,8 @@ def asked_of_kinds(
 
 
 def recalibrate_kinds(
-    certificate: KindCertificate, normal: ArrayLike | Kinds, anomalous: ArrayLike | Kinds
-) -> KindCertificate:
+    certificate: Certificate, normal: ArrayLike | Kinds, anomalous: ArrayLike | Kinds
+) -> Certificate:
     """Return what a certificate's request makes of scores by kind."""
     scores = _by_kind(normal, "normal"), _by_kind(anomalous, "anomalous")
     _refuse_empty(*scores)
@@ -285,15 +301,18 @@ def _both(low: Wanted, high: Wanted, fill: float | None = _ANY) -> Guarantee:
     return Guarantee(max_fpr, max_fnr, low.delta, high.delta)
 
 
-def _part(wanted: Wanted, evidence: Evidence, threshold: float | None) -> Part:
-    digest = evidence.digest or ""
-    part = Part(wanted.name, wanted.ceiling, None, wanted.delta, evidence.n, digest, None, None)
-    if wanted.ceiling is None or evidence.budget is None:
-        return part
-    return replace(part, ceiling=wanted.ceiling, errors=evidence.budget.errors, threshold=threshold)
+def _of_kind(wanted: Wanted, found: Clause) -> Clause:
+    """Return the clause of a pair's certificate as that of a kind."""
+    of = replace(found.of, kind=wanted.name)
+    if wanted.ceiling is None:
+        return Clause(of, None, None, found.n, found.digest)
+    asked, certified = (
+        None if one is None else replace(one, of=of) for one in (found.asked, found.certified)
+    )
+    return replace(found, of=of, asked=asked, certified=certified, beyond=None)
 
 
-def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]) -> KindCertificate:
+def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]) -> Certificate:
     """Return what is asked of kinds, once it is known how many points of each there are."""
     counted = source.populations()
     names = [
@@ -309,11 +328,10 @@ def certify_kinds(source: Source, request: Callable[[Sizes, Sizes], KindRequest]
         return source.answer(of, partial(asked, wanted))
 
     made = wanted_of.certify(pair)
-    for label, parts in enumerate((made.normal, made.anomalous)):
-        for part in parts:
-            rows = names[label].get(part.name, sum(names[label].values()))
-            if part.n != rows:
-                raise InputError(CHANGES)
+    for one in made.clauses:
+        counts = names[one.of.label == "anomalous"]
+        if one.n != counts.get(one.of.kind, sum(counts.values())):
+            raise InputError(CHANGES)
     warn_of_scores(source, pairs)
-    warn_of_lacking((*made.normal, *made.anomalous))
+    warn_of_lacking(made.clauses)
     return signed(source, made)

@@ -1,7 +1,7 @@
 """A certificate of more than two classes: which of them a row of class scores leaves possible."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
@@ -33,19 +33,30 @@ from pac_wrap.base.floats import (
 )
 from pac_wrap.base.text import LONGEST, listed, quoted
 from pac_wrap.errors import InputError
-from pac_wrap.method.certificates.consistency import version_problems
+from pac_wrap.method.certificates.consistency import digest_problems, version_problems
 from pac_wrap.method.certificates.verify import Verification, differences_of
-from pac_wrap.method.kinds.part import Measured, Part, kept, warn_of_lacking
+from pac_wrap.method.clause import Clause, Written, warn_of_lacking
+from pac_wrap.method.metrics import Measured
+from pac_wrap.method.promise import Population, Promise
 from pac_wrap.method.thresholds import clear_below
 from pac_wrap.ranks.kernels import digest
-from pac_wrap.tails.bounds import Budget
 from pac_wrap.version import __version__
 
 FORMAT: Final = "pac-wrap certificate of classes"
 MOST_CLASSES: Final = 1_000
-_SIGNS: Final = {"[": 10, "{": MOST_CLASSES + 10, ",": 10 * MOST_CLASSES}
+_SIGNS: Final = {"[": 10, "{": MOST_CLASSES + 10, ",": 20 * MOST_CLASSES}
 SEVERAL: Final = -1
 NONE: Final = -2
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFile:
+    """What stands in the file of a certificate of classes: a clause for each, in the order of the columns."""
+
+    clauses: tuple[Written, ...]
+    severities: tuple[int, ...] | None = field(metadata={"optional": True})
+    score_type: ScoreType
+    version: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +68,8 @@ class ClassCertificate(SavedAsJSON):
 
     Parameters
     ----------
-    parts : tuple of Part
-        The classes, in the order of the columns: ceiling, evidence and threshold of each.
+    clauses : tuple of Clause
+        What became of the promise about each class, in the order of the columns.
     severities : tuple of int or None
         The columns from the most severe class to the mildest; None where classes have no order.
     score_type : "float64", "float32" or "float16"
@@ -75,27 +86,28 @@ class ClassCertificate(SavedAsJSON):
     array([ 0,  2, -1, -2])
     """
 
-    parts: tuple[Part, ...]
-    severities: tuple[int, ...] | None = field(default=None, metadata={"optional": True})
+    clauses: tuple[Clause, ...]
+    severities: tuple[int, ...] | None = None
     score_type: ScoreType = "float64"
     version: str = __version__
 
-    _header: ClassVar[dict[str, Any]] = {"format": FORMAT, "schema": 1}
+    _header: ClassVar[dict[str, Any]] = {"format": FORMAT, "schema": 3}
+    form: ClassVar[type] = ClassFile
 
     @property
     def confidence(self) -> float:
         """How surely all ceilings hold together: the classes are independent samples, eq. (101)."""
-        return float_below(kept_together(*(part.confidence for part in kept(self.parts))))
+        return float_below(kept_together(*(one.confidence for one in self.clauses if one.kept)))
 
     @property
     def classes(self) -> tuple[str, ...]:
         """The names of the classes, in the order of the columns."""
-        return tuple(str(part.name) for part in self.parts)
+        return tuple(str(one.of.kind) for one in self.clauses)
 
     @property
     def empty(self) -> bool:
         """Whether some class has too few labels for what was asked of it."""
-        return any(part.vacuous for part in self.parts)
+        return any(one.vacuous for one in self.clauses)
 
     def label_sets(self, class_scores: ArrayLike, on_missing: OnMissing = "abstain") -> NDArray[np.bool_]:
         """Return which classes each row leaves possible: eq. (63); of severities, those from the decision on.
@@ -114,13 +126,13 @@ class ClassCertificate(SavedAsJSON):
         ndarray of bool, shape (n, K)
             Is the class of that column still possible?
         """
-        scores = class_matrix(class_scores, len(self.parts), single=self.severities is not None)
+        scores = class_matrix(class_scores, len(self.clauses), single=self.severities is not None)
         missing = np.flatnonzero(np.isnan(scores).any(axis=1))
         abstained_or_stopped(missing, len(scores), on_missing)
         left = np.ones(scores.shape, dtype=bool)
-        for column, part in enumerate(self.parts):
-            if part.threshold is not None:
-                left[:, column] = reaches(rounded(scores[:, column], self.score_type), part.threshold)
+        for column, clause in enumerate(self.clauses):
+            if clause.threshold is not None:
+                left[:, column] = reaches(rounded(scores[:, column], self.score_type), clause.threshold)
         if self.severities is not None:
             # a class is ruled out where it and all more severe ones lie below their thresholds
             order = list(self.severities)
@@ -148,7 +160,7 @@ class ClassCertificate(SavedAsJSON):
         if self.severities is not None:
             order = np.array(self.severities)
             found = order[left[:, order].argmax(axis=1)]
-            scores = class_matrix(class_scores, len(self.parts), single=True)
+            scores = class_matrix(class_scores, len(self.clauses), single=True)
             return np.where(np.isnan(scores).any(axis=1), SEVERAL, found)
         count = left.sum(axis=1)
         return np.where(count == 1, left.argmax(axis=1), np.where(count == 0, NONE, SEVERAL))
@@ -177,13 +189,29 @@ class ClassCertificate(SavedAsJSON):
         given = class_columns(labels, self.classes)
         check_same_length("class_scores", len(sets), "labels", given.size)
         found = []
-        for column, part in enumerate(self.parts):
+        for column, clause in enumerate(self.clauses):
             own = given == column
             errors = int(np.count_nonzero(~sets[own, column]))
             left = int(np.count_nonzero(verdicts[own] == SEVERAL))
             counts = errors, left, int(np.count_nonzero(own))
-            found.append((str(part.name), None if part.vacuous else part.ceiling, counts))
+            found.append((str(clause.of.kind), clause.ceiling if clause.kept else None, counts))
         return Measured.together(found, confidence)
+
+    def to_form(self) -> ClassFile:
+        """Return what stands in its file."""
+        clauses = tuple(one.to_form(self.delta) for one in self.clauses)
+        return ClassFile(clauses, self.severities, self.score_type, self.version)
+
+    @classmethod
+    def from_form(cls, found: ClassFile) -> Self:
+        """Return the certificate of a file."""
+        clauses = tuple(one.clause() for one in found.clauses)
+        return cls(clauses, found.severities, found.score_type, found.version)
+
+    @property
+    def delta(self) -> float:
+        """The chance, for each class, that its ceiling does not hold."""
+        return next(one.asked.delta for one in self.clauses if one.asked is not None)
 
     @classmethod
     def _read(cls, text: str | bytes) -> Self:
@@ -193,18 +221,29 @@ class ClassCertificate(SavedAsJSON):
     def _problems(self) -> Iterator[str]:
         yield from version_problems(self.version)
         names = self.classes
-        if not 2 <= len(set(names)) == len(names) <= MOST_CLASSES or None in {p.name for p in self.parts}:
+        if not 2 <= len(set(names)) == len(names) <= MOST_CLASSES or not all(names):
             yield f"there must be 2 to {MOST_CLASSES:,} classes, each with its own name"
-        for part in self.parts:
-            yield from part.problems(-inf)
-            finite = part.threshold is not None and abs(part.threshold) < inf
-            if finite and not represents(self.score_type, part.threshold or 0.0):
-                yield f"the threshold of {quoted(part.name)} is not a {self.score_type}"
+        if len({one.asked.delta for one in self.clauses if one.asked is not None}) != 1:
+            yield "each class has its own delta, and all of them the same"
+        for one in self.clauses:
+            of = quoted(one.of.kind)
+            yield from digest_problems(of, one.n, one.digest)
+            if one.of.label != "class" or one.of.kind is None or one.beyond is not None:
+                yield "every clause must be about a class"
+            if one.certified != one.asked:
+                yield f"the ceiling of {of} is not the one that was asked for"
+            if (one.threshold is None) != (one.certified is None):
+                yield f"the threshold of {of} and its ceiling must both be there, or neither"
+            if one.vacuous and one.threshold != -inf:
+                yield f"the threshold of {of} must be {-inf}: it has too few labels"
+            finite = one.threshold is not None and abs(one.threshold) < inf
+            if finite and not represents(self.score_type, one.threshold or 0.0):
+                yield f"the threshold of {of} is not a {self.score_type}"
         if self.severities is not None:
             if sorted(self.severities) != list(range(len(names))):
                 yield "severities must name every class once"
                 return
-            promised = [self.parts[place].ceiling is not None for place in self.severities]
+            promised = [self.clauses[place].asked is not None for place in self.severities]
             if promised != [True] * (len(names) - 1) + [False]:
                 yield "with severities every class but the mildest has a ceiling"
 
@@ -341,7 +380,7 @@ def calibrate_classes(
     >>> labels = rng.integers(3, size=600)
     >>> scores = rng.normal(0, 1, (600, 3)) + 4 * np.eye(3)[labels]
     >>> certificate = calibrate_classes(scores, labels, {0: 0.02, 1: 0.05, 2: 0.05})
-    >>> [part.errors for part in certificate.parts]
+    >>> [one.errors for one in certificate.clauses]
     [0, 4, 5]
     """
     single = severities is not None
@@ -357,7 +396,7 @@ def calibrate_classes(
     if not given_to.size:
         raise InputError("class_scores and labels are empty; pass at least one labelled row")
     found = _calibrated(asked, scores, given_to, type_of(given))
-    warn_of_lacking(found.parts)
+    warn_of_lacking(found.clauses)
     return found
 
 
@@ -391,24 +430,17 @@ def verify_classes(certificate: ClassCertificate, class_scores: ArrayLike, label
     """
     if not isinstance(certificate, ClassCertificate):
         raise InputError(f"certificate must be a ClassCertificate, got {quoted(certificate)}")
-    parts = certificate.parts
-    ceilings = tuple(part.asked for part in parts)
-    asked = _Asked(certificate.classes, ceilings, parts[0].delta, certificate.severities)
-    scores = class_matrix(class_scores, len(parts), single=certificate.severities is not None)
+    clauses = certificate.clauses
+    ceilings = tuple(one.ceiling for one in clauses)
+    asked = _Asked(certificate.classes, ceilings, certificate.delta, certificate.severities)
+    scores = class_matrix(class_scores, len(clauses), single=certificate.severities is not None)
     refuse_missing(scores)
     if is_narrower(certificate.score_type, type_of(as_array(class_scores, "class_scores"))):
         scores = rounded(scores, certificate.score_type)
     given_to = class_columns(labels, certificate.classes)
     check_same_length("class_scores", len(scores), "labels", given_to.size)
     again = _calibrated(asked, scores, given_to, certificate.score_type)
-    # each class has its own delta, and all of them the same
-    return Verification(
-        tuple(
-            text
-            for found, expected in zip(parts, again.parts, strict=True)
-            for text in differences_of(found, expected, f"class {quoted(found.name)} ")
-        )
-    )
+    return Verification(tuple(differences_of(certificate, again)))
 
 
 def _asked(
@@ -466,20 +498,21 @@ def _ceilings(names: tuple[str, ...], max_error: Ceilings, mildest: str) -> Iter
 
 
 def _calibrated(asked: _Asked, scores: Scores, labels: Columns, score_type: ScoreType) -> ClassCertificate:
-    parts: dict[int, Part] = {}
+    clauses: dict[int, Clause] = {}
     # whether a point was given a more severe class already, by the thresholds found so far
     taken = np.zeros(labels.size, dtype=bool)
     for column in asked.severities or range(len(asked.names)):
         own = labels == column
         mine = np.ascontiguousarray(scores[own, column])
-        ceiling = asked.ceilings[column]
-        part = Part(asked.names[column], ceiling, ceiling, asked.delta, mine.size, digest(mine), None, None)
+        of, ceiling = Population("class", asked.names[column]), asked.ceilings[column]
+        promise = budget = threshold = None
         if ceiling is not None:
-            budget = Budget.of(mine.size, ceiling, asked.delta)
+            promise = Promise.checked(of, ceiling, asked.delta)
+            budget = promise.budget(mine.size)
             ranked = np.where(taken[own], inf, mine) if asked.severities else mine
-            part = replace(part, errors=budget.errors, threshold=clear_below(ranked, budget.errors))
+            threshold = clear_below(ranked, budget.errors)
+        clauses[column] = Clause(of, promise, promise, mine.size, digest(mine), budget, threshold)
         if asked.severities is not None:
-            taken |= scores[:, column] >= (-inf if part.threshold is None else part.threshold)
-        parts[column] = part
-    ordered = tuple(parts[column] for column in range(len(asked.names)))
+            taken |= scores[:, column] >= (-inf if threshold is None else threshold)
+    ordered = tuple(clauses[column] for column in range(len(asked.names)))
     return ClassCertificate(ordered, asked.severities, score_type)

@@ -340,7 +340,9 @@ class Monitor:
         anomaly_label: object = 1,
     ) -> None:
         if not isinstance(certificate, Certificate | GroupCertificate):
-            raise no_certificate(certificate, KindCertificate=KINDS_APART)
+            raise no_certificate(certificate)
+        if isinstance(certificate, Certificate) and certificate.by_kind:
+            raise InputError(f"certificate must be without kinds; {KINDS_APART}")
         if curve is not None and not isinstance(curve, Curve):
             raise InputError(f"curve must be a Curve, got {type(curve).__name__}; load one with Curve.load")
         self._turn = RLock()

@@ -74,7 +74,9 @@ def recalibrate(
     (3.0, 1)
     """
     if not isinstance(certificate, Certificate):
-        raise no_certificate(certificate, KindCertificate=_AGAIN, GroupCertificate=_AGAIN)
+        raise no_certificate(certificate, GroupCertificate=_AGAIN)
+    if certificate.by_kind:
+        raise InputError(f"certificate must be without kinds; {_AGAIN}")
     check_aligned("scores", scores, "labels", labels)
     values, mask = as_array(scores, "scores"), as_anomaly_mask(labels, anomaly_label)
     check_same_length("scores", values.size, "labels", mask.size)

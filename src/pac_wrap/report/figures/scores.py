@@ -147,9 +147,8 @@ def _box(scores: Scores, window: Window) -> dict[str, Any]:
 
 
 def _outcome(single: Certificate) -> str:
-    certified = single.certified
-    if certified is None:
+    if single.uncertified:
         return "no single threshold can be certified"
-    sides = (("FPR", certified.max_fpr), ("FNR", certified.max_fnr))
+    sides = (("FPR", single.fpr.ceiling), ("FNR", single.fnr.ceiling))
     kept = [f"{name} \N{LESS-THAN OR EQUAL TO} {ceiling(rate)}" for name, rate in sides if rate is not None]
     return f"one threshold: {', '.join(kept)}"
