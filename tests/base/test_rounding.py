@@ -115,7 +115,7 @@ def test_the_exact_confidence_of_a_budget_is_rounded_down() -> None:
     for n in range(59, 500):
         certificate = calibrate(np.arange(float(n)), np.arange(float(n)) + 1000)
         for evidence, text in zip(
-            (certificate.normal, certificate.anomalous),
+            (certificate.fpr, certificate.fnr),
             numbers_after(str(certificate), "exact confidence "),
             strict=True,
         ):

@@ -6,9 +6,8 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pytest
-from pac_wrap.method.kinds.certificate import KindCertificate
 
-from pac_wrap import Guarantee, calibrate, calibrate_classes
+from pac_wrap import Certificate, Guarantee, calibrate, calibrate_classes
 from support.shell import invoke, refused, succeeded
 
 RNG = np.random.default_rng(4)
@@ -39,7 +38,7 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_a_table_gives_the_certificate_of_its_scores_by_kind(table: Path, tmp_path: Path) -> None:
     saved = tmp_path / "kinds.json"
     shown = succeeded("calibrate", table, *COLUMNS, *CEILINGS, "-o", saved)
-    found = KindCertificate.load(saved)
+    found = Certificate.load(saved)
     assert found == EXPECTED
     assert shown == f"{found}\n"
     assert "read by duckdb" in shown
@@ -65,11 +64,11 @@ def test_a_table_gives_the_certificate_of_its_scores_by_kind(table: Path, tmp_pa
 def test_one_number_is_for_every_kind_and_a_star_for_all_together(table: Path, tmp_path: Path) -> None:
     saved = tmp_path / "kinds.json"
     succeeded("calibrate", table, *COLUMNS, "--max-fpr", "none", "--max-fnr", "0.1", "-o", saved)
-    assert KindCertificate.load(saved) == calibrate(NORMAL, KINDS, Guarantee(None, 0.1))
+    assert Certificate.load(saved) == calibrate(NORMAL, KINDS, Guarantee(None, 0.1))
     starred = [*CEILINGS, "--max-fnr", "*=0.06", "--overlap", "hold-fnr"]
     succeeded("calibrate", table, *COLUMNS, *starred, "-o", saved)
     asked = Guarantee(0.02, {STOLEN: 0.05, "takeover": 0.1, None: 0.06})
-    assert KindCertificate.load(saved) == calibrate(NORMAL, KINDS, asked, overlap="hold_fnr")
+    assert Certificate.load(saved) == calibrate(NORMAL, KINDS, asked, overlap="hold_fnr")
 
 
 def test_an_exceeded_ceiling_or_another_table_ends_with_1(table: Path, tmp_path: Path) -> None:

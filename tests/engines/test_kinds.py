@@ -7,9 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pac_wrap.method.kinds.certificate import KindCertificate
 
-from pac_wrap import Guarantee, InputError, VacuousWarning, calibrate, calibrate_classes, certify_curve
+from pac_wrap import (
+    Certificate,
+    Guarantee,
+    InputError,
+    VacuousWarning,
+    calibrate,
+    calibrate_classes,
+    certify_curve,
+)
 from pac_wrap.engines import dask as by_dask
 from pac_wrap.engines import spark as by_spark
 from support import sparksession
@@ -69,7 +76,7 @@ def in_memory(frame: Any, column: str = "both", guarantee: Guarantee = ASKED, **
         }
         sides.append(named or rows["score"].to_numpy())
     anything: Any = calibrate
-    made: KindCertificate = anything(*sides, guarantee, **options)
+    made: Certificate = anything(*sides, guarantee, **options)
     return made.to_json()
 
 
@@ -189,9 +196,9 @@ def test_the_shell_gives_the_same_from_files(engine: str, ending: str, tmp_path:
         "0.1",
     ]
     shown = succeeded("calibrate", path, *options, "--engine", engine, "-o", saved, "--report", report)
-    found = KindCertificate.load(saved)
+    found = Certificate.load(saved)
     assert f"read by {engine}" in shown
-    assert found == KindCertificate.from_json(in_memory(frame, "fault"))
+    assert found == Certificate.from_json(in_memory(frame, "fault"))
     assert "sets clear\\_below" in report.read_text(encoding="utf-8")
     assert "verified" in succeeded("verify", saved, path, *options[:6])
 

@@ -56,7 +56,7 @@ def test_verdicts_on_the_calibration_scores_keep_the_budgets(
     certificate = calibrate_quietly(normal, anomalous, guarantee)
     alarms = np.count_nonzero(certificate.verdicts(normal) == Verdict.ANOMALY)
     misses = np.count_nonzero(certificate.verdicts(anomalous) == Verdict.NORMAL)
-    for evidence, errors in ((certificate.normal, alarms), (certificate.anomalous, misses)):
+    for evidence, errors in ((certificate.fpr, alarms), (certificate.fnr, misses)):
         assert evidence.budget is not None
         assert errors <= (evidence.budget.errors or 0)
 

@@ -70,8 +70,8 @@ def test_chunks_and_digests_are_the_same_where_the_processor_flushes_subnormal_n
     whole = calibrate_labelled(scores, labels)
     chunks = calibrate_chunks(lambda: [(scores[:300], labels[:300]), (scores[300:], labels[300:])])
     assert whole.fpr.digest == digest
-    assert chunks.normal == whole.normal
-    assert chunks.anomalous == whole.anomalous
+    assert chunks.fpr == whole.fpr
+    assert chunks.fnr == whole.fnr
 
 
 def test_predictors_and_sets_are_the_same_where_the_processor_flushes(flushing: Callable[[], None]) -> None:

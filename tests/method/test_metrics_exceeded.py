@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pac_wrap.method.kinds.certificate import KindCertificate
 from scipy.stats import binom
 
-from pac_wrap import Guarantee, VacuousWarning, calibrate, calibrate_classes
+from pac_wrap import Certificate, Guarantee, VacuousWarning, calibrate, calibrate_classes
 from pac_wrap.method.metrics import Metrics, all_exceeded, exceeded, is_exceeded, metrics_of
 from pac_wrap.report.account import account_of
 from pac_wrap.report.render import as_json, html, markdown, terminal
@@ -138,7 +137,7 @@ KINDS = {f"kind {place:02}": np.arange(200.0, 400.0) for place in range(20)}
 def test_twenty_kinds_and_the_fpr_that_are_just_kept_are_called_broken_in_one_of_twenty_at_most() -> None:
     """Each at 5 % one of 21 would be in .54 of evaluations."""
     certificate = calibrate(NORMAL, KINDS)
-    assert isinstance(certificate, KindCertificate)
+    assert isinstance(certificate, Certificate)
     rng, trials, n = np.random.default_rng(8), 2_000, 400
     errors = rng.binomial(n, 0.05, (trials, 21))
 

@@ -62,7 +62,7 @@ def test_no_kind_breaks_its_ceiling_more_often_than_delta_whatever_the_others_ar
                     certificate = calibrate(
                         scores(normal), {mine: scores(sample), theirs: scores(other)}, asked, overlap=overlap
                     )
-                part = next(part for part in certificate.anomalous if part.name == mine)
+                part = next(part for part in certificate.fnr if part.name == mine)
                 region = (certificate.verdicts(SUPPORT) == 0).tolist()
                 found.append((sample, region, 1.0 if part.ceiling is None else part.ceiling))
             for population in POPULATIONS:

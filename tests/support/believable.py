@@ -59,7 +59,7 @@ def belongs_together(certificate: Certificate) -> list[str]:
     if (counts == (None, None)) != (None in (alarm, clear)) or counts.count(None) == 1:
         wrong.append("crossing points are counted exactly if there are two thresholds")
     if expected is not Regime.VACUOUS and None not in counts and not alarm == clear == inf:
-        for evidence in (certificate.fpr, certificate.anomalous):
+        for evidence in (certificate.fpr, certificate.fnr):
             assert evidence.budget is not None
             assert evidence.budget.errors is not None
             assert evidence.beyond is not None
@@ -160,7 +160,7 @@ def _raised(certificate: Certificate, overlap: Raise, low: list[float], high: li
     # the threshold is that of the class that pays; the other class's count must fit its own budget there
     thresholds = certificate.thresholds
     edge, beside = thresholds.clear_below, high
-    if payer is certificate.normal:
+    if payer is certificate.fpr:
         edge, beside = thresholds.alarm_from, low
     assert edge is not None
     if not rule.single or rule.verdicts(beside).tolist() != [int(score >= edge) for score in beside]:

@@ -98,7 +98,7 @@ def test_the_confidence_in_both_ceilings_is_the_product_of_the_exact_ones(
 ) -> None:
     found = calibrate(NORMAL[: sizes[0]] if sizes[0] < 2000 else np.arange(3000.0), FAR[: sizes[1]] + 3000)
     exact = Fraction(1)
-    for evidence in (found.normal, found.anomalous):
+    for evidence in (found.fpr, found.fnr):
         assert evidence.budget is not None
         assert evidence.budget.errors is not None
         exact *= 1 - tail(evidence.budget.errors, evidence.n, 0.05)
@@ -151,7 +151,7 @@ def test_weights_that_are_intervals_leave_the_product_of_the_deltas() -> None:
         calibrate(NORMAL, FAR, normal_weights=one, weight_bound=1.0)
         for one in (weights, (weights, weights + 0.1))
     )
-    exact = [one.budget.confidence for one in (known.normal, known.anomalous) if one.budget is not None]
+    exact = [one.budget.confidence for one in (known.fpr, known.fnr) if one.budget is not None]
     assert known.confidence == pytest.approx(prod(exact), rel=1e-14)
     assert between.confidence == 0.9025
 

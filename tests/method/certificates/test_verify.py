@@ -154,8 +154,8 @@ def test_another_strategy_or_level_fails_the_verification() -> None:
     found = replace(
         raised,
         certified=higher,
-        normal=replace(raised.normal, budget=fpr),
-        anomalous=replace(raised.anomalous, budget=fnr),
+        normal=replace(raised.fpr, budget=fpr),
+        anomalous=replace(raised.fnr, budget=fnr),
     )
     assert {"certified.max_fpr", "normal.budget.errors", "anomalous.budget.rate"} <= names(
         verify(found, normal, anomalous)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
-from pac_wrap.method.kinds.certificate import KindCertificate
 
 from pac_wrap import (
     Abstain,
@@ -42,7 +41,7 @@ LOOSE = st.sampled_from([0.1, 0.3, 0.5])
 
 def test_the_rule_is_that_of_the_kinds_that_bind() -> None:
     certificate = calibrate(NORMAL, KINDS, ASKED)
-    assert isinstance(certificate, KindCertificate)
+    assert isinstance(certificate, Certificate)
     stolen, takeover = certificate.anomalous
     assert (stolen.errors, takeover.errors) == (9, 21)  # k*(800, .02, .05) and k*(300, .1, .05)
     assert stolen.threshold == np.sort(STOLEN)[9]
@@ -61,7 +60,7 @@ def test_kinds_of_normal_points_take_the_greatest_threshold() -> None:
     certificate = calibrate(
         kinds, STOLEN, Guarantee(max_fpr={"weekday": 0.01, "weekend": 0.05}, max_fnr=None)
     )
-    found = [alarm_from(kinds[part.name or ""], part.errors) for part in certificate.normal]
+    found = [alarm_from(kinds[part.name or ""], part.errors) for part in certificate.fpr]
     assert certificate.thresholds.alarm_from == max(found)
     assert certificate.thresholds.clear_below is None
     assert certificate.binds[1] is None
@@ -91,7 +90,7 @@ def test_every_part_keeps_its_own_threshold(
         )
         assert verify(certificate, low, high)
     assert again == certificate
-    assert KindCertificate.from_json(certificate.to_json()) == certificate
+    assert Certificate.from_json(certificate.to_json()) == certificate
     for name, scores in high.items():
         part = next(part for part in certificate.anomalous if part.name == name)
         cleared = np.count_nonzero(certificate.verdicts(scores) == 0) if scores else 0
@@ -110,8 +109,8 @@ def test_every_part_keeps_its_own_threshold(
 
 def test_a_plain_number_is_the_ceiling_of_every_kind() -> None:
     certificate = calibrate(NORMAL, KINDS, Guarantee(max_fpr=0.01, max_fnr=0.1))
-    assert [part.asked for part in certificate.anomalous] == [0.1, 0.1]
-    assert [part.delta for part in certificate.anomalous] == [0.05, 0.05]
+    assert [part.asked for part in certificate.fnr] == [0.1, 0.1]
+    assert [part.delta for part in certificate.fnr] == [0.05, 0.05]
 
 
 def test_confidence_is_shared_by_the_two_classes_whether_kinds_are_named_or_not() -> None:
@@ -129,11 +128,11 @@ def test_confidence_is_shared_by_the_two_classes_whether_kinds_are_named_or_not(
 def test_all_kinds_as_they_come_are_one_more_promise() -> None:
     asked = Guarantee(max_fpr=None, max_fnr={"stolen": None, "takeover": 0.1, None: 0.03})
     certificate = calibrate(NORMAL, KINDS, asked)
-    names = [part.name for part in certificate.anomalous]
+    names = [part.name for part in certificate.fnr]
     assert names == ["stolen", "takeover", None]
     whole = calibrate(NORMAL, np.concatenate([STOLEN, TAKEOVER]), Guarantee(max_fpr=None, max_fnr=0.03))
-    assert certificate.anomalous[2].threshold == whole.thresholds.clear_below
-    assert certificate.anomalous[0].threshold is None
+    assert certificate.fnr[2].threshold == whole.thresholds.clear_below
+    assert certificate.fnr[0].threshold is None
     assert [promise.of for promise in certificate.promises] == [
         Population("anomalous", "takeover"),
         Population("anomalous"),
@@ -157,7 +156,7 @@ def test_holding_counts_the_errors_of_each_other_kind(rate: str) -> None:
     low = {"day": NORMAL[:1500], "night": NORMAL[1500:] + 0.5}
     certificate = calibrate(low, KINDS, Guarantee(max_fpr=0.02, max_fnr=0.05), overlap=f"hold_{rate}")
     assert certificate.rule.single
-    counted, scores = (certificate.normal, low) if rate == "fnr" else (certificate.anomalous, KINDS)
+    counted, scores = (certificate.fpr, low) if rate == "fnr" else (certificate.fnr, KINDS)
     worst = max(part.ceiling or 1.0 for part in counted)
     for part in counted:
         verdicts = certificate.verdicts(scores[part.name or ""])
@@ -169,7 +168,7 @@ def test_holding_counts_the_errors_of_each_other_kind(rate: str) -> None:
     assert bound is not None
     assert bound.ceiling == worst
     assert certificate.binding.overlap == Hold("fnr" if rate == "fnr" else "fpr")
-    assert KindCertificate.from_json(certificate.to_json()) == certificate
+    assert Certificate.from_json(certificate.to_json()) == certificate
 
 
 def test_holding_with_one_ceiling_decides_by_that_side() -> None:
@@ -181,9 +180,9 @@ def test_a_count_that_certifies_nothing_is_said() -> None:
     kinds = {"low": np.full(100, -9.0), "high": np.full(100, 9.0)}
     with pytest.warns(UpsideDownWarning, match="AUC 0.000"), pytest.warns(VacuousWarning, match="'low': 100"):
         certificate = calibrate(NORMAL, kinds, overlap="hold_fpr")
-    assert {part.name: part.ceiling is None for part in certificate.anomalous} == {"low": True, "high": False}
+    assert {part.name: part.ceiling is None for part in certificate.fnr} == {"low": True, "high": False}
     assert certificate.empty
-    assert KindCertificate.from_json(certificate.to_json()) == certificate
+    assert Certificate.from_json(certificate.to_json()) == certificate
 
 
 def test_a_whole_request_is_taken_as_it_is() -> None:

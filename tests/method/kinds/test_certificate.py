@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pac_wrap.method.kinds.certificate import KindCertificate
 
 from pac_wrap import Certificate, CertificateError, Guarantee, calibrate
 from pac_wrap.base.codec import checksum
@@ -23,7 +22,7 @@ ONE = calibrate(NORMAL, KINDS, Guarantee(None, 0.1))
 Content = dict[str, Any]
 
 
-def resealed(certificate: KindCertificate, change: Callable[[Content], object]) -> str:
+def resealed(certificate: Certificate, change: Callable[[Content], object]) -> str:
     """Return its text with a change and a checksum that fits."""
     content = json.loads(certificate.to_json())
     del content["checksum"]
@@ -34,11 +33,11 @@ def resealed(certificate: KindCertificate, change: Callable[[Content], object]) 
 def test_a_file_gives_it_back(tmp_path: Path) -> None:
     for certificate in (CERTIFICATE, HELD, ONE):
         certificate.save(tmp_path / "kinds.json")
-        assert KindCertificate.load(tmp_path / "kinds.json") == certificate
+        assert Certificate.load(tmp_path / "kinds.json") == certificate
     with pytest.raises(CertificateError, match="is it the right file"):
         Certificate.load(tmp_path / "kinds.json")
     with pytest.raises(CertificateError, match="is it the right file"):
-        KindCertificate.from_json(CERTIFICATE.binding.to_json())
+        Certificate.from_json(CERTIFICATE.binding.to_json())
 
 
 @pytest.mark.parametrize(
@@ -63,25 +62,23 @@ def test_a_file_gives_it_back(tmp_path: Path) -> None:
     ],
 )
 def test_what_contradicts_itself_is_refused(
-    certificate: KindCertificate, change: Callable[[Content], object], message: str
+    certificate: Certificate, change: Callable[[Content], object], message: str
 ) -> None:
     with pytest.raises(CertificateError, match=message):
-        KindCertificate.from_json(resealed(certificate, change))
+        Certificate.from_json(resealed(certificate, change))
 
 
 def test_too_few_labels_leave_no_threshold() -> None:
     few = calibrate(NORMAL, {"a": KINDS["a"], "b": [3.0]})
     with pytest.raises(CertificateError, match="it has too few labels"):
-        KindCertificate.from_json(resealed(few, lambda c: c["anomalous"][1].update(threshold=1.0)))
+        Certificate.from_json(resealed(few, lambda c: c["anomalous"][1].update(threshold=1.0)))
 
 
 def test_a_bound_of_counted_errors_is_the_least_one() -> None:
-    ceiling = HELD.anomalous[0].ceiling
+    ceiling = HELD.fnr[0].ceiling
     assert ceiling is not None
     with pytest.raises(CertificateError, match="not the bound of"):
-        KindCertificate.from_json(
-            resealed(HELD, lambda c: c["anomalous"][0].update(ceiling=ceiling * 1.0001))
-        )
+        Certificate.from_json(resealed(HELD, lambda c: c["anomalous"][0].update(ceiling=ceiling * 1.0001)))
 
 
 def test_another_strategy_keeps_no_ceiling_of_a_kind() -> None:
@@ -93,7 +90,7 @@ def test_another_strategy_keeps_no_ceiling_of_a_kind() -> None:
             del content["binding"][name]
 
     with pytest.raises(CertificateError, match="raise keeps no ceiling of a kind"):
-        KindCertificate.from_json(resealed(CERTIFICATE, change))
+        Certificate.from_json(resealed(CERTIFICATE, change))
 
 
 def test_what_is_promised_and_which_kind_binds_is_printed() -> None:
@@ -101,7 +98,7 @@ def test_what_is_promised_and_which_kind_binds_is_printed() -> None:
     assert "FNR of 'a' <= 0.1 (confidence 0.95)" in text
     sides = [
         [part.budget.confidence for part in side if part.budget is not None]
-        for side in (CERTIFICATE.normal, CERTIFICATE.anomalous)
+        for side in (CERTIFICATE.fpr, CERTIFICATE.fnr)
     ]
     # the least of each class, however many kinds it has, and the classes multiply
     assert CERTIFICATE.confidence == pytest.approx(min(sides[0]) * min(sides[1]), rel=1e-14)

@@ -9,7 +9,7 @@ from pac_wrap.method.kinds.part import Measured, Part
 
 from pac_wrap import calibrate
 
-PART = calibrate(range(100), {"a": range(200, 300)}).anomalous[0]
+PART = calibrate(range(100), {"a": range(200, 300)}).fnr[0]
 
 
 def test_a_sound_part_has_no_problem() -> None:

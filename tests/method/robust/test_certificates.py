@@ -93,11 +93,9 @@ def test_the_ceilings_are_those_of_calibration_mapped_through_the_room(overlap: 
     made = calibrate(NORMAL, ANOMALOUS, ASKED, overlap=overlap)
     if overlap != "raise":  # the highest ceiling is on the scale of the promise, so its level differs
         assert (made.rule, made.thresholds) == (plain.rule, plain.thresholds)
-        assert (made.normal, made.anomalous) == (plain.normal, plain.anomalous)
+        assert (made.fpr, made.fnr) == (plain.fpr, plain.fnr)
     assert not made.uncertified
-    for promise, certified, evidence in zip(
-        ASKED.promises, made.promises, (made.normal, made.anomalous), strict=True
-    ):
+    for promise, certified, evidence in zip(ASKED.promises, made.promises, (made.fpr, made.fnr), strict=True):
         assert evidence.budget is not None
         assert certified.ceiling == promise.afterwards(evidence.budget.rate)
         assert evidence.budget.rate < certified.ceiling

@@ -24,7 +24,7 @@ def with_budget(**changes: Any) -> Certificate:
     assert MADE.fpr.budget is not None
     budget = replace(MADE.fpr.budget, **changes)
     kept = replace_ceiling(MADE.guarantee, budget.rate)
-    return replace(MADE, normal=replace(MADE.normal, budget=budget), guarantee=kept, certified=kept)
+    return replace(MADE, normal=replace(MADE.fpr, budget=budget), guarantee=kept, certified=kept)
 
 
 def replace_ceiling(asked: Guarantee, max_fpr: float) -> Guarantee:
@@ -56,9 +56,9 @@ WRONG: dict[str, Callable[[], Certificate]] = {
     "a delta that is not the curve's": lambda: replace(
         MADE, guarantee=Guarantee(MADE.guarantee.max_fpr, MADE.guarantee.max_fnr, 0.01, 0.05)
     ),
-    "counted crossings": lambda: replace(MADE, normal=replace(MADE.normal, crossing=3)),
+    "counted crossings": lambda: replace(MADE, normal=replace(MADE.fpr, crossing=3)),
     "another ceiling": lambda: replace(MADE, certified=replace_ceiling(MADE.guarantee, 0.01)),
-    "more points than any band": lambda: replace(MADE, normal=replace(MADE.normal, n=10**9)),
+    "more points than any band": lambda: replace(MADE, normal=replace(MADE.fpr, n=10**9)),
 }
 
 

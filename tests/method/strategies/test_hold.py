@@ -87,7 +87,7 @@ def test_holding_a_side_never_abstains_and_its_verdicts_show_the_counted_errors(
     assert set(certificate.verdicts([*normal, *anomalous, *ENDS]).tolist()) <= {0, 1}
     alarms = int(np.count_nonzero(certificate.verdicts(normal) == Verdict.ANOMALY))
     misses = int(np.count_nonzero(certificate.verdicts(anomalous) == Verdict.NORMAL))
-    for evidence, errors in ((certificate.normal, alarms), (certificate.anomalous, misses)):
+    for evidence, errors in ((certificate.fpr, alarms), (certificate.fnr, misses)):
         if evidence.budget is not None:
             assert errors <= (evidence.budget.errors or 0)
 

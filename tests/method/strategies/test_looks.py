@@ -89,8 +89,8 @@ def test_tampered_looks_are_refused_or_claim_no_more_than_one_look_would() -> No
             continue
         assert kept_by(found) in (None, found.guarantee), what
         for evidence, delta in (
-            (found.normal, found.guarantee.delta_fpr),
-            (found.anomalous, found.guarantee.delta_fnr),
+            (found.fpr, found.guarantee.delta_fpr),
+            (found.fnr, found.guarantee.delta_fnr),
         ):
             if isinstance(found.overlap, Looks) and evidence.budget is not None:
                 assert evidence.budget.delta <= delta, what
@@ -179,6 +179,6 @@ def test_a_certificate_that_claims_more_labels_than_its_looks_is_judged_by_the_l
     certificate = calibrate(RNG.normal(0, 1, 500), RNG.normal(7, 1, 500), overlap=Looks(20, 100))
     assert certificate.fpr.budget is not None
     assert certificate.fpr.budget.errors == error_budget(100, 0.05, certificate.fpr.budget.delta)
-    changed = replace(certificate, normal=replace(certificate.normal, n=499))
+    changed = replace(certificate, normal=replace(certificate.fpr, n=499))
     with pytest.raises(CertificateError, match="the FPR budget is for 500 normal scores, not 499"):
         Certificate.from_json(changed.to_json())

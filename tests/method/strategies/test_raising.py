@@ -59,7 +59,7 @@ def test_the_first_rung_that_is_accepted_is_certified(
     normal: Floats, anomalous: Floats, asked: Guarantee, highest: float
 ) -> None:
     certificate = calibrate_quietly(normal, anomalous, asked, overlap=Raise(highest))
-    paid = certificate.normal if normal.size >= anomalous.size else certificate.anomalous
+    paid = certificate.fpr if normal.size >= anomalous.size else certificate.fnr
     assert paid.budget is not None
     expected = by_definition(normal, anomalous, asked, paid.budget.delta, highest)
     if expected is None:
@@ -83,8 +83,8 @@ def test_the_larger_class_pays_and_the_normal_one_if_both_are_equal() -> None:
     assert nextafter(larger.rule.anomaly_from, -inf) in NORMAL
     assert mirrored.rule.anomaly_from in -NORMAL
     for certificate, payer, other in (
-        (larger, larger.normal, larger.anomalous),
-        (mirrored, mirrored.anomalous, mirrored.normal),
+        (larger, larger.fpr, larger.fnr),
+        (mirrored, mirrored.fnr, mirrored.fpr),
     ):
         assert payer.budget is not None
         assert other.budget is not None
