@@ -12,13 +12,13 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from pac_wrap.base.codec import form_of
 from pac_wrap.base.text import LONGEST
 from pac_wrap.method.certificates.certificate import Certificate
 from pac_wrap.method.curves.curve import Curve
 from pac_wrap.method.groups.columns import Columns
 from pac_wrap.method.groups.file import Head
 from pac_wrap.method.groups.values import MOST_GROUPS
-from pac_wrap.method.kinds.certificate import KindCertificate
 from pac_wrap.method.kinds.classes import ClassCertificate
 from pac_wrap.method.monitoring.monitor import MonitorState
 
@@ -29,9 +29,8 @@ COUNT: Schema = {"type": "integer", "minimum": 0}
 NUMBER: Schema = {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}]}
 # each format, its version, and what stands in it
 FORMATS: tuple[tuple[str, int, Any], ...] = (
-    ("certificate", 2, Certificate),
-    ("certificate of kinds", 1, KindCertificate),
-    ("certificate of classes", 1, ClassCertificate),
+    ("certificate", 3, Certificate),
+    ("certificate of classes", 3, ClassCertificate),
     ("groups", 1, Head),
     ("curve", 1, Curve),
     ("monitor", 3, MonitorState),
@@ -52,6 +51,7 @@ def schema_of(kind: Any, known: dict[str, Schema]) -> Schema:
     if origin is tuple:
         return {"type": "array", "items": schema_of(arguments[0], known)}
     if is_dataclass(kind) and isinstance(kind, type):
+        kind = form_of(kind) or kind
         name = kind.__name__
         if name not in known:
             known[name] = {}
