@@ -6,10 +6,10 @@ trained on the rows that calibrate it, or a tool of scikit-learn's around it was
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from hashlib import blake2b
 from math import inf
@@ -37,29 +37,34 @@ _MOST_OBJECTS: Final = 16  # a function may reach many others; a glance must sta
 class Traces:
     """What shows at a glance, in microseconds, that a detector may have changed since it was last asked.
 
-    Training an estimator replaces its attributes, training a torch module counts up the versions of its
-    tensors, and a function may find other globals. No trace is proof of a change, or of none: it says when to
-    look again. `places` are names in namespaces, and what stood there, by identity: none is kept alive.
+    Training replaces the attributes of an estimator and counts up the versions of a torch module's tensors,
+    and a function may find other globals. No trace is proof of a change, or of none: it says when to look
+    again. `places` are names in namespaces, and what stood there, by identity: none is kept alive.
     """
 
     detector: Any
     places: list[tuple[dict[str, Any], str, int]]
-    tensors: tuple[Any, ...]
+    tensors: list[Any]
     versions: list[int]
 
     @classmethod
     def of(cls, detector: Any) -> Self:
         """Return the traces of a detector as it is now."""
-        objects = tuple(_asked_by(detector))
-        tensors = tuple(tensor for one in objects for tensor in _tensors(one))
-        spaces = (space for one in objects for space in _namespaces(one))
-        places = [(space, name, id(space.get(name))) for space, names in spaces for name in names]
+        places: list[tuple[dict[str, Any], str, int]] = []
+        tensors: list[Any] = []
+        for one in _asked_by(detector):
+            if _is_module(one):
+                tensors += [*one.parameters(), *one.buffers()]
+            spaces = [(attributes := getattr(one, "__dict__", {}), tuple(attributes))]
+            if isinstance(one, FunctionType):
+                spaces.append((one.__globals__, one.__code__.co_names))
+            places += [(space, name, id(space.get(name))) for space, names in spaces for name in names]
         return cls(detector, places, tensors, [tensor._version for tensor in tensors])
 
     def kept(self) -> Self:
         """Return them without what has changed already: what scoring changes is no sign of training."""
         same = [place for place in self.places if id(place[0].get(place[1])) == place[2]]
-        return type(self)(self.detector, same, self.tensors, [tensor._version for tensor in self.tensors])
+        return replace(self, places=same, versions=[tensor._version for tensor in self.tensors])
 
     def unchanged(self, detector: Any) -> bool:
         """Return whether it is the same detector, and shows no trace of a change."""
@@ -105,21 +110,6 @@ def _is_module(one: Any) -> bool:
     return hasattr(one, "parameters") and hasattr(one, "buffers")
 
 
-def _tensors(one: Any) -> Iterator[Any]:
-    if _is_module(one):
-        yield from one.parameters()
-        yield from one.buffers()
-
-
-def _namespaces(one: Any) -> Iterator[tuple[dict[str, Any], tuple[str, ...]]]:
-    """Yield where an object looks things up, and the names of them."""
-    attributes = getattr(one, "__dict__", {})
-    if attributes:
-        yield attributes, tuple(attributes)
-    if isinstance(one, FunctionType):
-        yield one.__globals__, one.__code__.co_names
-
-
 Scorer = Callable[[Any], Scores]
 MOST_ROWS: Final = 1000  # scored again at calibration
 WITNESSES: Final = 8  # rows kept to be scored again later
@@ -152,10 +142,10 @@ def check_tolerance(value: float | None) -> None:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far apart two scores of one row may lie: `share` of `spread`, and what rounding alone does.
+    """How far apart two scores of one row may lie: `share` of `spread`, and what `rounding` alone does.
 
     Rounding is relative to the score: a network in single precision gives a score of 10,000 to within 0.01,
-    however narrow the other scores are. `rounding` is that share of the score.
+    however narrow the other scores are.
     """
 
     share: float
@@ -164,10 +154,7 @@ class Tolerance:
 
     @classmethod
     def around(cls, scores: Scores, share: float) -> "Tolerance":
-        """Return the tolerance for such scores; their spread is the interquartile range of the finite ones.
-
-        Where that is 0, because at least half of them are tied, it is their whole range.
-        """
+        """Return the tolerance for scores; where half of them are tied, their whole range is the spread."""
         finite = scores[np.isfinite(scores)]
         rounding = _SINGLE if np.array_equal(rounded(finite, "float32"), finite) else _DOUBLE
         if finite.size == 0:
@@ -197,17 +184,9 @@ class Differences:
     allowed: Scores
     beyond: NDArray[np.bool_]
 
-    @classmethod
-    def together(cls, parts: Sequence["Differences"]) -> "Differences":
-        """Return those of several batches as one."""
-        return cls(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)))
-
     @property
     def moved(self) -> int:
-        """How many rows more, or fewer, lie at or above a threshold afterwards, at the worst threshold.
-
-        Differences that are allowed count as none.
-        """
+        """How many rows at most cross a threshold; differences that are allowed count as none."""
         after = np.where(self.beyond, self.after, self.before)
         values = np.concatenate([self.before, after])
         counts = [np.searchsorted(np.sort(scores), values) for scores in (self.before, after)]
@@ -224,9 +203,8 @@ class Differences:
 class Witness:
     """A few calibration rows and the scores they had, to tell whether the detector still gives them.
 
-    They are asked before the first scores of a detector, whenever a trace of it changes, and otherwise so
-    rarely that all their answers take at most `SHARE` of the time of scoring. Threads need no lock: at worst
-    two of them ask at once.
+    They are asked before the first scores, whenever a trace of the detector changes, and otherwise so rarely
+    that it takes at most `SHARE` of the time of scoring. Threads need no lock: at worst two ask at once.
     """
 
     def __init__(self, rows: Any, scores: Scores, tolerance: Tolerance) -> None:
@@ -273,17 +251,15 @@ def check_batches(
 ) -> tuple[Witness | None, tuple[str, ...]]:
     """Return a witness of the scores of X, and notes; scores that depend on the rest of X are refused.
 
-    At most `MOST_ROWS` rows, drawn with a fixed seed, are scored again in three batches of unequal size: a
-    mean or a rank moves in all of them, and the largest score, by which others may be divided, lies in one.
-    Where a score differs, the batch or its size may be the cause. The rows of the smaller batch are therefore
-    scored at their old places among as many rows as before, which now are copies of theirs. A score that
-    changes there depends on the other rows; if none does, the size is noted, unless it moves too many rows.
-    Scores that were computed before cannot be asked for, and with `share` None nothing is compared.
+    At most `MOST_ROWS` rows are scored again in three batches of unequal size: a mean or a rank moves in all
+    of them, and the largest score, by which others may be divided, lies in one. Where a score differs, its
+    rows are scored at their old places among copies of theirs: what changes there depends on other rows, and
+    what does not depends on the size of the batch, which is noted unless it moves too many rows.
     """
     if share is None or isinstance(detector, str) or not scores.size:
         return None, ()
     tolerance, name = Tolerance.around(scores, share), detector_name(detector)
-    found = []
+    found: list[tuple[Indices, Scores]] = []
     for rows in _batches(scores):
         batch = take_rows(X, rows)
         try:
@@ -293,11 +269,13 @@ def check_batches(
                 f"{name} scores {scores.size:,} calibration rows at once, but not {rows.size:,} of them by"
                 f" themselves ({error}), so no score depends on its row alone, as the promise needs; {_ALONE}"
             ) from error
-        found.append(tolerance.differences(scores[rows], again))
-        if found[-1].beyond.any():
+        found.append((rows, again))
+        differences = tolerance.differences(scores[rows], again)
+        if differences.beyond.any():
             _check_companions(name, score, X, scores, rows, tolerance)
-            _check_size(name, found[-1], tolerance)
-    differences = Differences.together(found)
+            _check_size(name, differences, tolerance)
+    drawn, scored = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    differences = tolerance.differences(scores[drawn], scored)
     if not differences.beyond.any():
         return Witness(batch, again, tolerance), ()
     if tolerance.spread:
@@ -368,11 +346,7 @@ _FOLDS: Final = "sklearn.model_selection._validation"  # where scikit-learn fits
 
 
 def check_callers(guarantee: Guarantee, normal: int, anomalous: int) -> None:
-    """Warn of a pipeline or a search around PACWrap, and refuse a fold without a class that is promised.
-
-    A pipeline has fitted its earlier steps on the rows to calibrate on, and a search has chosen among
-    settings on them. A fold that lacks a class certifies nothing about it, and no score would tell.
-    """
+    """Warn of a pipeline or a search around PACWrap, and refuse a fold without a class that is promised."""
     steps: list[str] = []
     search, in_fold = None, False
     for frame in _callers():
@@ -413,8 +387,7 @@ def _check_fold(guarantee: Guarantee, sizes: tuple[int, int]) -> None:
 def check_metric(undecided: int, of: int, anomaly_label: object) -> None:
     """Refuse to answer a metric of scikit-learn that would take verdicts for something else.
 
-    An abstention would count as a third class, and labels other than 0 and 1 would be compared with verdicts
-    as they stand.
+    An abstention would be a third class, and labels other than 0 and 1 would be compared as they stand.
     """
     scorers = (one for one in _callers() if one.f_code.co_name == "_score")
     found = ((one, getattr(one.f_locals.get("self"), "_score_func", None)) for one in scorers)
@@ -441,11 +414,7 @@ def _warn(text: str) -> None:
 
 
 def _callers() -> Iterator[FrameType]:
-    """Yield the frames of all calls under way, the innermost first.
-
-    scikit-learn's tools tell an estimator nothing, so the stack is looked at. What is not recognised goes
-    unnoticed.
-    """
+    """Yield the frames of all calls under way, the innermost first: scikit-learn's tools tell nothing."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         yield frame
@@ -482,49 +451,42 @@ class TrainingRows:
     def count_in(self, X: Any) -> int:
         """Return how many rows of X are training rows, the float32 copy of one, or what one is a copy of.
 
-        Rows that are merely close are not the same: float32 cannot tell seconds of one minute apart. Columns
-        in another order, or more of them, change no row.
+        Columns in another order, or more of them, change no row.
         """
         columns = tuple(getattr(X, "columns", ()))
         if columns != self.columns and self.columns and set(self.columns) <= set(columns):
             X = X[list(self.columns)]
         exact = row_digests(X)
+        # rows that are merely close are not the same: float32 cannot tell seconds of one minute apart
         copies = np.isin(exact, self.single) | np.isin(row_digests(X, single=True), self.exact)
         return int(np.count_nonzero(np.isin(exact, self.exact) | copies))
 
 
 def repeated_rows(training: TrainingRows, X: Any) -> tuple[str, ...]:
-    """Return the note on rows of X that equal training rows though the data were divided at random.
-
-    Records that happen to be equal are draws like any others, so nothing is wrong with them; whether one
-    record was entered twice, only its owner knows.
-    """
-    count, of = training.count_in(X), _shape(X)[0]
+    """Return the note on rows of X that equal training rows though the data were divided at random."""
+    count = training.count_in(X)
     if not count:
         return ()
+    # draws that happen to be equal are draws like any others; whether a record is one, only its owner knows
     return (
-        f"{count:,} of {of:,} calibration rows equal a training row: no harm if future rows repeat as often,"
-        " but if records were entered twice, the rates are worse than promised",
+        f"{count:,} of {_shape(X)[0]:,} calibration rows equal a training row: no harm if future rows repeat"
+        " as often, but if records were entered twice, the rates are worse than promised",
     )
 
 
 def warn_of_training_rows(
     training: TrainingRows | None, detector: Any, X: Any, scores: Scores, *, held_out: bool = False
 ) -> None:
-    """Warn of calibration rows, or of held-out ones, that the detector was trained on.
-
-    Here, or elsewhere if it still holds them.
-    """
+    """Warn of calibration or held-out rows that the detector was trained on, and still holds if elsewhere."""
     if training is not None:
         count, where = training.count_in(X), "are also in the training data"
     else:
         count, where = _known_to(detector, X, scores), "are known to the detector from its training"
     if count:
-        kind = "held-out" if held_out else "calibration"
-        harm = (
-            "they show too little error: measure"
+        kind, harm = (
+            ("held-out", "they show too little error: measure")
             if held_out
-            else "the promise does not hold for them: calibrate"
+            else ("calibration", "the promise does not hold for them: calibrate")
         )
         warnings.warn(
             f"{count:,} {kind} rows {where}; if they are the same records {harm} on rows the detector has not"
@@ -541,23 +503,22 @@ def _known_to(detector: Any, X: Any, scores: Scores) -> int:
     pipeline as its last step sees them; PyOD's detectors and robust covariances keep training scores. A
     forest or a network keeps nothing that could be seen.
     """
-    core, rows = _inside(detector, X)
+    rows = X
+    while (inner := handed_on(detector)) is not None:
+        if len(getattr(detector, "steps", ())) > 1:
+            rows = detector[:-1].transform(rows)
+        detector = inner
     counts = [0]
-    for one in _detectors_in(core):
-        for kept in _kept_rows(one):
+    for one in _detectors_in(detector):
+        for name, kept in vars(one).items():
+            if hasattr(kept, "get_arrays"):  # scikit-learn's trees of neighbours
+                kept = np.asarray(kept.get_arrays()[0])
+            elif name not in _ROWS or not hasattr(kept, "shape"):
+                continue
             if len(kept.shape) == 2 and kept.shape[0] and kept.shape[1:] == _shape(rows)[1:]:
                 counts.append(TrainingRows.of(kept).count_in(rows))
         counts.extend(_known_scores(vars(one).get(name), scores) for name in _SCORES)
     return max(counts)
-
-
-def _inside(detector: Any, X: Any) -> tuple[Any, Any]:
-    """Return the last estimator of pipelines, searches and frozen ones, and the rows as it sees them."""
-    while (inner := handed_on(detector)) is not None:
-        if len(getattr(detector, "steps", ())) > 1:
-            X = detector[:-1].transform(X)
-        detector = inner
-    return detector, X
 
 
 def _detectors_in(core: Any, seen: frozenset[int] = frozenset()) -> Iterator[Any]:
@@ -566,14 +527,6 @@ def _detectors_in(core: Any, seen: frozenset[int] = frozenset()) -> Iterator[Any
         yield core
         for value in vars(core).values():
             yield from _detectors_in(value, seen | {id(core)})
-
-
-def _kept_rows(one: Any) -> Iterator[Any]:
-    for name, value in vars(one).items():
-        if name in _ROWS and hasattr(value, "shape"):
-            yield value
-        elif hasattr(value, "get_arrays"):  # scikit-learn's trees of neighbours
-            yield np.asarray(value.get_arrays()[0])
 
 
 def _shape(rows: Any) -> tuple[int, ...]:
@@ -593,9 +546,9 @@ def _known_scores(kept: Any, scores: Scores) -> int:
 
 
 def row_digests(X: Any, *, single: bool = False) -> NDArray[np.uint64]:
-    """Return a number per row, the same for equal rows: the sum over columns of a hash that is 0 for 0.
+    """Return a number per row, the same for equal rows; with `single` that of the row's float32 copy.
 
-    With `single`, floats are rounded to single precision first: the digest that a float32 copy would have.
+    It is the sum over columns of a hash that is 0 for 0, so that sparse rows need only their entries.
     """
     if hasattr(X, "tocoo"):
         entries = X.tocoo(copy=True)
